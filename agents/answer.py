@@ -1,0 +1,101 @@
+"""What the agents are asked, and what they answer. The bot and the HTTP API know only this."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Literal, Protocol
+
+from config.models import Usage
+from enrichment.chunk import Chunk
+
+AnswerPath = Literal[
+    "company_specific_rag_success",
+    "company_specific_rag_failure",
+    "general_llm_knowledge",
+    "ambiguous_query",
+    "no_answer_found",
+    "small_talk",
+    "cached",
+]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Turn:
+    """One earlier message of the thread."""
+
+    role: Literal["user", "assistant"]
+    content: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Question:
+    """What somebody asked, with what the agents may know about it."""
+
+    text: str
+    history: tuple[Turn, ...] = ()
+    """Earlier turns, oldest first."""
+    id: str = ""
+    """Slack event id or request id; for traces."""
+    asker: str = ""
+    readers: frozenset[str] | None = None
+    """See SearchQuery.readers."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Citation:
+    """A source of the answer; `[number]` in the text points here."""
+
+    number: int
+    document: str
+    title: str
+    heading: str
+    url: str
+    quote: str
+    """The words that support the answer, verbatim."""
+    modified_at: datetime | None = None
+    page: int | None = None
+    chunk_id: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Answer:
+    """The outcome of one question. Always present, also when nothing was found."""
+
+    text: str
+    """Markdown with inline `[n]`."""
+    path: AnswerPath
+    confidence: float
+    """0–1."""
+    confidence_parts: Mapping[str, float] = field(default_factory=dict)
+    citations: tuple[Citation, ...] = ()
+    context: tuple[Chunk, ...] = ()
+    """What the answerer saw, in order."""
+    options: tuple[str, ...] = ()
+    """Self-contained questions to choose from, when the question was ambiguous."""
+    nearest: tuple[Citation, ...] = ()
+    """Where a human would look next, when nothing was found."""
+    degraded: tuple[str, ...] = ()
+    """Agents that fell back to their deterministic version although a model is configured."""
+    timings_ms: Mapping[str, float] = field(default_factory=dict)
+    usage: Usage = Usage()
+    generation: int = 0
+    standalone_question: str = ""
+    """The question after the thread was resolved into it."""
+
+
+class Progress(Protocol):
+    """Told what is happening while an answer is made; the default ignores it."""
+
+    def status(self, text: str) -> None:
+        """A short line, e.g. `Reading 3 documents…`."""
+        ...
+
+    def delta(self, text: str) -> None:
+        """The next piece of the answer's text."""
+        ...
+
+
+Ask = Callable[[Question, Progress | None], Answer]
+"""One domain's agents, wired: raises IndexUnavailable when nothing was ever published."""

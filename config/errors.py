@@ -1,0 +1,70 @@
+"""Everything that can go wrong, and who handles it.
+
+CopilotError
+├── UsageError            the command line is wrong               → exit 2
+├── ConfigError           settings or a domain file are wrong     → exit 2
+├── LoadError             one document can't be read              → reported, the job goes on
+├── IndexUnavailable      no usable generation to answer from     → exit 1, or an honest reply
+├── PublishError          a generation can't be published         → the last one keeps serving
+└── ModelError            a model call failed                     → the deterministic agent answers
+    ├── ModelUnavailable  timeout, rate limit, 5xx, no network
+    └── InvalidModelOutput  the reply doesn't fit, even after one repair
+"""
+
+from __future__ import annotations
+
+
+class CopilotError(Exception):
+    """A failure that a user can read: what, where, and what to do about it."""
+
+    exit_code = 1
+
+    def __init__(self, problem: str, *, remedy: str = "") -> None:
+        self.problem = problem
+        self.remedy = remedy
+        super().__init__(f"{problem}; {remedy}" if remedy else problem)
+
+
+class UsageError(CopilotError):
+    """The command line asks for something that doesn't exist."""
+
+    exit_code = 2
+
+
+class ConfigError(CopilotError):
+    """A setting or a domain file is missing or wrong. Nothing was started."""
+
+    exit_code = 2
+
+
+class LoadError(CopilotError):
+    """One document can't be read. The job reports it and carries on.
+
+    `document` names it (Google id or path); `place` says where inside, when known."""
+
+    def __init__(self, document: str, reason: str, *, place: str = "", remedy: str = "") -> None:
+        self.document = document
+        self.reason = reason
+        self.place = place
+        where = f"{document} at {place}" if place else document
+        super().__init__(f"could not load {where}: {reason}", remedy=remedy)
+
+
+class IndexUnavailable(CopilotError):
+    """There is no usable generation of this domain."""
+
+
+class PublishError(CopilotError):
+    """A new generation could not be published. The last one keeps serving."""
+
+
+class ModelError(CopilotError):
+    """A call to a language or embedding model failed."""
+
+
+class ModelUnavailable(ModelError):
+    """The model did not answer: timeout, rate limit, 5xx, no network, none configured."""
+
+
+class InvalidModelOutput(ModelError):
+    """The model answered, but not in the form that was asked for, even after one repair."""

@@ -1,0 +1,111 @@
+"""Settings of one process: the environment, read once, at the composition root."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from pydantic import AliasChoices, Field, SecretStr
+from pydantic_settings import BaseSettings, SettingsConfigDict
+
+from config.errors import ConfigError
+
+
+def _from(*names: str) -> AliasChoices:
+    return AliasChoices(*names)
+
+
+class Settings(BaseSettings):
+    """Each field names its environment variable; `.env` in the working directory is read too."""
+
+    model_config = SettingsConfigDict(
+        env_file=".env", extra="ignore", populate_by_name=True, env_ignore_empty=True
+    )
+
+    slack_bot_token: SecretStr | None = Field(
+        None, validation_alias=_from("SLACK_BOT_TOKEN"), description="Bot token, xoxb-…"
+    )
+    slack_app_token: SecretStr | None = Field(
+        None, validation_alias=_from("SLACK_APP_TOKEN"), description="App token for Socket Mode, xapp-…"
+    )
+    slack_signing_secret: SecretStr | None = Field(
+        None, validation_alias=_from("SLACK_SIGNING_SECRET"), description="Checks HTTP requests from Slack"
+    )
+    slack_api_url: str = Field(
+        "https://slack.com/api/", validation_alias=_from("SLACK_API_URL"), description="Slack's Web API"
+    )
+
+    openai_api_key: SecretStr | None = Field(
+        None, validation_alias=_from("OPENAI_API_KEY"), description="Key of the OpenAI-compatible server"
+    )
+    openai_base_url: str | None = Field(
+        None, validation_alias=_from("OPENAI_BASE_URL"), description="Any OpenAI-compatible server"
+    )
+    chat_model: str | None = Field(
+        None,
+        validation_alias=_from("ONCALL_CHAT_MODEL"),
+        description="Chat model; without one, answers are extractive",
+    )
+    embedding_model: str = Field(
+        "all-MiniLM-L6-v2",
+        validation_alias=_from("ONCALL_EMBEDDING_MODEL"),
+        description="Embedding model; the default one is local and needs no key",
+    )
+
+    google_credentials: Path | None = Field(
+        None,
+        validation_alias=_from("GOOGLE_APPLICATION_CREDENTIALS"),
+        description="Service account key file",
+    )
+    google_delegate: str | None = Field(
+        None,
+        validation_alias=_from("GOOGLE_DELEGATE"),
+        description="Read Drive as this user (domain-wide delegation)",
+    )
+    google_api_url: str | None = Field(
+        None,
+        validation_alias=_from("GOOGLE_API_URL"),
+        description="Another host for Docs, Drive and tokens",
+    )
+
+    database_url: str | None = Field(
+        None,
+        validation_alias=_from("DATABASE_URL"),
+        description="PostgreSQL; SQLite in the data folder without it",
+    )
+    chroma_url: str | None = Field(
+        None, validation_alias=_from("CHROMA_URL"), description="A Chroma server; embedded without it"
+    )
+    config_dir: Path = Field(
+        Path("config"),
+        validation_alias=_from("ONCALL_CONFIG_DIR"),
+        description="Its `domains/*.yaml` are the domains",
+    )
+    data_dir: Path = Field(
+        Path("var"),
+        validation_alias=_from("ONCALL_DATA_DIR"),
+        description="Everything embedded lives here",
+    )
+
+    def has_chat_model(self) -> bool:
+        """A model is configured when it is named and there is a key or another server to ask."""
+        return bool(self.chat_model and (self.openai_api_key or self.openai_base_url))
+
+    def require(self, **purposes: str) -> None:
+        """Raise one ConfigError that names every missing field's variable and where to get it.
+
+        Keyword: field name → where the value comes from."""
+        missing = [
+            f"{_variable(field)} ({source})"
+            for field, source in purposes.items()
+            if getattr(self, field) is None
+        ]
+        if missing:
+            raise ConfigError(
+                "missing settings: " + ", ".join(missing),
+                remedy="export them or put them in .env",
+            )
+
+
+def _variable(field: str) -> str:
+    alias = Settings.model_fields[field].validation_alias
+    return str(alias.choices[0]) if isinstance(alias, AliasChoices) else field.upper()

@@ -1,0 +1,115 @@
+"""What enrichment makes of a document, and what the index stores."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Literal
+
+from loaders.document import Permission
+
+
+@dataclass(frozen=True, kw_only=True)
+class Unit:
+    """A sentence, list item or table row of a chunk: found on its own, shown in its chunk."""
+
+    kind: Literal["sentence", "item", "row"]
+    text: str
+    """What is shown: the sentence verbatim, or the row's cells joined by ` | `."""
+    index_text: str
+    """What is embedded: nearest heading + the sentence, or heading + `header: cell; …`."""
+    row: int | None = None
+    """Row within the chunk's `ChunkTable.rows`."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ChunkTable:
+    """The table rows that a chunk holds, ready to be answered from."""
+
+    id: str
+    """Same for all row groups of one table."""
+    caption: str
+    """Nearest heading or lead-in sentence."""
+    header: tuple[str, ...]
+    """One path per column, levels joined by ` › `, e.g. `Maximum age › EU`; '' when unnamed."""
+    rows: tuple[tuple[str, ...], ...]
+    """Plain cell text; merged values repeated in every position they cover."""
+    first_row: int = 0
+    """Position of rows[0] among the table's body rows."""
+    total_rows: int = 0
+    """Body rows of the whole table."""
+    label_columns: int = 1
+    """Leading columns that tell rows apart."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Entity:
+    """A name worth an exact match: `SEC-1234`, `hbr-eu1`, `P0`, `Incident Commander`."""
+
+    kind: Literal["code", "system", "role", "person", "date"]
+    value: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Chunk:
+    """A passage: what retrieval ranks, the answerer reads, and a citation opens."""
+
+    id: str
+    """Hash of document id + anchor + content: an unchanged chunk keeps its id."""
+    document_id: str
+    document_title: str
+    kind: Literal["text", "table", "code"]
+    position: int
+    """0-based order within the document."""
+    heading_path: tuple[str, ...]
+    tab: str = ""
+    url: str = ""
+    page: int | None = None
+    text: str
+    """What is shown: markdown."""
+    index_text: str
+    """What is embedded and matched: breadcrumb (title › tab › headings) + text."""
+    tokens: int
+    """Size of `text` in the embedder's tokens."""
+    units: tuple[Unit, ...] = ()
+    table: ChunkTable | None = None
+    summary: str = ""
+    """Tables: two lines; text: empty unless enriched."""
+    keywords: tuple[str, ...] = ()
+    entities: tuple[Entity, ...] = ()
+    document_type: str = ""
+    domain_tags: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Faq:
+    question: str
+    answer: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class DocumentCard:
+    """A document in the list that the source identifier reads (the offline feature store)."""
+
+    id: str
+    title: str
+    url: str
+    summary: str
+    faqs: tuple[Faq, ...] = ()
+    keywords: tuple[str, ...] = ()
+    document_type: str = ""
+    """policy | standard | runbook | register | guide | procedure | catalogue | schedule | other"""
+    technical_density: float = 0.0
+    """Share of codes, identifiers and commands among the words, 0–1."""
+    domain_tags: tuple[str, ...] = ()
+    headings: tuple[str, ...] = ()
+    modified_at: datetime | None = None
+    owner: str = ""
+    status: str = ""
+    superseded_by: str = ""
+    """Id of the successor when the text names one."""
+    permissions: tuple[Permission, ...] = ()
+    enriched_by: str = "extractive"
+    """`extractive`, or the model's name."""
+    content_hash: str = ""
+    version: str = ""

@@ -1,0 +1,80 @@
+"""The port through which agents read one published generation."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Literal, Protocol
+
+from enrichment.chunk import Chunk, DocumentCard
+
+Strategy = Literal["semantic", "keyword", "hybrid"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class SearchQuery:
+    """One retrieval: every variant is searched, the rankings are fused."""
+
+    variants: tuple[str, ...]
+    """The self-contained question first, then sub-questions and paraphrases."""
+    keywords: tuple[str, ...] = ()
+    """Exact terms, added to the keyword search of every variant."""
+    strategy: Strategy = "hybrid"
+    limit: int = 20
+    documents: frozenset[str] | None = None
+    """Restrict to these documents; None searches all."""
+    escape: int = 3
+    """Unrestricted hits let through beside a restriction, so that it can't hide the answer."""
+    document_types: frozenset[str] = frozenset()
+    tabs: frozenset[str] = frozenset()
+    modified_since: datetime | None = None
+    readers: frozenset[str] | None = None
+    """E-mail, groups and domain of the asker; None means the channel may read everything."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Hit:
+    """A chunk that was found, and why."""
+
+    chunk: Chunk
+    score: float
+    """Fused score, comparable within one search only."""
+    similarity: float = 0.0
+    """Best cosine of any variant with the chunk or one of its units, -1 to 1."""
+    ranks: Mapping[str, int] = field(default_factory=dict)
+    """Ranking name (`chunks`, `units`, `keywords`) → best rank, from 1."""
+    unit: int | None = None
+    """Index in `chunk.units` of the unit that matched best."""
+    escaped: bool = False
+    """Let through although outside the restriction."""
+
+
+class Snapshot(Protocol):
+    """One immutable generation of one domain. Thread-safe; nothing in it ever changes."""
+
+    @property
+    def domain(self) -> str: ...
+
+    @property
+    def generation(self) -> int: ...
+
+    @property
+    def documents(self) -> Mapping[str, DocumentCard]: ...
+
+    def search(self, query: SearchQuery) -> list[Hit]:
+        """Best first, at most `query.limit`."""
+        ...
+
+    def chunks(self, document_id: str) -> Sequence[Chunk]:
+        """In reading order; empty for an unknown document."""
+        ...
+
+    def unit_similarities(self, question: str, chunk_ids: Collection[str]) -> Mapping[str, Sequence[float]]:
+        """Cosine of each unit of each chunk with the question, in the order of `chunk.units`."""
+        ...
+
+    def rarity(self, term: str) -> float:
+        """Inverse document frequency of a term after tokenisation, 0 for one in every chunk;
+        unseen terms get the highest value."""
+        ...

@@ -1,0 +1,136 @@
+"""What every loader returns: a document as an ordered list of blocks, nothing lost."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Literal
+
+BlockKind = Literal[
+    "heading",
+    "paragraph",
+    "list_item",
+    "table",
+    "code",
+    "quote",
+    "image",
+    "equation",
+    "footnote",
+    "rule",
+]
+PermissionKind = Literal["user", "group", "domain", "anyone"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Cell:
+    """One cell of the true grid. A merged cell stands once in each position it covers."""
+
+    text: str = ""
+    """Plain text, one line per paragraph."""
+    markdown: str = ""
+    """Inline markdown with `<br>` for line breaks and lists; never a bare newline."""
+    row: int
+    """Row of the merge's top left corner; equals the position's row unless covered from above."""
+    column: int
+    row_span: int = 1
+    column_span: int = 1
+    tables: tuple[Table, ...] = ()
+    """Tables nested in this cell, in order; their text is also part of `text`."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Table:
+    """A rectangular grid: every row has the same number of cells, merges filled in."""
+
+    rows: tuple[tuple[Cell, ...], ...]
+    header_rows: int = 0
+    """Leading rows that name columns; 0 when there is no evidence for any."""
+    header_columns: int = 0
+    """Leading columns that name rows."""
+    header_evidence: str = ""
+    """Why: `tableHeader`, `bold`, `shaded`, `th`, `short first row`, …"""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Tab:
+    """A tab of a Google Doc; documents without tabs have none."""
+
+    id: str
+    title: str
+    path: tuple[str, ...]
+    """Titles from the root tab down to this one."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Image:
+    """What is known of a picture without looking at it."""
+
+    alt: str = ""
+    title: str = ""
+    uri: str = ""
+    """Where a vision model can fetch it later; short-lived for Google Docs."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Block:
+    """One structural element, in reading order."""
+
+    kind: BlockKind
+    text: str
+    """Plain text without markup; empty for rules."""
+    markdown: str
+    """Inline markdown of the content, without `#`, list marker, `>` or fence."""
+    position: int
+    """0-based index among the document's blocks."""
+    heading_path: tuple[str, ...] = ()
+    """Plain titles of the headings above, outermost first; a heading includes itself."""
+    tab: Tab | None = None
+    url: str = ""
+    """Opens the nearest heading above (tab and heading fragment included)."""
+    page: int | None = None
+    """1-based page, for paged files."""
+    level: int = 0
+    """Heading: 1–6. List item: nesting depth from 0."""
+    marker: str = ""
+    """List item: `-`, or its number as shown, e.g. `2.` or `b.`. Footnote: its number."""
+    language: str = ""
+    """Code: language tag when known."""
+    table: Table | None = None
+    image: Image | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Permission:
+    """Who may read a document."""
+
+    kind: PermissionKind
+    value: str = ""
+    """E-mail of the user or group, domain name, or empty for anyone."""
+    expires_at: datetime | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Document:
+    """A source document, loaded."""
+
+    id: str
+    """Google file id, or the front matter's `id`, or the path's stem. The contract between
+    golden questions, citations and sources."""
+    title: str
+    url: str
+    blocks: tuple[Block, ...]
+    mime_type: str
+    source: Literal["google_drive", "file"]
+    modified_at: datetime | None = None
+    """Last edit known to the source, UTC."""
+    version: str = ""
+    """The source's own version mark; moves even for invisible changes."""
+    content_hash: str = ""
+    """SHA-256 of the blocks; decides whether a document changed."""
+    owner: str = ""
+    status: str = ""
+    """`current`, `superseded`, `draft`, … when the source says so, else empty."""
+    permissions: tuple[Permission, ...] = ()
+    """Empty: readable by everyone who may ask in the domain (files)."""
+    warnings: tuple[str, ...] = ()
+    """What was skipped while loading, and where."""
