@@ -20,7 +20,8 @@ class GoogleDriveSource(_Section):
 class Sources(_Section):
     google_drive: GoogleDriveSource = GoogleDriveSource()
     files: list[str] = Field(
-        [], description="Files, folders or globs; relative to the domain file, then to the working directory"
+        [],
+        description="Files, folders or globs, relative to the domain file or working directory",
     )
 
 

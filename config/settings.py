@@ -25,17 +25,25 @@ class Settings(BaseSettings):
         None, validation_alias=_from("SLACK_BOT_TOKEN"), description="Bot token, xoxb-…"
     )
     slack_app_token: SecretStr | None = Field(
-        None, validation_alias=_from("SLACK_APP_TOKEN"), description="App token for Socket Mode, xapp-…"
+        None,
+        validation_alias=_from("SLACK_APP_TOKEN"),
+        description="App token for Socket Mode, xapp-…",
     )
     slack_signing_secret: SecretStr | None = Field(
-        None, validation_alias=_from("SLACK_SIGNING_SECRET"), description="Checks HTTP requests from Slack"
+        None,
+        validation_alias=_from("SLACK_SIGNING_SECRET"),
+        description="Checks HTTP requests from Slack",
     )
     slack_api_url: str = Field(
-        "https://slack.com/api/", validation_alias=_from("SLACK_API_URL"), description="Slack's Web API"
+        "https://slack.com/api/",
+        validation_alias=_from("SLACK_API_URL"),
+        description="Slack's Web API",
     )
 
     openai_api_key: SecretStr | None = Field(
-        None, validation_alias=_from("OPENAI_API_KEY"), description="Key of the OpenAI-compatible server"
+        None,
+        validation_alias=_from("OPENAI_API_KEY"),
+        description="Key of the OpenAI-compatible server",
     )
     openai_base_url: str | None = Field(
         None, validation_alias=_from("OPENAI_BASE_URL"), description="Any OpenAI-compatible server"
@@ -73,7 +81,9 @@ class Settings(BaseSettings):
         description="PostgreSQL; SQLite in the data folder without it",
     )
     chroma_url: str | None = Field(
-        None, validation_alias=_from("CHROMA_URL"), description="A Chroma server; embedded without it"
+        None,
+        validation_alias=_from("CHROMA_URL"),
+        description="A Chroma server; embedded without it",
     )
     config_dir: Path = Field(
         Path("config"),
