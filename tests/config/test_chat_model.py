@@ -1,0 +1,191 @@
+from __future__ import annotations
+
+import subprocess
+import sys
+import traceback
+
+import pytest
+from pydantic import BaseModel
+
+from config.chat_model import build_chat_model, parse_reply
+from config.errors import InvalidModelOutput, ModelUnavailable
+from config.models import ChatModel, Prompt, Usage
+from config.settings import Settings
+from playground.openai import Fault, OpenAIStandIn, Script
+
+KEY = "sk-very-secret-0123456789"
+PROMPT = Prompt(name="colour", version="1", system="You name colours.", user="The sky?")
+
+
+class Colour(BaseModel):
+    colour: str
+    certain: bool = True
+
+
+def model_at(server: OpenAIStandIn, *, timeout: float = 5.0, pause: float = 0.0) -> ChatModel:
+    settings = Settings.model_validate(
+        {
+            "openai_api_key": KEY,
+            "openai_base_url": server.base_url,
+            "chat_model": "local-model",
+        }
+    )
+    model = build_chat_model(settings, timeout_seconds=timeout, pause_seconds=pause)
+    assert model is not None
+    return model
+
+
+def streamed(model: ChatModel) -> tuple[str, Usage]:
+    pieces = list(model.stream(PROMPT))
+    usage = pieces[-1]
+    assert isinstance(usage, Usage)
+    return "".join(piece for piece in pieces if isinstance(piece, str)), usage
+
+
+def test_no_model_is_built_when_none_is_configured() -> None:
+    assert build_chat_model(Settings.model_validate({"chat_model": None})) is None
+
+
+def test_a_structured_reply_is_validated_and_counted() -> None:
+    with OpenAIStandIn({"colour": {"colour": "blue", "certain": False}}) as server:
+        reply, usage = model_at(server).structured(PROMPT, Colour)
+    assert reply == Colour(colour="blue", certain=False)
+    assert usage.calls == 1
+    assert usage.input_tokens > 0
+    assert server.requests[0].body["response_format"]["json_schema"]["strict"] is True
+    assert server.requests[0].body["temperature"] == 0
+
+
+def test_an_invalid_reply_is_sent_back_once_with_what_is_wrong() -> None:
+    with OpenAIStandIn({"colour": [{"colour": 7}, {"colour": "blue"}]}) as server:
+        reply, usage = model_at(server).structured(PROMPT, Colour)
+    assert reply.colour == "blue"
+    assert usage.calls == 2
+    assert "colour: Input should be a valid string" in server.requests[1].text
+
+
+def test_a_reply_that_stays_invalid_is_reported_as_such() -> None:
+    with (
+        OpenAIStandIn({"colour": "I would rather not say."}) as server,
+        pytest.raises(InvalidModelOutput, match="after a repair"),
+    ):
+        model_at(server).structured(PROMPT, Colour)
+    assert len(server.requests) == 2
+
+
+def test_a_server_without_json_schemas_is_asked_in_words_from_then_on() -> None:
+    fenced = 'Sure!\n```json\n{"colour": "blue"}\n```'
+    with OpenAIStandIn({"You name colours.": fenced}, schemas=False) as server:
+        model = model_at(server)
+        first, _ = model.structured(PROMPT, Colour)
+        second, _ = model.structured(PROMPT, Colour)
+    assert first.colour == second.colour == "blue"
+    assert [bool(request.name) for request in server.requests] == [True, False, False]
+    assert '"properties"' in server.requests[-1].text
+
+
+def test_a_server_that_refuses_temperature_is_asked_without_it() -> None:
+    refused = Fault(kind="status", status=400, message="Unsupported value: 'temperature'")
+    with OpenAIStandIn({"colour": {"colour": "blue"}}, faults=[refused]) as server:
+        model_at(server).structured(PROMPT, Colour)
+    assert "temperature" not in server.requests[-1].body
+
+
+def test_text_is_streamed_in_pieces_and_ends_with_its_usage() -> None:
+    with OpenAIStandIn({"colour": "The sky is blue, on most days of the year."}) as server:
+        text, usage = streamed(model_at(server))
+    assert text == "The sky is blue, on most days of the year."
+    assert usage.calls == 1
+    assert usage.output_tokens == 10
+
+
+def test_a_stream_that_breaks_off_is_an_outage() -> None:
+    with (
+        OpenAIStandIn({}, faults=[Fault(kind="cut")]) as server,
+        pytest.raises(ModelUnavailable, match="broke off"),
+    ):
+        streamed(model_at(server))
+
+
+def test_a_short_rate_limit_is_waited_out() -> None:
+    limited = Fault(kind="status", status=429, retry_after=0.05)
+    with OpenAIStandIn({"colour": {"colour": "blue"}}, faults=[limited]) as server:
+        reply, _ = model_at(server).structured(PROMPT, Colour)
+    assert reply.colour == "blue"
+
+
+def test_a_long_rate_limit_is_not_waited_out() -> None:
+    limited = Fault(kind="status", status=429, retry_after=60)
+    with (
+        OpenAIStandIn({}, faults=[limited]) as server,
+        pytest.raises(ModelUnavailable, match="HTTP 429"),
+    ):
+        model_at(server).structured(PROMPT, Colour)
+    assert len(server.requests) == 1
+
+
+def test_server_errors_are_retried_a_bounded_number_of_times() -> None:
+    failing = [Fault(kind="status", status=500, retry_after=0) for _ in range(9)]
+    with (
+        OpenAIStandIn({}, faults=failing) as server,
+        pytest.raises(ModelUnavailable, match="HTTP 500"),
+    ):
+        model_at(server).structured(PROMPT, Colour)
+    assert len(server.requests) == 3
+
+
+def test_after_a_timeout_calls_fail_at_once_until_the_pause_is_over() -> None:
+    with OpenAIStandIn({}, faults=[Fault(kind="slow", seconds=0.6)]) as server:
+        model = model_at(server, timeout=0.2, pause=60)
+        with pytest.raises(ModelUnavailable, match="no reply in time"):
+            model.structured(PROMPT, Colour)
+        with pytest.raises(ModelUnavailable, match="not asked again yet"):
+            streamed(model)
+    assert len(server.requests) == 1
+
+
+def test_a_server_that_is_gone_is_an_outage() -> None:
+    with OpenAIStandIn({}) as server:
+        model = model_at(server)
+    with pytest.raises(ModelUnavailable):
+        model.structured(PROMPT, Colour)
+
+
+def test_a_body_that_is_not_json_is_invalid_output() -> None:
+    with (
+        OpenAIStandIn({}, faults=[Fault(kind="malformed")]) as server,
+        pytest.raises(InvalidModelOutput, match="malformed"),
+    ):
+        model_at(server).structured(PROMPT, Colour)
+
+
+@pytest.mark.parametrize("script", [{"colour": ""}, {"colour": "[]"}, {"colour": "{}"}])
+def test_empty_replies_are_invalid_output(script: Script) -> None:
+    with OpenAIStandIn(script) as server, pytest.raises(InvalidModelOutput):
+        model_at(server).structured(PROMPT, Colour)
+
+
+def test_the_key_appears_in_no_message_repr_or_traceback() -> None:
+    echo = Fault(kind="status", status=401, message=f"Incorrect API key provided: {KEY}")
+    with OpenAIStandIn({}, faults=[echo]) as server:
+        model = model_at(server)
+        with pytest.raises(ModelUnavailable, match="check OPENAI_API_KEY") as caught:
+            model.structured(PROMPT, Colour)
+    assert server.requests[0].authorization == f"Bearer {KEY}"
+    shown = repr(model) + "".join(traceback.format_exception(caught.value))
+    assert KEY not in shown
+
+
+def test_a_think_block_before_the_json_is_ignored() -> None:
+    text = '<think>{"colour": "red"}? no.</think> {"colour": "blue"}'
+    assert parse_reply(text, Colour).colour == "blue"
+
+
+def test_importing_and_building_load_no_vendor_library() -> None:
+    code = (
+        "import sys; from config.chat_model import build_chat_model;"
+        "from config.settings import Settings;"
+        "build_chat_model(Settings(openai_base_url='http://127.0.0.1:9', chat_model='m'));"
+        "sys.exit(any(m.split('.')[0] in ('openai', 'langchain_openai') for m in sys.modules))"
+    )
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
