@@ -37,6 +37,13 @@ class AnswerPolicy(_Section):
     context_characters: int = Field(
         12_000, ge=1_000, le=200_000, description="Budget of context the answerer sees"
     )
+    alert_bots: list[str] = Field(
+        [], description="Bot or app ids (B…, A…) whose alerts are answered; other bots never are"
+    )
+    links: list[str] = Field(
+        [],
+        description="Hosts that an answer may link to besides its citations, e.g. wiki.example.com",
+    )
 
 
 class RetrievalPolicy(_Section):
@@ -53,11 +60,13 @@ class Example(_Section):
 class Escalation(_Section):
     usergroup: str = Field("", description="Slack user group id, S…")
     user: str = Field("", description="Slack user id, U…")
+    rota: str = Field("", description="Who is on call now: an iCal or YAML rota, by URL or path")
     message: str = ""
 
 
 class Limits(_Section):
     questions_per_user_per_hour: int = Field(30, ge=1)
+    questions_per_channel_per_hour: int = Field(600, ge=1)
     tokens_per_day: int = Field(2_000_000, ge=0)
 
 
