@@ -146,8 +146,14 @@ def _node(root: yaml.Node, location: Sequence[int | str], *, want_key: bool = Fa
     return node
 
 
-def _repeated_keys(node: yaml.Node) -> Iterator[tuple[yaml.Node, str]]:
-    """YAML keeps the last of two equal keys and says nothing; an admin would never find out."""
+def _repeated_keys(
+    node: yaml.Node, above: frozenset[int] = frozenset()
+) -> Iterator[tuple[yaml.Node, str]]:
+    """YAML keeps the last of two equal keys and says nothing; an admin would never find out.
+
+    `above` holds the ids of the nodes around this one: an alias may point back to them."""
+    if id(node) in above:
+        return
     children: list[yaml.Node] = []
     if isinstance(node, yaml.MappingNode):
         seen: set[str] = set()
@@ -159,7 +165,7 @@ def _repeated_keys(node: yaml.Node) -> Iterator[tuple[yaml.Node, str]]:
     elif isinstance(node, yaml.SequenceNode):
         children = list(node.value)
     for child in children:
-        yield from _repeated_keys(child)
+        yield from _repeated_keys(child, above | {id(node)})
 
 
 def _section(model: type[BaseModel], location: Sequence[int | str]) -> type[BaseModel] | None:

@@ -1,0 +1,47 @@
+# Everything a newcomer needs: `make demo`, then `make test`. Each target sets up what it uses.
+PYTHON ?= python3
+VENV   ?= .venv
+BIN    := $(VENV)/bin
+PIP    := $(BIN)/python -m pip --disable-pip-version-check install --quiet --constraint constraints.txt
+
+.DEFAULT_GOAL := help
+.PHONY: help setup demo test check format bench clean
+
+help: ## List the targets
+	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+setup: $(VENV)/.ready-dev ## Create .venv with everything, for development
+
+demo: $(VENV)/.ready ## Ingest the demo documents, open a Slack look-alike, ask a question (ONCE=1: exit after it)
+	@$(BIN)/oncall demo $(if $(ONCE),--once)
+
+test: $(VENV)/.ready-dev ## Run the tests
+	@$(BIN)/python -m pytest $(ARGS)
+
+check: $(VENV)/.ready-dev ## Lint, types, layering
+	@$(BIN)/ruff format --check .
+	@$(BIN)/ruff check .
+	@$(BIN)/mypy
+	@$(BIN)/lint-imports
+
+format: $(VENV)/.ready-dev ## Format the code
+	@$(BIN)/ruff format . && $(BIN)/ruff check --fix .
+
+bench: $(VENV)/.ready-dev ## Print the benchmark tables
+	@for table in benchmarks/[a-z]*.py; do echo; $(BIN)/python $$table || exit 1; done
+
+clean: ## Remove what the demo and the tools wrote; keeps .venv
+	@rm -rf var build .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
+
+# torch goes first and alone: asked for by its constraint it takes the wheel that the
+# installation prefers (a CPU build where one is offered), never one picked by a dependency.
+$(VENV)/.ready: pyproject.toml constraints.txt
+	@echo "Setting up $(VENV): a few minutes the first time, most of it for torch…"
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@$(PIP) torch
+	@$(PIP) --editable '.[local]'
+	@touch $@
+
+$(VENV)/.ready-dev: $(VENV)/.ready
+	@$(PIP) --editable '.[local,dev]'
+	@touch $@
