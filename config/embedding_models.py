@@ -1,0 +1,109 @@
+"""Embedders: the local MiniLM, or any OpenAI-compatible server."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+from threading import Lock
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from config.errors import ConfigError, ModelUnavailable
+from config.minilm import MiniLM
+from config.models import Embedder, Vectors
+from config.settings import Settings
+
+if TYPE_CHECKING:
+    from openai import OpenAI
+
+LOCAL_NAMES = {MiniLM.name.lower(), f"sentence-transformers/{MiniLM.name}".lower()}
+TIMEOUT_SECONDS = 60.0
+RETRIES = 4
+BATCH_TEXTS = 128
+MAX_CHARACTERS = 16_000
+"""8,191 tokens are the limit of OpenAI's models; dense text has about two characters a token."""
+
+
+def build_embedder(settings: Settings) -> Embedder:
+    """The embedder that the settings name. Nothing is loaded or asked before its first use."""
+    if settings.embedding_model.lower() in LOCAL_NAMES:
+        return MiniLM()
+    if not (settings.openai_api_key or settings.openai_base_url):
+        raise ConfigError(
+            f"embedding model {settings.embedding_model!r} needs a server",
+            remedy=f"set OPENAI_API_KEY or OPENAI_BASE_URL, or use the local {MiniLM.name}",
+        )
+    return RemoteEmbedder(settings)
+
+
+class RemoteEmbedder:
+    """Asks an OpenAI-compatible server. Every failure is a ModelUnavailable without the key."""
+
+    max_tokens = 8191
+
+    def __init__(self, settings: Settings, *, retries: int = RETRIES) -> None:
+        self.name = settings.embedding_model
+        self._key = settings.openai_api_key.get_secret_value() if settings.openai_api_key else ""
+        self._base_url = settings.openai_base_url
+        self._retries = retries
+        self._measuring = Lock()
+
+    @property
+    def dimensions(self) -> int:
+        """Asked of the server once, by embedding a word."""
+        with self._measuring:
+            return self._dimensions
+
+    @cached_property
+    def _dimensions(self) -> int:
+        return int(self(["dimensions"]).shape[1])
+
+    def count_tokens(self, text: str) -> int:
+        """An estimate: the servers' tokenizers aren't known here, and average 4 bytes a token."""
+        return -(-len(text.encode("utf-8", "replace")) // 4)
+
+    def __call__(self, texts: Sequence[str]) -> Vectors:
+        if not texts:
+            return np.zeros((0, self.dimensions), dtype=np.float32)
+        starts = range(0, len(texts), BATCH_TEXTS)
+        return np.vstack([self._embed(texts[start : start + BATCH_TEXTS]) for start in starts])
+
+    def _embed(self, texts: Sequence[str]) -> Vectors:
+        from openai import APIError
+
+        # Servers refuse an empty text; a space stands for it.
+        sent = [text[:MAX_CHARACTERS] if text.strip() else " " for text in texts]
+        try:
+            reply = self._client.embeddings.create(
+                model=self.name, input=sent, encoding_format="float"
+            )
+            vectors = np.array([item.embedding for item in reply.data], dtype=np.float32)
+        except APIError as error:
+            # A server may echo the key: only kind and status are said, and no such cause is kept.
+            status = getattr(error, "status_code", None)
+            failure = self._unavailable(f"HTTP {status}" if status else type(error).__name__)
+            raise failure from (None if self._key and self._key in repr(error) else error)
+        except (ValueError, TypeError, AttributeError) as error:
+            raise self._unavailable("malformed reply") from error
+        if vectors.ndim != 2 or len(vectors) != len(texts) or not np.isfinite(vectors).all():
+            raise self._unavailable(f"reply of shape {vectors.shape} for {len(texts)} texts")
+        norms = np.linalg.norm(vectors, axis=1, keepdims=True)
+        return np.asarray(vectors / np.maximum(norms, 1e-12), dtype=np.float32)
+
+    def _unavailable(self, reason: str) -> ModelUnavailable:
+        return ModelUnavailable(
+            f"embedding model {self.name!r} did not answer: {reason}",
+            remedy="check OPENAI_API_KEY, OPENAI_BASE_URL and ONCALL_EMBEDDING_MODEL",
+        )
+
+    @cached_property
+    def _client(self) -> OpenAI:
+        from openai import OpenAI
+
+        return OpenAI(
+            api_key=self._key or "none",
+            base_url=self._base_url,
+            timeout=TIMEOUT_SECONDS,
+            max_retries=self._retries,
+        )
