@@ -1,0 +1,69 @@
+"""An answer as JSON: the body of `POST /api/agentic_qna`, and the longer one of `oncall ask`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from agents.answer import Answer, Citation
+
+
+def to_response(answer: Answer) -> dict[str, Any]:
+    """{agent_path_taken, answer, cache_similarity, cached, confidence_score, sources}."""
+    return {
+        "agent_path_taken": answer.path,
+        "answer": answer.text,
+        "cache_similarity": None,
+        "cached": answer.path == "cached",
+        "confidence_score": round(answer.confidence, 3),
+        "sources": [
+            {
+                "content": citation.quote,
+                "page_number": citation.page,
+                "source": citation.title,
+                "type": "document",
+                "url": citation.url,
+            }
+            for citation in answer.citations
+        ],
+    }
+
+
+def to_full_response(answer: Answer) -> dict[str, Any]:
+    """`to_response` and everything that a script or an admin wants to know besides."""
+    return {
+        **to_response(answer),
+        "path": answer.path,
+        "citations": [_citation(citation) for citation in answer.citations],
+        "options": list(answer.options),
+        "nearest": [_citation(citation) for citation in answer.nearest],
+        "degraded": list(answer.degraded),
+        "confidence_parts": dict(answer.confidence_parts),
+        "timings_ms": {name: round(ms, 1) for name, ms in answer.timings_ms.items()},
+        "calls": answer.usage.calls,
+        "tokens": answer.usage.input_tokens + answer.usage.output_tokens,
+        "generation": answer.generation,
+        "standalone_question": answer.standalone_question,
+        "chunks": [
+            {
+                "id": chunk.id,
+                "document": chunk.document_id,
+                "heading": " › ".join(chunk.heading_path),
+                "url": chunk.url,
+                "text": chunk.text,
+            }
+            for chunk in answer.context
+        ],
+    }
+
+
+def _citation(citation: Citation) -> dict[str, Any]:
+    return {
+        "number": citation.number,
+        "document": citation.document,
+        "title": citation.title,
+        "heading": citation.heading,
+        "url": citation.url,
+        "quote": citation.quote,
+        "modified_at": citation.modified_at.isoformat() if citation.modified_at else None,
+        "page": citation.page,
+    }
