@@ -1,0 +1,145 @@
+"""The invented workspace of the playground: people, channels, groups and first questions."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+TEAM_ID = "T0TIDEWATER"
+TEAM_NAME = "Tidewater Pay"
+TEAM_DOMAIN = "tidewater-pay"
+APP_ID = "A0COPILOT"
+BOT_ID = "B0COPILOT"
+BOT_USER_ID = "U0COPILOT"
+YOU = "U0YOU"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Person:
+    """Somebody in the workspace; bots carry the id of their app's bot."""
+
+    id: str
+    handle: str
+    name: str
+    title: str
+    timezone: str = "Europe/Amsterdam"
+    bot_id: str = ""
+
+    @property
+    def email(self) -> str:
+        return f"{self.handle}@tidewater.example"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Group:
+    """A user group that can be mentioned, e.g. an on-call rota."""
+
+    id: str
+    handle: str
+    name: str
+    members: tuple[str, ...]
+
+
+@dataclass(kw_only=True)
+class Channel:
+    """A conversation. `im` ones belong to one person and the bot."""
+
+    id: str
+    name: str
+    topic: str = ""
+    kind: str = "channel"
+    """`channel`, `group` (private) or `im`."""
+    user: str = ""
+    """The person of an `im`."""
+    members: set[str] = field(default_factory=set)
+    questions: tuple[str, ...] = ()
+    """First questions that a newcomer can click."""
+
+
+PEOPLE = (
+    Person(id=YOU, handle="sam.rivers", name="Sam Rivers", title="Payments engineer"),
+    Person(id="U0INES", handle="ines.okafor", name="Ines Okafor", title="CISO"),
+    Person(id="U0MAREK", handle="marek.vos", name="Marek Vos", title="Data Protection Officer"),
+    Person(
+        id="U0DANA",
+        handle="dana.whitlock",
+        name="Dana Whitlock",
+        title="Head of Platform",
+        timezone="America/Chicago",
+    ),
+    Person(
+        id="U0PRIYA",
+        handle="priya.nair",
+        name="Priya Nair",
+        title="Data analyst, contractor",
+        timezone="Asia/Singapore",
+    ),
+    Person(
+        id=BOT_USER_ID,
+        handle="copilot",
+        name="Copilot",
+        title="Answers from the team's documents",
+        bot_id=BOT_ID,
+    ),
+    Person(
+        id="U0BEACON",
+        handle="beacon",
+        name="Beacon",
+        title="Metrics and alerts",
+        bot_id="B0BEACON",
+    ),
+)
+
+GROUPS = (
+    Group(id="S0SECENG", handle="seceng-primary", name="SecEng on-call", members=("U0INES",)),
+    Group(id="S0PRIVDESK", handle="privacy-desk", name="Privacy desk", members=("U0MAREK",)),
+    Group(id="S0PRE", handle="pre-primary", name="PRE on-call", members=("U0DANA",)),
+)
+
+_HUMANS = {person.id for person in PEOPLE if not person.bot_id}
+_EVERYONE = _HUMANS | {BOT_USER_ID, "U0BEACON"}
+
+
+def channels() -> list[Channel]:
+    """Fresh copies, because membership changes while the workspace runs."""
+    shared = [
+        Channel(
+            id="C0SECURITY",
+            name="help-security",
+            topic="Access, keys, vulnerabilities, devices, vendors. SecEng answers.",
+            questions=(
+                "how often do signing keys get rotated?",
+                "P2 on an internal-only box, what's the fix deadline?",
+                "for which elevated roles do I need two approvers?",
+            ),
+        ),
+        Channel(
+            id="C0PRIVACY",
+            name="help-privacy",
+            topic="Data classes, retention, subject requests, transfers. Privacy Office answers.",
+            questions=(
+                "how long do we keep recorded support calls in the US?",
+                "which support tools may hold Restricted data?",
+                "someone asks for a copy of their data, what's our deadline?",
+            ),
+        ),
+        Channel(
+            id="C0PLATFORM",
+            name="help-platform",
+            topic="Deploys, alerts, databases, quotas, on-call duty. PRE answers.",
+            questions=(
+                "until when on a Friday can I start a tier 1 rollout in the US?",
+                "Pilot said FROZEN and exited 41, what does that mean?",
+                "what happens to payments when risk scoring is down?",
+            ),
+        ),
+        Channel(id="C0GENERAL", name="general", topic="Company news and everything else."),
+    ]
+    for channel in shared:
+        channel.members = set(_EVERYONE)
+    quiet = Channel(id="C0QUIET", name="quiet-corner", topic="No apps here.", members=set(_HUMANS))
+    return [*shared, quiet, *(_direct(person.id) for person in PEOPLE if not person.bot_id)]
+
+
+def _direct(user: str) -> Channel:
+    name = f"D{user[1:]}"
+    return Channel(id=name, name=name, kind="im", user=user, members={user, BOT_USER_ID})
