@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Literal
 
@@ -22,6 +22,19 @@ PermissionKind = Literal["user", "group", "domain", "anyone"]
 
 
 @dataclass(frozen=True, kw_only=True)
+class Image:
+    """What is known of a picture without looking at it."""
+
+    alt: str = ""
+    title: str = ""
+    uri: str = field(default="", repr=False)
+    """Where a vision model can fetch it later; short-lived for Google Docs, and whoever holds it
+    can fetch the picture: so it is in no repr and in no content hash."""
+    object_id: str = ""
+    """The picture's id inside its document, when it has one."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class Cell:
     """One cell of the true grid. A merged cell stands once in each position it covers."""
 
@@ -36,6 +49,8 @@ class Cell:
     column_span: int = 1
     tables: tuple[Table, ...] = ()
     """Tables nested in this cell, in order; their text is also part of `text`."""
+    images: tuple[Image, ...] = ()
+    """Pictures in this cell, in order."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,16 +74,6 @@ class Tab:
     title: str
     path: tuple[str, ...]
     """Titles from the root tab down to this one."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Image:
-    """What is known of a picture without looking at it."""
-
-    alt: str = ""
-    title: str = ""
-    uri: str = ""
-    """Where a vision model can fetch it later; short-lived for Google Docs."""
 
 
 @dataclass(frozen=True, kw_only=True)

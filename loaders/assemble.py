@@ -1,0 +1,109 @@
+"""Blocks in reading order → Document: heading paths, anchors, footnotes, content hash."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, Literal, TypedDict, Unpack
+
+from loaders.document import Block, BlockKind, Document, Permission, Tab
+
+
+class Metadata(TypedDict, total=False):
+    """What the source knows of a document besides its content; the fields of Document."""
+
+    id: str
+    title: str
+    mime_type: str
+    source: Literal["google_drive", "file"]
+    modified_at: datetime | None
+    version: str
+    owner: str
+    status: str
+    permissions: tuple[Permission, ...]
+
+
+@dataclass
+class BlockWriter:
+    """Collects blocks and knows where in the document the next one stands."""
+
+    url: str = ""
+    blocks: list[Block] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
+    page: int | None = None
+    _tab: Tab | None = None
+    _headings: list[tuple[int, str, str]] = field(default_factory=list)
+    _footnotes: list[dict[str, Any]] = field(default_factory=list)
+
+    def start_tab(self, tab: Tab, url: str) -> None:
+        self._close_section()
+        self._tab, self.url, self._headings = tab, url, []
+
+    def heading(self, level: int, text: str, markdown: str, url: str = "") -> None:
+        """`url` opens this heading; without one the heading above it, or the tab, is opened."""
+        self._close_section()
+        while self._headings and self._headings[-1][0] >= level:
+            self._headings.pop()
+        self._headings.append((level, text, url))
+        self.add("heading", text, markdown, level=level)
+
+    def add(self, kind: BlockKind, text: str, markdown: str, **details: Any) -> None:
+        self.blocks.append(
+            Block(
+                kind=kind,
+                text=text,
+                markdown=markdown,
+                position=len(self.blocks),
+                heading_path=tuple(title for _, title, _ in self._headings),
+                tab=self._tab,
+                url=next((url for *_, url in reversed(self._headings) if url), self.url),
+                page=self.page,
+                **details,
+            )
+        )
+
+    def footnote(self, marker: str, text: str, markdown: str) -> None:
+        """Stands at the end of the section that refers to it."""
+        self._footnotes.append({"marker": marker, "text": text, "markdown": markdown})
+
+    def warn(self, warning: str) -> None:
+        if warning not in self.warnings:
+            self.warnings.append(warning)
+
+    def finish(self) -> tuple[Block, ...]:
+        self._close_section()
+        return tuple(self.blocks)
+
+    def _close_section(self) -> None:
+        footnotes, self._footnotes = self._footnotes, []
+        for footnote in footnotes:
+            self.add("footnote", **footnote)
+
+
+def make_document(writer: BlockWriter, *, url: str, **metadata: Unpack[Metadata]) -> Document:
+    blocks = writer.finish()
+    return Document(
+        id=metadata.get("id", ""),
+        title=metadata.get("title", ""),
+        url=url,
+        blocks=blocks,
+        mime_type=metadata.get("mime_type", ""),
+        source=metadata.get("source", "file"),
+        modified_at=metadata.get("modified_at"),
+        version=metadata.get("version", ""),
+        content_hash=content_hash(blocks),
+        owner=metadata.get("owner", ""),
+        status=metadata.get("status", ""),
+        permissions=metadata.get("permissions", ()),
+        warnings=tuple(writer.warnings),
+    )
+
+
+def content_hash(blocks: Iterable[Block]) -> str:
+    """SHA-256 of everything but the images' short-lived addresses, which repr leaves out."""
+    digest = hashlib.sha256()
+    for block in blocks:
+        digest.update(repr(block).encode("utf-8", "surrogatepass"))
+    return digest.hexdigest()

@@ -1,0 +1,130 @@
+"""What stands in a cell: lines, list items, nested tables and pictures, as text and markdown."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from loaders.document import Cell, Image, Table
+from loaders.numbering import BULLETS, number
+
+
+@dataclass(frozen=True, kw_only=True)
+class Line:
+    """One line of a cell. With a marker it is a list item."""
+
+    text: str
+    markdown: str
+    marker: str = ""
+    """`-`, or the number as shown, e.g. `2.` or `b.`."""
+    level: int = 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class SourceCell:
+    """A cell as its source has it, before merges are filled in."""
+
+    text: str = ""
+    markdown: str = ""
+    tables: tuple[Table, ...] = ()
+    images: tuple[Image, ...] = ()
+    row_span: int = 1
+    column_span: int = 1
+    header: bool = False
+    bold: bool = False
+    """All of its text is bold."""
+    shade: str = ""
+    """Background colour, empty for none."""
+
+    @property
+    def empty(self) -> bool:
+        return not (self.text or self.markdown or self.tables or self.images)
+
+
+def lines_to_text(lines: Iterable[Line]) -> str:
+    shown = []
+    for line in lines:
+        sign = f"{_sign(line)} " if line.marker else ""
+        shown.append("  " * line.level + sign + line.text if line.marker else line.text)
+    return "\n".join(text for text in shown if text.strip()).strip("\n")
+
+
+def lines_to_markdown(lines: Iterable[Line]) -> str:
+    """One line of markdown: `<br>` between lines, `•` for bullets, `<ol>` for numbered items.
+
+    Numbers stay markup, as in the source: a cell's words are what somebody typed."""
+    shown = ""
+    previous: Line | None = None
+    for line in lines:
+        if not line.markdown.strip():
+            continue
+        piece = _markdown(line)
+        numbered = _is_number(line.marker)
+        after_number = previous is not None and _is_number(previous.marker)
+        shown += ("" if numbered or after_number or not shown else "<br>") + piece
+        previous = line
+    return shown.replace("</ol><ol>", "") if "</ol><ol>" in shown else shown
+
+
+def _markdown(line: Line) -> str:
+    content = re.sub(r" *\n", "<br>", line.markdown.strip())
+    if not line.marker:
+        return content
+    if not _is_number(line.marker):
+        return f"{_sign(line)} {content}"
+    kind, value = _counted(line.marker)
+    attributes = (f' type="{kind}"' if kind != "1" else "") + (
+        f' start="{value}"' if value != 1 else ""
+    )
+    return f"<ol{attributes}><li>{content}</li></ol>"
+
+
+def _sign(line: Line) -> str:
+    return line.marker if _is_number(line.marker) else BULLETS[min(line.level, 2)]
+
+
+def _is_number(marker: str) -> bool:
+    return any(letter.isalnum() for letter in marker)
+
+
+def _counted(marker: str) -> tuple[str, int]:
+    """`b.` → (a, 2). Of `2.1.` the last level counts."""
+    last = re.findall(r"\w+", marker)[-1]
+    if last.isdecimal():
+        return "1", int(last[:9])
+    for kind in ("a", "A", "i", "I"):
+        for value in range(1, 100):
+            if number(value, kind) == last:
+                return kind, value
+    return "1", 1
+
+
+def flat_table(table: Table) -> list[Line]:
+    """A nested table as lines of its outer cell, each merged value once: `Label: value · value`."""
+    lines = []
+    for i, row in enumerate(table.rows):
+        cells = [cell for j, cell in enumerate(row) if (cell.row, cell.column) == (i, j)]
+        text = _joined([cell.text.replace("\n", " ") for cell in cells])
+        markdown = _joined([cell.markdown for cell in cells])
+        if text or markdown:
+            lines.append(Line(text=text, markdown=markdown))
+    return lines
+
+
+def _joined(values: Sequence[str]) -> str:
+    label, *rest = [value for value in values if value] or [""]
+    return f"{label}: {' · '.join(rest)}" if rest else label
+
+
+def grid_cell(source: SourceCell, row: int, column: int, row_span: int, column_span: int) -> Cell:
+    return Cell(
+        text=source.text.strip(),
+        markdown=source.markdown.strip(),
+        row=row,
+        column=column,
+        row_span=row_span,
+        column_span=column_span,
+        tables=source.tables,
+        images=source.images,
+    )

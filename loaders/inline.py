@@ -1,0 +1,160 @@
+"""Styled text to inline markdown, and back to plain text.
+
+Escapes are as few as possible: what somebody wrote should be found as they wrote it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from itertools import groupby
+from typing import Literal
+
+from loaders.plain import plain_text
+
+Mark = Literal["bold", "italic", "strike"]
+_MARKS: tuple[tuple[Mark, str], ...] = (("bold", "**"), ("italic", "*"), ("strike", "~~"))
+
+_SPECIAL = re.compile(
+    r"""
+      \\(?=[!-/:-@\[-`{-~\n]|$)           # a backslash that would escape something
+    | `
+    | (?<!\s)\*|\*(?!\s)                  # `5 * 3` stays
+    | (?<!\w)_|_(?!\w)                    # snake_case stays
+    | ~(?=~)|(?<=~)~
+    | <(?=[A-Za-z/!?])
+    | &(?=\#?\w{1,31};)
+    | \[(?=\^|[^\[\]\n]*\][(\[:])         # would be a footnote or a link
+    """,
+    re.VERBOSE,
+)
+_BRACKETS = re.compile(r"[\[\]]")
+_LINE_ENDS = re.compile(r"\r\n|[\n\r\v\f\x1c-\x1e\x85\u2028\u2029]")
+_INVISIBLE = re.compile("[\ue907\uec02\uec03\ufeff\x00-\x08\x0e-\x1b\x1f]")
+"""Private-use marks of Google's building blocks, byte order marks, control characters."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Span:
+    """A run of text in one style."""
+
+    text: str
+    bold: bool = False
+    italic: bool = False
+    strike: bool = False
+    code: bool = False
+    link: str = ""
+    markdown: str | None = None
+    """Stands for the text as it is, e.g. `[^1]` for a footnote reference."""
+
+
+def clean(text: str) -> str:
+    """Unify line ends and drop characters that nobody sees."""
+    return _INVISIBLE.sub("", _LINE_ENDS.sub("\n", text))
+
+
+def escape(text: str) -> str:
+    """Markdown that reads as `text`; line breaks stay."""
+    return _SPECIAL.sub(r"\\\g<0>", text)
+
+
+def destination(url: str) -> str:
+    """A URL as it may stand in `[…](…)`."""
+    url = re.sub(r"[\s\x00-\x1f]+", lambda found: "%20" * len(found.group()), url.strip())
+    url = url.replace("<", "%3C").replace(">", "%3E").replace("\\", "%5C")
+    balanced = url.count("(") == url.count(")") and ")" not in url.split("(")[0]
+    return url if balanced else f"<{url}>"
+
+
+def spans_to_text(spans: Iterable[Span]) -> str:
+    return "".join(span.text for span in spans)
+
+
+def spans_to_markdown(spans: Sequence[Span]) -> str:
+    """Inline markdown; a line break is `\\n`."""
+    spans = _merged(spans)
+    rich = _styled(spans)
+    if _markers_touch(spans) and plain_text(rich) != plain_text(_styled(_unstyled(spans))):
+        # `**a***b*` is read differently from what was meant: the words matter more than the style.
+        return _styled(_unstyled(spans))
+    return rich
+
+
+def _merged(spans: Iterable[Span]) -> list[Span]:
+    merged: list[Span] = []
+    for span in spans:
+        span = span if span.text.strip() or span.markdown else replace(span, code=False)
+        last = merged[-1] if merged else None
+        if last and span.markdown is None and replace(span, text=last.text) == last:
+            merged[-1] = replace(last, text=last.text + span.text)
+        elif span.text or span.markdown:
+            merged.append(span)
+    return merged
+
+
+def _unstyled(spans: Iterable[Span]) -> list[Span]:
+    return _merged(replace(span, bold=False, italic=False, strike=False) for span in spans)
+
+
+def _markers_touch(spans: Sequence[Span]) -> bool:
+    """Whether emphasis begins or ends inside a word, or one kind ends where another begins."""
+    for left, right in zip(spans, spans[1:], strict=False):
+        styled = [(s.bold, s.italic, s.strike) for s in (left, right)]
+        apart = left.text[-1:].isspace() or right.text[:1].isspace()
+        if styled[0] != styled[1] and not apart:
+            return True
+    return False
+
+
+def _styled(spans: Sequence[Span]) -> str:
+    pieces: list[str] = []
+    for link, group in groupby(spans, key=lambda span: span.link):
+        inner = _emphasised(list(group), _MARKS, in_link=bool(link))
+        if link:
+            inner = _wrapped(inner, "[", f"]({destination(link)})")
+        if pieces and pieces[-1].endswith("!") and inner.startswith("["):
+            pieces[-1] = pieces[-1][:-1] + "\\!"
+        pieces.append(inner)
+    return "".join(pieces)
+
+
+def _emphasised(spans: Sequence[Span], marks: Sequence[tuple[Mark, str]], *, in_link: bool) -> str:
+    if not marks:
+        return "".join(_leaf(span, in_link) for span in spans)
+    (mark, sign), *inner_marks = marks
+    pieces = []
+    for marked, group in groupby(spans, key=lambda span: bool(getattr(span, mark))):
+        inner = _emphasised(list(group), inner_marks, in_link=in_link)
+        pieces.append(_wrapped(inner, sign, sign) if marked else inner)
+    return "".join(pieces)
+
+
+def _wrapped(inner: str, before: str, after: str) -> str:
+    """Wrap each line, keeping white space outside: `** a**` is no emphasis."""
+    lines = []
+    for line in inner.split("\n"):
+        core = line.strip()
+        start = line[: len(line) - len(line.lstrip())]
+        end = line[len(line.rstrip()) :] if core else ""
+        lines.append(f"{start}{before}{core}{after}{end}" if core else line)
+    return "\n".join(lines)
+
+
+def _leaf(span: Span, in_link: bool) -> str:
+    if span.markdown is not None:
+        return span.markdown
+    if span.code:
+        return "\n".join(code_span(line) for line in span.text.split("\n"))
+    text = escape(span.text)
+    return _BRACKETS.sub(r"\\\g<0>", text.replace("\\[", "[")) if in_link else text
+
+
+def code_span(text: str) -> str:
+    core = text.strip()
+    if not core:
+        return text
+    longest = max((len(run) for run in re.findall("`+", core)), default=0)
+    fence = "`" * (longest + 1)
+    padded = f" {core} " if longest else core
+    start, end = text[: len(text) - len(text.lstrip())], text[len(text.rstrip()) :]
+    return f"{start}{fence}{padded}{fence}{end}"

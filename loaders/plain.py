@@ -1,0 +1,82 @@
+"""Inline markdown to the words that it shows."""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+
+from markdown_it import MarkdownIt
+from markdown_it.rules_inline import StateInline
+from markdown_it.token import Token
+
+from loaders.numbering import number
+
+_FOOTNOTE_MARK = re.compile(r"\[\^[^\]\s]+\]")
+_LIST_TAG = re.compile(r"<(/?)(ol|ul|li)\b([^>]*)>", re.IGNORECASE)
+_BREAK_TAG = re.compile(r"</?(?:br|p|div)\b[^>]*>", re.IGNORECASE)
+_KNOWN_TAG = re.compile(
+    r"</?(?:a|b|i|u|s|em|strong|del|ins|code|sub|sup|span|small|mark|kbd)\b[^>]*>", re.IGNORECASE
+)
+
+
+def plain_text(markdown: str) -> str:
+    """What a reader sees: no markup, `\\n` for line breaks, footnote marks left out."""
+    if not markdown:
+        return ""
+    return _text(_parser().parseInline(markdown.replace("\n", "<br>"))[0].children or [])
+
+
+def _text(tokens: list[Token]) -> str:
+    pieces: list[str] = []
+    lists: list[tuple[str, int]] = []
+    for token in tokens:
+        if token.type == "image":
+            pieces.append(_text(token.children or []) or token.content)
+        elif token.type in ("softbreak", "hardbreak"):
+            pieces.append("\n")
+        elif token.type == "html_inline":
+            pieces.append(_tag_text(token.content, lists, at_start=not "".join(pieces).strip("\n")))
+        elif token.type != "footnote_mark":
+            pieces.append(token.content)
+    return "".join(pieces)
+
+
+def _tag_text(tag: str, lists: list[tuple[str, int]], *, at_start: bool) -> str:
+    found = _LIST_TAG.fullmatch(tag)
+    if not found:
+        return "\n" if _BREAK_TAG.fullmatch(tag) else "" if _KNOWN_TAG.fullmatch(tag) else tag
+    closing, name, attributes = found[1], found[2].lower(), found[3]
+    if name == "li":
+        if closing or not lists:
+            return ""
+        kind, count = lists[-1]
+        lists[-1] = (kind, count + 1)
+        sign = f"{number(count, kind)}." if kind else "•"
+        return ("" if at_start else "\n") + "  " * (len(lists) - 1) + sign + " "
+    if closing:
+        if lists:
+            lists.pop()
+        return ""
+    start = re.search(r'start="(\d{1,9})"', attributes)
+    kind = re.search(r'type="(\w)"', attributes)
+    lists.append(
+        ((kind[1] if kind else "1") if name == "ol" else "", int(start[1]) if start else 1)
+    )
+    return ""
+
+
+def _footnote_mark(state: StateInline, silent: bool) -> bool:
+    found = _FOOTNOTE_MARK.match(state.src, state.pos)
+    if not found or found.end() < len(state.src) and state.src[found.end()] in "(":
+        return False
+    if not silent:
+        state.push("footnote_mark", "", 0).content = found.group()
+    state.pos = found.end()
+    return True
+
+
+@cache
+def _parser() -> MarkdownIt:
+    parser = MarkdownIt("commonmark", {"maxNesting": 200}).enable("strikethrough")
+    parser.inline.ruler.before("link", "footnote_mark", _footnote_mark)
+    return parser

@@ -1,0 +1,231 @@
+"""Which rows name columns, which columns name rows, and how we know."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from loaders.document import Cell, Table
+
+Grid = Sequence[Sequence[Cell]]
+LEVEL_SEPARATOR = " › "
+
+_VALUE = re.compile(
+    r"^\W*\d|^(yes|no|none|n/?a|true|false|tbd|todo|-+|–|—|✓|✔|✗|x)$|https?://|@\w", re.IGNORECASE
+)
+
+
+@dataclass(frozen=True)
+class Style:
+    """How a cell is set; tells headers from values."""
+
+    header: bool = False
+    bold: bool = False
+    shade: str = ""
+
+
+@dataclass(frozen=True)
+class Headers:
+    rows: int = 0
+    columns: int = 0
+    evidence: str = ""
+
+
+def header_paths(table: Table) -> tuple[str, ...]:
+    """One path per column, levels joined by ` › `, a repeated level once; '' when unnamed."""
+    return tuple(
+        LEVEL_SEPARATOR.join(level.text.replace("\n", " ") for level in levels)
+        for levels in header_levels(table)
+    )
+
+
+def header_levels(table: Table) -> list[list[Cell]]:
+    """For each column the header cells above it, outermost first, each merged or repeated once."""
+    columns: list[list[Cell]] = []
+    for j in range(len(table.rows[0]) if table.rows else 0):
+        levels: list[Cell] = []
+        for row in table.rows[: table.header_rows]:
+            if row[j].text and (not levels or levels[-1].text != row[j].text):
+                levels.append(row[j])
+        columns.append(levels)
+    return columns
+
+
+def structure_doubt(table: Table) -> str:
+    """Why a reader, or a model, should look at this table again; '' when it is clear.
+
+    `no header`, `side-by-side tables`, `layout`: the three that rules can't settle."""
+    body = table.rows[table.header_rows :]
+    width = len(table.rows[0]) if table.rows else 0
+    blank = [j for j in range(1, width - 1) if not any(row[j].text for row in table.rows)]
+    if blank:
+        return "side-by-side tables"
+    paths = [path for path in header_paths(table) if path]
+    if width >= 4 and len(paths) == width and paths[: width // 2] * 2 == paths:
+        return "side-by-side tables"
+    if any(len(cell.tables) > 1 or len(cell.text) > 1_500 for row in body for cell in row):
+        return "layout"
+    if not table.header_rows and not table.header_columns and width > 1:
+        return "no header"
+    return ""
+
+
+def detect_headers(cells: Grid, styles: Sequence[Sequence[Style]], marked_rows: int) -> Headers:
+    """Marks first, then looks, then words. No evidence, no header."""
+    rows, evidence = _header_rows(cells, styles, marked_rows)
+    columns = _header_columns(cells, styles, rows)
+    if not rows and columns:
+        evidence = "first column"
+    return Headers(rows, columns, evidence)
+
+
+def _header_rows(
+    cells: Grid, styles: Sequence[Sequence[Style]], marked_rows: int
+) -> tuple[int, str]:
+    height = len(cells)
+    if 0 < marked_rows < height:
+        return _with_spans(cells, marked_rows), "tableHeader"
+    th_rows = _leading(styles, lambda style: style.header)
+    if 0 < th_rows < height:
+        return _with_spans(cells, th_rows), "th"
+    if height < 2 or not cells[0]:
+        return 0, ""
+    title = _is_title(cells)
+    first = 1 if title else 0
+    if first + 1 >= height:
+        return 0, ""
+    depth = _with_spans(cells, first + 1, groups=True)
+    for name, holds in (("bold", _bold), ("shaded", _shaded)):
+        for rows in (depth, first + 1):
+            if holds(cells, styles, first, rows):
+                return rows, name
+    if len(cells[0]) > 1 and _short_names(cells, first, depth):
+        return depth, "short first row"
+    return 0, ""
+
+
+def _leading(styles: Sequence[Sequence[Style]], holds: object) -> int:
+    count = 0
+    for row in styles:
+        if not row or not all(style.header for style in row):
+            break
+        count += 1
+    return count
+
+
+def _is_title(cells: Grid) -> bool:
+    first = cells[0][0]
+    return len(cells[0]) > 1 and first.column_span == len(cells[0]) and bool(first.text)
+
+
+def _with_spans(cells: Grid, rows: int, *, groups: bool = False) -> int:
+    """Header rows end where no header cell reaches further down.
+
+    `groups`: a cell over several, but not all, columns of the last row has names below it."""
+    height = len(cells)
+    reach = max(cell.row + cell.row_span for row in cells[:rows] for cell in row)
+    if rows < reach < height:
+        return reach
+    spread = [c for c in cells[rows - 1] if 1 < c.column_span < len(cells[0]) and c.text]
+    if groups and spread and rows + 1 < height:
+        below = [cell for j, cell in enumerate(cells[rows]) if cells[rows - 1][j] in spread]
+        if all(_is_name(cell.text) for cell in below):
+            return rows + 1
+    return rows
+
+
+def _filled(cells: Grid, styles: Sequence[Sequence[Style]], first: int, last: int) -> list[Style]:
+    return [
+        style
+        for row, style_row in zip(cells[first:last], styles[first:last], strict=True)
+        for cell, style in zip(row, style_row, strict=True)
+        if cell.text
+    ]
+
+
+def _bold(cells: Grid, styles: Sequence[Sequence[Style]], first: int, rows: int) -> bool:
+    if rows >= len(cells):
+        return False
+    head = _filled(cells, styles, first, rows)
+    body = _filled(cells, styles, rows, len(cells))
+    return bool(head) and all(s.bold for s in head) and not all(s.bold for s in body)
+
+
+def _shaded(cells: Grid, styles: Sequence[Sequence[Style]], first: int, rows: int) -> bool:
+    if rows >= len(cells):
+        return False
+    shades = {style.shade for row in styles[first:rows] for style in row}
+    below = {style.shade for row in styles[rows : rows + 1] for style in row}
+    return bool(_filled(cells, styles, first, rows)) and "" not in shades and not shades & below
+
+
+def _short_names(cells: Grid, first: int, depth: int) -> bool:
+    """A first row of short, distinct names, above something that differs from names."""
+    if depth >= len(cells):
+        return False
+    names = [cell.text for cell in cells[depth - 1]]
+    if not all(_is_name(name) for name in names[1:]) or (names[0] and not _is_name(names[0])):
+        return False
+    labels = ["/".join(row[j].text for row in cells[first:depth]) for j in range(len(names))]
+    if len(set(labels)) < len(labels):
+        return False
+    body = cells[depth:]
+    contrast = any(
+        _unlike_a_name([row[j].text for row in body], names[j]) for j in range(len(names))
+    )
+    return contrast or (len(names) > 2 and len(body) > 1)
+
+
+def _is_name(text: str) -> bool:
+    return (
+        0 < len(text) <= 40
+        and len(text.split()) <= 6
+        and not _VALUE.search(text)
+        and not text.rstrip().endswith((".", "!", ";"))
+    )
+
+
+def _unlike_a_name(values: Sequence[str], name: str) -> bool:
+    filled = [value for value in values if value]
+    if not filled:
+        return False
+    numbers = sum(bool(_VALUE.search(value)) for value in filled)
+    length = sum(map(len, filled)) / len(filled)
+    return numbers * 2 > len(filled) or length > 2 * len(name) + 10
+
+
+def _header_columns(cells: Grid, styles: Sequence[Sequence[Style]], header_rows: int) -> int:
+    """Columns that tell body rows apart: marked, bold, or merged over the rows that they name."""
+    body, body_styles = cells[header_rows:], styles[header_rows:]
+    width = len(cells[0]) if cells else 0
+    if width < 2 or not body:
+        return 0
+    count = 0
+    while count < width - 1 and _named(body, body_styles, count):
+        count += 1
+    if count or not header_rows:
+        return count
+    if any(row[0].row_span > 1 for row in body):
+        for prefix in range(1, min(3, width - 1) + 1):
+            if len({tuple(c.text for c in row[:prefix]) for row in body}) == len(body):
+                return prefix
+    labels = [row[0].text for row in body]
+    return 1 if all(labels) and len(set(labels)) == len(labels) else 0
+
+
+def _named(body: Grid, styles: Sequence[Sequence[Style]], column: int) -> bool:
+    marks = [row[column] for row, cells in zip(styles, body, strict=True) if cells[column].text]
+    others = [
+        style
+        for row, cells in zip(styles, body, strict=True)
+        for style, cell in zip(row[column + 1 :], cells[column + 1 :], strict=True)
+        if cell.text
+    ]
+    if not marks:
+        return False
+    by_mark = all(style.header for style in marks) and not all(s.header for s in others)
+    by_bold = (
+        all(style.bold for style in marks) and bool(others) and not any(s.bold for s in others)
+    )
+    return by_mark or by_bold
