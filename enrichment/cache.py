@@ -1,0 +1,77 @@
+"""Model replies, kept by what was asked: an unchanged text is never paid for twice."""
+
+from __future__ import annotations
+
+import hashlib
+from datetime import UTC, datetime
+from typing import TypeVar
+
+from pydantic import BaseModel, ValidationError
+from sqlalchemy import (
+    Column,
+    DateTime,
+    Engine,
+    MetaData,
+    String,
+    Table,
+    Text,
+    delete,
+    insert,
+    select,
+)
+from sqlalchemy.exc import IntegrityError
+
+from config.models import Prompt
+
+Reply = TypeVar("Reply", bound=BaseModel)
+
+_METADATA = MetaData()
+_REPLIES = Table(
+    "enrichment_replies",
+    _METADATA,
+    Column("key", String(64), primary_key=True),
+    Column("prompt", String(64), nullable=False),
+    Column("model", String(200), nullable=False),
+    Column("reply", Text, nullable=False),
+    Column("created_at", DateTime(timezone=True), nullable=False),
+)
+
+
+class ReplyCache:
+    """Replies in the state database. Safe to use from several threads and processes."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+        _METADATA.create_all(engine, checkfirst=True)
+
+    def find(self, key: str, reply: type[Reply]) -> Reply | None:
+        """None also when the stored reply has another shape by now."""
+        with self._engine.connect() as connection:
+            stored = connection.scalar(select(_REPLIES.c.reply).where(_REPLIES.c.key == key))
+        if stored is None:
+            return None
+        try:
+            return reply.model_validate_json(stored)
+        except ValidationError:
+            return None
+
+    def keep(self, key: str, prompt: Prompt, model: str, reply: BaseModel) -> None:
+        values = {
+            "key": key,
+            "prompt": f"{prompt.name} {prompt.version}"[:64],
+            "model": model[:200],
+            "reply": reply.model_dump_json(),
+            "created_at": datetime.now(UTC),
+        }
+        try:
+            with self._engine.begin() as connection:
+                connection.execute(delete(_REPLIES).where(_REPLIES.c.key == key))
+                connection.execute(insert(_REPLIES).values(values))
+        except IntegrityError:
+            return  # another process kept the same reply a moment ago
+
+
+def cache_key(prompt: Prompt, model: str) -> str:
+    """SHA-256 of prompt name, version, wording, content and model."""
+    asked = (prompt.name, prompt.version, prompt.system, prompt.user, model)
+    return hashlib.sha256("\x1f".join(asked).encode()).hexdigest()
