@@ -1,0 +1,242 @@
+"""The bot, put together: Slack on one side, the agents on the other, the inbox between."""
+
+from __future__ import annotations
+
+import logging
+import os
+import signal
+import threading
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import structlog
+from slack_bolt import App
+from slack_bolt.authorization import AuthorizeResult
+from slack_sdk import WebClient
+from sqlalchemy import Engine
+
+from agents.answer import Ask
+from bot.answering import Answering
+from bot.event import Asked, Deleted, read
+from bot.inbox import Inbox, Item
+from bot.lease import FileLease, Lease, PostgresLease
+from bot.limits import Limiter
+from bot.listeners import listen
+from bot.people import People
+from bot.records import Records
+from bot.web import SlackBusy, SlackRefused, SlackUnsure, Web
+from config.domain import Domain
+from config.errors import ConfigError, CopilotError
+from config.settings import Settings
+
+log = structlog.get_logger()
+
+SOCKET_THREADS = 32
+"""Each holds an event for the millisecond that storing takes; Slack's default is 10."""
+WORKERS = 64
+"""Questions worked on at a time; they mostly wait for the model."""
+DRAIN_SECONDS = 25.0
+"""Less than the 30 s that container platforms give between SIGTERM and SIGKILL."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Identity:
+    """Who the bot is in this workspace."""
+
+    user: str
+    bot: str
+    team: str
+    team_url: str
+
+
+def build_bot(
+    settings: Settings,
+    *,
+    domains: Mapping[str, Domain] | Callable[[], Mapping[str, Domain]],
+    ask: Callable[[str], Ask],
+    engine: Engine,
+    streaming: bool | None = None,
+    socket: bool = True,
+    workers: int = WORKERS,
+) -> Bot:
+    """`domains`: by name, or a callable that returns the current ones. `ask`: name → agents.
+
+    `streaming` defaults to whether a chat model is configured; without one, answers come whole.
+    `socket=False` is for HTTP mode. Raises ConfigError that names what is missing or refused."""
+    needed = {"slack_bot_token": "Slack app → OAuth & Permissions → Bot User OAuth Token"}
+    if socket:
+        needed["slack_app_token"] = (
+            "Slack app → Basic Information → App-Level Tokens, connections:write"  # noqa: S105 - where to find it, not what it is
+        )
+    else:
+        needed["slack_signing_secret"] = "Slack app → Basic Information → Signing Secret"  # noqa: S105 - likewise
+    settings.require(**needed)
+    current = domains if callable(domains) else lambda: domains
+    return Bot(
+        settings,
+        domains=current,
+        ask=ask,
+        engine=engine,
+        streaming=settings.has_chat_model() if streaming is None else streaming,
+        socket=socket,
+        workers=workers,
+    )
+
+
+class Bot:
+    """`start` and return, or `run` until SIGTERM; `stop` finishes what was begun."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        *,
+        domains: Callable[[], Mapping[str, Domain]],
+        ask: Callable[[str], Ask],
+        engine: Engine,
+        streaming: bool,
+        socket: bool,
+        workers: int,
+    ) -> None:
+        self._settings = settings
+        self._socket = socket
+        self._handler: Any = None
+        self._stopped = threading.Event()
+        token = settings.slack_bot_token.get_secret_value() if settings.slack_bot_token else ""
+        base = _base(settings.slack_api_url)
+        self.web = Web(WebClient(token=token, base_url=base, timeout=30))
+        self.identity = identify(self.web)
+        self.records = Records(engine)
+        self.answering = Answering(
+            web=self.web,
+            records=self.records,
+            domains=domains,
+            ask=ask,
+            limiter=Limiter(self.records),
+            people=People(self.web),
+            bot_user=self.identity.user,
+            streaming=streaming,
+        )
+        self.inbox = Inbox(
+            database_url=inbox_url(settings),
+            lease=lease_for(settings),
+            handler=self.work,
+            concurrency=workers,
+        )
+        self.app = self._bolt(token, base)
+        listen(self.app, self.inbox.put, bot_user=self.identity.user, domains=domains)
+
+    def start(self) -> None:
+        """Begin to work and, with Socket Mode, to listen. Returns at once."""
+        self.inbox.start()
+        if self._socket:
+            self._handler = connect(self.app, self._settings)
+        log.info("the bot is up", user=self.identity.user, team=self.identity.team)
+
+    def run(self) -> None:
+        """Work until SIGTERM or Ctrl-C, then drain."""
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, lambda *_: self._stopped.set())
+        self.start()
+        self._stopped.wait()
+        self.stop()
+        # Threads that still wait for Slack or a model would hold the process; their questions
+        # are in the inbox, and the next start goes on with them.
+        logging.shutdown()
+        os._exit(0)
+
+    def stop(self, drain_seconds: float = DRAIN_SECONDS) -> None:
+        """Stop listening first, then finish what was begun."""
+        if self._handler:
+            self._handler.close()
+            self._handler = None
+        self.inbox.stop(drain_seconds)
+
+    def ready(self) -> bool:
+        """Would a question asked now be answered? False when the socket is dead."""
+        listening = not self._socket or bool(self._handler and self._handler.client.is_connected())
+        return listening and self.inbox.ready()
+
+    def work(self, event_id: str, item: Item) -> None:
+        """One stored item. Called by the inbox, again after a crash."""
+        if "event" in item:
+            event = read(item["event"], bot_user=self.identity.user, team=item["team"])
+            if isinstance(event, Asked):
+                self.answering.asked(event_id, event)
+            elif isinstance(event, Deleted):
+                self.answering.deleted(event_id, event)
+
+    def _bolt(self, token: str, base: str) -> App:
+        secret = self._settings.slack_signing_secret
+        known = AuthorizeResult(
+            enterprise_id=None,
+            team_id=self.identity.team,
+            bot_token=token,
+            bot_id=self.identity.bot,
+            bot_user_id=self.identity.user,
+        )
+        return App(
+            client=WebClient(base_url=base),
+            signing_secret=secret.get_secret_value() if secret else None,
+            # Known since the start: no call to Slack stands between an event and its ack.
+            authorize=lambda **_: known,
+            # The listener stores the event, and only then is it acknowledged.
+            process_before_response=True,
+        )
+
+
+def identify(web: Web) -> Identity:
+    """Who the token belongs to. Raises ConfigError when Slack refuses it."""
+    try:
+        who = web.call("auth.test", patience=30.0)
+    except SlackRefused as refused:
+        raise ConfigError(
+            f"Slack refused SLACK_BOT_TOKEN: {refused.code}",
+            remedy="copy it again from the Slack app's OAuth & Permissions page",
+        ) from refused
+    except (SlackBusy, SlackUnsure) as error:
+        raise CopilotError(
+            f"could not reach Slack: {error}", remedy="check SLACK_API_URL"
+        ) from error
+    return Identity(
+        user=str(who.get("user_id") or ""),
+        bot=str(who.get("bot_id") or ""),
+        team=str(who.get("team_id") or ""),
+        team_url=str(who.get("url") or ""),
+    )
+
+
+def connect(app: App, settings: Settings) -> Any:
+    """Open Socket Mode. Raises ConfigError when Slack refuses the app token."""
+    from slack_bolt.adapter.socket_mode.builtin import SocketModeHandler
+    from slack_sdk.errors import SlackApiError
+
+    token = settings.slack_app_token.get_secret_value() if settings.slack_app_token else ""
+    handler: Any = SocketModeHandler(app, token, concurrency=SOCKET_THREADS, ping_interval=5)
+    try:
+        handler.connect()
+    except SlackApiError as error:
+        handler.close()
+        raise ConfigError(
+            f"Slack refused SLACK_APP_TOKEN: {error.response.get('error')}",
+            remedy="create an app-level token with connections:write on Basic Information",
+        ) from error
+    return handler
+
+
+def inbox_url(settings: Settings) -> str:
+    """Where DBOS keeps the inbox: beside everything else in PostgreSQL, or a file of its own."""
+    if settings.database_url:
+        return settings.database_url
+    settings.data_dir.mkdir(parents=True, exist_ok=True)
+    return f"sqlite:///{(settings.data_dir / 'inbox.sqlite').absolute()}"
+
+
+def lease_for(settings: Settings) -> Lease:
+    if settings.database_url:
+        return PostgresLease(settings.database_url)
+    return FileLease(settings.data_dir / "bot.lock")
+
+
+def _base(url: str) -> str:
+    return url if url.endswith("/") else f"{url}/"

@@ -1,0 +1,200 @@
+"""The durable inbox: an event is stored before it is acknowledged, and worked off once.
+
+One DBOS workflow per event id, so a repeated delivery is the same work. See
+docs/decisions/050-durable-inbox.md for what DBOS does by itself and what is added here."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable
+from typing import Any
+
+import structlog
+
+from bot.lease import Lease
+from bot.web import SlackBusy, SlackRefused, SlackUnsure
+
+log = structlog.get_logger()
+
+Item = dict[str, Any]
+Handler = Callable[[str, Item], None]
+
+QUEUE = "oncall-inbox"
+FORMAT = "inbox-1"
+"""DBOS recovers work of the same application version only, so this moves only when stored
+items can't be read any more; a release must not strand the questions of the last one."""
+KEEP_SECONDS = 7 * 24 * 3600
+"""Finished work is remembered this long; Slack repeats an event within minutes."""
+
+
+class Inbox:
+    """Stores items and hands each to `handler(event_id, item)` until it returns."""
+
+    def __init__(
+        self,
+        *,
+        database_url: str,
+        lease: Lease,
+        handler: Handler,
+        concurrency: int = 64,
+        poll_seconds: float = 0.2,
+    ) -> None:
+        self._url = database_url
+        self._lease = lease
+        self._handler = handler
+        self._concurrency = concurrency
+        self._poll = poll_seconds
+        self._queue: Any = None
+        self._work: Any = None
+        self._running: set[str] = set()
+        self._suspects: set[str] = set()
+        self._stopping = threading.Event()
+        self._keeper: threading.Thread | None = None
+
+    def start(self) -> None:
+        """Take the lease, recover what was left behind, and begin to work."""
+        from dbos import DBOS
+
+        self._lease.acquire()
+        _tame_logs()
+        DBOS(
+            config={
+                "name": "oncall",
+                "system_database_url": self._url,
+                "application_version": FORMAT,
+                "executor_id": self._lease.executor_id,
+                "enable_otlp": False,
+                "log_level": "WARNING",
+                "sys_db_pool_size": 20,
+            }
+        )
+
+        # Registered here and not at import: the handler belongs to this inbox.
+        @DBOS.workflow(name="work")
+        def work(event_id: str, item: Item) -> None:
+            self._run(event_id, item)
+
+        self._work = work
+        DBOS.launch()
+        DBOS.register_queue(
+            QUEUE,
+            worker_concurrency=self._concurrency,
+            polling_interval_sec=self._poll,
+            on_conflict="always_update",
+        )
+        self._queue = DBOS.retrieve_queue(QUEUE)
+        self._keeper = threading.Thread(target=self._keep, name="inbox-keeper", daemon=True)
+        self._keeper.start()
+
+    def put(self, event_id: str, item: Item) -> None:
+        """Store an item; returns when it can't be lost any more. A known event id does nothing."""
+        from dbos import SetWorkflowID
+
+        with SetWorkflowID(event_id):
+            self._queue.enqueue(self._work, event_id, item)
+
+    def ready(self) -> bool:
+        """Started, not stopping, and looked after."""
+        keeper = self._keeper
+        return bool(keeper and keeper.is_alive()) and not self._stopping.is_set()
+
+    def stop(self, drain_seconds: float = 25.0) -> None:
+        """Finish what was begun, as far as time allows; the rest is another start's work."""
+        from dbos import DBOS
+
+        self._stopping.set()
+        wait = int(drain_seconds) if self._running else 0
+        DBOS.destroy(destroy_registry=True, workflow_completion_timeout_sec=wait)
+        if self._keeper:
+            self._keeper.join(timeout=5)
+        self._lease.release()
+
+    def _run(self, event_id: str, item: Item) -> None:
+        self._running.add(event_id)
+        try:
+            _patiently(self._handler, event_id, item)
+        finally:
+            self._running.discard(event_id)
+
+    def _keep(self) -> None:
+        """Every few seconds: take over from dead workers; every hour: forget old work."""
+        last_purge = 0.0
+        while not self._stopping.wait(5.0):
+            try:
+                self._lease.keep()
+                self._recover()
+                if time.monotonic() - last_purge > 3600:
+                    last_purge = time.monotonic()
+                    _purge()
+            except Exception:
+                log.exception("inbox upkeep failed; trying again")
+
+    def _recover(self) -> None:
+        """Give the started work of dead executors, and work that nobody runs, back to the queue."""
+        from dbos import DBOS
+
+        pending = DBOS.list_workflows(status="PENDING", load_input=False, load_output=False)
+        own = self._lease.executor_id
+        for executor in {w.executor_id for w in pending if w.executor_id} - {own}:
+            with self._lease.takeover(executor) as dead:
+                if dead:
+                    log.warning("taking over from a dead worker", worker=executor)
+                    DBOS._recover_pending_workflows([executor])
+        # Seen twice in a row as started by this process, but not running in it: a restart
+        # and the queue's poller missed each other.
+        stranded = {w.workflow_id for w in pending if w.executor_id == own} - self._running
+        if stranded & self._suspects:
+            DBOS._recover_pending_workflows([own])
+            stranded = set()
+        self._suspects = stranded
+
+
+def _patiently(handler: Handler, event_id: str, item: Item) -> None:
+    """Slack may be down for long: an answer an hour late is worth more than silence."""
+    for pause in (30, 60, 300, 900, 1800, None):
+        try:
+            return handler(event_id, item)
+        except SlackRefused as refused:
+            log.error("slack refuses this for good", event=event_id, reason=str(refused))
+            return None
+        except (SlackUnsure, SlackBusy) as error:
+            if pause is None:
+                raise
+            log.warning(
+                "slack is away; trying again", event=event_id, pause=pause, cause=str(error)
+            )
+            time.sleep(pause)
+    return None
+
+
+def _purge() -> None:
+    from datetime import UTC, datetime, timedelta
+
+    from dbos import DBOS
+
+    before = datetime.now(UTC) - timedelta(seconds=KEEP_SECONDS)
+    done = DBOS.list_workflows(
+        status=["SUCCESS", "ERROR"],
+        completed_before=before.isoformat(),
+        limit=5_000,
+        load_input=False,
+        load_output=False,
+    )
+    if done:
+        DBOS.delete_workflows([workflow.workflow_id for workflow in done])
+
+
+class _ToStructlog(logging.Handler):
+    def emit(self, record: logging.LogRecord) -> None:
+        log.log(record.levelno, record.getMessage(), source="dbos", exc_info=record.exc_info)
+
+
+def _tame_logs() -> None:
+    """DBOS prints to the console by itself; its warnings go to our log, its chatter nowhere."""
+    logger = logging.getLogger("dbos")
+    logger.propagate = False
+    logger.setLevel(logging.WARNING)
+    if not any(isinstance(handler, _ToStructlog) for handler in logger.handlers):
+        logger.handlers[:] = [_ToStructlog()]

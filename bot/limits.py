@@ -1,0 +1,43 @@
+"""How much one person, channel or domain may ask; said politely, and only to the asker."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from bot.event import Asked
+from bot.records import Records, now
+from config.domain import Domain
+
+
+class Limiter:
+    def __init__(self, records: Records) -> None:
+        self._records = records
+
+    def refusal(self, event: Asked, domain: Domain) -> str:
+        """Why this question is not answered now; empty when it is.
+
+        The question itself is already on record, so it counts."""
+        hour_ago, day_ago = now() - timedelta(hours=1), now() - timedelta(days=1)
+        limits = domain.limits
+        if self._records.count(hour_ago, asker=event.user) > limits.questions_per_user_per_hour:
+            return (
+                f"You have asked {limits.questions_per_user_per_hour} questions in the last hour, "
+                "which is as many as I may answer for one person. Please try again a little later."
+            )
+        if (
+            self._records.count(hour_ago, channel=event.channel)
+            > limits.questions_per_channel_per_hour
+        ):
+            return (
+                "This channel has asked as many questions in the last hour as I may answer. "
+                "Please try again a little later."
+            )
+        if (
+            limits.tokens_per_day
+            and self._records.tokens(day_ago, domain.domain) >= limits.tokens_per_day
+        ):
+            return (
+                f"{domain.title} has used up its daily budget for the language model. "
+                "Please ask a human today, or ask me again tomorrow."
+            )
+        return ""

@@ -1,0 +1,78 @@
+"""Bolt listeners: each stores what happened and returns, so that Slack's ack is never late.
+
+The tables here are what the manifest is generated from."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from slack_bolt import App
+
+from bot.event import Asked, read
+from config.domain import Domain
+
+Json = dict[str, Any]
+Store = Callable[[str, Json], None]
+"""Event id and item; returns when the item can't be lost."""
+
+EVENTS: Mapping[str, tuple[str, ...]] = {
+    "app_mention": ("app_mention",),
+    "message": ("message.channels", "message.groups", "message.im"),
+    "app_home_opened": ("app_home_opened",),
+    "reaction_added": ("reaction_added",),
+}
+"""Bolt's event name → the subscriptions that bring it."""
+
+OLDER_EVENTS = ("assistant_thread_started", "assistant_thread_context_changed")
+"""Sent to apps that still have Slack's earlier assistant view; the manifest doesn't ask for it."""
+
+SHORTCUT = "ask_copilot"
+SHORTCUTS: Mapping[str, str] = {SHORTCUT: "Ask the copilot"}
+"""Message shortcuts: callback id → name."""
+
+
+def listen(
+    app: App, store: Store, *, bot_user: str, domains: Callable[[], Mapping[str, Domain]]
+) -> None:
+    """Register the listeners that go through the inbox."""
+
+    def on_event(body: Json) -> None:
+        event = body["event"]
+        team = str(body.get("team_id") or "")
+        meaning = read(event, bot_user=bot_user, team=team)
+        if meaning is None or (isinstance(meaning, Asked) and not concerns(meaning, domains())):
+            return
+        store(event_id(body), {"event": event, "team": team})
+
+    for name in (*EVENTS, *OLDER_EVENTS):
+        app.event(name)(on_event)
+
+    def on_shortcut(ack: Callable[[], None], body: Json) -> None:
+        store(f"shortcut-{body.get('trigger_id') or body['action_ts']}", {"shortcut": body})
+        ack()
+
+    app.message_shortcut(SHORTCUT)(on_shortcut)
+
+
+def event_id(body: Json) -> str:
+    """Slack's own id, the same on every delivery."""
+    event = body["event"]
+    parts = [event.get(key) for key in ("type", "channel", "event_ts", "ts", "user")]
+    return str(body.get("event_id") or "-".join(str(part) for part in parts if part))
+
+
+def concerns(event: Asked, domains: Mapping[str, Domain]) -> bool:
+    """Could be for the bot: keeps the chatter of other channels out of the inbox."""
+    if event.mentioned or event.direct:
+        return True
+    return any(
+        event.channel in domain.channels
+        and (
+            event.edited
+            or bool(event.bot and domain.answer.alert_bots)
+            or domain.answer.when != "mention"
+            or (not event.starts_thread and domain.answer.follow_ups == "thread")
+        )
+        for domain in domains.values()
+    )

@@ -1,0 +1,312 @@
+"""An Answer as Slack messages. Pure: never talks to Slack."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any
+
+from agents.answer import Answer, Citation
+from bot.defang import defang, is_web, links_to, mrkdwn
+from bot.markdown import MAX_COLUMNS, Grid, Prose, aligned, pieces, segments, slices
+
+Json = dict[str, Any]
+
+METADATA_EVENT = "oncall_answer"
+"""Message metadata type by which the bot knows its own messages again."""
+
+MESSAGE_LIMIT = 12_900
+"""Characters of one whole message; Slack fails near 13,200 although a block may have 12,000."""
+FALLBACK_LIMIT = 1_500
+BODY_LIMIT = 8_500
+"""Characters of answer per message: leaves room for sources, buttons and the fallback."""
+SOURCES_LIMIT = 2_700
+SECTION_LIMIT = 2_900
+BUTTON_TEXT = 75
+BUTTON_VALUE = 2_000
+
+FEEDBACK = "answer_feedback"
+ASK_HUMAN = "ask_human"
+CLARIFY = "clarify"
+
+FOUND_NOTHING = {"no_answer_found", "company_specific_rag_failure"}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Outgoing:
+    """One Slack message."""
+
+    text: str
+    """Fallback for notifications and screen readers."""
+    blocks: list[Json] = field(default_factory=list)
+
+
+def render(
+    answer: Answer,
+    *,
+    question_id: str,
+    allowed_hosts: Sequence[str] = (),
+    notes: Sequence[str] = (),
+    can_ask_human: bool = True,
+    now: datetime | None = None,
+) -> list[Outgoing]:
+    """The messages of an answer, in order; sources and buttons close the last one."""
+    now = now or datetime.now(UTC)
+    cited = (*answer.citations, *answer.nearest)
+    links = links_to([citation.url for citation in cited], allowed_hosts)
+    bodies = list(_bodies(defang(answer.text, links)))
+    closing = [
+        *_sources(answer, now),
+        *_context(answer, notes),
+        *_buttons(answer, question_id, can_ask_human),
+    ]
+    messages = [Outgoing(text=fallback(_words(body)), blocks=body) for body in bodies]
+    last = messages.pop()
+    return [*messages, Outgoing(text=last.text, blocks=[*last.blocks, *closing])]
+
+
+def plain_version(message: Outgoing) -> Outgoing:
+    """The same message without the newer block types, for a workspace that refuses them."""
+    blocks = [plain for block in message.blocks for plain in _plain_block(block)]
+    return Outgoing(text=message.text, blocks=blocks)
+
+
+def fallback(text: str) -> str:
+    text = mrkdwn(text.strip())
+    return text if len(text) <= FALLBACK_LIMIT else text[: FALLBACK_LIMIT - 1] + "…"
+
+
+def placeholder(status: str) -> Outgoing:
+    text = f"_{mrkdwn(status)[:300]}_"
+    return Outgoing(text=text, blocks=[context([text], block_id="oncall_status")])
+
+
+def apology(reference: str, *, question_id: str, can_ask_human: bool = True) -> Outgoing:
+    """Something broke: say so, and give operators what to search their logs for."""
+    text = (
+        "Sorry, I couldn't answer this: something went wrong on my side. "
+        f"Please try again later, or ask a human. Reference: `{reference}`"
+    )
+    blocks: list[Json] = [section(text)]
+    if can_ask_human:
+        blocks.append(_actions([_ask_human(question_id)]))
+    return Outgoing(text=text, blocks=blocks)
+
+
+def said(text: str) -> Outgoing:
+    """A plain sentence of the bot."""
+    return Outgoing(text=text, blocks=[section(text)])
+
+
+def section(text: str, **more: Any) -> Json:
+    return {"type": "section", "text": {"type": "mrkdwn", "text": text[:3_000]}, **more}
+
+
+def context(texts: Sequence[str], **more: Any) -> Json:
+    elements = [{"type": "mrkdwn", "text": text[:3_000]} for text in texts[:10]]
+    return {"type": "context", "elements": elements, **more}
+
+
+def button(text: str, action_id: str, value: str, **more: Any) -> Json:
+    return {
+        "type": "button",
+        "text": {"type": "plain_text", "text": _short(text, BUTTON_TEXT), "emoji": False},
+        "action_id": action_id,
+        "value": value[:BUTTON_VALUE],
+        **more,
+    }
+
+
+def link(url: str, label: str) -> str:
+    """A mrkdwn link whose address can't end early; the bare label when there is no address."""
+    if not is_web(url):
+        return mrkdwn(label)
+    safe = url.replace("|", "%7C").replace("<", "%3C").replace(">", "%3E").replace(" ", "%20")
+    safe = safe.replace("&amp;", "&").replace("&", "&amp;")
+    return f"<{safe}|{mrkdwn(label).replace('|', '¦')}>"
+
+
+def age(modified: datetime | None, now: datetime) -> str:
+    """`updated 3 months ago`; empty when the source doesn't say."""
+    if modified is None:
+        return ""
+    if modified.tzinfo is None:
+        modified = modified.replace(tzinfo=UTC)
+    days = max(0, (now - modified).days)
+    if days == 0:
+        return "updated today"
+    for unit, length in (("year", 365), ("month", 30), ("week", 7), ("day", 1)):
+        if days >= length:
+            count = days // length
+            return f"updated {count} {unit}{'s' if count > 1 else ''} ago"
+    return ""
+
+
+def confidence_words(confidence: float) -> str:
+    if confidence >= 0.75:
+        return "high"
+    return "medium" if confidence >= 0.5 else "low"
+
+
+def _bodies(text: str) -> Iterator[list[Json]]:
+    """Blocks of each message: as much as fits, and one native table each, Slack's own limit."""
+    blocks: list[Json] = []
+    used, has_table = 0, False
+    for block, size in _body_blocks(text):
+        table = block["type"] == "table"
+        if blocks and (used + size > BODY_LIMIT or (table and has_table)):
+            yield blocks
+            blocks, used, has_table = [], 0, False
+        blocks.append(block)
+        used, has_table = used + size, has_table or table
+    yield blocks or [_markdown("I have nothing to say to that.")]
+
+
+def _body_blocks(text: str) -> Iterator[tuple[Json, int]]:
+    for part in segments(text):
+        if isinstance(part, Prose):
+            for piece in pieces(part.text, BODY_LIMIT):
+                yield _markdown(piece), len(piece)
+        elif len(part.header) > MAX_COLUMNS or not part.rows:
+            for piece in pieces(aligned(part), BODY_LIMIT):
+                yield _markdown(piece), len(piece)
+        else:
+            for grid in slices(part, BODY_LIMIT - 500):
+                yield _table(grid), grid.size
+
+
+def _markdown(text: str) -> Json:
+    return {"type": "markdown", "text": text}
+
+
+def _table(grid: Grid) -> Json:
+    # A cell may not be empty, hence the no-break space.
+    rows = [
+        [{"type": "raw_text", "text": cell or "\u00a0"} for cell in row]
+        for row in (grid.header, *grid.rows)
+    ]
+    settings = [{"is_wrapped": True} for _ in grid.header]
+    return {"type": "table", "rows": rows, "column_settings": settings}
+
+
+def _words(blocks: Sequence[Json]) -> str:
+    said: list[str] = []
+    for block in blocks:
+        if block["type"] == "table":
+            said.extend(" | ".join(cell["text"] for cell in row) for row in block["rows"])
+        else:
+            said.append(block["text"])
+    return "\n".join(said)
+
+
+def _sources(answer: Answer, now: datetime) -> Iterator[Json]:
+    if answer.path in FOUND_NOTHING or (answer.nearest and not answer.citations):
+        heading, citations, numbered = "*Nearest documents*", answer.nearest, False
+    else:
+        heading, citations, numbered = "*Sources*", answer.citations, True
+    lines = [_source(citation, now, numbered) for citation in citations]
+    if not lines:
+        return
+    shown, used = [heading], len(heading)
+    for line in lines:
+        if used + len(line) > SOURCES_LIMIT:
+            shown.append(f"…and {len(lines) - len(shown) + 1} more")
+            break
+        shown.append(line)
+        used += len(line) + 1
+    yield section("\n".join(shown), block_id="oncall_sources")
+
+
+def _source(citation: Citation, now: datetime, numbered: bool) -> str:
+    heading = citation.heading if citation.heading != citation.title else ""
+    name = " › ".join(_short(part, 120) for part in (citation.title, heading) if part)
+    page = f"page {citation.page}" if citation.page else ""
+    details = [part for part in (page, age(citation.modified_at, now)) if part]
+    mark = f"[{citation.number}]" if numbered else "•"
+    line = f"{mark} {link(citation.url, name or citation.document)}"
+    return " · ".join([line, *details])
+
+
+def _context(answer: Answer, notes: Sequence[str]) -> Iterator[Json]:
+    said = [mrkdwn(note)[:500] for note in notes]
+    if answer.degraded:
+        said.append(
+            ":warning: The language model was not available for all of this: "
+            "the answer is put together from passages of the documents."
+        )
+    if answer.path == "general_llm_knowledge":
+        said.append(":warning: General knowledge, not from your team's documents.")
+    if answer.path not in {"small_talk", "ambiguous_query"} and answer.path not in FOUND_NOTHING:
+        said.append(f"Confidence: {confidence_words(answer.confidence)} ({answer.confidence:.0%})")
+    if said:
+        yield context(said, block_id="oncall_notes")
+
+
+def _buttons(answer: Answer, question_id: str, can_ask_human: bool) -> Iterator[Json]:
+    if answer.options:
+        yield _actions(
+            [button(o, f"{CLARIFY}_{n}", o) for n, o in enumerate(answer.options[:5])],
+            block_id="oncall_options",
+        )
+    if answer.path == "small_talk":
+        return
+    yield {
+        "type": "context_actions",
+        "block_id": "oncall_feedback",
+        "elements": [
+            {
+                "type": "feedback_buttons",
+                "action_id": FEEDBACK,
+                "positive_button": _feedback("Helpful", "helpful", question_id),
+                "negative_button": _feedback("Not helpful", "unhelpful", question_id),
+            }
+        ],
+    }
+    if can_ask_human:
+        yield _actions([_ask_human(question_id)], block_id="oncall_human")
+
+
+def _feedback(text: str, verdict: str, question_id: str) -> Json:
+    return {
+        "text": {"type": "plain_text", "text": text},
+        "accessibility_label": f"Mark this answer as {text.lower()}",
+        "value": f"{verdict} {question_id}",
+    }
+
+
+def _ask_human(question_id: str) -> Json:
+    return button("Ask a human", ASK_HUMAN, question_id)
+
+
+def _actions(elements: list[Json], **more: Any) -> Json:
+    return {"type": "actions", "elements": elements, **more}
+
+
+def _short(text: str, limit: int) -> str:
+    text = " ".join(text.split())
+    return text if len(text) <= limit else text[: limit - 1] + "…"
+
+
+def _plain_block(block: Json) -> Iterator[Json]:
+    kind = block["type"]
+    if kind == "markdown":
+        for piece in pieces(mrkdwn(block["text"]), SECTION_LIMIT):
+            yield section(piece)
+    elif kind == "table":
+        texts = [tuple(cell["text"] for cell in row) for row in block["rows"]]
+        for piece in pieces(mrkdwn(aligned(Grid(texts[0], tuple(texts[1:])))), SECTION_LIMIT):
+            yield section(piece)
+    elif kind == "context_actions":
+        pair = block["elements"][0]
+        yield _actions(
+            [
+                button(side["text"]["text"], f"{FEEDBACK}_{name}", side["value"])
+                for name, side in (
+                    ("helpful", pair["positive_button"]),
+                    ("unhelpful", pair["negative_button"]),
+                )
+            ]
+        )
+    else:
+        yield block

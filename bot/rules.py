@@ -1,0 +1,93 @@
+"""Which messages are questions to the bot. Pure: decided from the message and its thread."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Sequence
+from typing import Any, Literal
+
+from bot.event import Asked
+from bot.thread import earlier, is_own
+from config.domain import Domain
+
+Decision = Literal["answer", "answer_if_confident", "ignore"]
+
+CONFIDENT = 0.6
+"""An unasked-for answer below this is noise."""
+
+_THANKS = re.compile(
+    r"(?:(?:ok(?:ay)?|oh|ah|great|perfect|nice|cool|thanks?|thank you|thx|ty|cheers|got it|will do"
+    r"|awesome|that (?:helps?|helped|works?|worked)|solved|done|so much|a lot|all|very much|yes|no"
+    r"|:[a-z0-9_+-]+:|[👍🙏✅🎉❤️])[\s,.!]*)+",
+    re.IGNORECASE,
+)
+_QUESTION = re.compile(
+    r"\?|^\W*(?:how|what|when|where|which|who|whom|whose|why|can|could|may|should|shall|do|does|did"
+    r"|is|are|was|were|will|would|has|have|any(?:one|body)|please|help)\b",
+    re.IGNORECASE | re.MULTILINE,
+)
+
+
+def is_question(text: str) -> bool:
+    return bool(_QUESTION.search(text)) and not is_thanks(text)
+
+
+def is_thanks(text: str) -> bool:
+    """Nothing but courtesy or an acknowledgement."""
+    return bool(_THANKS.fullmatch(text.strip()))
+
+
+def decide(
+    event: Asked,
+    domain: Domain,
+    *,
+    thread: Sequence[Any] = (),
+    askers: Collection[str] = (),
+    bot_user: str = "",
+) -> Decision:
+    """`thread`: the messages so far; `askers`: who asked the bot in it before."""
+    if event.bot:
+        return _to_alert(event, domain)
+    if event.mentioned:
+        return "answer"
+    if not event.text.strip():
+        return "ignore"
+    if event.starts_thread:
+        return _to_unmentioned(event, domain)
+    if domain.answer.follow_ups == "thread" and _continues(event, thread, askers, bot_user):
+        return "answer"
+    return "ignore"
+
+
+def _to_alert(event: Asked, domain: Domain) -> Decision:
+    """Alert bots on the list; never other bots, which might answer back forever."""
+    allowed = set(domain.answer.alert_bots)
+    if not {event.bot, event.app, event.user} & (allowed - {""}):
+        return "ignore"
+    if event.mentioned or domain.answer.when == "always":
+        return "answer"
+    return "answer_if_confident" if event.starts_thread else "ignore"
+
+
+def _to_unmentioned(event: Asked, domain: Domain) -> Decision:
+    if domain.answer.when == "always":
+        return "ignore" if is_thanks(event.text) else "answer"
+    if domain.answer.when == "question" and is_question(event.text) and not event.others_mentioned:
+        return "answer_if_confident"
+    return "ignore"
+
+
+def _continues(event: Asked, thread: Sequence[Any], askers: Collection[str], bot_user: str) -> bool:
+    """The asker goes on talking with the bot, and nobody else has come between."""
+    if event.others_mentioned or event.user not in askers or is_thanks(event.text):
+        return False
+    since_bot: set[str] = set()
+    bot_spoke = False
+    for message in thread:
+        if not earlier(message, event.ts):
+            continue
+        if is_own(message, bot_user):
+            bot_spoke, since_bot = True, set()
+        else:
+            since_bot.add(str(message.get("user") or message.get("bot_id") or ""))
+    return bot_spoke and since_bot <= {event.user}

@@ -1,0 +1,134 @@
+"""Slack's Web API, called so that limits, outages and lost replies have one answer each."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping
+from http.client import HTTPException
+from typing import Any
+from urllib.error import URLError
+
+import structlog
+from slack_sdk import WebClient
+from slack_sdk.errors import SlackApiError, SlackClientError
+
+log = structlog.get_logger()
+
+Json = dict[str, Any]
+
+LONGEST_WAIT = 600.0
+"""Seconds. An answer is still worth posting ten minutes late; silence never is."""
+
+
+class SlackRefused(Exception):
+    """Slack understood the call and said no: retrying changes nothing. `code` is its error."""
+
+    def __init__(self, method: str, code: str) -> None:
+        super().__init__(f"Slack refused {method}: {code}")
+        self.code = code
+
+
+class SlackUnsure(Exception):
+    """The reply was lost or was a server error: the call may or may not have taken effect."""
+
+
+class SlackBusy(Exception):
+    """429: nothing happened; `after` seconds from now it may."""
+
+    def __init__(self, after: float) -> None:
+        super().__init__(f"rate limited for {after:g} s")
+        self.after = after
+
+
+class Web:
+    """One workspace's Web API. Thread-safe."""
+
+    def __init__(self, client: WebClient, sleep: Callable[[float], None] = time.sleep) -> None:
+        # Retries live in `call`: the client's own would repeat a post whose reply was lost.
+        client.retry_handlers.clear()
+        self._client = client
+        self._sleep = sleep
+
+    def once(self, method: str, **arguments: object) -> Json:
+        """One attempt. Raises SlackRefused, SlackUnsure or SlackBusy."""
+        try:
+            # The named method knows how Slack wants its arguments: a form, JSON, or a query.
+            response = getattr(self._client, method.replace(".", "_"))(**_present(arguments))
+        except SlackApiError as error:
+            raise _reason(method, error) from error
+        except (SlackClientError, OSError, URLError, HTTPException, ValueError) as error:
+            raise SlackUnsure(f"{method}: {error}") from error
+        data = response.data
+        return data if isinstance(data, dict) else {}
+
+    def call(self, method: str, *, patience: float = LONGEST_WAIT, **arguments: object) -> Json:
+        """Repeat until Slack answers. Only for calls that may safely take effect twice."""
+        pauses = backoff(patience)
+        while True:
+            try:
+                return self.once(method, **arguments)
+            except SlackBusy as busy:
+                self.wait(pauses, at_least=busy.after, cause=busy)
+            except SlackUnsure as unsure:
+                self.wait(pauses, cause=unsure)
+
+    def wait(self, pauses: Iterator[float], *, cause: Exception, at_least: float = 0.0) -> None:
+        """Sleep until the next attempt; re-raises `cause` when patience has run out."""
+        pause = next(pauses, None)
+        if pause is None:
+            raise cause
+        log.info("slack is not ready", cause=str(cause), pause=max(pause, at_least))
+        self._sleep(max(pause, at_least))
+
+    def pages(
+        self, method: str, key: str, *, patience: float = LONGEST_WAIT, **arguments: object
+    ) -> Iterator[Json]:
+        """Items under `key` of every page."""
+        cursor = ""
+        while True:
+            page = self.call(
+                method, patience=patience, cursor=cursor or None, limit=200, **arguments
+            )
+            yield from page.get(key) or []
+            cursor = (page.get("response_metadata") or {}).get("next_cursor") or ""
+            if not cursor:
+                return
+
+
+def backoff(patience: float, first: float = 0.5, longest: float = 30.0) -> Iterator[float]:
+    """Growing pauses that end after `patience` seconds by the clock."""
+    deadline = time.monotonic() + patience
+    pause = first
+    while time.monotonic() < deadline:
+        yield pause
+        pause = min(pause * 2, longest)
+
+
+def _present(arguments: dict[str, object]) -> dict[str, object]:
+    return {name: value for name, value in arguments.items() if value is not None}
+
+
+def _reason(method: str, error: SlackApiError) -> Exception:
+    response = error.response
+    code = str(response.get("error") or "")
+    if response.status_code == 429 or code in {"ratelimited", "rate_limited"}:
+        return SlackBusy(_retry_after(response.headers))
+    if response.status_code >= 500 or code in SERVER_TROUBLE or not _is_code(code):
+        return SlackUnsure(f"{method}: {response.status_code} {code}".rstrip())
+    return SlackRefused(method, code)
+
+
+SERVER_TROUBLE = {"internal_error", "fatal_error", "service_unavailable", "request_timeout"}
+
+
+def _is_code(text: str) -> bool:
+    """Slack's codes are words joined by `_`; for a body that isn't JSON the SDK has a sentence."""
+    return text.replace("_", "").isalnum()
+
+
+def _retry_after(headers: Mapping[str, Any]) -> float:
+    known = {name.lower(): value for name, value in headers.items()}
+    try:
+        return float(known.get("retry-after", 1))
+    except (TypeError, ValueError):
+        return 1.0

@@ -1,0 +1,112 @@
+"""The words of a Slack message, wherever Slack keeps them: text, blocks or attachments."""
+
+from __future__ import annotations
+
+import html
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+MAX_CHARACTERS = 8_000
+"""Of one message. A longer paste is cut: its question is at one of its ends."""
+
+_MENTION = re.compile(r"<@([UW][A-Z0-9]+)(?:\|([^>]*))?>")
+_CHANNEL = re.compile(r"<#(C[A-Z0-9]+)(?:\|([^>]*))?>")
+_SPECIAL = re.compile(r"<!([^>|]+)(?:\|([^>]*))?>")
+_LINK = re.compile(r"<((?:https?|mailto):[^>|]+)(?:\|([^>]*))?>")
+
+
+def words_of(message: Mapping[str, Any]) -> str:
+    """Everything a reader of the message sees, as plain text.
+
+    Alerts often have an empty `text`, or only a title there, and their words in blocks or
+    attachments; each part is added unless it was already said."""
+    said: list[str] = []
+    for part in _parts(message):
+        part = part.strip()
+        if part and not any(part in earlier for earlier in said):
+            said.append(part)
+    return bounded("\n".join(said))
+
+
+def bounded(text: str, limit: int = MAX_CHARACTERS) -> str:
+    """Both ends of a text that is too long."""
+    if len(text) <= limit:
+        return text
+    half = limit // 2
+    return f"{text[:half]}\n…\n{text[-half:]}"
+
+
+def plain(text: str, *, bot_user: str = "") -> str:
+    """Slack's escapes resolved; the bot's own mention dropped."""
+    text = _MENTION.sub(lambda m: "" if m[1] == bot_user else f"@{m[2] or m[1]}", text)
+    text = _CHANNEL.sub(lambda m: f"#{m[2] or m[1]}", text)
+    text = _SPECIAL.sub(lambda m: m[2] or f"@{m[1].split('^')[0]}", text)
+    text = _LINK.sub(lambda m: m[1] if not m[2] or m[2] in m[1] else f"{m[2]} ({m[1]})", text)
+    return html.unescape(re.sub(r"[ \t]+", " ", text)).strip()
+
+
+def mentions(text: str) -> frozenset[str]:
+    """User ids that a message mentions."""
+    return frozenset(match[1] for match in _MENTION.finditer(text))
+
+
+def _parts(message: Mapping[str, Any]) -> Iterator[str]:
+    text = str(message.get("text") or "")
+    yield text
+    for block in message.get("blocks") or ():
+        if not (text and block.get("type") == "rich_text"):  # what people type is in both
+            yield from _block_parts(block)
+    for attachment in message.get("attachments") or ():
+        yield from _attachment_parts(attachment)
+
+
+def _attachment_parts(attachment: Mapping[str, Any]) -> Iterator[str]:
+    words = [str(attachment.get(key) or "") for key in ("pretext", "title", "text")]
+    yield from words
+    for field in attachment.get("fields") or ():
+        yield f"{field.get('title', '')}: {field.get('value', '')}".strip(": ")
+    for block in attachment.get("blocks") or ():
+        yield from _block_parts(block)
+    if not any(words):
+        yield str(attachment.get("fallback") or "")
+
+
+def _block_parts(block: Mapping[str, Any]) -> Iterator[str]:
+    kind = block.get("type")
+    if kind == "rich_text":
+        yield rich_text(block)
+    elif kind == "table":
+        for row in block.get("rows") or ():
+            yield " | ".join(_cell(cell) for cell in row)
+    elif kind not in {"actions", "context_actions"}:
+        yield from _texts(block)
+
+
+def _texts(block: Mapping[str, Any]) -> Iterator[str]:
+    text = block.get("text")
+    yield text if isinstance(text, str) else str((text or {}).get("text") or "")
+    for part in (*(block.get("fields") or ()), *(block.get("elements") or ())):
+        if isinstance(part, Mapping) and isinstance(part.get("text"), str):
+            yield part["text"]
+
+
+def _cell(cell: Mapping[str, Any]) -> str:
+    return rich_text(cell) if cell.get("type") == "rich_text" else str(cell.get("text") or "")
+
+
+def rich_text(element: Mapping[str, Any]) -> str:
+    """The text of a rich_text block or of an element within it."""
+    kind = element.get("type")
+    if kind in {"text", "raw_text"}:
+        return str(element.get("text") or "")
+    if kind == "link":
+        return f"<{element.get('url', '')}|{element.get('text') or element.get('url', '')}>"
+    if kind == "user":
+        return f"<@{element.get('user_id', '')}>"
+    if kind == "channel":
+        return f"<#{element.get('channel_id', '')}>"
+    if kind == "emoji":
+        return f":{element.get('name', '')}:"
+    inner = [rich_text(part) for part in element.get("elements") or ()]
+    return "\n".join(inner) if kind in {"rich_text", "rich_text_list"} else "".join(inner)
