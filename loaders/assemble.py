@@ -32,22 +32,32 @@ class BlockWriter:
     url: str = ""
     blocks: list[Block] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
+    tabs: list[Tab] = field(default_factory=list)
+    labels: set[str] = field(default_factory=set)
+    """Footnote labels in use."""
     page: int | None = None
     _tab: Tab | None = None
     _headings: list[tuple[int, str, str]] = field(default_factory=list)
     _footnotes: list[dict[str, Any]] = field(default_factory=list)
 
-    def start_tab(self, tab: Tab, url: str) -> None:
+    def start_tab(self, tab: Tab | None, url: str) -> None:
         self._close_section()
         self._tab, self.url, self._headings = tab, url, []
+        if tab:
+            self.tabs.append(tab)
 
-    def heading(self, level: int, text: str, markdown: str, url: str = "") -> None:
+    def leave_sections(self) -> None:
+        """What follows belongs to the whole tab, e.g. a page footer."""
+        self._close_section()
+        self._headings = []
+
+    def heading(self, level: int, text: str, markdown: str, url: str = "", **details: Any) -> None:
         """`url` opens this heading; without one the heading above it, or the tab, is opened."""
         self._close_section()
         while self._headings and self._headings[-1][0] >= level:
             self._headings.pop()
         self._headings.append((level, text, url))
-        self.add("heading", text, markdown, level=level)
+        self.add("heading", text, markdown, level=level, **details)
 
     def add(self, kind: BlockKind, text: str, markdown: str, **details: Any) -> None:
         self.blocks.append(
@@ -97,6 +107,7 @@ def make_document(writer: BlockWriter, *, url: str, **metadata: Unpack[Metadata]
         owner=metadata.get("owner", ""),
         status=metadata.get("status", ""),
         permissions=metadata.get("permissions", ()),
+        tabs=tuple(writer.tabs),
         warnings=tuple(writer.warnings),
     )
 

@@ -137,5 +137,7 @@ class Document:
     """`current`, `superseded`, `draft`, … when the source says so, else empty."""
     permissions: tuple[Permission, ...] = ()
     """Empty: readable by everyone who may ask in the domain (files)."""
+    tabs: tuple[Tab, ...] = ()
+    """All tabs in order, also those without content."""
     warnings: tuple[str, ...] = ()
     """What was skipped while loading, and where."""

@@ -8,12 +8,10 @@ from urllib.parse import parse_qs, urlsplit
 from bs4 import BeautifulSoup, Tag
 
 from loaders.html_inline import attribute
+from loaders.inline import is_monospace
 
 _RULE = re.compile(r"\.(c\d+|title|subtitle)\s*\{([^}]*)\}")
 _LIST_RULE = re.compile(r"\.(lst-\S+?)\s*>\s*li:before\s*\{[^}]*?counter\([^,)]+,\s*([\w-]+)")
-_MONOSPACE = re.compile(
-    r"mono|courier|consolas|menlo|monaco|inconsolata|source code", re.IGNORECASE
-)
 
 
 def undress(soup: BeautifulSoup) -> None:
@@ -60,7 +58,7 @@ def _tag_looks(soup: BeautifulSoup, span: Tag, style: str) -> None:
 
 def _is_monospace(style: str) -> bool:
     family = re.findall(r"font-family:([^;]*)", style)
-    return bool(family and _MONOSPACE.search(family[-1]))
+    return bool(family) and is_monospace(family[-1])
 
 
 def _join_code(soup: BeautifulSoup) -> None:

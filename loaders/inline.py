@@ -32,6 +32,14 @@ _BRACKETS = re.compile(r"[\[\]]")
 _LINE_ENDS = re.compile(r"\r\n|[\n\r\v\f\x1c-\x1e\x85\u2028\u2029]")
 _INVISIBLE = re.compile("[\ue907\uec02\uec03\ufeff\x00-\x08\x0e-\x1b\x1f]")
 """Private-use marks of Google's building blocks, byte order marks, control characters."""
+_MONOSPACE = re.compile(
+    r"mono|courier|consolas|menlo|monaco|inconsolata|source code|code pro", re.IGNORECASE
+)
+_LONE_SURROGATE = re.compile("[\ud800-\udfff]")
+
+
+def is_monospace(font: str) -> bool:
+    return bool(_MONOSPACE.search(font))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,8 +57,9 @@ class Span:
 
 
 def clean(text: str) -> str:
-    """Unify line ends and drop characters that nobody sees."""
-    return _INVISIBLE.sub("", _LINE_ENDS.sub("\n", text))
+    """Unify line ends; drop characters that nobody sees and halves of split ones."""
+    text = _INVISIBLE.sub("", _LINE_ENDS.sub("\n", text))
+    return _LONE_SURROGATE.sub("\ufffd", text)
 
 
 def escape(text: str) -> str:

@@ -8,7 +8,8 @@ from dataclasses import fields, is_dataclass
 from datetime import datetime
 from typing import Any
 
-from loaders.document import Block, Document, Table
+from loaders.document import Block, Document, Tab, Table
+from loaders.google_docs import parse_document
 from loaders.inline import destination, escape
 from loaders.tables import table_to_markdown
 
@@ -21,24 +22,32 @@ _INDENT = "    "
 def document_to_markdown(document: Document) -> str:
     """Everything in the document. Each tab starts with a comment and its title as a heading."""
     pieces: list[str] = []
-    tab, previous = None, None
+    waiting = list(document.tabs)
+    previous = None
     for block in document.blocks:
-        if block.tab != tab and block.tab is not None:
-            path = " › ".join(block.tab.path)
-            pieces.append(
-                f"<!-- tab: {path.replace('--', '- -')} -->\n\n# {escape(block.tab.title)}"
-            )
-        tab = block.tab
+        while block.tab is not None and block.tab in waiting:
+            pieces.append(_tab(waiting.pop(0)))
+            previous = None
         text = block_to_markdown(block)
-        if not text:
-            continue
         tight = previous == block.kind and block.kind in ("list_item", "quote", "footnote")
-        if tight and pieces:
+        if tight and text:
             pieces[-1] += ("\n>\n" if block.kind == "quote" else "\n") + text
-        else:
+        elif text:
             pieces.append(text)
-        previous = block.kind
+        previous = block.kind if text else previous
+    pieces += [_tab(tab) for tab in waiting]
     return "\n\n".join(pieces) + "\n" if pieces else ""
+
+
+def convert_google_docs(response: Mapping[str, Any]) -> str:
+    """A `documents.get` response as markdown."""
+    return document_to_markdown(parse_document(response))
+
+
+def _tab(tab: Tab) -> str:
+    path = " › ".join(tab.path).replace("--", "- -")
+    title = " ".join(tab.title.split()) or "(untitled tab)"
+    return f"<!-- tab: {path} -->\n\n# {escape(title)}"
 
 
 def block_to_markdown(block: Block) -> str:
