@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from pydantic import AliasChoices, Field, SecretStr
+from pydantic import AliasChoices, Field, SecretStr, ValidationError
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from config.errors import ConfigError
@@ -116,6 +116,24 @@ class Settings(BaseSettings):
             )
 
 
+def read_settings() -> Settings:
+    """The environment and `.env`. Raises ConfigError that names what is wrong, never its value."""
+    try:
+        return Settings()
+    except ValidationError as error:
+        problems = "; ".join(
+            f"{_variable(str(detail['loc'][0]))}: {detail['msg']}"
+            for detail in error.errors(include_input=False, include_url=False)
+        )
+        raise ConfigError(
+            f"settings: {problems}", remedy="correct the environment or .env"
+        ) from None
+    except OSError as error:
+        raise ConfigError(f".env can't be read: {error.strerror}") from None
+
+
 def _variable(field: str) -> str:
+    if field not in Settings.model_fields:
+        return field
     alias = Settings.model_fields[field].validation_alias
     return str(alias.choices[0]) if isinstance(alias, AliasChoices) else field.upper()

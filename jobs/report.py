@@ -1,0 +1,113 @@
+"""An ingestion run as people see it: a bar while it lasts, a table when it is over."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from types import TracebackType
+from typing import Any, Self
+
+from jobs.ingest import IngestReport, Watch
+
+
+class ProgressBar(Watch):
+    """One line on the terminal while a domain is ingested; nothing when it isn't a terminal."""
+
+    def __init__(self, domain: str, *, shown: bool = True) -> None:
+        from rich.console import Console
+        from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn
+
+        console = Console(stderr=True)
+        self._bar = Progress(
+            SpinnerColumn(),
+            TextColumn("{task.fields[domain]:<10}"),
+            BarColumn(bar_width=24),
+            MofNCompleteColumn(),
+            TextColumn("[dim]{task.description}"),
+            console=console,
+            transient=True,
+            disable=not (shown and console.is_terminal),
+        )
+        self._task = self._bar.add_task("looking for changes", total=None, domain=domain)
+
+    def __enter__(self) -> Self:
+        self._bar.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._bar.stop()
+
+    def loading(self, total: int) -> None:
+        task = self._bar.tasks[0]
+        self._bar.update(self._task, total=(task.total or 0) + total, description="reading")
+
+    def done(self, document: str) -> None:
+        self._bar.update(self._task, advance=1, description=document)
+
+    def publishing(self) -> None:
+        self._bar.update(self._task, description="embedding and publishing")
+
+
+def print_reports(reports: Sequence[IngestReport]) -> None:
+    """A row per domain, then whatever needs somebody's attention."""
+    from rich.console import Console
+    from rich.table import Table
+
+    console = Console()
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    table.add_column("domain")
+    counts = ("added", "changed", "unchanged", "removed", "failed", "chunks", "embedded", "calls")
+    for name in (*counts, "seconds", "generation"):
+        table.add_column(name, justify="right")
+    for report in reports:
+        numbers = to_json(report)["counts"]
+        table.add_row(
+            report.domain,
+            *(str(numbers[name]) for name in counts),
+            f"{report.seconds:.1f}",
+            str(report.generation),
+        )
+    console.print(table)
+    for report in reports:
+        for error in report.failed:
+            console.print(f"[red]failed[/] {report.domain}: {error}", highlight=False)
+        for warning in report.warnings:
+            console.print(f"[yellow]warning[/] {report.domain}: {warning}", highlight=False)
+        if report.unenriched:
+            console.print(
+                f"[yellow]warning[/] {report.domain}: {report.unenriched} documents kept their "
+                "extractive enrichment because the model failed; the next run tries again"
+            )
+
+
+def to_json(report: IngestReport) -> dict[str, Any]:
+    """The report as `oncall ingest --json` prints it."""
+    return {
+        "domain": report.domain,
+        "generation": report.generation,
+        "counts": {
+            "added": len(report.added),
+            "changed": len(report.changed),
+            "unchanged": report.unchanged,
+            "removed": len(report.removed),
+            "failed": len(report.failed),
+            "chunks": report.chunks,
+            "embedded": report.embedded,
+            "calls": report.usage.calls,
+        },
+        "added": list(report.added),
+        "changed": list(report.changed),
+        "removed": list(report.removed),
+        "failed": [
+            {"document": error.document, "reason": error.reason, "remedy": error.remedy}
+            for error in report.failed
+        ],
+        "warnings": list(report.warnings),
+        "unenriched": report.unenriched,
+        "tokens": {"input": report.usage.input_tokens, "output": report.usage.output_tokens},
+        "seconds": round(report.seconds, 2),
+    }
