@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from loaders.assemble import BlockWriter
-from loaders.docs_inline import EQUATION, Elements, Piece, Rule, image_markdown
+from loaders.docs_inline import BREAK, EQUATION, Elements, Piece, Rule, image_markdown
 from loaders.docs_lists import ListNumbers
 from loaders.docs_node import Node
 from loaders.docs_tables import Tables, outline
@@ -94,12 +94,12 @@ class TabReader:
             return
         self._end_code()
         marker, depth = self._numbers.next(bullet) if bullet else ("", 0)
-        for run in _runs(pieces):
+        for run in _heading_first(pieces) if level else _runs(pieces):
             if isinstance(run, Rule):
                 self.writer.add("rule", "", "")
             elif isinstance(run, Image):
                 self._image(run)
-            elif level:
+            elif level and not all(span.markdown for span in run):
                 self._heading(run, level, style, marker)
             elif bullet:
                 self._text("list_item", run, marker=marker, level=depth)
@@ -183,6 +183,14 @@ class TabReader:
         text, markdown = self._tables.content(node) if node else ("", "")
         if text or markdown:
             self.writer.footnote(unique, text, markdown)
+
+
+def _heading_first(pieces: Sequence[Piece]) -> list[list[Span] | Image | Rule]:
+    """A heading is one line of words: footnote marks, equations, pictures and rules follow it."""
+    words = [piece for piece in pieces if isinstance(piece, Span) and piece.markdown is None]
+    marks = [piece for piece in pieces if isinstance(piece, Span) and piece.markdown is not None]
+    others = [piece for piece in pieces if not isinstance(piece, Span)]
+    return [[span for span in words if span.text != BREAK], *others, marks]
 
 
 def _runs(pieces: Sequence[Piece]) -> list[list[Span] | Image | Rule]:

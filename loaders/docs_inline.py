@@ -13,6 +13,8 @@ from loaders.inline import Span, clean, escape, is_monospace
 from loaders.limits import MAX_CHARACTERS
 
 EQUATION = "[equation]"
+BREAK = "\n"
+"""A page or column break."""
 _EXPONENT = re.compile(r"[-−]?\d+")
 _POSITION_KEYS = frozenset(("startIndex", "endIndex"))
 
@@ -237,6 +239,6 @@ _READERS: Mapping[str, Callable[[Elements, Node], Piece | None]] = {
     "equation": lambda _, node: Span(text=EQUATION, markdown=EQUATION),
     "horizontalRule": lambda _, node: Rule(),
     "autoText": lambda _, node: None,  # page numbers
-    "pageBreak": lambda _, node: Span(text="\n"),
-    "columnBreak": lambda _, node: Span(text="\n"),
+    "pageBreak": lambda _, node: Span(text=BREAK),
+    "columnBreak": lambda _, node: Span(text=BREAK),
 }
