@@ -10,10 +10,10 @@ from typing import Any
 MAX_CHARACTERS = 8_000
 """Of one message. A longer paste is cut: its question is at one of its ends."""
 
-_MENTION = re.compile(r"<@([UW][A-Z0-9]+)(?:\|([^>]*))?>")
-_CHANNEL = re.compile(r"<#(C[A-Z0-9]+)(?:\|([^>]*))?>")
-_SPECIAL = re.compile(r"<!([^>|]+)(?:\|([^>]*))?>")
-_LINK = re.compile(r"<((?:https?|mailto):[^>|]+)(?:\|([^>]*))?>")
+_MENTION = re.compile(r"<@([UW][A-Z0-9]+)(?:\|([^<>]*))?>")
+_CHANNEL = re.compile(r"<#(C[A-Z0-9]+)(?:\|([^<>]*))?>")
+_SPECIAL = re.compile(r"<!([^<>|]+)(?:\|([^<>]*))?>")
+_LINK = re.compile(r"<((?:https?|mailto):[^<>|]+)(?:\|([^<>]*))?>")
 
 
 def words_of(message: Mapping[str, Any]) -> str:

@@ -1,0 +1,305 @@
+"""Answers as Slack messages: within its limits, readable, and harmless."""
+
+from __future__ import annotations
+
+import json
+import re
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from agents.answer import Citation
+from bot.defang import Links, defang, links_to
+from bot.markdown import Grid, Prose, aligned, pieces, segments
+from bot.post import safe_end
+from bot.reply import age, apology, link, plain_version, render
+from tests.bot.conftest import answer
+
+NOW = datetime(2026, 11, 22, tzinfo=UTC)
+CITED = "https://docs.google.com/document/d/KEY/edit#heading=h.age"
+
+
+def messages(text: str, **more: Any) -> list[Any]:
+    return render(answer(text, **more), question_id="C1:1.0", now=NOW)
+
+
+def body(text: str, **more: Any) -> str:
+    found = [b for m in messages(text, **more) for b in m.blocks]
+    return "\n".join(b["text"] for b in found if b["type"] == "markdown")
+
+
+def size(message: Any) -> int:
+    """Every string a reader or Slack counts."""
+
+    def walk(value: Any) -> int:
+        if isinstance(value, dict):
+            return sum(walk(v) for key, v in value.items() if key in SEEN)
+        if isinstance(value, list):
+            return sum(map(walk, value))
+        return len(value) if isinstance(value, str) else 0
+
+    return len(message.text) + walk(message.blocks)
+
+
+SEEN = {"text", "rows", "elements", "fields", "value", "positive_button", "negative_button"}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Ping <!channel> now",
+        "Ping <!here|here> now",
+        "Ping <!subteam^S0123456> now",
+        "Ping <!subteam^S0123456|@sec> now",
+        "Ping <@U0123456789> now",
+        "Ping <#C0123456789|general>",
+        "`<!channel>` in code",
+        "```\n<!everyone>\n```",
+        "[click <!channel>](https://docs.google.com/document/d/KEY/edit#heading=h.age)",
+        "<!channel",
+        "<\u200b!channel>",
+        "<!date^1392734382^Posted {date_num}^https://evil.example|x>",
+    ],
+)
+def test_slack_control_sequences_are_broken(text: str) -> None:
+    sent = json.dumps([m.blocks for m in messages(text)], ensure_ascii=False)
+    assert not re.search(r"<[!@#]", sent)
+    assert not any(re.search(r"<[!@#]", m.text) for m in messages(text))
+
+
+@pytest.mark.parametrize("word", ["@channel", "@here", "@everyone", "@Channel", "(@here)"])
+def test_words_that_would_ping_do_not(word: str) -> None:
+    assert not re.search(r"@(channel|here|everyone)", body(f"Tell {word} about it"), re.IGNORECASE)
+
+
+def test_an_address_is_not_mistaken_for_a_ping() -> None:
+    assert "ops@here.example" in body("Write to `ops@here.example`")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "[the form](https://evil.example/form)",
+        "see https://evil.example/form",
+        "see <https://evil.example/form>",
+        "see <https://evil.example/form|the form>",
+        "![pixel](https://evil.example/p.png?q=secret)",
+        "[![x](https://evil.example/p.png)](https://evil.example/)",
+        "[a [nested] one](https://evil.example/(a))",
+        "[form][1]\n\n[1]: https://evil.example/form",
+        "[x](javascript:alert(1))",
+        "[x](data:text/html;base64,AAAA)",
+        '[x](https://evil.example "title")',
+        "[x](<https://evil.example/a b>)",
+        "www.evil.example/form",
+        "[https://docs.google.com](https://evil.example)",
+        "[x](https://docs.google.com@evil.example/)",
+        "<a href='https://evil.example'>the form</a>",
+        "slack://channel?id=1 or mailto:a@evil.example",
+        "[x](HTTPS://EVIL.EXAMPLE)",
+        "[x](//evil.example)",
+        "evil.com/login?x=1",
+    ],
+)
+def test_strangers_are_not_linked(text: str) -> None:
+    out = re.sub(r"`[^`]*`", "", body(text))
+    assert "](" not in out
+    assert "://" not in out
+    assert "href" not in out
+    assert "www." not in out
+    assert "evil.com" not in out
+
+
+def test_citations_and_allowed_hosts_stay_links() -> None:
+    links = links_to([CITED], ["wiki.tidewater.example"])
+    kept = defang(
+        f"See [the standard]({CITED}) and [the wiki](https://wiki.tidewater.example/keys).", links
+    )
+    assert f"[the standard]({CITED})" in kept
+    assert "(https://wiki.tidewater.example/keys)" in kept
+    assert not links.allow("https://wiki.tidewater.example.evil.com/")
+    assert not links.allow("https://evil-wiki.tidewater.example.com/")
+
+
+def test_code_keeps_every_character() -> None:
+    code = "```\ncurl https://evil.example/$1 [x](y) <name>\n```"
+    assert body(code) == code
+
+
+def test_placeholders_in_angle_brackets_stay() -> None:
+    assert "<cluster-name>" in body("Run it on <cluster-name> in <region>")
+
+
+def test_html_goes_and_its_words_stay() -> None:
+    assert body("<p>Keep <b>calm</b></p><script>x</script>") == "Keep calmx"
+
+
+def test_inline_citation_numbers_survive() -> None:
+    assert body("Every 90 days [1](unless exempt) and [1]") == (
+        "Every 90 days [1] (unless exempt) and [1]"
+    )
+
+
+def test_a_table_becomes_a_slack_table() -> None:
+    text = "Limits:\n\n| Tier | Max age |\n|---|---|\n| Gold | 90 days<br>(EU: 30) |\n| **A\\|B** | |\n\nDone."
+    blocks = messages(text)[0].blocks
+    assert [b["type"] for b in blocks[:3]] == ["markdown", "table", "markdown"]
+    rows = [[cell["text"] for cell in row] for row in blocks[1]["rows"]]
+    assert rows == [["Tier", "Max age"], ["Gold", "90 days · (EU: 30)"], ["A|B", "\u00a0"]]
+
+
+def test_each_message_has_one_native_table_and_long_ones_repeat_their_header() -> None:
+    table = "| Code | Meaning |\n|---|---|\n" + "\n".join(
+        f"| E{n} | {'x' * 60} |" for n in range(250)
+    )
+    sent = messages(f"{table}\n\nand\n\n{table}")
+    for message in sent:
+        tables = [b for b in message.blocks if b["type"] == "table"]
+        assert len(tables) <= 1
+        for block in tables:
+            assert len(block["rows"]) <= 100
+            assert [cell["text"] for cell in block["rows"][0]] == ["Code", "Meaning"]
+    assert sum(len(b["rows"]) - 1 for m in sent for b in m.blocks if b["type"] == "table") == 500
+
+
+def test_a_table_too_wide_for_slack_is_still_readable() -> None:
+    header = "|".join(f"h{n}" for n in range(25))
+    text = f"|{header}|\n|{'|'.join('---' for _ in range(25))}|\n|{header}|"
+    assert "- **h0**: h1: h1; h2: h2" in body(text)
+
+
+def test_pipes_in_code_are_not_a_table() -> None:
+    text = "```\n| a | b |\n|---|---|\n```"
+    assert list(segments(text)) == [Prose(text)]
+
+
+def test_a_long_answer_is_split_and_nothing_is_lost() -> None:
+    text = "\n\n".join(f"Step {n}. " + "word " * 60 for n in range(120))
+    sent = messages(text)
+    assert len(sent) > 1
+    joined = " ".join(b["text"] for m in sent for b in m.blocks if b["type"] == "markdown")
+    assert joined.split() == text.split()
+    kinds = [{b["type"] for b in m.blocks} for m in sent]
+    assert all("context_actions" not in kind for kind in kinds[:-1])
+    assert "context_actions" in kinds[-1]
+
+
+def test_split_code_is_closed_and_opened_again() -> None:
+    text = "Run:\n\n```bash\n" + "\n".join(f"step --number {n}" for n in range(900)) + "\n```"
+    for piece in pieces(text, 4_000):
+        assert len(piece) <= 4_000
+        assert piece.count("```") % 2 == 0
+
+
+MARKS = st.sampled_from(
+    ["word ", "\n", "\n\n", "```", "`", "| a | b |\n", "|---|---|\n", "<!channel>", "[x](", ")",
+     "https://evil.example ", "<br>", "**", "é", "🙂", "# ", "- ", "[1]", "\\", "<", ">", "x" * 900]
+)  # fmt: skip
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.lists(MARKS, max_size=60).map("".join))
+def test_any_text_fits_slack_and_cannot_ping(text: str) -> None:
+    for message in messages(text * 5):
+        assert size(message) < 13_000
+        assert len(message.blocks) <= 50
+        assert message.text.strip() or message.blocks
+        assert sum(len(b["text"]) for b in message.blocks if b["type"] == "markdown") <= 12_000
+        assert "<!channel>" not in json.dumps(message.blocks)
+        for block in plain_version(message).blocks:
+            assert block["type"] not in {"markdown", "table", "context_actions"}
+            if block["type"] == "section":
+                assert 0 < len(block["text"]["text"]) <= 3_000
+
+
+def test_many_citations_stay_within_a_section() -> None:
+    citations = tuple(
+        Citation(
+            number=n, document=f"d{n}", title="T" * 300, heading="H" * 300,
+            url=f"https://docs.google.com/document/d/{'x' * 200}{n}", quote="q",
+        )
+        for n in range(1, 40)
+    )  # fmt: skip
+    message = messages("x " * 4_000, citations=citations)[-1]
+    assert size(message) < 13_000
+    sources = next(b for b in message.blocks if b.get("block_id") == "oncall_sources")
+    assert len(sources["text"]["text"]) <= 3_000
+    assert "more" in sources["text"]["text"]
+
+
+def test_a_source_link_cannot_end_early() -> None:
+    assert link("https://x.example/a|b>c", "a > b | <!here>") == (
+        "<https://x.example/a%7Cb%3Ec|a &gt; b ¦ &lt;!here&gt;>"
+    )
+    assert link("javascript:alert(1)", "title") == "title"
+    assert link("", "runbooks/db.md") == "runbooks/db.md"
+
+
+def test_a_refusal_shows_the_nearest_documents_and_the_way_to_a_human() -> None:
+    nearest = answer().citations
+    sent = messages("I couldn't find this.", path="no_answer_found", citations=(), nearest=nearest)
+    text = json.dumps(sent[0].blocks, ensure_ascii=False)
+    assert "*Nearest documents*" in text
+    assert "Key Rotation Standard › Maximum age" in text
+    assert "Ask a human" in text
+    assert "Confidence" not in text
+
+
+def test_an_ambiguous_question_gets_buttons() -> None:
+    options = ("Rotation of signing keys " + "?" * 90, "Rotation of API keys")
+    sent = messages("Which keys?", path="ambiguous_query", citations=(), options=options)
+    buttons = next(b for b in sent[0].blocks if b.get("block_id") == "oncall_options")["elements"]
+    assert [b["value"] for b in buttons] == list(options)
+    assert all(len(b["text"]["text"]) <= 75 for b in buttons)
+
+
+def test_a_degraded_answer_says_so() -> None:
+    assert "language model was not available" in str(messages("x", degraded=("answer",))[0].blocks)
+
+
+def test_small_talk_has_no_buttons() -> None:
+    sent = messages("Hello!", path="small_talk", citations=())
+    assert [b["type"] for b in sent[0].blocks] == ["markdown"]
+
+
+def test_an_apology_has_its_reference_and_a_way_out() -> None:
+    sent = apology("abc123", question_id="C1:1.0")
+    assert "`abc123`" in sent.text
+    assert "ask_human" in str(sent.blocks)
+
+
+@pytest.mark.parametrize(
+    ("days", "words"),
+    [(0, "updated today"), (1, "updated 1 day ago"), (15, "updated 2 weeks ago"),
+     (95, "updated 3 months ago"), (400, "updated 1 year ago"), (-5, "updated today")],
+)  # fmt: skip
+def test_age_in_words(days: int, words: str) -> None:
+    assert age(NOW - timedelta(days=days), NOW) == words
+    assert age(None, NOW) == ""
+
+
+def test_an_aligned_table_lines_up() -> None:
+    text = aligned(Grid(("a", "bbb"), (("1", "2"), ("333", "4"))))
+    assert text == "```\na   | bbb\n--- | ---\n1   | 2\n333 | 4\n```"
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("hello wor", "hello "),
+        ("see [the do", "see "),
+        ("see [the doc](https://exa mple", "see "),
+        ("ping <!chan nel", "ping "),
+        ("yes [1] and", "yes [1] "),
+        ("run `rm -", "run "),
+    ],
+)
+def test_a_stream_never_shows_half_a_link(text: str, shown: str) -> None:
+    assert text[: safe_end(text)] == shown
+
+
+def test_no_links_are_allowed_by_default() -> None:
+    assert not Links().allow("https://docs.google.com/")
