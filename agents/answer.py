@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Literal, Protocol
 
+from agents.trace import Trace
 from config.models import Usage
 from enrichment.chunk import Chunk
 
@@ -79,10 +80,12 @@ class Answer:
     degraded: tuple[str, ...] = ()
     """Agents that fell back to their deterministic version although a model is configured."""
     timings_ms: Mapping[str, float] = field(default_factory=dict)
-    usage: Usage = Usage()
+    usage: Usage = field(default_factory=Usage)
     generation: int = 0
     standalone_question: str = ""
     """The question after the thread was resolved into it."""
+    trace: Trace | None = field(default=None, repr=False, compare=False)
+    """The steps taken; for `--explain`."""
 
 
 class Progress(Protocol):

@@ -1,0 +1,43 @@
+"""Two ways to think, joined: ask the model; when it fails, the deterministic agent answers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Generic, TypeVar
+
+from config.errors import ModelError
+from config.models import Usage
+
+Request = TypeVar("Request")
+Result = TypeVar("Result")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Outcome(Generic[Result]):
+    """A result, what it cost, and whether the model let us down on the way."""
+
+    value: Result
+    usage: Usage = field(default_factory=Usage)
+    degraded: tuple[str, ...] = ()
+    note: str = ""
+
+
+def with_fallback(
+    agent: str,
+    by_model: Callable[[Request], tuple[Result, Usage]] | None,
+    without_model: Callable[[Request], Result],
+) -> Callable[[Request], Outcome[Result]]:
+    """One agent from its two implementations; `by_model` is None when no model is configured."""
+
+    def run(request: Request) -> Outcome[Result]:
+        if by_model is None:
+            return Outcome(value=without_model(request))
+        try:
+            value, usage = by_model(request)
+        except ModelError as error:
+            note = f"{agent} went on without the model: {error.problem}"
+            return Outcome(value=without_model(request), degraded=(agent,), note=note)
+        return Outcome(value=value, usage=usage)
+
+    return run

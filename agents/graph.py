@@ -1,0 +1,225 @@
+"""The agents, joined: one question in, one answer out.
+
+    small talk?  general?  in the documents?
+    query optimizer → source identifier → retrieval → post-processor → answer → verify
+
+`fast` leaves out the source identifier; `standard` asks a model at most three times. The gates
+and loops of `thorough` belong between post_processor and answer, and after verify."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, Literal, cast
+
+from agents.answer import Answer, Ask, Progress, Question
+from agents.answering import Answering
+from agents.post_processor import build_context
+from agents.query_optimizer import Asked, query_optimizer
+from agents.relevance import score_units
+from agents.retrieval import Narrowed, retrieve
+from agents.source_identifier import Planned, source_identifier
+from agents.state import State
+from agents.trace import SourceChoice, Trace
+from config.domain import Domain
+from config.models import ChatModel, Usage
+from index.search import Snapshot
+
+if TYPE_CHECKING:
+    from langgraph.graph.state import CompiledStateGraph
+
+Node = Callable[[State], State]
+
+
+class Silent:
+    """Progress that nobody watches."""
+
+    def status(self, text: str) -> None:
+        """Ignored."""
+
+    def delta(self, text: str) -> None:
+        """Ignored."""
+
+
+def build_ask(*, snapshot: Callable[[], Snapshot], domain: Domain, model: ChatModel | None) -> Ask:
+    """One domain's agents, wired. `snapshot` is called once a question and may raise
+    IndexUnavailable; nothing else is raised, whatever the question."""
+    graph = build_graph(domain, model)
+
+    def ask(question: Question, progress: Progress | None = None) -> Answer:
+        generation = snapshot()
+        start: State = {
+            "question": question,
+            "snapshot": generation,
+            "progress": progress or Silent(),
+            "usage": Usage(),
+        }
+        begun = time.perf_counter()
+        state = cast("State", graph.invoke(start))
+        total = (time.perf_counter() - begun) * 1000
+        return _answer(state, generation, total)
+
+    return ask
+
+
+def build_graph(domain: Domain, model: ChatModel | None) -> CompiledStateGraph[Any, Any, Any, Any]:
+    """The compiled graph; its drawing is in the README."""
+    from langgraph.graph import END, START, StateGraph
+
+    answering = Answering(domain, model)
+    nodes: Mapping[str, Node] = {
+        "query_optimizer": _plan(domain, model),
+        "source_identifier": _identify_sources(domain, model),
+        "retrieval": _retrieve,
+        "post_processor": _post_process(domain),
+        "reply": answering.reply,
+        "answer_generally": answering.generally,
+        "answer": answering.answer,
+        "clarify": answering.clarify,
+        "refuse": answering.refuse,
+        "verify": answering.verify,
+    }
+    graph = StateGraph(State)
+    for name, node in nodes.items():
+        graph.add_node(name, _timed(name, node))  # type: ignore[call-overload]  # typed by State
+    graph.add_edge(START, "query_optimizer")
+    graph.add_conditional_edges("query_optimizer", _what_kind(domain, has_model=model is not None))
+    graph.add_conditional_edges("answer_generally", is_answered)
+    graph.add_edge("source_identifier", "retrieval")
+    graph.add_edge("retrieval", "post_processor")
+    graph.add_conditional_edges("post_processor", has_evidence)
+    graph.add_conditional_edges("clarify", has_several_readings)
+    graph.add_edge("answer", "verify")
+    for last in ("reply", "refuse", "verify"):
+        graph.add_edge(last, END)
+    return graph.compile()
+
+
+def _what_kind(
+    domain: Domain, *, has_model: bool
+) -> Callable[[State], Literal["reply", "answer_generally", "source_identifier", "retrieval"]]:
+    def what_kind(
+        state: State,
+    ) -> Literal["reply", "answer_generally", "source_identifier", "retrieval"]:
+        kind = state["plan"].kind
+        if kind == "small_talk":
+            return "reply"
+        if kind == "general" and has_model:
+            return "answer_generally"
+        return "retrieval" if domain.answer.effort == "fast" else "source_identifier"
+
+    return what_kind
+
+
+def is_answered(state: State) -> Literal["__end__", "source_identifier"]:
+    """Without an answer from general knowledge, the documents are searched after all."""
+    return "__end__" if "draft" in state else "source_identifier"
+
+
+def has_evidence(state: State) -> Literal["clarify", "refuse"]:
+    return "clarify" if state["context"] else "refuse"
+
+
+def has_several_readings(state: State) -> Literal["__end__", "answer"]:
+    return "__end__" if "draft" in state else "answer"
+
+
+def _plan(domain: Domain, model: ChatModel | None) -> Node:
+    optimize = query_optimizer(domain, model)
+
+    def node(state: State) -> State:
+        state["progress"].status("Understanding the question…")
+        outcome = optimize(Asked(question=state["question"], snapshot=state["snapshot"]))
+        return {
+            "plan": outcome.value,
+            "usage": outcome.usage,
+            "degraded": outcome.degraded,
+            "notes": _noted(outcome.note),
+        }
+
+    return node
+
+
+def _identify_sources(domain: Domain, model: ChatModel | None) -> Node:
+    identify = source_identifier(domain, model)
+
+    def node(state: State) -> State:
+        outcome = identify(
+            Planned(
+                plan=state["plan"],
+                snapshot=state["snapshot"],
+                readers=state["question"].readers,
+            )
+        )
+        return {
+            "sources": outcome.value,
+            "usage": outcome.usage,
+            "degraded": outcome.degraded,
+            "notes": _noted(outcome.note),
+        }
+
+    return node
+
+
+def _retrieve(state: State) -> State:
+    sources = state.get("sources", SourceChoice())
+    count = len(sources.documents) or len(state["snapshot"].documents)
+    state["progress"].status(f"Searching {count} documents…" if count != 1 else "Searching…")
+    narrowed = Narrowed(
+        plan=state["plan"],
+        sources=sources,
+        snapshot=state["snapshot"],
+        readers=state["question"].readers,
+    )
+    return {"hits": retrieve(narrowed)}
+
+
+def _post_process(domain: Domain) -> Node:
+    def node(state: State) -> State:
+        scored = score_units(state["plan"], state["snapshot"], state["hits"])
+        context = build_context(state["hits"], scored, characters=domain.answer.context_characters)
+        documents = len({chunk.document_id for chunk in context.chunks})
+        state["progress"].status(f"Reading {documents} document{'s' * (documents != 1)}…")
+        return {"scored": scored, "context": context.chunks, "dropped": context.dropped}
+
+    return node
+
+
+def _timed(name: str, node: Node) -> Node:
+    def timed(state: State) -> State:
+        begun = time.perf_counter()
+        update = node(state)
+        update["timings_ms"] = {name: (time.perf_counter() - begun) * 1000}
+        return update
+
+    return timed
+
+
+def _noted(note: str) -> tuple[str, ...]:
+    return (note,) if note else ()
+
+
+def _answer(state: State, snapshot: Snapshot, total_ms: float) -> Answer:
+    draft, plan = state["draft"], state["plan"]
+    return Answer(
+        text=draft.text,
+        path=draft.path,
+        confidence=round(draft.confidence, 3),
+        confidence_parts=draft.confidence_parts,
+        citations=draft.citations,
+        context=state.get("context", ()),
+        options=draft.options,
+        nearest=draft.nearest,
+        degraded=tuple(dict.fromkeys(state.get("degraded", ()))),
+        timings_ms={**state.get("timings_ms", {}), "total": total_ms},
+        usage=state["usage"],
+        generation=snapshot.generation,
+        standalone_question=plan.question,
+        trace=Trace(
+            plan=plan,
+            sources=state.get("sources", SourceChoice()),
+            hits=tuple(state.get("hits", ())),
+            dropped=state.get("dropped", {}),
+            notes=state.get("notes", ()),
+        ),
+    )

@@ -1,0 +1,74 @@
+"""Agent 4: what the answerer reads: no duplicates, whole rows, in reading order, within budget."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from agents.relevance import Scored
+from agents.words import stems
+from enrichment.chunk import Chunk
+from index.search import Hit
+
+NEAR_DUPLICATE = 0.92
+"""Share of the smaller chunk's words that the other one holds too."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Context:
+    """The chunks the answerer sees, in order, and why the others are not among them."""
+
+    chunks: tuple[Chunk, ...]
+    dropped: Mapping[str, str]
+
+
+def build_context(hits: Sequence[Hit], scored: Sequence[Scored], *, characters: int) -> Context:
+    """Takes the best chunks that fit, then orders documents by relevance, chunks by position."""
+    relevance = chunk_scores(hits, scored)
+    ranked = sorted((hit.chunk for hit in hits), key=lambda chunk: -relevance[chunk.id])
+    kept: list[Chunk] = []
+    dropped: dict[str, str] = {}
+    room = characters
+    for chunk in ranked:
+        twin = next((other for other in kept if is_near_duplicate(chunk, other)), None)
+        if twin:
+            dropped[chunk.id] = f"says the same as {' › '.join(twin.heading_path) or twin.id}"
+        elif len(chunk.text) > room:
+            dropped[chunk.id] = "over the budget"
+        else:
+            kept.append(chunk)
+            room -= len(chunk.text)
+    return Context(chunks=tuple(in_reading_order(kept)), dropped=dropped)
+
+
+def chunk_scores(hits: Sequence[Hit], scored: Sequence[Scored]) -> dict[str, float]:
+    """Chunk id → how likely it holds something of the answer."""
+    best: dict[str, list[float]] = defaultdict(list)
+    for unit in scored:
+        best[unit.chunk.id].append(unit.score)
+    scores: dict[str, float] = {}
+    for rank, hit in enumerate(hits, start=1):
+        top = sorted(best[hit.chunk.id], reverse=True)[:2]
+        scores[hit.chunk.id] = sum(top[:1]) + 0.2 * sum(top[1:]) + 0.3 / (1 + rank / 5)
+    return scores
+
+
+def in_reading_order(ranked: Sequence[Chunk]) -> list[Chunk]:
+    """Documents by their best chunk, chunks of a document by position."""
+    order = {
+        document: place
+        for place, document in enumerate(dict.fromkeys(c.document_id for c in ranked))
+    }
+    return sorted(ranked, key=lambda chunk: (order[chunk.document_id], chunk.position))
+
+
+def is_near_duplicate(chunk: Chunk, other: Chunk) -> bool:
+    """Same words but for a few; tables with other cells are never duplicates of each other."""
+    if chunk.text == other.text:
+        return True
+    if chunk.kind == "table" or other.kind == "table":
+        return False
+    mine, theirs = stems(chunk.text), stems(other.text)
+    smaller = min(len(mine), len(theirs))
+    return smaller >= 8 and len(mine & theirs) / max(len(mine), len(theirs)) >= NEAR_DUPLICATE

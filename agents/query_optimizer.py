@@ -1,0 +1,126 @@
+"""Agent 1: plans the whole retrieval from one message and its thread."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from agents.answer import Question
+from agents.conversation import cleaned, joined, leans_on, questions_in, small_talk_reply
+from agents.fallback import Outcome, with_fallback
+from agents.plan import Plan
+from agents.prompting import listed, neutral, new_fence, render
+from agents.words import codes, written_out
+from config.domain import Domain
+from config.models import ChatModel, Usage
+from index.search import Snapshot
+
+_TURNS = 8
+_TURN_CHARACTERS = 600
+_MOST_PARTS = 4
+
+
+@dataclass(frozen=True, kw_only=True)
+class Asked:
+    """What the planner sees."""
+
+    question: Question
+    snapshot: Snapshot
+
+
+def query_optimizer(domain: Domain, model: ChatModel | None) -> Callable[[Asked], Outcome[Plan]]:
+    """Small talk is told without asking the model: it needs no plan."""
+    plan_question = with_fallback(
+        "query_optimizer",
+        plan_with_model(domain, model) if model else None,
+        plan_without_model(domain),
+    )
+
+    def run(asked: Asked) -> Outcome[Plan]:
+        reply = small_talk_reply(cleaned(asked.question.text), domain.title)
+        return Outcome(value=_small_talk(asked, reply)) if reply else plan_question(asked)
+
+    return run
+
+
+def plan_without_model(domain: Domain) -> Callable[[Asked], Plan]:
+    """Follow-ups keep the words of the turn they lean on; several questions are told apart."""
+
+    def run(asked: Asked) -> Plan:
+        text = cleaned(asked.question.text)
+        reply = small_talk_reply(text, domain.title)
+        if reply:
+            return _small_talk(asked, reply)
+        previous = leans_on(text, asked.question.history)
+        expanded = written_out(text)
+        return Plan(
+            question=joined(previous, text),
+            kind="in_domain",
+            sub_questions=questions_in(text),
+            paraphrases=[expanded] if expanded != text else [],
+            keywords=list(codes(text)),
+            previous=previous,
+            reason="planned without a model",
+        )
+
+    return run
+
+
+def plan_with_model(domain: Domain, model: ChatModel) -> Callable[[Asked], tuple[Plan, Usage]]:
+    def run(asked: Asked) -> tuple[Plan, Usage]:
+        text = cleaned(asked.question.text)
+        fence = new_fence()
+        prompt = render(
+            "plan",
+            title=domain.title,
+            instructions=domain.answer.instructions or "none",
+            documents=listed(_one_line_each(asked.snapshot)),
+            history=_history(asked.question, fence),
+            fence=fence,
+            question=neutral(text, fence),
+        )
+        plan, usage = model.structured(prompt, Plan)
+        return _bounded(plan, text, asked.question, domain), usage
+
+    return run
+
+
+def _bounded(plan: Plan, text: str, question: Question, domain: Domain) -> Plan:
+    """The model's plan within our limits; what it left out is filled in."""
+    options = [option.strip() for option in plan.options if option.strip()][:4]
+    ambiguous = plan.kind == "ambiguous" and bool(plan.clarifying_question) and len(options) > 1
+    kind = "in_domain" if plan.kind == "ambiguous" and not ambiguous else plan.kind
+    reply = plan.small_talk_reply or f"Ask me anything about {domain.title}."
+    return plan.model_copy(
+        update={
+            "question": plan.question.strip() or joined(leans_on(text, question.history), text),
+            "kind": kind,
+            "sub_questions": _distinct(plan.sub_questions)[:_MOST_PARTS],
+            "paraphrases": _distinct(plan.paraphrases)[:3],
+            "keywords": _distinct([*plan.keywords, *codes(text)])[:12],
+            "hypothetical_answer": plan.hypothetical_answer if domain.retrieval.hyde else "",
+            "options": options if ambiguous else [],
+            "small_talk_reply": reply if kind == "small_talk" else "",
+            "previous": "",
+        }
+    )
+
+
+def _small_talk(asked: Asked, reply: str) -> Plan:
+    return Plan(question=asked.question.text[:200], kind="small_talk", small_talk_reply=reply)
+
+
+def _history(question: Question, fence: str) -> str:
+    turns = question.history[-_TURNS:]
+    return listed(
+        f"{turn.role}: {' '.join(neutral(turn.content, fence).split())[:_TURN_CHARACTERS]}"
+        for turn in turns
+    )
+
+
+def _one_line_each(snapshot: Snapshot) -> list[str]:
+    return [card.title for card in list(snapshot.documents.values())[:80]]
+
+
+def _distinct(texts: list[str]) -> list[str]:
+    return list(dict.fromkeys(text.strip() for text in texts if text.strip()))

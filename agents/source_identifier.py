@@ -1,0 +1,185 @@
+"""Agent 2: narrows to the documents that can hold the answer."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+
+from pydantic import BaseModel, Field
+
+from agents.fallback import Outcome, with_fallback
+from agents.plan import Plan
+from agents.prompting import listed, neutral, new_fence, render
+from agents.trace import SourceChoice
+from agents.words import stems, terms
+from config.domain import Domain, Example
+from config.models import ChatModel, Usage
+from enrichment.chunk import DocumentCard
+from index.search import SearchQuery, Snapshot
+
+LONGEST_LIST = 60
+"""Documents that one prompt lists; of more, the likeliest are shortlisted by search."""
+_MOST_CHOSEN = 8
+_PAST = re.compile(
+    r"\b(?:old|older|previous|previously|former|formerly|superseded|outdated|archived|earlier"
+    r"|used to|back in|back then|bookmarked|before 20\d\d|history|no longer|20[12]\d)\b",
+    re.IGNORECASE,
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Planned:
+    """What the source identifier sees."""
+
+    plan: Plan
+    snapshot: Snapshot
+    readers: frozenset[str] | None = None
+
+
+class ChosenDocument(BaseModel):
+    id: str = Field(description="Id from the list")
+    reason: str = Field(default_factory=str, description="Why it can hold the answer, a few words")
+
+
+class ChosenDocuments(BaseModel):
+    """The reply asked of the model."""
+
+    documents: list[ChosenDocument] = Field(description="Best first, at most 8; [] when none fits")
+
+
+def source_identifier(
+    domain: Domain, model: ChatModel | None
+) -> Callable[[Planned], Outcome[SourceChoice]]:
+    return with_fallback(
+        "source_identifier",
+        choose_with_model(domain, model) if model else None,
+        choose_without_model(domain),
+    )
+
+
+def choose_without_model(domain: Domain) -> Callable[[Planned], SourceChoice]:
+    """Ranks documents by their passages, by the examples, and by the document list's own words.
+
+    Restricts nothing: measured, a narrowing made without a model loses more than it finds."""
+
+    def run(planned: Planned) -> SourceChoice:
+        likely = likely_documents(planned, domain.examples)
+        best = [document for document in likely if document in planned.snapshot.documents]
+        return SourceChoice(
+            reasons={
+                document: _why(planned, document, f"rank {rank} by its passages")
+                for rank, document in enumerate(best[:_MOST_CHOSEN], start=1)
+            }
+        )
+
+    return run
+
+
+def choose_with_model(
+    domain: Domain, model: ChatModel
+) -> Callable[[Planned], tuple[SourceChoice, Usage]]:
+    def run(planned: Planned) -> tuple[SourceChoice, Usage]:
+        cards = shortlist(planned, domain.examples)
+        fence = new_fence()
+        prompt = render(
+            "sources",
+            title=domain.title,
+            examples=listed(
+                f"{example.question} → {', '.join(example.documents)}"
+                for example in domain.examples
+            ),
+            documents=listed(_described(card, fence) for card in cards),
+            fence=fence,
+            question=neutral(planned.plan.question, fence),
+            sub_questions=listed(neutral(part, fence) for part in planned.plan.sub_questions),
+        )
+        reply, usage = model.structured(prompt, ChosenDocuments)
+        known = {card.id for card in cards}
+        chosen = {one.id: one.reason for one in reply.documents[:_MOST_CHOSEN] if one.id in known}
+        documents = current_first(chosen, planned)
+        reasons = {document: _why(planned, document, chosen[document]) for document in documents}
+        return SourceChoice(documents=tuple(documents), reasons=reasons), usage
+
+    return run
+
+
+def shortlist(planned: Planned, examples: Iterable[Example]) -> list[DocumentCard]:
+    """At most 60 cards, the likeliest ones when there are more."""
+    cards = planned.snapshot.documents
+    if len(cards) <= LONGEST_LIST:
+        return list(cards.values())
+    likely = [document for document in likely_documents(planned, examples) if document in cards]
+    by_card = sorted(cards, key=lambda document: -_card_match(cards[document], planned.plan))
+    ranked = dict.fromkeys([*likely[: LONGEST_LIST * 2 // 3], *by_card])
+    return [cards[document] for document in list(ranked)[:LONGEST_LIST]]
+
+
+def likely_documents(planned: Planned, examples: Iterable[Example]) -> list[str]:
+    """Document ids, best first, by the ranks of their passages."""
+    plan = planned.plan
+    hits = planned.snapshot.search(
+        SearchQuery(
+            variants=(plan.question, *plan.sub_questions, *plan.paraphrases),
+            keywords=tuple(plan.keywords),
+            limit=60,
+            readers=planned.readers,
+        )
+    )
+    scores: dict[str, float] = defaultdict(float)
+    for rank, hit in enumerate(hits):
+        scores[hit.chunk.document_id] += 1 / (10 + rank)
+    for example in examples:
+        if _same_question(example.question, plan.question):
+            for document in example.documents:
+                scores[document] += 0.1
+    return current_first(dict(sorted(scores.items(), key=lambda item: -item[1])), planned)
+
+
+def current_first(documents: Iterable[str], planned: Planned) -> list[str]:
+    """Superseded documents behind all others, unless the question asks about the past."""
+    listed_once = list(dict.fromkeys(documents))
+    if asks_about_the_past(planned.plan.question):
+        return listed_once
+    cards = planned.snapshot.documents
+    return sorted(listed_once, key=lambda document: is_superseded(cards, document))
+
+
+def is_superseded(cards: Mapping[str, DocumentCard], document: str) -> bool:
+    card = cards.get(document)
+    return card is not None and (card.status.lower() == "superseded" or bool(card.superseded_by))
+
+
+def asks_about_the_past(question: str) -> bool:
+    return bool(_PAST.search(question))
+
+
+def _why(planned: Planned, document: str, reason: str) -> str:
+    card = planned.snapshot.documents[document]
+    if not is_superseded(planned.snapshot.documents, document):
+        return reason
+    successor = planned.snapshot.documents.get(card.superseded_by)
+    return f"{reason}; superseded by {successor.title}" if successor else f"{reason}; superseded"
+
+
+def _card_match(card: DocumentCard, plan: Plan) -> int:
+    """Words of the question that the card's title, summary, FAQs and keywords share."""
+    faqs = " ".join(faq.question for faq in card.faqs)
+    words = stems(f"{card.title} {card.summary} {faqs} {' '.join(card.keywords)}")
+    return len(words & terms(plan.question).keys())
+
+
+def _same_question(example: str, question: str) -> bool:
+    named, asked = terms(example).keys(), terms(question).keys()
+    return bool(named) and len(named & asked) / len(named) >= 0.6
+
+
+def _described(card: DocumentCard, fence: str) -> str:
+    parts = [f"`{card.id}`: {card.title}"]
+    if card.superseded_by or card.status:
+        parts.append(f"({card.status or 'superseded'})")
+    parts.append(f"— {card.summary[:300]}")
+    if card.faqs:
+        parts.append("Answers: " + " / ".join(faq.question for faq in card.faqs[:4]))
+    return " ".join(neutral(" ".join(parts), fence).split())

@@ -1,0 +1,56 @@
+"""What flows through the graph, and who writes what."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Annotated, TypedDict
+
+from agents.answer import AnswerPath, Citation, Progress, Question
+from agents.plan import Plan
+from agents.relevance import Scored
+from agents.trace import SourceChoice
+from config.models import Usage
+from enrichment.chunk import Chunk
+from index.search import Hit, Snapshot
+
+
+@dataclass(frozen=True, kw_only=True)
+class Draft:
+    """An answer before it is verified."""
+
+    text: str
+    path: AnswerPath
+    citations: tuple[Citation, ...] = ()
+    options: tuple[str, ...] = ()
+    nearest: tuple[Citation, ...] = ()
+    confidence_parts: Mapping[str, float] = field(default_factory=dict)
+    confidence: float = 0.0
+    by_model: bool = False
+    sources: tuple[Chunk, ...] = ()
+    """What a model's `[n]` point to: `sources[n - 1]`."""
+
+
+def joined(first: Mapping[str, float], second: Mapping[str, float]) -> Mapping[str, float]:
+    """Timings of nodes that ran more than once add up."""
+    return {name: first.get(name, 0.0) + second.get(name, 0.0) for name in {**first, **second}}
+
+
+class State(TypedDict, total=False):
+    """One question on its way through the agents."""
+
+    question: Question  # set by ask
+    snapshot: Snapshot  # set by ask: one generation from start to end
+    progress: Progress  # set by ask
+    plan: Plan  # set by query_optimizer
+    sources: SourceChoice  # set by source_identifier
+    hits: list[Hit]  # set by retrieval, best first
+    scored: list[Scored]  # set by post_processor, best first
+    context: tuple[Chunk, ...]  # set by post_processor, in reading order
+    dropped: Mapping[str, str]  # set by post_processor: chunk id → why
+    draft: Draft  # set by reply, clarify, refuse or answer; checked by verify
+    timings_ms: Annotated[Mapping[str, float], joined]  # added to by every node
+    usage: Annotated[Usage, operator.add]  # added to by every node
+    degraded: Annotated[tuple[str, ...], operator.add]  # added to by every node that fell back
+    notes: Annotated[tuple[str, ...], operator.add]  # added to by every node

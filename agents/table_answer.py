@@ -1,0 +1,110 @@
+"""A table row in words: the cells that were asked for, each with its header path and row label."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from agents.relevance import Aspect
+from agents.words import stems
+from enrichment.chunk import ChunkTable
+
+LONGEST_ROW = 320
+"""Characters of one row in an answer; a longer one is cut to the columns asked for."""
+_EMPTY = frozenset({"", "-", "–", "—"})
+
+
+@dataclass(frozen=True, kw_only=True)
+class Column:
+    """One or more neighbouring columns that hold the same cell under headers of one group."""
+
+    header: str
+    cell: str
+    positions: tuple[int, ...]
+
+
+def row_in_words(table: ChunkTable, row: int, aspect: Aspect) -> str:
+    """`**label**: header: cell; header: cell`, the columns asked for first, within LONGEST_ROW."""
+    columns = columns_of(table, row)
+    label = row_label(table, row)
+    ranked = sorted(columns, key=lambda column: -_asked(column, aspect))
+    chosen: list[Column] = []
+    length = len(label)
+    for column in ranked:
+        length += len(_said(column)) + 2
+        if chosen and length > LONGEST_ROW:
+            break
+        chosen.append(column)
+    cells = "; ".join(_said(column) for column in columns if column in chosen)
+    return f"**{label}** — {cells}" if label and cells else cells or f"**{label}**"
+
+
+def row_label(table: ChunkTable, row: int) -> str:
+    """The cells that tell this row apart, once each."""
+    cells = table.rows[row][: table.label_columns]
+    return " · ".join(dict.fromkeys(_flat(cell) for cell in cells if cell not in _EMPTY))
+
+
+def columns_of(table: ChunkTable, row: int) -> list[Column]:
+    """Cells beside the label that say something, merged where one cell spans a header group."""
+    found: list[Column] = []
+    for position in range(table.label_columns, len(table.rows[row])):
+        cell = _flat(table.rows[row][position])
+        if cell in _EMPTY:
+            continue
+        header = table.header[position] if position < len(table.header) else ""
+        last = found[-1] if found else None
+        if last and last.cell == cell and last.positions[-1] == position - 1:
+            shared = _shared_path(last.header, header)
+            merged = shared or f"{last.header}, {header}"
+            found[-1] = Column(header=merged, cell=cell, positions=(*last.positions, position))
+        else:
+            found.append(Column(header=_flat(header), cell=cell, positions=(position,)))
+    return found
+
+
+def small_table(table: ChunkTable, rows: Sequence[int], aspect: Aspect, *, columns: int = 3) -> str:
+    """Several rows as markdown: the label columns and the columns asked for most."""
+    width = len(table.header)
+    weight = {
+        position: max(
+            _asked(column, aspect) if position in column.positions else 0.0
+            for row in rows
+            for column in columns_of(table, row) or [Column(header="", cell="", positions=())]
+        )
+        for position in range(table.label_columns, width)
+    }
+    best = sorted(sorted(weight, key=lambda position: -weight[position])[:columns])
+    shown = [*range(table.label_columns), *best]
+    lines = [
+        _line([_flat(table.header[position]) for position in shown]),
+        _line(["---"] * len(shown)),
+        *(_line([_flat(table.rows[row][position]) for position in shown]) for row in rows),
+    ]
+    return "\n".join(lines)
+
+
+def _asked(column: Column, aspect: Aspect) -> float:
+    header, cell = stems(column.header), stems(column.cell)
+    return 2 * aspect.coverage(header) + aspect.coverage(header | cell)
+
+
+def _said(column: Column) -> str:
+    return f"{column.header}: {column.cell}" if column.header else column.cell
+
+
+def _shared_path(first: str, second: str) -> str:
+    shared: list[str] = []
+    for mine, theirs in zip(first.split(" › "), second.split(" › "), strict=False):
+        if mine != theirs:
+            break
+        shared.append(mine)
+    return " › ".join(shared)
+
+
+def _flat(text: str) -> str:
+    return " ".join(text.split())
+
+
+def _line(cells: Sequence[str]) -> str:
+    return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"

@@ -1,0 +1,74 @@
+"""Agent 6: checks without a model that each citation exists and holds up its sentence."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from agents.words import stems, terms
+from enrichment.chunk import Chunk
+
+CITED = re.compile(r"\s?\[(\d{1,3})\]")
+_SENTENCE_END = re.compile(r"(?<=[.!?])(?:\s?\[\d{1,3}\])*\s+(?=\S)|\n+")
+_FIGURE = re.compile(r"\d+(?:[.,:]\d+)*")
+_SUPPORTED = 0.5
+"""Share of a sentence's naming words that must stand in what it cites."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Support:
+    """How far the cited chunks hold up an answer."""
+
+    score: float
+    """Share of its sentences that are cited and supported, 0–1; 1 when it states nothing."""
+    unsupported: tuple[str, ...] = ()
+    """Those sentences, without their numbers."""
+
+
+def support(text: str, sources: Sequence[Chunk]) -> Support:
+    """Each sentence against the chunks it cites; `[n]` is `sources[n - 1]`."""
+    claims = [claim for claim in _claims(text) if terms(CITED.sub("", claim))]
+    failed = [claim for claim in claims if not _holds(claim, sources)]
+    score = 1 - len(failed) / len(claims) if claims else 1.0
+    return Support(score=score, unsupported=tuple(CITED.sub("", claim) for claim in failed))
+
+
+def without_unknown(text: str, known: int) -> str:
+    """The text without citations of sources that were never there."""
+    return CITED.sub(lambda match: match[0] if 1 <= int(match[1]) <= known else "", text)
+
+
+def best_quote(claims: str, chunk: Chunk) -> str:
+    """The unit of the chunk that shares most with the sentences that cite it, verbatim."""
+    wanted = terms(claims).keys()
+    if not chunk.units:
+        return chunk.text[:200]
+    return max(chunk.units, key=lambda unit: len(wanted & stems(unit.index_text))).text
+
+
+def claims_citing(text: str, number: int) -> str:
+    """The sentences that cite one source, joined."""
+    return " ".join(claim for claim in _claims(text) if f"[{number}]" in claim)
+
+
+def _claims(text: str) -> list[str]:
+    marked = _SENTENCE_END.sub(lambda match: match[0].rstrip() + "\n", text)
+    lines = [line.strip() for line in marked.splitlines()]
+    return [line for line in lines if line and not re.fullmatch(r"[|\s:-]+", line)]
+
+
+def _holds(claim: str, sources: Sequence[Chunk]) -> bool:
+    cited = [int(number) for number in CITED.findall(claim)]
+    chunks = [sources[number - 1] for number in cited if 1 <= number <= len(sources)]
+    if not chunks:
+        return False
+    said = CITED.sub("", claim)
+    shown = " ".join(
+        f"{chunk.document_title} {' '.join(chunk.heading_path)} {chunk.text} {chunk.index_text}"
+        for chunk in chunks
+    )
+    if not set(_FIGURE.findall(said)) <= set(_FIGURE.findall(shown)):
+        return False
+    named = terms(said).keys()
+    return not named or len(named & stems(shown)) / len(named) >= _SUPPORTED
