@@ -42,6 +42,7 @@ from playground.slack_delivery import Courier, HttpDelivery, NoAnswerError
 from playground.slack_events import events, home_opened
 from playground.slack_faults import Faults, RateLimits
 from playground.slack_interactions import Interactions
+from playground.slack_page import Page
 from playground.slack_server import LoopThread, listen
 from playground.slack_sockets import SocketHub
 from playground.slack_text import rich_text, typed
@@ -79,6 +80,7 @@ class SlackStandIn:
         self.api.enforce_rate_limits = enforce_rate_limits
         self.api.methods |= self.views.methods()
         self.api.methods["apps.connections.open"] = self.sockets.issue_url
+        self.page = Page(self)
         self._wished_port = port
         self.port = 0
         self.server: LoopThread
@@ -93,6 +95,7 @@ class SlackStandIn:
         self.server = LoopThread(Starlette(routes=self._routes()), bound)
         self.server.start()
         self.workspace.listen(self._deliver)
+        self.workspace.listen(self.page.tell)
         return self
 
     def stop(self) -> None:
@@ -326,6 +329,7 @@ class SlackStandIn:
             Route("/api/{method}", self.api.handle, methods=["GET", "POST"]),
             WebSocketRoute("/link/", self.sockets.serve),
             Route("/respond/{token}", self._respond, methods=["POST"]),
+            *self.page.routes(),
         ]
 
     async def _respond(self, request: Request) -> Response:
