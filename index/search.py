@@ -70,7 +70,9 @@ class Snapshot(Protocol):
         """In reading order; empty for an unknown document."""
         ...
 
-    def unit_similarities(self, question: str, chunk_ids: Collection[str]) -> Mapping[str, Sequence[float]]:
+    def unit_similarities(
+        self, question: str, chunk_ids: Collection[str]
+    ) -> Mapping[str, Sequence[float]]:
         """Cosine of each unit of each chunk with the question, in the order of `chunk.units`."""
         ...
 

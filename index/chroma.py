@@ -1,0 +1,176 @@
+"""Chroma, embedded in a generation's folder or as a server: vectors under content-addressed ids.
+
+The only module that imports chromadb."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from threading import Lock
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+import numpy as np
+
+from config.errors import ConfigError, IndexUnavailable
+from config.models import Vectors
+
+if TYPE_CHECKING:
+    from chromadb.api import ClientAPI
+
+BATCH = 4_000
+"""Below Chroma's own limit of 5,461 for one call."""
+EF_SEARCH = 256
+"""Candidates that the graph keeps while searching; at least as many as are asked for."""
+
+
+class Collection:
+    """The vectors of one kind (`chunks`, `units`) made by one embedder."""
+
+    def __init__(self, vendor: Any) -> None:
+        self._vendor = vendor
+
+    def __len__(self) -> int:
+        return int(_said(self._vendor.count))
+
+    def add(self, keys: Sequence[str], vectors: Vectors) -> None:
+        for start in range(0, len(keys), BATCH):
+            part = slice(start, start + BATCH)
+            _said(self._vendor.upsert, ids=list(keys[part]), embeddings=vectors[part])
+
+    def remove(self, keys: Sequence[str]) -> None:
+        for start in range(0, len(keys), BATCH):
+            _said(self._vendor.delete, ids=list(keys[start : start + BATCH]))
+
+    def all_keys(self) -> set[str]:
+        found: set[str] = set()
+        while page := _said(self._vendor.get, limit=BATCH, offset=len(found), include=[])["ids"]:
+            found.update(page)
+        return found
+
+    def get(self, keys: Sequence[str]) -> dict[str, Vectors]:
+        """Vectors by key; unknown keys are left out."""
+        found: dict[str, Vectors] = {}
+        for start in range(0, len(keys), BATCH):
+            asked = list(keys[start : start + BATCH])
+            reply = _said(self._vendor.get, ids=asked, include=["embeddings"])
+            vectors = np.asarray(reply["embeddings"], dtype=np.float32)
+            found.update(zip(reply["ids"], vectors, strict=True))
+        return found
+
+    def nearest(self, queries: Vectors, depth: int) -> list[list[str]]:
+        """Keys for each query, best first, approximately."""
+        reply = _said(
+            self._vendor.query, query_embeddings=list(queries), n_results=depth, include=[]
+        )
+        return [list(keys) for keys in reply["ids"]]
+
+
+class EmbeddedChroma:
+    """A folder of its own, opened by one process to write and only read afterwards."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._lock = Lock()
+        self._client: ClientAPI | None = None
+
+    def collection(self, kind: str, *, create: bool = False) -> Collection:
+        with self._lock:
+            if self._client is None:
+                if not create and not (self._folder / "chroma.sqlite3").is_file():
+                    raise IndexUnavailable(f"{self._folder} holds no Chroma data")
+                self._client = _said(_open_folder, self._folder)
+        return _collection(self._client, kind, create=create)
+
+    def close(self) -> None:
+        with self._lock:
+            if self._client is not None:
+                _close(self._client)
+                self._client = None
+
+
+class ChromaServer:
+    """A Chroma server: the one writer, shared by all generations of all domains."""
+
+    def __init__(self, url: str) -> None:
+        self._url = url
+        self._lock = Lock()
+        self._client: ClientAPI | None = None
+
+    def collection(self, domain: str, embedder: str, kind: str) -> Collection:
+        with self._lock:
+            if self._client is None:
+                self._client = _said(_open_server, self._url)
+        made_by = hashlib.sha256(embedder.encode()).hexdigest()[:12]
+        return _collection(self._client, f"{domain}.{made_by}.{kind}", create=True)
+
+    def close(self) -> None:
+        with self._lock:
+            if self._client is not None:
+                _close(self._client)
+                self._client = None
+
+
+@contextmanager
+def writing(folder: Path) -> Iterator[EmbeddedChroma]:
+    """An embedded Chroma that is closed before anyone reads it."""
+    chroma = EmbeddedChroma(folder)
+    try:
+        yield chroma
+    finally:
+        chroma.close()
+
+
+def _collection(client: ClientAPI, name: str, *, create: bool) -> Collection:
+    if not create:
+        return Collection(_said(client.get_collection, name, embedding_function=None))
+    return Collection(
+        _said(
+            client.get_or_create_collection,
+            name,
+            embedding_function=None,
+            configuration={"hnsw": {"space": "cosine", "ef_search": EF_SEARCH}},
+        )
+    )
+
+
+def _close(client: Any) -> None:
+    # Clients have it, the interface that they are typed as doesn't.
+    client.close()
+
+
+def _open_folder(folder: Path) -> ClientAPI:
+    from chromadb import PersistentClient
+    from chromadb.config import Settings
+
+    return PersistentClient(str(folder), settings=Settings(anonymized_telemetry=False))
+
+
+def _open_server(url: str) -> ClientAPI:
+    from chromadb import HttpClient
+    from chromadb.config import Settings
+
+    parts = urlsplit(url)
+    if parts.scheme not in {"http", "https"} or not parts.hostname:
+        raise ConfigError(f"CHROMA_URL {url!r} is not an address", remedy="write http://host:8000")
+    return HttpClient(
+        host=parts.hostname,
+        port=parts.port or (443 if parts.scheme == "https" else 8000),
+        ssl=parts.scheme == "https",
+        settings=Settings(anonymized_telemetry=False),
+    )
+
+
+def _said(call: Any, *arguments: Any, **named: Any) -> Any:
+    """The call's result, Chroma's many kinds of failure as IndexUnavailable."""
+    try:
+        return call(*arguments, **named)
+    except (ConfigError, IndexUnavailable):
+        raise
+    except Exception as error:  # chromadb raises its own, httpx's, sqlite's and Rust's errors
+        raise IndexUnavailable(
+            f"Chroma failed: {type(error).__name__}: {str(error)[:200]}",
+            remedy="check CHROMA_URL, or run `oncall ingest` to rebuild the index",
+        ) from error

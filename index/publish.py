@@ -1,0 +1,207 @@
+"""The index as the composition root opens it: publish one side, read the other."""
+
+from __future__ import annotations
+
+import logging
+import time
+import weakref
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from threading import Lock
+
+from sqlalchemy import Engine
+
+from config.errors import IndexUnavailable, PublishError
+from config.models import Embedder
+from config.settings import Settings
+from index.chroma import ChromaServer
+from index.database import open_database
+from index.folder import Folder
+from index.lock import domain_lock
+from index.schema import migrate
+from index.search import Snapshot
+from index.shelf import Shelf
+from index.snapshot import Generation
+from index.staging import Staging
+from index.store import GenerationInfo, Store
+
+KEPT = 3
+"""Newest generations that stay: to roll back to, and for readers that are about to swap."""
+LOOK_EVERY_SECONDS = 1.0
+WAIT_SECONDS = 600.0
+
+logger = logging.getLogger(__name__)
+
+
+def open_index(settings: Settings, embedder: Embedder) -> Index:
+    """Opens the database and brings its tables up to date. Raises ConfigError."""
+    engine = open_database(settings)
+    migrate(engine)
+    server = ChromaServer(settings.chroma_url) if settings.chroma_url else None
+    return Index(settings, embedder, engine, server)
+
+
+class Index:
+    """All domains' generations. Thread-safe."""
+
+    def __init__(
+        self, settings: Settings, embedder: Embedder, engine: Engine, server: ChromaServer | None
+    ) -> None:
+        self.engine = engine
+        self._embedder = embedder
+        self._server = server
+        self._store = Store(engine)
+        self._shelf = Shelf(settings.data_dir / "index", self._store, embedder, server)
+        self._readers: dict[str, _Reader] = {}
+        self._lock = Lock()
+
+    def snapshot(self, domain: str) -> Snapshot:
+        """The current generation; a publication by any process is seen within seconds.
+
+        Raises IndexUnavailable when there is none, or it was made by another embedding model."""
+        with self._lock:
+            reader = self._readers.setdefault(domain, _Reader(domain, self._store, self._open))
+        return reader.current()
+
+    @contextmanager
+    def stage(
+        self,
+        domain: str,
+        *,
+        wait_seconds: float = WAIT_SECONDS,
+        on_wait: Callable[[str], None] = logger.warning,
+    ) -> Iterator[Staging]:
+        """Make the next generation. A second run on the same domain waits and says so.
+
+        Raises PublishError when the first one isn't finished after `wait_seconds`."""
+        with self._alone(domain, wait_seconds, on_wait):
+            base = self._base(domain)
+            with Staging(
+                domain, base, store=self._store, shelf=self._shelf, embedder=self._embedder
+            ) as staging:
+                yield staging
+            self._clean(domain)
+
+    def generations(self, domain: str) -> list[GenerationInfo]:
+        """Kept generations, newest first."""
+        return self._store.generations(domain)
+
+    def rollback(self, domain: str) -> GenerationInfo:
+        """Make the newest kept generation before the current one current again."""
+        with self._alone(domain, 0.0):
+            current = self._store.current(domain)
+            older = [
+                one
+                for one in self._store.generations(domain)
+                if current is not None and one.number < current
+            ]
+            if not older:
+                raise IndexUnavailable(
+                    f"{domain!r} has no earlier generation",
+                    remedy=f"see `oncall index list {domain}`",
+                )
+            self._store.point_to(domain, older[0].number)
+        found = self._store.generation(domain, older[0].number)
+        return found or older[0]
+
+    def clean(self) -> None:
+        """Delete generations, documents, vectors and files that nothing refers to."""
+        for domain in self._store.domains():
+            try:
+                with self._alone(domain, 0.0):
+                    self._clean(domain)
+            except PublishError as busy:
+                logger.info("not cleaned: %s", busy)
+
+    def close(self) -> None:
+        with self._lock:
+            self._readers.clear()
+        if self._server:
+            self._server.close()
+        self.engine.dispose()
+
+    def _alone(
+        self, domain: str, wait_seconds: float, on_wait: Callable[[str], None] = logger.info
+    ) -> AbstractContextManager[None]:
+        return domain_lock(
+            self._shelf.of(domain), domain, self.engine, wait_seconds=wait_seconds, on_wait=on_wait
+        )
+
+    def _current(self, domain: str) -> GenerationInfo | None:
+        return next((one for one in self._store.generations(domain) if one.is_current), None)
+
+    def _base(self, domain: str) -> tuple[GenerationInfo, Folder | None] | None:
+        info = self._current(domain)
+        if info is None:
+            return None
+        if info.embedder != self._embedder.name:
+            return info, None
+        return info, self._shelf.opened(info)
+
+    def _open(self, domain: str, number: int) -> Generation:
+        info = self._store.generation(domain, number)
+        if info is None:
+            raise IndexUnavailable(f"generation {number} of {domain!r} is gone", remedy="ask again")
+        if info.embedder != self._embedder.name:
+            raise IndexUnavailable(
+                f"the index of {domain!r} was made with embedding model {info.embedder!r}, "
+                f"but {self._embedder.name!r} is configured",
+                remedy=f"set ONCALL_EMBEDDING_MODEL={info.embedder}, "
+                f"or run `oncall ingest {domain}` to embed it again",
+            )
+        folder = self._shelf.opened(info)
+        neighbours, close = self._shelf.neighbours(info)
+        opened = Generation(info, folder, self._store, self._embedder, neighbours)
+        # Questions still being answered hold the old generation; the last one closes it.
+        weakref.finalize(opened, close)
+        return opened
+
+    def _clean(self, domain: str) -> None:
+        known = self._store.generations(domain)
+        kept = [one for place, one in enumerate(known) if place < KEPT or one.is_current]
+        gone = [one.number for one in known if one not in kept]
+        self._store.forget(domain, gone)
+        self._shelf.remove_except(domain, [one.number for one in kept])
+        self._shelf.remove_vectors_except(domain, kept)
+
+
+class _Reader:
+    """One domain's open generation, swapped whole."""
+
+    def __init__(self, domain: str, store: Store, opened: Callable[[str, int], Generation]) -> None:
+        self._domain = domain
+        self._store = store
+        self._opened = opened
+        self._held: Generation | None = None
+        self._looked = 0.0
+        self._looking = Lock()
+
+    def current(self) -> Generation:
+        """While one thread looks for a newer generation, the others go on with the held one."""
+        held = self._held
+        if held and time.monotonic() - self._looked < LOOK_EVERY_SECONDS:
+            return held
+        if not self._looking.acquire(blocking=held is None) and held:
+            return held
+        try:
+            return self._refreshed()
+        finally:
+            self._looking.release()
+
+    def _refreshed(self) -> Generation:
+        number = self._store.current(self._domain)
+        if number is None:
+            self._held = None
+            raise IndexUnavailable(
+                f"nothing has been published for {self._domain!r}",
+                remedy=f"run `oncall ingest {self._domain}`",
+            )
+        if self._held is None or self._held.generation != number:
+            try:
+                self._held = self._opened(self._domain, number)
+            except IndexUnavailable as error:
+                if self._held is None:
+                    raise
+                logger.warning("staying with generation %s: %s", self._held.generation, error)
+        self._looked = time.monotonic()
+        return self._held

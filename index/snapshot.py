@@ -1,0 +1,223 @@
+"""One generation, opened: the Snapshot port over a folder and the database."""
+
+from __future__ import annotations
+
+import logging
+import math
+from collections.abc import Callable, Collection, Mapping, Sequence
+from datetime import UTC, datetime
+from functools import cached_property
+from types import MappingProxyType
+
+import numpy as np
+
+from config.errors import IndexUnavailable, ModelUnavailable
+from config.models import Embedder, Vectors
+from enrichment.chunk import Chunk, DocumentCard
+from index.filters import may_answer
+from index.folder import Folder
+from index.fusion import Fused, fuse
+from index.matrix import Mask
+from index.ranking import Rankings
+from index.recent import Recent
+from index.search import Hit, SearchQuery
+from index.store import GenerationInfo, Store
+from index.tokens import terms
+from index.vectors import Neighbours
+
+MAX_VARIANTS = 16
+MIN_DEPTH = 50
+DEPTH_PER_LIMIT = 3
+CACHED_CHUNKS = 20_000
+CACHED_QUESTIONS = 512
+
+logger = logging.getLogger(__name__)
+
+
+class Generation:
+    """See `search.Snapshot`."""
+
+    def __init__(
+        self,
+        info: GenerationInfo,
+        folder: Folder,
+        store: Store,
+        embedder: Embedder,
+        neighbours: Callable[[str], Neighbours],
+    ) -> None:
+        self.info = info
+        self._folder = folder
+        self._store = store
+        self._embedder = embedder
+        self._cards = store.cards(info.domain, info.number)
+        self._place = {document: place for place, document in enumerate(self._cards)}
+        self._document_of = np.repeat(np.arange(len(self._cards)), np.diff(folder.row_starts))
+        self._rankings = Rankings(folder, neighbours)
+        self._read: Recent[int, Chunk] = Recent(CACHED_CHUNKS)
+        self._embedded: Recent[str, Vectors] = Recent(CACHED_QUESTIONS)
+
+    @property
+    def domain(self) -> str:
+        return self.info.domain
+
+    @property
+    def generation(self) -> int:
+        return self.info.number
+
+    @property
+    def documents(self) -> Mapping[str, DocumentCard]:
+        return MappingProxyType(self._cards)
+
+    def search(self, query: SearchQuery) -> list[Hit]:
+        variants = _distinct(query.variants) or _distinct(query.keywords)
+        if query.limit <= 0 or not variants or not len(self._document_of):
+            return []
+        vectors = self._embed_if_possible(variants)
+        extra = terms(" ".join(query.keywords))
+        bags = [[*terms(variant), *extra] for variant in variants]
+        depth = max(MIN_DEPTH, DEPTH_PER_LIMIT * query.limit)
+        # Without vectors, during an outage of their model, keywords still find something.
+        strategy = query.strategy if len(vectors) else "keyword"
+
+        def ranked(allowed: Mask | None) -> list[Fused]:
+            return fuse(
+                self._rankings(vectors, bags, strategy=strategy, depth=depth, allowed=allowed)
+            )
+
+        allowed = self._allowed(query)
+        fused = ranked(allowed)
+        inside = None
+        if query.documents is not None:
+            inside = self._rows_of(query.documents)
+            escapes = [one.row for one in fused if not inside[one.row]][: max(0, query.escape)]
+            reachable = inside.copy() if allowed is None else inside & allowed
+            reachable[escapes] = True
+            # One ranking over both: an escape no better than what is inside stays below it.
+            fused = ranked(reachable)
+        return self._hits(fused[: query.limit], vectors, inside)
+
+    def chunks(self, document_id: str) -> Sequence[Chunk]:
+        place = self._place.get(document_id)
+        if place is None:
+            return ()
+        first, last = self._folder.row_starts[place : place + 2]
+        return self._chunks_at(range(first, last))
+
+    def unit_similarities(
+        self, question: str, chunk_ids: Collection[str]
+    ) -> Mapping[str, Sequence[float]]:
+        """As the port says; unknown chunks are left out, and all of them during an outage of the
+        embedding model."""
+        vectors = self._embed_if_possible([question])
+        if not len(vectors):
+            return {}
+        rows = {one: self._row_of[one] for one in chunk_ids if one in self._row_of}
+        return {one: (self._units_at(row) @ vectors[0]).tolist() for one, row in rows.items()}
+
+    def rarity(self, term: str) -> float:
+        size = len(self._document_of)
+        parts = terms(term)
+        if not size or not parts:
+            return 0.0
+        rarest = min(self._folder.keywords.frequency(part) for part in parts)
+        return math.log((size + 1) / (rarest + 1))
+
+    def _embed_if_possible(self, texts: Sequence[str]) -> Vectors:
+        """(len(texts), dimensions), or no rows at all while the model is unavailable."""
+        held = {text: self._embedded.get(text) for text in texts}
+        missing = [text for text, vector in held.items() if vector is None]
+        if missing:
+            try:
+                fresh = self._embedder(missing)
+            except ModelUnavailable as error:
+                logger.warning("searching by keywords alone: %s", error)
+                return np.zeros((0, self.info.dimensions), dtype=np.float32)
+            if fresh.shape[1] != self.info.dimensions:
+                raise IndexUnavailable(
+                    f"{self._embedder.name!r} gives vectors of {fresh.shape[1]} dimensions, "
+                    f"the index of {self.domain!r} has {self.info.dimensions}",
+                    remedy=f"run `oncall ingest {self.domain} --full`",
+                )
+            for text, vector in zip(missing, fresh, strict=True):
+                held[text] = vector
+                self._embedded.put(text, vector)
+        return np.array([held[text] for text in texts], dtype=np.float32)
+
+    def _allowed(self, query: SearchQuery) -> Mask | None:
+        """Rows that pass the filters nobody may escape; None when there is none."""
+        allowed: Mask | None = None
+        if query.document_types or query.modified_since or query.readers is not None:
+            now = datetime.now(UTC)
+            passed = [may_answer(card, query, now) for card in self._cards.values()]
+            allowed = np.array(passed, dtype=bool)[self._document_of]
+        if query.tabs:
+            wanted = [tab in query.tabs for tab in self._folder.tabs]
+            in_tab = np.array(wanted, dtype=bool)[self._folder.tab_of]
+            allowed = in_tab if allowed is None else allowed & in_tab
+        return allowed
+
+    def _rows_of(self, documents: Collection[str]) -> Mask:
+        mask = np.zeros(len(self._document_of), dtype=bool)
+        for document in documents:
+            if (place := self._place.get(document)) is not None:
+                first, last = self._folder.row_starts[place : place + 2]
+                mask[first:last] = True
+        return mask
+
+    def _hits(self, fused: Sequence[Fused], vectors: Vectors, inside: Mask | None) -> list[Hit]:
+        found = self._chunks_at([one.row for one in fused])
+        return [
+            self._hit(one, chunk, vectors, escaped=inside is not None and not inside[one.row])
+            for one, chunk in zip(fused, found, strict=True)
+        ]
+
+    def _hit(self, one: Fused, chunk: Chunk, vectors: Vectors, *, escaped: bool) -> Hit:
+        similarity, unit = 0.0, None
+        if len(vectors):
+            similarity = float((vectors @ self._folder.chunk_vectors[one.row]).max())
+            units = (self._units_at(one.row) @ vectors.T).max(axis=1)
+            if len(units):
+                unit = int(units.argmax())
+                similarity = max(similarity, float(units[unit]))
+        return Hit(
+            chunk=chunk,
+            score=one.score,
+            similarity=similarity,
+            ranks=one.ranks,
+            unit=unit,
+            escaped=escaped,
+        )
+
+    def _units_at(self, row: int) -> Vectors:
+        first, last = self._folder.unit_starts[row : row + 2]
+        units: Vectors = self._folder.unit_vectors[first:last]
+        return units
+
+    def _chunks_at(self, rows: Sequence[int]) -> list[Chunk]:
+        """Raises IndexUnavailable when the database no longer has this generation."""
+        ids = [int(self._folder.row_ids[row]) for row in rows]
+        held = {one: self._read.get(one) for one in ids}
+        missing = [one for one, chunk in held.items() if chunk is None]
+        read = self._store.chunks(missing) if missing else {}
+        for row_id, fresh in read.items():
+            self._read.put(row_id, fresh)
+        present = (read.get(one) or held[one] for one in ids)
+        found = [chunk for chunk in present if chunk is not None]
+        if len(found) < len(ids):
+            raise IndexUnavailable(
+                f"generation {self.generation} of {self.domain!r} was removed while being read",
+                remedy="ask again",
+            )
+        return found
+
+    @cached_property
+    def _row_of(self) -> dict[str, int]:
+        return {chunk_id: row for row, chunk_id in enumerate(self._folder.chunk_ids)}
+
+
+def _distinct(texts: Sequence[str]) -> list[str]:
+    """Texts that hold something to search for, each once, in order, at most MAX_VARIANTS."""
+    kept = dict.fromkeys(
+        text.strip() for text in texts if any(c.isprintable() for c in text.strip())
+    )
+    return list(kept)[:MAX_VARIANTS]

@@ -1,0 +1,86 @@
+"""The rows nearest to a question: exact over the matrix, or by Chroma's graph where faster."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from typing import Protocol
+
+import numpy as np
+
+from config.errors import IndexUnavailable
+from config.models import Vectors
+from index.folder import Keys
+from index.matrix import Mask, Rows, best, runs_of, similarities, similarities_within
+
+EXACT_ROWS = 10_000
+"""Up to here one pass over the matrix beats Chroma's 2 ms a query (docs/decisions/031)."""
+OVERFETCH = 2.0
+MOST_NEIGHBOURS = 1_000
+
+logger = logging.getLogger(__name__)
+
+
+class Neighbours(Protocol):
+    """An approximate nearest-neighbour index; `chroma.Collection` is one."""
+
+    def nearest(self, queries: Vectors, depth: int) -> list[list[str]]: ...
+
+
+class VectorSearch:
+    """Searches one matrix. `neighbours` is opened when a search first needs it."""
+
+    def __init__(
+        self, matrix: Vectors, keys: Callable[[], Keys], neighbours: Callable[[], Neighbours]
+    ) -> None:
+        self._matrix = matrix
+        self._keys = keys
+        self._neighbours = neighbours
+        self._approximate = len(matrix) > EXACT_ROWS
+
+    def __call__(self, queries: Vectors, depth: int, allowed: Mask | None = None) -> list[Rows]:
+        """Rows for each query, best first, at most `depth`; only allowed ones."""
+        reach = len(self._matrix) if allowed is None else int(allowed.sum())
+        if reach == 0:
+            return [np.zeros(0, dtype=np.int64) for _ in queries]
+        if self._approximate and reach > EXACT_ROWS:
+            found = self._by_graph(queries, depth, allowed, reach)
+            if found is not None:
+                return found
+        return self._exactly(queries, depth, allowed)
+
+    def _exactly(self, queries: Vectors, depth: int, allowed: Mask | None) -> list[Rows]:
+        if allowed is None:
+            scores = similarities(self._matrix, queries)
+        else:
+            scores = similarities_within(self._matrix, queries, runs_of(allowed))
+        return [best(np.ascontiguousarray(column), depth) for column in scores.T]
+
+    def _by_graph(
+        self, queries: Vectors, depth: int, allowed: Mask | None, reach: int
+    ) -> list[Rows] | None:
+        """None when the graph can't give enough allowed rows, or can't be read."""
+        wanted = depth if allowed is None else int(depth * len(self._matrix) / reach * OVERFETCH)
+        if wanted > MOST_NEIGHBOURS:
+            return None
+        try:
+            found = self._neighbours().nearest(queries, wanted)
+        except IndexUnavailable as error:
+            # Slower, never wrong: the matrix holds the same vectors.
+            logger.warning("searching without Chroma: %s", error)
+            self._approximate = False
+            return None
+        rows = [
+            self._ranked(keys, query, allowed) for keys, query in zip(found, queries, strict=True)
+        ]
+        enough = min(depth, reach)
+        return [one[:depth] for one in rows] if all(len(one) >= enough for one in rows) else None
+
+    def _ranked(self, keys: list[str], query: Vectors, allowed: Mask | None) -> Rows:
+        """Rows of the keys in exact order: the graph's own distances are not needed."""
+        held = [rows for rows in self._keys().rows(keys) if len(rows)]
+        rows = np.sort(np.concatenate(held)) if held else np.zeros(0, dtype=np.int64)
+        if allowed is not None:
+            rows = rows[allowed[rows]]
+        scores = self._matrix[rows] @ query
+        return np.asarray(rows[np.argsort(-scores, kind="stable")], dtype=np.int64)
