@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 import structlog
 
-from agents.answer import Answer, Ask, Progress, Question
+from bot import private
+from bot.asking import Asking, worth_saying
 from bot.defang import mrkdwn
 from bot.event import Asked, Deleted
 from bot.limits import Limiter
-from bot.people import People
 from bot.post import Pace, Post
-from bot.records import Record, Records, now
-from bot.reply import FOUND_NOTHING, Outgoing, apology, render, said
-from bot.rules import CONFIDENT, decide
+from bot.records import Record, Records
+from bot.reply import Outgoing, apology, render, said
+from bot.rules import decide
 from bot.thread import Message, earlier, fetch, is_own, turns
 from bot.web import SlackBusy, SlackRefused, SlackUnsure, Web
 from bot.words import plain, words_of
@@ -26,22 +25,32 @@ from config.errors import IndexUnavailable
 
 log = structlog.get_logger()
 
-Domains = Callable[[], Mapping[str, Domain]]
-AskOf = Callable[[str], Ask]
 THINKING = "Looking through the documents…"
 SLACK_TROUBLE = (SlackBusy, SlackUnsure, SlackRefused)
 
 
 @dataclass(frozen=True, kw_only=True)
+class Job:
+    """One question being answered."""
+
+    event: Asked
+    record: Record
+    thread: Sequence[Message]
+    resumed: bool = False
+    """An earlier attempt may have posted something."""
+    quiet: bool = False
+    """Nobody asked the bot: speak only when sure."""
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
 class Answering:
-    """The worker's job, with everything it needs."""
+    """Decides what is a question, and sees each one through."""
 
     web: Web
     records: Records
-    domains: Domains
-    ask: AskOf
+    asking: Asking
     limiter: Limiter
-    people: People
     bot_user: str
     streaming: bool = False
     pace: Pace = field(default_factory=Pace)
@@ -54,45 +63,47 @@ class Answering:
             channel=event.channel, ts=event.ts, thread_ts=event.ts, user="", team="", text=""
         )
         # Claimed even when unknown: the deletion may overtake the question.
-        self.records.claim(
-            question_id=event.id, event_id=event_id, channel=event.channel, thread_ts=event.ts,
-            asker="", text="",
-        )  # fmt: skip
+        self._claim(event_id, gone)
         record = self.records.get(event.id)
         self.records.mark(event.id, state="withdrawn", text="", answer=None)
         if record and record.event_id != event_id:
-            gone = _event_of(record)
-            self._post(gone, stream=False).withdraw()
+            self._post(_event_of(record), stream=self.streaming).withdraw()
 
     def asked(self, event_id: str, event: Asked) -> None:
         """Answer it if it is for the bot."""
-        domain = self._domain(event)
         known = self.records.get(event.id)
-        if event.edited and known:
-            self._edited(event_id, event, known, domain)
+        if known and event.edited:
+            self._edited(event_id, event, known)
             return
         if known and known.event_id != event_id:
             return
+        domain = self.asking.domain_of(event)
         if domain is None and not event.direct:
             if event.mentioned and not event.bot:
                 self._unknown_channel(event_id, event)
             return
         thread = self._thread(event)
-        decision = decide(
-            event,
-            domain or next(iter(self.domains().values())),
-            thread=thread,
-            askers={r.asker for r in self.records.in_thread(event.channel, event.thread_ts)},
-            bot_user=self.bot_user,
-        )
-        if decision == "ignore":
-            return
-        record = self._claim(event_id, event)
+        decision = self._decide(event, domain, thread)
+        record = self._claim(event_id, event) if decision != "ignore" else None
         if record and record.state in {"working", "answered"}:
-            quiet = decision == "answer_if_confident"
-            self._answer(event, record, domain, thread, resumed=known is not None, quiet=quiet)
+            self._answer(
+                Job(
+                    event=event,
+                    record=record,
+                    thread=thread,
+                    resumed=known is not None,
+                    quiet=decision == "answer_if_confident",
+                    notes=(event.note,) if event.note else (),
+                )
+            )
 
-    def _edited(self, event_id: str, event: Asked, known: Record, domain: Domain | None) -> None:
+    def _decide(self, event: Asked, domain: Domain | None, thread: Sequence[Message]) -> str:
+        if domain is None:
+            return "ignore" if event.bot else "answer"
+        askers = {r.asker for r in self.records.in_thread(event.channel, event.thread_ts)}
+        return decide(event, domain, thread=thread, askers=askers, bot_user=self.bot_user)
+
+    def _edited(self, event_id: str, event: Asked, known: Record) -> None:
         """The same post gets a new answer, when the words really changed."""
         again = known.event_id == event_id
         if known.state in {"withdrawn", "limited"} or (known.text == event.text and not again):
@@ -100,114 +111,82 @@ class Answering:
         if not again:
             self.records.reopen(event.id, event_id=event_id, text=event.text)
         record = self.records.get(event.id)
-        if record and record.state in {"working", "answered"} and (domain or event.direct):
-            note = "Answered again because the question was edited."
-            self._answer(event, record, domain, self._thread(event), resumed=True, notes=(note,))
+        if record and record.state in {"working", "answered", "failed"}:
+            notes = ("Answered again because the question was edited.",)
+            self._answer(
+                Job(
+                    event=event,
+                    record=record,
+                    thread=self._thread(event),
+                    resumed=True,
+                    notes=notes,
+                )
+            )
 
-    def _answer(
-        self,
-        event: Asked,
-        record: Record,
-        domain: Domain | None,
-        thread: Sequence[Message],
-        *,
-        resumed: bool,
-        quiet: bool = False,
-        notes: Sequence[str] = (),
-    ) -> None:
-        candidates = [domain] if domain else self._for_direct(event)
-        if not resumed and (refusal := self.limiter.refusal(event, candidates[0])):
-            self.records.mark(event.id, state="limited", domain=candidates[0].domain)
-            self._whisper(event, refusal)
+    def _answer(self, job: Job) -> None:
+        candidates = self.asking.candidates(job.event)
+        if not candidates:
             return
-        post = self._post(event, stream=self.streaming and len(candidates) == 1)
+        if not job.resumed and (refusal := self.limiter.refusal(job.event, candidates[0])):
+            self.records.mark(job.event.id, state="limited", domain=candidates[0].domain)
+            self._whisper(job.event, refusal)
+            return
+        public = candidates[0].access.audience == "channel" or job.event.direct
+        post = self._post(job.event, stream=self.streaming and len(candidates) == 1 and public)
+        failed = False
         try:
-            text = self._question_text(event, thread)
-            if not text:
-                messages = [said(self._help(event, domain))]
-                self.records.mark(event.id, state="answered")
-            else:
-                if not quiet:
-                    post.begin(THINKING, resumed=resumed)
-                messages = self._ask(event, record, candidates, text, thread, post, quiet, notes)
+            messages = self._messages(job, candidates, post)
         except SLACK_TROUBLE:
             raise
         except Exception as error:
-            messages = self._sorry(event, candidates[0], error)
-        if messages and self._still_mine(record):
-            post.finish(messages)
-            self.records.mark(event.id, state=self._final_state(event.id))
-        elif self._withdrawn(record):
+            messages, failed = self._sorry(job, candidates[0], error), True
+        self._deliver(job, post, messages, state="failed" if failed else "posted")
+
+    def _deliver(self, job: Job, post: Post, messages: Sequence[Outgoing], *, state: str) -> None:
+        """Post, unless the question was deleted or edited while the agents were thinking."""
+        current = self.records.get(job.record.id)
+        if current is None or current.state == "withdrawn":
             post.withdraw()
+        elif current.event_id == job.record.event_id:
+            if messages:
+                post.finish(messages)
+            self.records.mark(job.event.id, state=state if messages else "silent")
 
-    def _ask(
-        self,
-        event: Asked,
-        record: Record,
-        candidates: Sequence[Domain],
-        text: str,
-        thread: Sequence[Message],
-        post: Post,
-        quiet: bool,
-        notes: Sequence[str],
-    ) -> list[Outgoing]:
+    def _messages(self, job: Job, candidates: Sequence[Domain], post: Post) -> list[Outgoing]:
         """The answer's messages; none when it is better to stay quiet."""
-        from bot.codec import decode, encode
-
-        if record.answer:
-            answer, domain = decode(record.answer), self.domains().get(record.domain, candidates[0])
-        else:
-            history = turns(thread, before=event.ts, bot_user=self.bot_user)
-            progress: Progress | None = None if quiet else post
-            answer, domain = self._best(event, candidates, text, history, progress)
-            self.records.mark(
-                event.id, domain=domain.domain, state="answered", answer=encode(answer),
-                path=answer.path, confidence=answer.confidence, generation=answer.generation,
-                tokens=answer.usage.input_tokens + answer.usage.output_tokens, answered_at=now(),
-            )  # fmt: skip
-        if quiet and not _worth_saying(answer):
-            self.records.mark(event.id, state="silent")
-            return []
-        return render(
-            answer,
-            question_id=event.id,
-            allowed_hosts=domain.answer.links,
-            notes=[*notes, *_about_files(event)],
+        text = self._question_text(job)
+        if not text:
+            return [said(self._help(job.event, candidates))]
+        if not job.quiet:
+            post.begin(THINKING, resumed=job.resumed)
+            post.title(text)
+        answer, domain = self.asking.answer(
+            job.event,
+            job.record,
+            candidates,
+            text,
+            turns(job.thread, before=job.event.ts, bot_user=self.bot_user),
+            None if job.quiet else post,
         )
+        if job.quiet and not worth_saying(answer):
+            return []
+        messages = render(
+            answer,
+            question_id=job.event.id,
+            allowed_hosts=domain.answer.links,
+            notes=[*job.notes, *_about_files(job.event)],
+        )
+        if self.asking.is_private(job.event, domain, answer):
+            return [private.send(self.web, self.records, job.record, messages)]
+        return messages
 
-    def _best(
-        self,
-        event: Asked,
-        candidates: Sequence[Domain],
-        text: str,
-        history: Sequence[Any],
-        progress: Progress | None,
-    ) -> tuple[Answer, Domain]:
-        """The first confident answer, else the most confident one."""
-        best: tuple[Answer, Domain] | None = None
-        for domain in candidates:
-            readers = self.people.readers(event.user) if domain.access.audience == "asker" else None
-            question = Question(
-                text=text, history=tuple(history), id=event.id, asker=event.user, readers=readers
-            )
-            try:
-                answer = self.ask(domain.domain)(question, progress)
-            except IndexUnavailable:
-                if domain is candidates[-1] and best is None:
-                    raise
-                continue
-            if best is None or _rank(answer) > _rank(best[0]):
-                best = answer, domain
-            if _worth_saying(answer):
-                break
-        if best is None:
-            raise IndexUnavailable("no domain has any published documents")
-        return best
-
-    def _sorry(self, event: Asked, domain: Domain, error: Exception) -> list[Outgoing]:
+    def _sorry(self, job: Job, domain: Domain, error: Exception) -> list[Outgoing]:
+        """What the asker is told; the log holds the rest, under the same reference."""
         reference = secrets.token_hex(4)
-        log.exception("no answer", reference=reference, question=event.id, domain=domain.domain)
-        self.records.mark(event.id, state="failed", reference=reference, domain=domain.domain)
+        log.exception("no answer", reference=reference, question=job.event.id, domain=domain.domain)
+        self.records.mark(job.event.id, reference=reference, domain=domain.domain)
+        if job.quiet:
+            return []
         if isinstance(error, IndexUnavailable):
             return [
                 said(
@@ -216,55 +195,25 @@ class Answering:
                     f"Reference: `{reference}`"
                 )
             ]
-        return [apology(reference, question_id=event.id)]
-
-    def _final_state(self, question_id: str) -> str:
-        record = self.records.get(question_id)
-        return "failed" if record and record.state == "failed" else "posted"
-
-    def _still_mine(self, record: Record) -> bool:
-        """Not deleted, and not taken over by an edit, while the agents were thinking."""
-        current = self.records.get(record.id)
-        return bool(
-            current and current.event_id == record.event_id and current.state != "withdrawn"
-        )
-
-    def _withdrawn(self, record: Record) -> bool:
-        current = self.records.get(record.id)
-        return bool(current and current.state == "withdrawn")
-
-    def _domain(self, event: Asked) -> Domain | None:
-        """By channel id; in the agent pane by the channel the asker came from."""
-        channel = event.context_channel if event.direct else event.channel
-        for domain in self.domains().values():
-            if channel and channel in domain.channels:
-                return domain
-        return None
-
-    def _for_direct(self, event: Asked) -> list[Domain]:
-        """All domains, the one the asker last asked in first."""
-        recent = [record.domain for record in self.records.recent(asker=event.user, limit=5)]
-        everything = list(self.domains().values())
-        return sorted(
-            everything, key=lambda d: recent.index(d.domain) if d.domain in recent else len(recent)
-        )
+        return [apology(reference, question_id=job.event.id)]
 
     def _thread(self, event: Asked) -> list[Message]:
         return [] if event.starts_thread else fetch(self.web, event.channel, event.thread_ts)
 
-    def _question_text(self, event: Asked, thread: Sequence[Message]) -> str:
+    def _question_text(self, job: Job) -> str:
         """A bare mention in a thread asks about what was said before it."""
+        event = job.event
         if event.text.strip() or event.starts_thread:
             return event.text.strip()
-        before = [m for m in thread if earlier(m, event.ts) and not is_own(m, self.bot_user)]
+        before = [m for m in job.thread if earlier(m, event.ts) and not is_own(m, self.bot_user)]
         words = [plain(words_of(message), bot_user=self.bot_user) for message in before]
         return next((text for text in reversed(words) if text), "")
 
-    def _help(self, event: Asked, domain: Domain | None) -> str:
+    def _help(self, event: Asked, candidates: Sequence[Domain]) -> str:
         if event.files:
             return "I can't read files or images. Please describe the question in words."
-        where = f" about {mrkdwn(domain.title)}" if domain else ""
-        return f"Ask me a question{where}, and I'll answer from the documents, with sources."
+        about = ", ".join(mrkdwn(domain.title) for domain in candidates[:5])
+        return f"Ask me a question ({about}), and I'll answer from the documents, with sources."
 
     def _claim(self, event_id: str, event: Asked) -> Record | None:
         return self.records.claim(
@@ -281,7 +230,7 @@ class Answering:
         record = self._claim(event_id, event)
         if not record or record.state != "working":
             return
-        known = [channel for domain in self.domains().values() for channel in domain.channels]
+        known = [c for domain in self.asking.domains().values() for c in domain.channels]
         places = ", ".join(f"<#{channel}>" for channel in known[:10])
         text = (
             "This channel has no documents yet. "
@@ -310,15 +259,6 @@ def _event_of(record: Record) -> Asked:
         channel=record.channel, ts=record.ts, thread_ts=record.thread_ts, user=record.asker,
         team="", text=record.text,
     )  # fmt: skip
-
-
-def _worth_saying(answer: Answer) -> bool:
-    found = answer.path in {"company_specific_rag_success", "cached"}
-    return found and answer.confidence >= CONFIDENT
-
-
-def _rank(answer: Answer) -> tuple[bool, float]:
-    return answer.path not in FOUND_NOTHING, answer.confidence
 
 
 def _about_files(event: Asked) -> list[str]:

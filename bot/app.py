@@ -18,14 +18,19 @@ from sqlalchemy import Engine
 
 from agents.answer import Ask
 from bot.answering import Answering
-from bot.event import Asked, Deleted, read
-from bot.inbox import Inbox, Item
+from bot.asking import Asking, EveryoneMayRead
+from bot.feedback import Feedback
+from bot.handoff import Handoffs
+from bot.home import Home, StatusOf
+from bot.inbox import Inbox
+from bot.interactions import interact
 from bot.lease import FileLease, Lease, PostgresLease
 from bot.limits import Limiter
 from bot.listeners import listen
 from bot.people import People
 from bot.records import Records
 from bot.web import SlackBusy, SlackRefused, SlackUnsure, Web
+from bot.worker import Worker
 from config.domain import Domain
 from config.errors import ConfigError, CopilotError
 from config.settings import Settings
@@ -59,9 +64,13 @@ def build_bot(
     streaming: bool | None = None,
     socket: bool = True,
     workers: int = WORKERS,
+    status: StatusOf = lambda domain: None,
+    everyone_may_read: EveryoneMayRead = lambda domain, documents: False,
 ) -> Bot:
     """`domains`: by name, or a callable that returns the current ones. `ask`: name → agents.
 
+    `status`: what a domain answers from, for its admins' App Home. `everyone_may_read`: whether
+    documents are open to all, so that with `audience: asker` they may be answered from in public.
     `streaming` defaults to whether a chat model is configured; without one, answers come whole.
     `socket=False` is for HTTP mode. Raises ConfigError that names what is missing or refused."""
     needed = {"slack_bot_token": "Slack app → OAuth & Permissions → Bot User OAuth Token"}
@@ -81,6 +90,8 @@ def build_bot(
         streaming=settings.has_chat_model() if streaming is None else streaming,
         socket=socket,
         workers=workers,
+        status=status,
+        everyone_may_read=everyone_may_read,
     )
 
 
@@ -97,6 +108,8 @@ class Bot:
         streaming: bool,
         socket: bool,
         workers: int,
+        status: StatusOf,
+        everyone_may_read: EveryoneMayRead,
     ) -> None:
         self._settings = settings
         self._socket = socket
@@ -107,24 +120,56 @@ class Bot:
         self.web = Web(WebClient(token=token, base_url=base, timeout=30))
         self.identity = identify(self.web)
         self.records = Records(engine)
-        self.answering = Answering(
-            web=self.web,
+        asking = Asking(
             records=self.records,
             domains=domains,
             ask=ask,
-            limiter=Limiter(self.records),
             people=People(self.web),
+            everyone_may_read=everyone_may_read,
+        )
+        self.answering = Answering(
+            web=self.web,
+            records=self.records,
+            asking=asking,
+            limiter=Limiter(self.records),
             bot_user=self.identity.user,
             streaming=streaming,
+        )
+        self.feedback = Feedback(engine)
+        handoffs = Handoffs(
+            self.web, engine, self.records, domains=domains, bot_user=self.identity.user
+        )
+        home = Home(
+            self.web,
+            self.records,
+            self.feedback,
+            domains=domains,
+            status=status,
+            team_url=self.identity.team_url,
+        )
+        worker = Worker(
+            web=self.web,
+            answering=self.answering,
+            handoffs=handoffs,
+            home=home,
+            domains=domains,
+            bot_user=self.identity.user,
         )
         self.inbox = Inbox(
             database_url=inbox_url(settings),
             lease=lease_for(settings),
-            handler=self.work,
+            handler=worker,
             concurrency=workers,
         )
         self.app = self._bolt(token, base)
         listen(self.app, self.inbox.put, bot_user=self.identity.user, domains=domains)
+        interact(
+            self.app,
+            self.inbox.put,
+            web=self.web,
+            feedback=self.feedback,
+            bot_user=self.identity.user,
+        )
 
     def start(self) -> None:
         """Begin to work and, with Socket Mode, to listen. Returns at once."""
@@ -156,15 +201,6 @@ class Bot:
         """Would a question asked now be answered? False when the socket is dead."""
         listening = not self._socket or bool(self._handler and self._handler.client.is_connected())
         return listening and self.inbox.ready()
-
-    def work(self, event_id: str, item: Item) -> None:
-        """One stored item. Called by the inbox, again after a crash."""
-        if "event" in item:
-            event = read(item["event"], bot_user=self.identity.user, team=item["team"])
-            if isinstance(event, Asked):
-                self.answering.asked(event_id, event)
-            elif isinstance(event, Deleted):
-                self.answering.deleted(event_id, event)
 
     def _bolt(self, token: str, base: str) -> App:
         secret = self._settings.slack_signing_secret

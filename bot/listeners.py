@@ -48,12 +48,6 @@ def listen(
     for name in (*EVENTS, *OLDER_EVENTS):
         app.event(name)(on_event)
 
-    def on_shortcut(ack: Callable[[], None], body: Json) -> None:
-        store(f"shortcut-{body.get('trigger_id') or body['action_ts']}", {"shortcut": body})
-        ack()
-
-    app.message_shortcut(SHORTCUT)(on_shortcut)
-
 
 def event_id(body: Json) -> str:
     """Slack's own id, the same on every delivery."""

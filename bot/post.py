@@ -10,11 +10,13 @@ from dataclasses import dataclass, field
 import structlog
 
 from bot.defang import Links, defang
+from bot.delivery import metadata_of, own_messages, post_once, richest
 from bot.event import Asked
 from bot.records import Records
-from bot.reply import METADATA_EVENT, Json, Outgoing, placeholder, plain_version
-from bot.thread import earlier, fetch, is_own, part_of, question_id
-from bot.web import LONGEST_WAIT, SlackBusy, SlackRefused, SlackUnsure, Web, backoff
+from bot.reply import METADATA_EVENT, Json, Outgoing, placeholder
+from bot.stream import safe_end, task, words
+from bot.thread import earlier, part_of, question_id
+from bot.web import SlackBusy, SlackRefused, SlackUnsure, Web
 
 log = structlog.get_logger()
 
@@ -76,18 +78,31 @@ class Post:
             self._find()
         if 0 in self._ts or (self._event.direct and self._set_status(status)):
             return
-        if self._stream and self._start_stream(_task(status)):
+        if self._pace.quiet():
+            return  # Slack is at its limits: one message with the answer, and none before it.
+        if self._stream and self._start_stream(task(status)):
             return
         self._create(0, placeholder(status), state="working")
+
+    def title(self, text: str) -> None:
+        """Name the conversation in the agent pane after its first question."""
+        if self._event.direct and self._event.starts_thread:
+            self._try(
+                "assistant.threads.setTitle",
+                channel_id=self._event.channel,
+                thread_ts=self._event.thread_ts,
+                title=" ".join(text.split())[:80],
+            )
 
     def status(self, text: str) -> None:
         """A short line about what is happening. Skipped when Slack is busy."""
         if self._text or not self._due(STATUS_EVERY):
             return
         if 0 not in self._ts:
-            self._set_status(text)
+            if self._event.direct:
+                self._set_status(text)
         elif self._streaming:
-            self._append(_task(text))
+            self._append(task(text))
         else:
             self._show(placeholder(text))
 
@@ -100,10 +115,10 @@ class Post:
         fresh = defang(self._text[self._sent : end], Links())
         if not fresh.strip():
             return
-        if 0 not in self._ts and self._stream and self._start_stream(_words(fresh)):
+        if 0 not in self._ts and self._stream and self._start_stream(words(fresh)):
             self._sent = end
         elif self._streaming:
-            if self._append(_words(fresh)):
+            if self._append(words(fresh)):
                 self._sent = end
         elif 0 in self._ts and self._due(2 * STATUS_EVERY):
             so_far = defang(self._text[:end], Links())
@@ -131,8 +146,7 @@ class Post:
 
     def _find(self) -> None:
         """Messages that an attempt before a crash posted but didn't record."""
-        messages = fetch(self._web, self._event.channel, self._event.thread_ts)
-        own = [m for m in messages if is_own(m, self._bot_user)]
+        own = own_messages(self._web, self._event, self._bot_user)
         for message in own:
             if question_id(message) == self._event.id and part_of(message) not in self._ts:
                 self._own(part_of(message), str(message["ts"]))
@@ -156,30 +170,27 @@ class Post:
         return owns
 
     def _create(self, part: int, message: Outgoing, *, state: str) -> None:
-        """Post a message once: after a lost reply, look before posting again."""
-        pauses = backoff(LONGEST_WAIT)
-        while part not in self._ts:
-            try:
-                self._own(part, self._post(part, message, state))
-            except SlackBusy as busy:
-                self._pace.hush(busy.after)
-                self._web.wait(pauses, at_least=busy.after, cause=busy)
-            except SlackUnsure as unsure:
-                self._web.wait(pauses, cause=unsure)
-                self._find()
-                if part in self._ts:
-                    self._update(part, message)
+        found: list[str] = []
 
-    def _post(self, part: int, message: Outgoing, state: str) -> str:
-        arguments = {
-            "channel": self._event.channel,
-            "thread_ts": self._event.thread_ts,
-            "metadata": self._metadata(part, state),
-            "unfurl_links": False,
-            "unfurl_media": False,
-        }
-        reply = _plainer(self._web.once, "chat.postMessage", message, arguments)
-        return str(reply["ts"])
+        def find() -> str | None:
+            self._find()
+            if part in self._ts:
+                found.append(self._ts[part])
+            return self._ts.get(part)
+
+        ts = post_once(
+            self._web,
+            message,
+            channel=self._event.channel,
+            thread_ts=self._event.thread_ts,
+            metadata=self._metadata(part, state),
+            find=find,
+            busy=self._pace.hush,
+        )
+        if found:
+            self._update(part, message)  # it may be a stream, or an earlier placeholder
+        else:
+            self._own(part, ts)
 
     def _update(self, part: int, message: Outgoing) -> bool:
         """False when the message is gone, and another must be posted."""
@@ -189,7 +200,7 @@ class Post:
             "metadata": self._metadata(part, "answered"),
         }
         try:
-            _plainer(self._web.call, "chat.update", message, arguments)
+            richest(self._web.call, "chat.update", message, arguments)
         except SlackRefused as refused:
             if refused.code not in GONE:
                 raise
@@ -207,8 +218,7 @@ class Post:
         del self._ts[part]
 
     def _metadata(self, part: int, state: str) -> Json:
-        payload = {"question_id": self._event.id, "part": part, "state": state}
-        return {"event_type": METADATA_EVENT, "event_payload": payload}
+        return metadata_of(METADATA_EVENT, self._event.id, part=part, state=state)
 
     def _due(self, every: float) -> bool:
         return not self._pace.quiet() and time.monotonic() - self._last_shown >= every
@@ -299,44 +309,3 @@ class Post:
                 ts=self._ts[0],
                 metadata=self._metadata(0, "working"),
             )
-
-
-def _plainer(call: object, method: str, message: Outgoing, arguments: Json) -> Json:
-    """The message as it is; without newer block types; as text alone: whichever Slack takes."""
-    plain = plain_version(message)
-    versions = (message.blocks, plain.blocks, None)
-    for blocks in versions:
-        try:
-            return call(method, text=message.text, blocks=blocks, **arguments)  # type: ignore[operator, no-any-return]
-        except SlackRefused as refused:
-            if "block" not in refused.code and refused.code != "msg_too_long":
-                raise
-            if blocks is None:
-                raise
-            log.warning("slack refused a message's blocks", reason=refused.code)
-    raise AssertionError("unreachable")
-
-
-def safe_end(text: str) -> int:
-    """How much of a growing text can be shown: up to the last space outside a link or mention
-    that may still be unfinished."""
-    end = max(text.rfind(" "), text.rfind("\n")) + 1
-    line = text.rfind("\n", 0, end) + 1
-    for opener, closer in (("<", ">"), ("[", ")"), ("`", "`")):
-        at = text.rfind(opener, line, end)
-        if at >= 0 and text.find(closer, at + 1, end) < 0 and not _is_citation(text, at):
-            end = min(end, at)
-    return end
-
-
-def _is_citation(text: str, at: int) -> bool:
-    close = text.find("]", at)
-    return close > 0 and text[at + 1 : close].isdigit() and text[close + 1 : close + 2] != "("
-
-
-def _task(status: str) -> Json:
-    return {"type": "task_update", "id": "progress", "title": status[:250], "status": "in_progress"}
-
-
-def _words(text: str) -> Json:
-    return {"type": "markdown_text", "text": text}

@@ -60,10 +60,10 @@ def earlier(message: Message, ts: str) -> bool:
     return _seconds(message.get("ts")) < _seconds(ts)
 
 
-def question_id(message: Message) -> str:
-    """The question that a message of the bot answers; empty for others."""
+def question_id(message: Message, kind: str = METADATA_EVENT) -> str:
+    """The question that a message of the bot belongs to; empty for others."""
     metadata = message.get("metadata") or {}
-    if metadata.get("event_type") != METADATA_EVENT:
+    if metadata.get("event_type") != kind:
         return ""
     return str((metadata.get("event_payload") or {}).get("question_id") or "")
 

@@ -68,17 +68,18 @@ class Web:
             try:
                 return self.once(method, **arguments)
             except SlackBusy as busy:
-                self.wait(pauses, at_least=busy.after, cause=busy)
+                self.wait(pauses, exactly=busy.after, cause=busy)
             except SlackUnsure as unsure:
                 self.wait(pauses, cause=unsure)
 
-    def wait(self, pauses: Iterator[float], *, cause: Exception, at_least: float = 0.0) -> None:
+    def wait(self, pauses: Iterator[float], *, cause: Exception, exactly: float = 0.0) -> None:
         """Sleep until the next attempt; re-raises `cause` when patience has run out."""
         pause = next(pauses, None)
         if pause is None:
             raise cause
-        log.info("slack is not ready", cause=str(cause), pause=max(pause, at_least))
-        self._sleep(max(pause, at_least))
+        pause = exactly or pause
+        log.info("slack is not ready", cause=str(cause), pause=round(pause, 2))
+        self._sleep(pause)
 
     def pages(
         self, method: str, key: str, *, patience: float = LONGEST_WAIT, **arguments: object

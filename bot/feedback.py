@@ -1,0 +1,133 @@
+"""What people thought of an answer, and what would have been right."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import Engine, func, insert, select, update
+from sqlalchemy.exc import IntegrityError
+
+from bot.records import now
+from bot.reply import Json
+from bot.tables import feedback, metadata, questions
+
+REASON_VIEW = "feedback_reason"
+REASONS = {
+    "wrong": "It is wrong",
+    "outdated": "It is out of date",
+    "incomplete": "Something is missing",
+    "other_question": "It answers another question",
+    "no_answer": "It should have known this",
+    "sources": "The sources don't say that",
+}
+MAX_TEXT = 3_000
+
+
+@dataclass(frozen=True, kw_only=True)
+class Verdicts:
+    """Feedback counted over a period."""
+
+    helpful: int = 0
+    unhelpful: int = 0
+
+
+class Feedback:
+    """One verdict per person and question; the last one counts."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+        metadata.create_all(engine)
+
+    def give(self, question_id: str, user: str, verdict: str) -> None:
+        values = {"verdict": verdict, "given_at": now()}
+        key = {"question_id": question_id, "user": user}
+        try:
+            with self._engine.begin() as connection:
+                connection.execute(insert(feedback).values(**key, **values))
+        except IntegrityError:
+            self._update(question_id, user, values)
+
+    def explain(
+        self, question_id: str, user: str, *, reason: str, correction: str, source: str
+    ) -> None:
+        """Why it was not helpful, and what would have been right."""
+        if not self._exists(question_id, user):
+            self.give(question_id, user, "unhelpful")
+        values = {
+            "reason": reason if reason in REASONS else "",
+            "correction": correction.strip()[:MAX_TEXT],
+            "source": source.strip()[:MAX_TEXT],
+        }
+        self._update(question_id, user, values)
+
+    def verdicts(self, domain: str, since: datetime, until: datetime) -> Verdicts:
+        query = (
+            select(feedback.c.verdict, func.count())
+            .join(questions, questions.c.id == feedback.c.question_id)
+            .where(questions.c.domain == domain)
+            .where(feedback.c.given_at >= since, feedback.c.given_at < until)
+            .group_by(feedback.c.verdict)
+        )
+        with self._engine.connect() as connection:
+            counts = {verdict: count for verdict, count in connection.execute(query)}  # noqa: C416 - rows are not tuples to mypy
+        return Verdicts(helpful=counts.get("helpful", 0), unhelpful=counts.get("unhelpful", 0))
+
+    def _exists(self, question_id: str, user: str) -> bool:
+        query = select(feedback.c.user).where(
+            feedback.c.question_id == question_id, feedback.c.user == user
+        )
+        with self._engine.connect() as connection:
+            return connection.execute(query).first() is not None
+
+    def _update(self, question_id: str, user: str, values: dict[str, Any]) -> None:
+        change = update(feedback).where(
+            feedback.c.question_id == question_id, feedback.c.user == user
+        )
+        with self._engine.begin() as connection:
+            connection.execute(change.values(**values))
+
+
+def reason_view(question_id: str) -> Json:
+    """The modal behind *Not helpful*."""
+    options = [
+        {"text": {"type": "plain_text", "text": text}, "value": value}
+        for value, text in REASONS.items()
+    ]
+    return {
+        "type": "modal",
+        "callback_id": REASON_VIEW,
+        "private_metadata": question_id,
+        "title": {"type": "plain_text", "text": "What was wrong?"},
+        "submit": {"type": "plain_text", "text": "Send"},
+        "close": {"type": "plain_text", "text": "Skip"},
+        "blocks": [
+            input_block(
+                "reason", "Reason", {"type": "radio_buttons", "options": options}, optional=False
+            ),
+            input_block("correction", "What would have been right?", text_input(multiline=True)),
+            input_block("source", "Where does it say so?", text_input(multiline=False)),
+        ],
+    }
+
+
+def input_block(block_id: str, label: str, element: Json, *, optional: bool = True) -> Json:
+    return {
+        "type": "input",
+        "block_id": block_id,
+        "optional": optional,
+        "label": {"type": "plain_text", "text": label},
+        "element": {**element, "action_id": "value"},
+    }
+
+
+def text_input(*, multiline: bool, initial: str = "") -> Json:
+    element: Json = {"type": "plain_text_input", "multiline": multiline, "max_length": MAX_TEXT}
+    return {**element, "initial_value": initial[:MAX_TEXT]} if initial else element
+
+
+def submitted(view: Json, block_id: str) -> str:
+    """What was entered in an input of a submitted modal; empty when nothing."""
+    value = ((view.get("state") or {}).get("values") or {}).get(block_id, {}).get("value") or {}
+    return str(value.get("value") or (value.get("selected_option") or {}).get("value") or "")

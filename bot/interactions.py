@@ -1,0 +1,176 @@
+"""Buttons, modals and the shortcut. What needs Slack's short-lived trigger happens after the
+ack, in Bolt's own threads; everything else goes through the inbox."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import asdict
+from typing import Any
+
+import structlog
+from slack_bolt import App
+
+from bot.event import Asked
+from bot.feedback import REASON_VIEW, Feedback, reason_view, submitted
+from bot.handoff import RESOLVE, RESOLVE_VIEW, TAKE, resolution_view
+from bot.listeners import SHORTCUT
+from bot.reply import ASK_HUMAN, CLARIFY, FEEDBACK, Json
+from bot.web import SlackBusy, SlackRefused, SlackUnsure, Web
+from bot.words import plain, words_of
+
+log = structlog.get_logger()
+
+Store = Callable[[str, Json], None]
+Ack = Callable[..., Any]
+
+
+def interact(app: App, store: Store, *, web: Web, feedback: Feedback, bot_user: str) -> None:
+    """Register every listener that isn't an event."""
+    _shortcut(app, store, bot_user)
+    _feedback(app, web, feedback)
+    _clarifying(app, store)
+    _handoff(app, store, web)
+
+
+def _shortcut(app: App, store: Store, bot_user: str) -> None:
+    def ask_about(ack: Ack, body: Json) -> None:
+        if event := shortcut_question(body, bot_user):
+            store(f"shortcut-{event.id}", {"asked": asdict(event)})
+        ack()
+
+    app.message_shortcut(SHORTCUT)(ask_about)
+
+
+def _feedback(app: App, web: Web, feedback: Feedback) -> None:
+    def keep(ack: Ack, body: Json, action: Json) -> None:
+        verdict, _, question_id = str(action.get("value") or "").partition(" ")
+        if question_id and verdict in {"helpful", "unhelpful"}:
+            feedback.give(question_id, _user(body), verdict)
+        ack()
+
+    def ask_why(body: Json, action: Json) -> None:
+        verdict, _, question_id = str(action.get("value") or "").partition(" ")
+        if verdict == "unhelpful":
+            _open(web, body, reason_view(question_id))
+        elif verdict == "helpful":
+            _whisper(web, body, "Thank you, noted.")
+
+    for action_id in (FEEDBACK, f"{FEEDBACK}_helpful", f"{FEEDBACK}_unhelpful"):
+        app.action(action_id)(ack=keep, lazy=[ask_why])
+
+    def explained(ack: Ack, body: Json, view: Json) -> None:
+        feedback.explain(
+            str(view.get("private_metadata") or ""),
+            _user(body),
+            reason=submitted(view, "reason"),
+            correction=submitted(view, "correction"),
+            source=submitted(view, "source"),
+        )
+        ack()
+
+    app.view(REASON_VIEW)(explained)
+
+
+def _clarifying(app: App, store: Store) -> None:
+    def choose(ack: Ack, body: Json, action: Json) -> None:
+        event = chosen_question(body, action)
+        store(f"option-{event.id}", {"asked": asdict(event)})
+        ack()
+
+    for number in range(5):
+        app.action(f"{CLARIFY}_{number}")(choose)
+
+
+def _handoff(app: App, store: Store, web: Web) -> None:
+    def ask_human(ack: Ack, body: Json, action: Json) -> None:
+        question_id = str(action.get("value") or "")
+        store(f"human-{question_id}", {"human": {"question_id": question_id, "user": _user(body)}})
+        ack()
+
+    def take(ack: Ack, body: Json, action: Json) -> None:
+        question_id, user = str(action.get("value") or ""), _user(body)
+        store(f"take-{question_id}-{user}", {"take": {"question_id": question_id, "user": user}})
+        ack()
+
+    def ask_resolution(body: Json, action: Json) -> None:
+        _open(web, body, resolution_view(str(action.get("value") or "")))
+
+    def resolved(ack: Ack, body: Json, view: Json) -> None:
+        done = {
+            "question_id": str(view.get("private_metadata") or ""),
+            "user": _user(body),
+            "resolution": submitted(view, "resolution"),
+        }
+        store(f"resolve-{view.get('id')}-{view.get('hash', '')}", {"resolve": done})
+        ack()
+
+    app.action(ASK_HUMAN)(ask_human)
+    app.action(TAKE)(take)
+    app.action(RESOLVE)(ack=lambda ack: ack(), lazy=[ask_resolution])
+    app.view(RESOLVE_VIEW)(resolved)
+
+
+def shortcut_question(body: Json, bot_user: str) -> Asked | None:
+    """The message that the shortcut was used on, as a question of who used it."""
+    message = body.get("message") or {}
+    ts = str(body.get("message_ts") or message.get("ts") or "")
+    text = plain(words_of(message), bot_user=bot_user)
+    if not (ts and text) or message.get("user") == bot_user:
+        return None
+    channel = str((body.get("channel") or {}).get("id") or "")
+    return Asked(
+        channel=channel,
+        ts=ts,
+        thread_ts=str(message.get("thread_ts") or ts),
+        user=_user(body),
+        team=str((body.get("team") or {}).get("id") or ""),
+        text=text,
+        channel_type="im" if channel.startswith("D") else "channel",
+        mentioned=True,
+    )
+
+
+def chosen_question(body: Json, action: Mapping[str, Any]) -> Asked:
+    """The option that was chosen, as a question of its own; twice the same is once."""
+    container, message = body.get("container") or {}, body.get("message") or {}
+    channel = str((body.get("channel") or {}).get("id") or container.get("channel_id") or "")
+    post = str(message.get("ts") or container.get("message_ts") or "")
+    text = str(action.get("value") or "")
+    return Asked(
+        channel=channel,
+        ts=str(action.get("action_ts") or post),
+        thread_ts=str(message.get("thread_ts") or container.get("thread_ts") or post),
+        user=_user(body),
+        team=str((body.get("team") or {}).get("id") or ""),
+        text=text,
+        channel_type="im" if channel.startswith("D") else "channel",
+        mentioned=True,
+        key=f"{post}-{action.get('action_id')}",
+        note=f"Chosen: {text}",
+    )
+
+
+def _user(body: Json) -> str:
+    return str((body.get("user") or {}).get("id") or "")
+
+
+def _open(web: Web, body: Json, view: Json) -> None:
+    try:
+        web.once("views.open", trigger_id=body.get("trigger_id"), view=view)
+    except (SlackRefused, SlackUnsure, SlackBusy) as error:
+        log.warning("a modal did not open", reason=str(error))
+        _whisper(web, body, "Noted. The form did not open; please press the button again.")
+
+
+def _whisper(web: Web, body: Json, text: str) -> None:
+    message = body.get("message") or {}
+    try:
+        web.once(
+            "chat.postEphemeral",
+            channel=(body.get("channel") or {}).get("id"),
+            user=_user(body),
+            thread_ts=message.get("thread_ts"),
+            text=text,
+        )
+    except (SlackRefused, SlackUnsure, SlackBusy) as error:
+        log.debug("a note was not shown", reason=str(error))

@@ -1,0 +1,99 @@
+"""What the inbox's items mean, and who handles each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from bot.answering import Answering
+from bot.event import Asked, Deleted, HomeOpened, PaneOpened, Reacted, read
+from bot.handoff import Handoffs
+from bot.home import Home
+from bot.inbox import Item
+from bot.pane import greet
+from bot.thread import earlier, fetch, is_own
+from bot.web import Web
+from bot.words import plain, words_of
+from config.domain import Domain
+
+RESOLVED = {"white_check_mark", "heavy_check_mark", "ballot_box_with_check"}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Worker:
+    """Called by the inbox for each item, and again for the same item after a crash."""
+
+    web: Web
+    answering: Answering
+    handoffs: Handoffs
+    home: Home
+    domains: Callable[[], Mapping[str, Domain]]
+    bot_user: str
+
+    def __call__(self, event_id: str, item: Item) -> None:
+        if "event" in item:
+            self._event(event_id, item)
+        elif "asked" in item:
+            asked = item["asked"]
+            self.answering.asked(event_id, Asked(**{**asked, "files": tuple(asked["files"])}))
+        elif "human" in item:
+            self.handoffs.request(**item["human"])
+        elif "take" in item:
+            self.handoffs.take(**item["take"])
+        elif "resolve" in item:
+            self.handoffs.resolve(**item["resolve"])
+
+    def _event(self, event_id: str, item: Item) -> None:
+        match read(item["event"], bot_user=self.bot_user, team=item["team"]):
+            case Asked() as event:
+                self.answering.asked(event_id, event)
+            case Deleted() as event:
+                self.answering.deleted(event_id, event)
+            case PaneOpened() as event:
+                greet(self.web, event, self.domains().values())
+            case HomeOpened() as event:
+                self.home.publish(event.user)
+            case Reacted() as event:
+                self._reacted(event)
+
+    def _reacted(self, event: Reacted) -> None:
+        """A tick by a person: on an answer, a question, a card, or the reply that solved it."""
+        if event.reaction not in RESOLVED or event.user == self.bot_user:
+            return
+        records = self.answering.records
+        record = records.of_post(event.channel, event.ts) or records.get(
+            f"{event.channel}:{event.ts}"
+        )
+        if record:
+            records.mark(record.id, resolved_by=event.user)
+        card = self.handoffs.of_card(event.channel, event.ts)
+        if card:
+            self.handoffs.resolve(card.question_id, event.user, self._last_words(card.question_id))
+        elif record and self.handoffs.get(record.id):
+            self.handoffs.resolve(record.id, event.user, self._last_words(record.id))
+        elif not record:
+            self._solved_by(event)
+
+    def _solved_by(self, event: Reacted) -> None:
+        """The ticked message is a reply in a thread that waits for a human."""
+        for message in fetch(self.web, event.channel, event.ts):
+            if message.get("ts") != event.ts:
+                continue
+            thread_ts = str(message.get("thread_ts") or event.ts)
+            words = plain(words_of(message), bot_user=self.bot_user)
+            for handoff in self.handoffs.open_in(event.channel, thread_ts):
+                self.handoffs.resolve(handoff.question_id, event.user, words)
+
+    def _last_words(self, question_id: str) -> str:
+        """What a human other than the asker said last, after the card was posted."""
+        record, handoff = self.answering.records.get(question_id), self.handoffs.get(question_id)
+        if not (record and handoff):
+            return ""
+        said = [
+            message
+            for message in fetch(self.web, record.channel, record.thread_ts)
+            if not is_own(message, self.bot_user)
+            and message.get("user") != record.asker
+            and earlier({"ts": handoff.card_ts}, str(message.get("ts")))
+        ]
+        return plain(words_of(said[-1]), bot_user=self.bot_user) if said else ""
