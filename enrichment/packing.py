@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import takewhile
+from itertools import pairwise, takewhile
 
 from enrichment.pieces import Piece
 
@@ -33,8 +33,9 @@ def pack(
 
 def text_of(group: Sequence[Piece]) -> str:
     text = group[0].text
-    for piece in group[1:]:
-        text += piece.joiner + piece.text
+    for before, piece in pairwise(group):
+        first_item = piece.joiner == "\n" and before.joiner == "\n\n"
+        text += ("\n\n" if first_item else piece.joiner) + piece.text
     return text
 
 

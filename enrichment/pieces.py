@@ -66,8 +66,6 @@ class Cutter:
             if len(branch) > 1 and sum(piece.tokens for piece in branch) <= self.size:
                 branch = [_joined(branch, leads)]
             found += branch
-        if found and leads and leads[-1].joiner != "\n":
-            found[0] = replace(found[0], joiner="\n\n")
         return found
 
     def code(self, block: Block, leads: tuple[Piece, ...]) -> list[Piece]:

@@ -54,7 +54,7 @@ class TableCutter:
         content = repr((self.document_id, block.heading_path, header_paths(table), rows[:1]))
         return ChunkTable(
             id=hashlib.sha256(content.encode()).hexdigest()[:16],
-            caption=leads[-1].plain.rstrip(" :") if leads else self.heading,
+            caption=_caption(leads, self.heading),
             header=tuple(header_paths(table)),
             rows=rows,
             total_rows=len(rows),
@@ -175,3 +175,9 @@ def _shown(cell: Cell) -> str:
 
 def _escaped(text: str) -> str:
     return text.replace("\n", "<br>").replace("|", "\\|")
+
+
+def _caption(leads: Sequence[Piece], heading: str) -> str:
+    """A lead-in that announces the table names it; any other sentence doesn't."""
+    said = leads[-1].plain.strip() if leads else ""
+    return said.rstrip(" :：") if said.endswith((":", "：")) else heading
