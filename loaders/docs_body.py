@@ -10,10 +10,11 @@ from loaders.assemble import BlockWriter
 from loaders.docs_inline import BREAK, EQUATION, Elements, Piece, Rule, image_markdown
 from loaders.docs_lists import ListNumbers
 from loaders.docs_node import Node
-from loaders.docs_tables import Tables, outline
+from loaders.docs_tables import Tables
 from loaders.document import BlockKind, Image
 from loaders.inline import Span, spans_to_markdown, spans_to_text
 from loaders.limits import MAX_NESTING, too_deep
+from loaders.table_headers import outline
 
 _HEADING = re.compile(r"HEADING_([1-6])")
 LinkTo = Callable[[str, str], str]

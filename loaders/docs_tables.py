@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from loaders.cells import Line, SourceCell, flat_table, lines_to_markdown, lines_to_text
 from loaders.docs_inline import Elements, Piece, image_markdown
@@ -175,8 +174,3 @@ def _without_suggested(
         [[cell for j, cell in enumerate(read[i]) if j not in dropped] for i in kept],
         [rows[i] for i in kept],
     )
-
-
-def outline(table: Table) -> str:
-    """A table's plain text: one line per row."""
-    return "\n".join(" | ".join(cell.text for cell in row) for row in table.rows)

@@ -12,6 +12,8 @@ from loaders.inline import is_monospace
 
 _RULE = re.compile(r"\.(c\d+|title|subtitle)\s*\{([^}]*)\}")
 _LIST_RULE = re.compile(r"\.(lst-\S+?)\s*>\s*li:before\s*\{[^}]*?counter\([^,)]+,\s*([\w-]+)")
+_SOURCE_INDENT = re.compile(r"[ \t\r]*\n[ \t\r\n]*")
+_HARD_BREAK = "\x1f"
 
 
 def undress(soup: BeautifulSoup) -> None:
@@ -96,5 +98,6 @@ def _blank_in_code(paragraph: Tag) -> bool:
 
 def _code_text(paragraph: Tag) -> str:
     for line_break in paragraph.find_all("br"):
-        line_break.replace_with("\n")
-    return paragraph.get_text().replace("\xa0", " ").rstrip("\n")
+        line_break.replace_with(_HARD_BREAK)
+    text = _SOURCE_INDENT.sub("", paragraph.get_text()).replace(_HARD_BREAK, "\n")
+    return text.replace("\xa0", " ").strip("\n")

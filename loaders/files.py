@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 import codecs
-from collections.abc import Callable
+import glob
+import json
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Unpack
 
-from config.errors import LoadError
+from config.errors import ConfigError, LoadError
 from loaders.assemble import Metadata
 from loaders.document import Document
+from loaders.docx import parse_docx
+from loaders.google_docs import parse_document
 from loaders.html import parse_html
 from loaders.limits import check_size
 from loaders.markdown import parse_markdown
+from loaders.pdf import parse_pdf
+from loaders.text import parse_csv, parse_text
 
 Parse = Callable[..., Document]
 
@@ -72,9 +78,67 @@ def decode(data: bytes) -> tuple[str, str]:
         return data.decode("cp1252", "replace"), f"not UTF-8 at {place}: read as Windows-1252"
 
 
+def _google_json(text: str, *, url: str, **metadata: Unpack[Metadata]) -> Document:
+    """A saved `documents.get` response. Its own id names it; the file's name doesn't."""
+    name = metadata.get("id") or "JSON file"
+    try:
+        response = json.loads(text)
+    except json.JSONDecodeError as error:
+        place = f"line {error.lineno}, column {error.colno}"
+        raise LoadError(name, f"not JSON: {error.msg}", place=place) from error
+    except (RecursionError, ValueError) as error:
+        raise LoadError(name, f"not JSON that can be read: {error}") from error
+    if not isinstance(response, dict) or not {"body", "tabs"} & response.keys():
+        raise LoadError(
+            name,
+            "not a Google Docs document: it has neither `tabs` nor a `body`",
+            remedy="save the response of documents.get",
+        )
+    if isinstance(response.get("documentId"), str) and response["documentId"]:
+        metadata["id"] = response["documentId"]
+    return parse_document(response, url="" if url.startswith("file:") else url, **metadata)
+
+
+def expand_paths(patterns: Iterable[str], base: Path) -> list[Path]:
+    """Files, folders (with all their subfolders) and globs → files that can be loaded, sorted.
+
+    Relative to `base`, then to the working directory. Raises ConfigError for a pattern that
+    matches nothing."""
+    found: set[Path] = set()
+    for pattern in patterns:
+        matches = _matches(pattern, base) or _matches(pattern, Path.cwd())
+        if not matches:
+            raise ConfigError(
+                f"no files match {pattern!r}", remedy=f"looked in {base} and in {Path.cwd()}"
+            )
+        found.update(matches)
+    return sorted(found)
+
+
+def _matches(pattern: str, base: Path) -> list[Path]:
+    path = base / Path(pattern).expanduser()
+    if path.is_file():
+        return [path.resolve()]
+    names = [str(path / "**" / "*")] if path.is_dir() else [str(path)]
+    files = (Path(name) for name in glob.glob(names[0], recursive=True))  # noqa: PTH207  # absolute
+    return [
+        file.resolve()
+        for file in files
+        if file.is_file()
+        and file.suffix.lower() in _PARSERS
+        and not file.name.startswith((".", "~$"))
+    ]
+
+
 _PARSERS: dict[str, Parse] = {
+    ".csv": _text(parse_csv),
+    ".docx": parse_docx,
     ".htm": _text(parse_html),
     ".html": _text(parse_html),
+    ".json": _text(_google_json),
     ".markdown": _text(parse_markdown),
     ".md": _text(parse_markdown),
+    ".pdf": parse_pdf,
+    ".tsv": _text(parse_csv),
+    ".txt": _text(parse_text),
 }

@@ -6,8 +6,8 @@ import re
 from dataclasses import dataclass, field
 from typing import Unpack
 
-from bs4 import BeautifulSoup, Comment, PageElement, Tag
-from bs4.element import PreformattedString
+from bs4 import BeautifulSoup, Tag
+from bs4.element import Comment, PageElement, PreformattedString
 
 from loaders.assemble import BlockWriter, Metadata, make_document
 from loaders.document import BlockKind, Document, Tab
@@ -16,7 +16,9 @@ from loaders.html_footnotes import take_footnotes
 from loaders.html_inline import attribute, inline
 from loaders.html_lists import item_markers, list_level
 from loaders.html_tables import is_block, read_table, to_image
+from loaders.inline import clean
 from loaders.limits import MAX_MARKUP_NESTING, check_size, too_deep
+from loaders.table_headers import outline
 
 _INVISIBLE = ["script", "style", "noscript", "template", "head", "iframe", "object", "svg"]
 _TAB = re.compile(r"\s*tab:\s*(.+?)\s*", re.DOTALL)
@@ -191,8 +193,7 @@ class _Walk:
             )
         cells = [cell for row in table.rows for cell in row]
         if len(cells) > 1:
-            text = "\n".join(" | ".join(cell.text for cell in row) for row in table.rows)
-            self.writer.add("table", text, "", table=table)
+            self.writer.add("table", outline(table), "", table=table)
             for cell in dict.fromkeys(cells):
                 self._refer(cell.markdown)
         elif cells:
@@ -203,9 +204,11 @@ class _Walk:
 
     def _code(self, node: Tag) -> None:
         inner = node.find("code")
-        names = f"{attribute(node, 'class')} {attribute(inner, 'class') if isinstance(inner, Tag) else ''}"
+        names = attribute(node, "class")
+        if isinstance(inner, Tag):
+            names += " " + attribute(inner, "class")
         language = re.search(r"\blang(?:uage)?-(\S+)", names)
-        text = node.get_text().strip("\n")
+        text = clean(node.get_text()).strip("\n")
         if text.strip():
             self.writer.add("code", text, text, language=language[1] if language else "")
 

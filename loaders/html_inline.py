@@ -7,7 +7,8 @@ from collections.abc import Iterable
 from copy import copy
 from typing import Any
 
-from bs4 import BeautifulSoup, PageElement, Tag
+from bs4 import BeautifulSoup, Tag
+from bs4.element import PageElement
 from markdownify import MarkdownConverter
 
 from loaders.inline import clean, destination, escape
@@ -17,7 +18,7 @@ _EMPHASIS = ["b", "strong", "i", "em", "del", "s", "strike"]
 _EXPONENT = re.compile(r"[-−]?\d+")
 
 
-class _Inline(MarkdownConverter):  # type: ignore[misc]  # markdownify ships no types
+class _Inline(MarkdownConverter):
     """Only inline elements reach it: blocks, lists and tables are read by their own modules."""
 
     class Options:
@@ -60,8 +61,8 @@ class _Inline(MarkdownConverter):  # type: ignore[misc]  # markdownify ships no 
         return f"“{text}”"
 
 
-_RICH = _Inline()
-_PLAIN = _Inline(strip=_EMPHASIS)
+_RICH: Any = _Inline()
+_PLAIN: Any = _Inline(strip=_EMPHASIS)
 
 
 def inline(nodes: Iterable[PageElement]) -> tuple[str, str]:

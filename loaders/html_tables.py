@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from bs4 import NavigableString, PageElement, Tag
-from bs4.element import PreformattedString
+from bs4 import Tag
+from bs4.element import NavigableString, PageElement, PreformattedString
 
 from loaders.cells import Line, SourceCell, flat_table, lines_to_markdown, lines_to_text
 from loaders.document import Image, Table
@@ -18,9 +18,14 @@ from loaders.limits import MAX_NESTING, too_deep
 from loaders.table_grid import build_table
 
 BLOCKS = frozenset(
-    "address article aside body blockquote center dd details div dl dt fieldset figcaption figure "
-    "footer form h1 h2 h3 h4 h5 h6 header hr html li main nav ol p pre section summary table "
-    "tbody td tfoot th thead tr ul".split()
+    re.findall(
+        r"\w+",
+        """
+        address article aside body blockquote center dd details div dl dt fieldset figcaption
+        figure footer form h1 h2 h3 h4 h5 h6 header hr html li main nav ol p pre section summary
+        table tbody td tfoot th thead tr ul
+        """,
+    )
 )
 _BACKGROUND = re.compile(r"background(?:-color)?\s*:\s*([^;]+)", re.IGNORECASE)
 _WHITE = frozenset(("", "#fff", "#ffffff", "white", "transparent", "none", "inherit", "initial"))

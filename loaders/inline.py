@@ -7,7 +7,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from itertools import groupby
+from itertools import groupby, pairwise
 from typing import Literal
 
 from loaders.plain import plain_text
@@ -107,7 +107,7 @@ def _unstyled(spans: Iterable[Span]) -> list[Span]:
 
 def _markers_touch(spans: Sequence[Span]) -> bool:
     """Whether emphasis begins or ends inside a word, or one kind ends where another begins."""
-    for left, right in zip(spans, spans[1:], strict=False):
+    for left, right in pairwise(spans):
         styled = [(s.bold, s.italic, s.strike) for s in (left, right)]
         apart = left.text[-1:].isspace() or right.text[:1].isspace()
         if styled[0] != styled[1] and not apart:

@@ -31,10 +31,16 @@ _TABLE_TAG = re.compile(r"<(/?)table\b", re.IGNORECASE)
 _TOC_LINE = re.compile(r"^\[(?:TOC|_TOC_|\[_TOC_\])\][ \t]*$", re.MULTILINE | re.IGNORECASE)
 _TAG = re.compile(r"</?([a-zA-Z][\w-]*)")
 _HTML_TAGS = frozenset(
-    "a abbr address article aside b big blockquote br caption center cite code col colgroup dd del "
-    "details dfn div dl dt em figcaption figure footer font h1 h2 h3 h4 h5 h6 header hr i iframe "
-    "img input ins kbd li main mark nav ol p pre q s samp script section small span strike strong "
-    "style sub summary sup svg table tbody td tfoot th thead tr tt u ul var video wbr".split()
+    re.findall(
+        r"\w+",
+        """
+        a abbr address article aside b big blockquote br caption center cite code col colgroup dd
+        del details dfn div dl dt em figcaption figure footer font h1 h2 h3 h4 h5 h6 header hr i
+        iframe img input ins kbd li main mark nav ol p pre q s samp script section small span
+        strike strong style sub summary sup svg table tbody td tfoot th thead tr tt u ul var video
+        wbr
+        """,
+    )
 )
 
 

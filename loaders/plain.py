@@ -58,16 +58,15 @@ def _tag_text(tag: str, lists: list[tuple[str, int]], *, at_start: bool) -> str:
             lists.pop()
         return ""
     start = re.search(r'start="(\d{1,9})"', attributes)
-    kind = re.search(r'type="(\w)"', attributes)
-    lists.append(
-        ((kind[1] if kind else "1") if name == "ol" else "", int(start[1]) if start else 1)
-    )
+    declared = re.search(r'type="(\w)"', attributes)
+    kind = (declared[1] if declared else "1") if name == "ol" else ""
+    lists.append((kind, int(start[1]) if start else 1))
     return ""
 
 
 def _footnote_mark(state: StateInline, silent: bool) -> bool:
     found = _FOOTNOTE_MARK.match(state.src, state.pos)
-    if not found or found.end() < len(state.src) and state.src[found.end()] in "(":
+    if not found or state.src[found.end() : found.end() + 1] == "(":
         return False
     if not silent:
         state.push("footnote_mark", "", 0).content = found.group()

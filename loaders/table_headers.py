@@ -40,6 +40,11 @@ def header_paths(table: Table) -> tuple[str, ...]:
     )
 
 
+def outline(table: Table) -> str:
+    """A table's plain text: one line per row."""
+    return "\n".join(" | ".join(cell.text for cell in row) for row in table.rows)
+
+
 def header_levels(table: Table) -> list[list[Cell]]:
     """For each column the header cells above it, outermost first, each merged or repeated once."""
     columns: list[list[Cell]] = []
@@ -86,7 +91,7 @@ def _header_rows(
     height = len(cells)
     if 0 < marked_rows < height:
         return _with_spans(cells, marked_rows), "tableHeader"
-    th_rows = _leading(styles, lambda style: style.header)
+    th_rows = _leading(styles)
     if 0 < th_rows < height:
         return _with_spans(cells, th_rows), "th"
     if height < 2 or not cells[0]:
@@ -105,7 +110,7 @@ def _header_rows(
     return 0, ""
 
 
-def _leading(styles: Sequence[Sequence[Style]], holds: object) -> int:
+def _leading(styles: Sequence[Sequence[Style]]) -> int:
     count = 0
     for row in styles:
         if not row or not all(style.header for style in row):
