@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import threading
 import time
 from collections.abc import Callable
@@ -54,7 +55,7 @@ class RateLimits:
             tokens = min(capacity, tokens + (now - since) * rate / 60)
             allowed = tokens >= 1
             self._buckets[key] = (tokens - allowed, now)
-        return 0 if allowed else max(1, round((1 - tokens) * 60 / rate + 0.5))
+        return 0 if allowed else math.ceil((1 - tokens) * 60 / rate)
 
 
 @dataclass

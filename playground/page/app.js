@@ -16,6 +16,7 @@ function draw() {
   renderSidebar(pane("sidebar"));
   renderChannel(pane("channel"));
   renderThread(pane("thread"));
+  for (const note of document.querySelectorAll(".offline")) note.hidden = state.online;
   showView();
   showFound();
   const waiting = state.unread.size ? "• " : "";

@@ -24,6 +24,7 @@ export function messageItems(messages, { inThread = false, flat = false } = {}) 
     const editing = state.editing === `${inThread} ${message.ts}`;
     items.push({
       key: message.ts,
+      message,
       version: JSON.stringify([message, follows, replies.map((r) => [r.ts, r.user]), status, editing, state.user, state.fresh.has(message.ts)]),
       build: () => renderMessage(message, { channel, follows, replies, status, editing, inThread, flat }),
     });

@@ -8,14 +8,22 @@ import { go, wide } from "./navigate.js";
 import { all, changed, isRoot, person, repliesTo, roots, state, statusOf, threadOf } from "./state.js";
 
 const NEAR = 90;
+const TOP = 70;
 
-// Keep to the bottom while new messages come, unless the reader has scrolled up.
-function keepBottom(scroll, work, force) {
+// Follow new messages unless the reader has scrolled up. A message taller than the pane is shown
+// from its first line: nobody reads an answer from its end.
+function follow(scroll, items, force, work) {
   const near = scroll.scrollHeight - scroll.scrollTop - scroll.clientHeight < NEAR;
-  const before = scroll.scrollHeight;
+  const last = items.findLast((item) => item.message);
+  const arrived = scroll.dataset.last !== (last?.key ?? "");
+  const mine = arrived && last?.message.user === state.user;
+  scroll.dataset.last = last?.key ?? "";
   work();
-  if (force || near) scroll.scrollTop = scroll.scrollHeight;
-  else if (scroll.scrollHeight > before + 40) offerBottom(scroll);
+  if (force || near || mine) {
+    const end = scroll.scrollHeight - scroll.clientHeight;
+    const node = last && scroll.querySelector(`[data-key="${last.key}"]`);
+    scroll.scrollTop = node ? Math.min(end, node.offsetTop - TOP) : end;
+  } else if (arrived) offerBottom(scroll);
 }
 
 function offerBottom(scroll) {
@@ -72,10 +80,11 @@ async function sendInChannel(text) {
 
 function updateChannel(pane, channel, force) {
   const scroll = pane.querySelector(".scroll");
-  keepBottom(scroll, () => {
+  const items = messageItems(roots(channel.id));
+  follow(scroll, items, force, () => {
     patch(scroll.querySelector(".opening"), [{ key: "welcome", version: channel.id, build: () => welcome(channel) }]);
-    patch(scroll.querySelector(".stream"), messageItems(roots(channel.id)));
-  }, force);
+    patch(scroll.querySelector(".stream"), items);
+  });
 }
 
 function welcome(channel) {
@@ -83,9 +92,9 @@ function welcome(channel) {
   return h("section", { class: "welcome" },
     h("div", { class: "sign" }, icon("hash")),
     h("h2", {}, channel.name),
-    h("p", {}, channel.topic),
+    h("p", {}, asks.length ? "Mention Copilot with a question. It answers in a thread, from the team's documents, and shows where it read that. If the documents don't say, it tells you so." : channel.topic),
     asks.length
-      ? h("div", { class: "asks" }, h("p", {}, "Mention Copilot with a question. It answers in a thread, from the team's documents, and shows where it read that. If the documents don't say, it tells you so."), h("h3", {}, "Try one of these"), asks)
+      ? h("div", { class: "asks" }, h("h3", {}, "Try one of these"), asks)
       : null);
 }
 
@@ -143,12 +152,12 @@ function updateDirect(pane, channel, force) {
   const messages = state.newChat ? [] : all(channel.id);
   pane.querySelector(".chat-title").textContent = state.titles.get(`${channel.id} ${root}`) ?? "Answers from the team's documents";
   const status = statusOf(channel.id, root);
-  keepBottom(scroll, () => {
+  const items = withChats(messageItems(messages, { flat: true }), messages, channel.id);
+  if (status) items.push({ key: "status", version: JSON.stringify(status), build: () => renderStatus(status) });
+  follow(scroll, items, force, () => {
     patch(scroll.querySelector(".opening"), messages.length ? [] : [{ key: "hello", version: JSON.stringify(state.prompts[channel.id] ?? {}), build: () => hello(channel) }]);
-    const items = withChats(messageItems(messages, { flat: true }), messages, channel.id);
-    if (status) items.push({ key: "status", version: JSON.stringify(status), build: () => renderStatus(status) });
     patch(scroll.querySelector(".stream"), items);
-  }, force);
+  });
 }
 
 // A line with its title above every chat but the first.
@@ -200,14 +209,10 @@ export function renderThread(pane) {
   const count = repliesTo(state.channel, root.ts).length;
   const status = statusOf(state.channel, root.ts);
   const scroll = pane.querySelector(".scroll");
-  keepBottom(scroll, () => {
-    const items = messageItems(messages, { inThread: true });
-    if (count) items.splice(1, 0, { key: "count", version: `${count}`, build: () => h("div", { class: "count" }, count === 1 ? "1 reply" : `${count} replies`) });
-    if (status) items.push({ key: "status", version: JSON.stringify(status), build: () => renderStatus(status) });
-    patch(scroll.querySelector(".stream"), items);
-  }, force);
-  // A thread reads from its question down; only a running one keeps to its end.
-  if (force && !status && !messages.at(-1).streaming && messages.length < 3) scroll.scrollTop = 0;
+  const items = messageItems(messages, { inThread: true });
+  if (count) items.splice(1, 0, { key: "count", version: `${count}`, build: () => h("div", { class: "count" }, count === 1 ? "1 reply" : `${count} replies`) });
+  if (status) items.push({ key: "status", version: JSON.stringify(status), build: () => renderStatus(status) });
+  follow(scroll, items, force, () => patch(scroll.querySelector(".stream"), items));
 }
 
 function buildThread() {
