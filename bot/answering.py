@@ -144,13 +144,18 @@ class Answering:
 
     def _deliver(self, job: Job, post: Post, messages: Sequence[Outgoing], *, state: str) -> None:
         """Post, unless the question was deleted or edited while the agents were thinking."""
+        if messages and self._mine(job):
+            post.finish(messages)
+        mine = self.records.advance(job.record, state=state if messages else "silent")
         current = self.records.get(job.record.id)
-        if current is None or current.state == "withdrawn":
+        if not mine and current and current.state == "withdrawn":
             post.withdraw()
-        elif current.event_id == job.record.event_id:
-            if messages:
-                post.finish(messages)
-            self.records.mark(job.event.id, state=state if messages else "silent")
+
+    def _mine(self, job: Job) -> bool:
+        current = self.records.get(job.record.id)
+        return bool(
+            current and current.event_id == job.record.event_id and current.state != "withdrawn"
+        )
 
     def _messages(self, job: Job, candidates: Sequence[Domain], post: Post) -> list[Outgoing]:
         """The answer's messages; none when it is better to stay quiet."""
@@ -184,7 +189,7 @@ class Answering:
         """What the asker is told; the log holds the rest, under the same reference."""
         reference = secrets.token_hex(4)
         log.exception("no answer", reference=reference, question=job.event.id, domain=domain.domain)
-        self.records.mark(job.event.id, reference=reference, domain=domain.domain)
+        self.records.advance(job.record, reference=reference, domain=domain.domain)
         if job.quiet:
             return []
         if isinstance(error, IndexUnavailable):

@@ -119,6 +119,7 @@ class Bot:
         base = _base(settings.slack_api_url)
         self.web = Web(WebClient(token=token, base_url=base, timeout=30))
         self.identity = identify(self.web)
+        self.engine = engine
         self.records = Records(engine)
         asking = Asking(
             records=self.records,

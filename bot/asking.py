@@ -75,8 +75,8 @@ class Asking:
         if record.answer:
             return decode(record.answer), self.domains().get(record.domain, candidates[0])
         answer, domain = self._best(event, candidates, text, history, progress)
-        self.records.mark(
-            event.id, domain=domain.domain, state="answered", answer=encode(answer),
+        self.records.advance(
+            record, domain=domain.domain, state="answered", answer=encode(answer),
             path=answer.path, confidence=answer.confidence, generation=answer.generation,
             tokens=answer.usage.input_tokens + answer.usage.output_tokens, answered_at=now(),
         )  # fmt: skip

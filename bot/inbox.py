@@ -95,6 +95,13 @@ class Inbox:
         with SetWorkflowID(event_id):
             self._queue.enqueue(self._work, event_id, item)
 
+    def backlog(self) -> int:
+        """Items stored and not yet worked off, over all workers."""
+        from dbos import DBOS
+
+        waiting = ["ENQUEUED", "PENDING"]
+        return len(DBOS.list_workflows(status=waiting, load_input=False, load_output=False))
+
     def ready(self) -> bool:
         """Started, not stopping, and looked after."""
         keeper = self._keeper

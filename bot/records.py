@@ -85,6 +85,17 @@ class Records:
         with self._engine.begin() as connection:
             connection.execute(change)
 
+    def advance(self, record: Record, **values: object) -> bool:
+        """Set columns, unless the question was deleted or edited since `record` was read."""
+        change = (
+            update(questions)
+            .where(questions.c.id == record.id, questions.c.event_id == record.event_id)
+            .where(questions.c.state != "withdrawn")
+            .values(**values)
+        )
+        with self._engine.begin() as connection:
+            return connection.execute(change).rowcount > 0
+
     def reopen(self, question_id: str, *, event_id: str, text: str) -> None:
         """The asker edited the question: the same post gets a new answer."""
         self.mark(question_id, event_id=event_id, text=text, state="working", answer=None)

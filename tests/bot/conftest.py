@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -51,16 +52,21 @@ class Agents:
     """A scripted `ask`: says the answer of its script, remembers what it was asked."""
 
     def __init__(self, reply: Callable[[Question], Answer] | Answer | None = None) -> None:
+        self._lock = threading.Lock()
+        self.reset(reply)
+
+    def reset(self, reply: Callable[[Question], Answer] | Answer | None = None) -> None:
         self.reply = reply or answer()
         self.asked: list[Question] = []
+        self.domains: list[str] = []
         self.seconds = 0.0
         self.tell: Callable[[Progress], None] = lambda progress: None
-        self._lock = threading.Lock()
 
     def __call__(self, name: str) -> Ask:
         def ask(question: Question, progress: Progress | None) -> Answer:
             with self._lock:
                 self.asked.append(question)
+                self.domains.append(name)
             if progress:
                 self.tell(progress)
             time.sleep(self.seconds)
@@ -104,6 +110,85 @@ def running(
     finally:
         bot.stop(drain_seconds=5)
         engine.dispose()
+
+
+def answered(message: Mapping[str, Any]) -> bool:
+    """The bot's message is an answer, no placeholder."""
+    payload = (message.get("metadata") or {}).get("event_payload", {})
+    return bool(payload.get("state") == "answered")
+
+
+def words(message: Mapping[str, Any]) -> str:
+    """All that a message shows, for looking into."""
+    return json.dumps([message.get("text"), message.get("blocks")], ensure_ascii=False)
+
+
+class Desk:
+    """A running bot, and people who talk to it."""
+
+    def __init__(self, slack: SlackStandIn, bot: Bot, agents: Agents) -> None:
+        self.slack = slack
+        self.bot = bot
+        self.agents = agents
+
+    @property
+    def at(self) -> str:
+        """The mention that people type."""
+        return f"<@{self.slack.bot_user_id}>"
+
+    def ask(self, text: str, channel: str = CHANNEL, **more: Any) -> tuple[str, dict[str, Any]]:
+        """Mention the bot; the question's ts and the answer."""
+        ts = self.slack.post_as_user(channel, f"{self.at} {text}", **more)
+        thread_ts = more.get("thread_ts") or ts
+        return ts, self.slack.wait_for_reply(
+            channel, thread_ts, until=lambda m: answered(m) and self.answers(m) == f"{channel}:{ts}"
+        )
+
+    @staticmethod
+    def answers(message: Mapping[str, Any]) -> str:
+        payload = (message.get("metadata") or {}).get("event_payload", {})
+        return str(payload.get("question_id", ""))
+
+    def said(self, channel: str, thread_ts: str) -> list[dict[str, Any]]:
+        """The bot's messages of a thread."""
+        thread = self.slack.thread(channel, thread_ts)
+        return [m for m in thread if m.get("user") == self.slack.bot_user_id]
+
+    def settle(self, seconds: float = 1.2) -> None:
+        """Wait until everything stored has been worked off, for tests of what doesn't happen."""
+        time.sleep(0.3)
+        deadline = time.monotonic() + seconds
+        while time.monotonic() < deadline or self.bot.inbox.backlog():
+            time.sleep(0.1)
+
+
+DOMAINS = {
+    "security": domain(
+        admins=["U0INES"],
+        answer={"alert_bots": ["B0BEACON"], "links": ["wiki.tidewater.example"]},
+        escalation={"usergroup": "S0SECENG", "message": "SecEng takes it from here"},
+        examples=[{"question": "how often do we rotate keys?", "documents": ["key-rotation"]}],
+    ),
+    "privacy": domain("privacy", "C0PRIVACY", answer={"when": "question", "follow_ups": "mention"}),
+    "platform": domain("platform", "C0PLATFORM", answer={"when": "always"}),
+}
+
+
+@pytest.fixture(scope="module")
+def running_desk(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Desk]:
+    agents = Agents()
+    with (
+        SlackStandIn(enforce_rate_limits=False) as slack,
+        running(slack, tmp_path_factory.mktemp("desk"), agents, DOMAINS) as bot,
+    ):
+        yield Desk(slack, bot, agents)
+
+
+@pytest.fixture
+def desk(running_desk: Desk) -> Desk:
+    """One bot for all tests of a module, its script fresh for each."""
+    running_desk.agents.reset()
+    return running_desk
 
 
 @pytest.fixture

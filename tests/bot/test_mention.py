@@ -2,96 +2,105 @@
 
 from __future__ import annotations
 
-import time
 from pathlib import Path
 
-from agents.answer import Question
+from agents.answer import Answer, Question
 from bot.reply import METADATA_EVENT
-from playground.slack import SlackStandIn
-from tests.bot.conftest import CHANNEL, Agents, answer, domain, running
+from config.errors import IndexUnavailable
+from tests.bot.conftest import CHANNEL, Desk, answer, words
 
 
-def answered(message: dict) -> bool:
-    payload = message.get("metadata", {}).get("event_payload", {})
-    return payload.get("state") == "answered"
-
-
-def own(slack: SlackStandIn, channel: str = CHANNEL) -> list[dict]:
-    return [m for m in slack.messages(channel) if m.get("user") == slack.bot_user_id]
-
-
-def test_a_mention_is_answered_in_its_thread_with_sources(
-    slack: SlackStandIn, agents: Agents, tmp_path: Path
-) -> None:
-    with running(slack, tmp_path, agents):
-        ts = slack.post_as_user(CHANNEL, f"<@{slack.bot_user_id}> how often do we rotate keys?")
-        reply = slack.wait_for_reply(CHANNEL, ts, until=answered)
+def test_a_mention_is_answered_in_its_thread_with_sources(desk: Desk) -> None:
+    _, reply = desk.ask("how often do we rotate keys?")
     assert reply["blocks"][0]["text"] == "Rotate them every 90 days [1]."
-    assert "KEY/edit#heading=h.age|Key Rotation Standard › Maximum age" in str(reply["blocks"])
+    assert "KEY/edit#heading=h.age|Key Rotation Standard › Maximum age" in words(reply)
+    assert "updated 3 months ago" in words(reply)
     assert reply["metadata"]["event_type"] == METADATA_EVENT
-    assert agents.asked[0].text == "how often do we rotate keys?"
+    assert desk.agents.asked[0].text == "how often do we rotate keys?"
+    assert desk.agents.domains == ["security"]
 
 
-def test_an_answer_keeps_the_thread_as_history(slack: SlackStandIn, tmp_path: Path) -> None:
-    agents = Agents(lambda question: answer(f"You asked: {question.text}"))
-    with running(slack, tmp_path, agents):
-        ts = slack.post_as_user(CHANNEL, f"<@{slack.bot_user_id}> how old may a signing key get?")
-        slack.wait_for_reply(CHANNEL, ts, until=answered)
-        slack.post_as_user(CHANNEL, f"<@{slack.bot_user_id}> and in the EU?", thread_ts=ts)
-        slack.wait_for(lambda: len(agents.asked) == 2)
-    turns = agents.asked[1].history
+def test_an_answer_keeps_the_thread_as_history(desk: Desk) -> None:
+    desk.agents.reply = lambda question: answer(f"You asked: {question.text}")
+    ts, _ = desk.ask("how old may a signing key get?")
+    desk.ask("and in the EU?", thread_ts=ts)
+    turns = desk.agents.asked[1].history
     assert [(turn.role, turn.content) for turn in turns] == [
         ("user", "how old may a signing key get?"),
         ("assistant", "You asked: how old may a signing key get?"),
     ]
 
 
-def test_a_broken_agent_ends_in_an_apology_with_a_reference(
-    slack: SlackStandIn, tmp_path: Path
-) -> None:
-    def broken(question: Question) -> object:
+def test_a_long_answer_comes_in_parts_and_history_reads_them_all(desk: Desk) -> None:
+    text = "\n\n".join(f"Step {n}. " + "word " * 50 for n in range(80))
+    desk.agents.reply = answer(text)
+    ts, _ = desk.ask("all steps, please")
+    desk.settle()
+    parts = desk.said(CHANNEL, ts)
+    assert [m["metadata"]["event_payload"]["part"] for m in parts] == list(range(len(parts)))
+    assert len(parts) > 1
+    desk.ask("and then?", thread_ts=ts)
+    history = " ".join(turn.content for turn in desk.agents.asked[-1].history)
+    assert "Step 0." in history
+    assert "Step 79." in history
+
+
+def test_a_bare_mention_in_a_thread_asks_about_the_message_before(desk: Desk) -> None:
+    ts = desk.slack.post_as_user(CHANNEL, "how often do signing keys get rotated?", user="U0DANA")
+    desk.ask("", thread_ts=ts)
+    assert desk.agents.asked[-1].text == "how often do signing keys get rotated?"
+
+
+def test_a_bare_mention_says_what_to_do(desk: Desk) -> None:
+    _, reply = desk.ask("")
+    assert "Ask me a question" in words(reply)
+    assert not desk.agents.asked
+
+
+def test_a_broken_agent_ends_in_an_apology_with_a_reference(desk: Desk) -> None:
+    def broken(question: Question) -> Answer:
         raise RuntimeError("the index is on fire")
 
-    with running(slack, tmp_path, Agents(broken)) as bot:  # type: ignore[arg-type]
-        ts = slack.post_as_user(CHANNEL, f"<@{slack.bot_user_id}> how often?")
-        reply = slack.wait_for_reply(CHANNEL, ts, until=answered)
-        record = bot.records.get(f"{CHANNEL}:{ts}")
+    desk.agents.reply = broken
+    ts, reply = desk.ask("how often?")
+    desk.settle()
+    record = desk.bot.records.get(f"{CHANNEL}:{ts}")
     assert record is not None
     assert record.state == "failed"
     assert record.reference in reply["text"]
-    assert "on fire" not in str(reply)
+    assert "on fire" not in words(reply)
 
 
-def test_a_channel_without_a_domain_is_told_so(
-    slack: SlackStandIn, agents: Agents, tmp_path: Path
+def test_a_domain_without_documents_says_what_to_run(desk: Desk) -> None:
+    def empty(question: Question) -> Answer:
+        raise IndexUnavailable("nothing was ever published for security")
+
+    desk.agents.reply = empty
+    _, reply = desk.ask("how often?")
+    assert "oncall ingest security" in words(reply)
+
+
+def test_a_channel_without_a_domain_is_told_so(desk: Desk) -> None:
+    _, reply = desk.ask("how often?", channel="C0GENERAL")
+    assert "C0SECURITY" in words(reply)
+    assert "C0GENERAL" in words(reply)
+    assert not desk.agents.asked
+
+
+def test_events_delivered_again_and_in_two_kinds_are_answered_once(
+    desk: Desk, tmp_path: Path
 ) -> None:
-    with running(slack, tmp_path, agents, {"other": domain("other", "C0ELSEWHERE")}):
-        ts = slack.post_as_user(CHANNEL, f"<@{slack.bot_user_id}> how often?")
-        reply = slack.wait_for_reply(CHANNEL, ts)
-    assert "<#C0ELSEWHERE>" in reply["text"] or "C0ELSEWHERE" in str(reply["blocks"])
-    assert not agents.asked
-
-
-def test_every_event_delivered_again_is_answered_once(
-    slack: SlackStandIn, agents: Agents, tmp_path: Path
-) -> None:
-    with running(slack, tmp_path, agents) as bot:
-        body = {
-            "type": "event_callback",
-            "event_id": "Ev1",
-            "team_id": "T1",
-            "event": {
-                "type": "app_mention",
-                "channel": CHANNEL,
-                "user": "U0YOU",
-                "text": f"<@{slack.bot_user_id}> how often?",
-                "ts": slack.post_as_user(CHANNEL, "how often? (typed without the bot)"),
-            },
-        }
-        for _ in range(3):
-            bot.inbox.put("Ev1", {"event": body["event"], "team": "T1"})
-        bot.inbox.put("Ev2", {"event": {**body["event"], "type": "message"}, "team": "T1"})
-        slack.wait_for_reply(CHANNEL, body["event"]["ts"], until=answered)
-        time.sleep(1.0)
-        assert len(own(slack)) == 1
-        assert len(agents.asked) == 1
+    ts = desk.slack.post_as_user(CHANNEL, "how often? (typed without the bot)")
+    event = {
+        "type": "app_mention",
+        "channel": CHANNEL,
+        "user": "U0YOU",
+        "text": f"{desk.at} how often?",
+        "ts": ts,
+    }
+    for _ in range(3):
+        desk.bot.inbox.put("Ev-again", {"event": event, "team": "T1"})
+        desk.bot.inbox.put("Ev-other", {"event": {**event, "type": "message"}, "team": "T1"})
+    desk.settle()
+    assert len(desk.said(CHANNEL, ts)) == 1
+    assert len(desk.agents.asked) == 1
