@@ -33,6 +33,22 @@ _PERSON = re.compile(
     r"administrator|commander|reviewer|approver|sponsor|responsible|contact|[A-Z]{3,4})\b"
 )
 _NUMBER = re.compile(r"\d")
+_RULE = re.compile(
+    r"\b(?:must|shall|should|may|can|cannot|can't|need(?:s|ed)?|never|only|always|required?"
+    r"|allowed|permitted|prohibited|forbidden|not|no|at (?:least|most)|unless|within)\b",
+    re.IGNORECASE,
+)
+_ASIDE = re.compile(
+    r"^\W*(?:rationale|note|example|for (?:example|instance)|see\b|this (?:section|page|document)"
+    r"|last modified|references?\b|resources?\b|(?:the )?following\b|e\.g\.)",
+    re.IGNORECASE,
+)
+_ASKS_PERMISSION = re.compile(
+    r"^\W*(?:\w+\W+){0,12}?(?:can|may|could|should|must|do|does|is|are|am|will|would|need|have to)"
+    r"\W+(?:i|we|you|they|he|she|it|people|ppl|someone|anyone|staff|this|that|the|a|an|our|my|\w+s)\b"
+    r"|\b(?:allowed|permitted|okay?|fine|required|mandatory|problem|legit)\b",
+    re.IGNORECASE,
+)
 _ASKS_DURATION = re.compile(
     r"\bhow (?:long|often|soon|fast|quick\w*|old|many (?:days|hours|months|weeks|years|minutes))"
     r"|\b(?:deadline|when|by when|until|till|expire|frequency|max(?:imum)? age|sla|timer|clock)\b",
@@ -117,9 +133,17 @@ FEATURES = (
     "number asked and given",
     "superseded",
     "label coverage",
+    "rule",
+    "permission asked and rule given",
+    "aside",
+    "first in its chunk",
+    "neighbours' similarity",
+    "rank by chunks",
+    "rank by units",
+    "rank by keywords",
 )
 WEIGHTS: NDArray[np.float64] = np.array(
-    [4.0, 2.0, 2.0, 0.5, 1.0, 1.0, 1.0, 1.0, 0.3, 0.0, 0.1, 0.4, 0.3, 0.2, -1.5, 0.8]
+    [4.0, 2.0, 2.0, 0.5, 1.0, 1.0, 1.0, 1.0, 0.3, 0.0, 0.1, 0.4, 0.3, 0.2, -1.5, 0.8, 0.3, 0.3, -0.5, 0.1, 0.0, 0.0, 0.0, 0.0]
 )
 BIAS = -6.0
 
@@ -160,11 +184,12 @@ def features(
     rows: list[list[float]] = []
     for rank, hit in enumerate(hits, start=1):
         chunk = hit.chunk
-        cosines = list(similarities.get(chunk.id, ())) or [0.0] * len(chunk.units)
+        cosines = [float(c) for c in similarities.get(chunk.id, ())] or [0.0] * len(chunk.units)
         best = max(cosines, default=0.0)
         around = stems(" ".join((chunk.document_title, chunk.tab, *chunk.heading_path)))
         superseded = not past and is_superseded(snapshot.documents, chunk.document_id)
-        for unit, cosine in zip(chunk.units, cosines, strict=True):
+        ranks = [1 / math.sqrt(hit.ranks.get(name, 100)) for name in ("chunks", "units", "keywords")]
+        for place, (unit, cosine) in enumerate(zip(chunk.units, cosines, strict=True)):
             rows.append(
                 [
                     float(cosine),
@@ -179,6 +204,10 @@ def features(
                     *_kind_of_fact(aspect.text, unit.text),
                     float(superseded),
                     _label_coverage(aspect, chunk, unit),
+                    *_standing(aspect.text, unit.text),
+                    float(place == 0),
+                    max(cosines[max(0, place - 1) : place] + cosines[place + 1 : place + 2], default=0.0),
+                    *ranks,
                 ]
             )
     return np.array(rows, dtype=np.float64).reshape(len(rows), len(FEATURES))
@@ -210,6 +239,16 @@ def _kind_of_fact(question: str, text: str) -> tuple[float, float, float]:
         float(bool(_ASKS_DURATION.search(question) and _DURATION.search(text))),
         float(bool(_ASKS_PERSON.search(question) and _PERSON.search(text))),
         float(bool(_ASKS_NUMBER.search(question) and _NUMBER.search(text))),
+    )
+
+
+def _standing(question: str, text: str) -> tuple[float, float, float]:
+    """Whether the text rules something, was asked to, or stands beside the matter."""
+    rule = bool(_RULE.search(text))
+    return (
+        float(rule),
+        float(rule and bool(_ASKS_PERMISSION.search(question))),
+        float(bool(_ASIDE.match(text))),
     )
 
 

@@ -1,0 +1,218 @@
+"""The golden questions, asked: metrics, `report.json` and a page to read."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from agents.answer import Answer, Ask, Question, Turn
+from config.errors import ConfigError
+from jobs.evaluation_page import as_page
+from jobs.golden import GoldenQuestion, load_golden
+from jobs.scoring import score, summed_up
+
+Report = dict[str, Any]
+
+SHOWN = {
+    "questions": "questions",
+    "cited": "right document cited",
+    "cited_first": "right document first",
+    "fact_any": "a fact said",
+    "facts_all": "all facts said",
+    "evidence_all": "evidence in context",
+    "refused_right": "refused, rightly",
+    "refused_wrong": "refused, wrongly",
+    "clarified": "asked back, rightly",
+    "clarified_wrong": "asked back, wrongly",
+    "answer_characters": "characters",
+}
+"""Metric → its name for readers, in order."""
+
+
+def evaluate(
+    ask: Ask,
+    golden: Sequence[GoldenQuestion],
+    *,
+    domain: str,
+    model: str = "",
+    on_question: Callable[[int, GoldenQuestion], None] = lambda number, question: None,
+) -> Report:
+    """Asks every question and scores the answers. Raises IndexUnavailable."""
+    started = datetime.now(UTC)
+    begun = time.perf_counter()
+    scored: list[tuple[GoldenQuestion, Mapping[str, float]]] = []
+    asked: list[dict[str, Any]] = []
+    generation = 0
+    for number, question in enumerate(golden, start=1):
+        on_question(number, question)
+        history = tuple(Turn(role=turn.role, content=turn.content) for turn in question.history)
+        answer = ask(Question(text=question.question, history=history, id=question.id), None)
+        metrics = score(question, answer)
+        scored.append((question, metrics))
+        asked.append(_as_json(question, answer, metrics))
+        generation = answer.generation
+    run = {
+        "domain": domain,
+        "model": model,
+        "generation": generation,
+        "questions": len(golden),
+        "started_at": started.isoformat(timespec="seconds"),
+        "seconds": round(time.perf_counter() - begun, 1),
+    }
+    return {"run": run, "metrics": summed_up(scored), "questions": asked}
+
+
+def run_evaluation(
+    ask: Ask,
+    paths: Sequence[Path],
+    *,
+    domain: str,
+    model: str = "",
+    out: Path | None = None,
+    compare: Path | None = None,
+    on_question: Callable[[int, GoldenQuestion], None] = lambda number, question: None,
+) -> Report:
+    """Golden files in; prints the table, writes `report.json` and `report.html` to `out`.
+
+    Raises ConfigError for a golden file or an earlier report that can't be read."""
+    golden = load_golden(paths)
+    before = read_report(compare) if compare else None
+    report = evaluate(ask, golden, domain=domain, model=model, on_question=on_question)
+    if before:
+        report["compared"] = compared(before, report)
+    print_report(report)
+    if out:
+        write_report(report, out)
+    return report
+
+
+def write_report(report: Report, folder: Path) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    text = json.dumps(report, ensure_ascii=False, indent=1)
+    (folder / "report.json").write_text(text, encoding="utf-8")
+    (folder / "report.html").write_text(as_page(report, SHOWN), encoding="utf-8")
+
+
+def read_report(path: Path) -> Report:
+    """An earlier `report.json`, or its folder."""
+    file = path / "report.json" if path.is_dir() else path
+    try:
+        report = json.loads(file.read_text(encoding="utf-8"))
+        report["metrics"]["all"], report["questions"]
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise ConfigError(
+            f"{file}: not a report ({type(error).__name__})",
+            remedy="give a report.json that `oncall evaluate --out` wrote",
+        ) from error
+    return dict(report)
+
+
+def compared(before: Report, after: Report) -> dict[str, Any]:
+    """What moved between two reports: metrics, and the questions that got better or worse."""
+    old, new = before["metrics"]["all"], after["metrics"]["all"]
+    moved = {
+        name: {"before": old[name], "after": new[name]}
+        for name in new
+        if name in old and name != "questions"
+    }
+    then = {one["id"]: one["metrics"] for one in before["questions"]}
+    better: list[str] = []
+    worse: list[str] = []
+    for one in after["questions"]:
+        change = _goodness(one["metrics"]) - _goodness(then.get(one["id"], one["metrics"]))
+        if change:
+            (better if change > 0 else worse).append(one["id"])
+    return {"metrics": moved, "better": better, "worse": worse}
+
+
+def print_report(report: Report) -> None:
+    """The metrics as a table: one column for all questions, one for each kind."""
+    from rich import box
+    from rich.console import Console
+    from rich.table import Table
+
+    run, console = report["run"], Console()
+    title = f"{run['domain']} · {run['model'] or 'without a model'} · {run['seconds']} s"
+    table = Table(title=title, box=box.SIMPLE_HEAVY, title_justify="left")
+    table.add_column("", no_wrap=True)
+    for group in report["metrics"]:
+        table.add_column(group, justify="right", style="bold" if group == "all" else "")
+    for name, label in SHOWN.items():
+        cells = [_cell(name, metrics.get(name)) for metrics in report["metrics"].values()]
+        if any(cells):
+            table.add_row(label, *cells)
+    console.print(table)
+    if "compared" in report:
+        change = report["compared"]
+        for name, pair in change["metrics"].items():
+            if pair["before"] != pair["after"]:
+                label = SHOWN.get(name, name)
+                console.print(f"{label}: {pair['before']:.2f} → {pair['after']:.2f}")
+        console.print(f"better: {', '.join(change['better']) or 'none'}")
+        console.print(f"worse: {', '.join(change['worse']) or 'none'}")
+
+
+def _cell(name: str, value: float | None) -> str:
+    if value is None:
+        return ""
+    return f"{value:.0f}" if name in ("questions", "answer_characters") else f"{value:.2f}"
+
+
+def _goodness(metrics: Mapping[str, float]) -> float:
+    """Good metrics minus bad ones; only its change means anything."""
+    bad = ("refused_wrong", "clarified_wrong")
+    good = (
+        "cited",
+        "cited_first",
+        "fact_any",
+        "facts_all",
+        "evidence_all",
+        "refused_right",
+        "clarified",
+    )
+    return sum(metrics.get(name, 0.0) for name in good) - sum(
+        metrics.get(name, 0.0) for name in bad
+    )
+
+
+def _as_json(
+    question: GoldenQuestion, answer: Answer, metrics: Mapping[str, float]
+) -> dict[str, Any]:
+    return {
+        "id": question.id,
+        "kind": question.kind,
+        "question": question.question,
+        "history": [turn.model_dump() for turn in question.history],
+        "reference": question.reference,
+        "answer": answer.text,
+        "path": answer.path,
+        "confidence": answer.confidence,
+        "options": list(answer.options),
+        "citations": [
+            {
+                "number": one.number,
+                "document": one.document,
+                "heading": one.heading,
+                "url": one.url,
+                "quote": one.quote,
+            }
+            for one in answer.citations
+        ],
+        "context": [
+            {
+                "document": chunk.document_id,
+                "heading": chunk.heading_path[-1] if chunk.heading_path else chunk.document_title,
+                "text": chunk.text,
+            }
+            for chunk in answer.context
+        ],
+        "metrics": dict(metrics),
+        "timings_ms": {name: round(spent, 1) for name, spent in answer.timings_ms.items()},
+        "calls": answer.usage.calls,
+        "tokens": answer.usage.input_tokens + answer.usage.output_tokens,
+        "degraded": list(answer.degraded),
+    }
