@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 import re
-from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -19,6 +18,7 @@ from starlette.websockets import WebSocket, WebSocketDisconnect
 from playground import slack_tidewater as tidewater
 from playground.slack_delivery import NoAnswerError
 from playground.slack_markup import Markup
+from playground.slack_page_actions import PageActions, refusal
 from playground.slack_render import Render
 from playground.slack_workspace import Change, Json, SlackError
 
@@ -37,7 +37,6 @@ HEADERS = {
     "cache-control": "no-cache",
 }
 LOCAL = re.compile(r"(127\.0\.0\.1|localhost)(:\d+)?")
-COMMAND = re.compile(r"/[a-z][a-z0-9_-]*(\s|$)")
 RECENT = 400
 """Messages of a channel that the page starts with."""
 
@@ -55,18 +54,7 @@ class Page:
         self.slack = slack
         self.render = Render(Markup(slack.workspace))
         self.viewers: set[Viewer] = set()
-        self.actions: dict[str, Callable[[str, Json], Awaitable[Json | None]]] = {
-            "send": self._send,
-            "edit": self._edit,
-            "delete": self._delete,
-            "react": self._react,
-            "open": self._open,
-            "click": self._click,
-            "click_in_view": self._click_in_view,
-            "submit": self._submit,
-            "close": self._close,
-            "shortcut": self._shortcut,
-        }
+        self.actions = PageActions(slack).by_name()
 
     def routes(self) -> list[BaseRoute]:
         return [
@@ -195,71 +183,12 @@ class Page:
             body = await request.json()
             answer = await action(body["user"], body)
         except SlackError as error:
-            return JSONResponse({"error": _refusal(error)}, 400)
+            return JSONResponse({"error": refusal(error)}, 400)
         except NoAnswerError:
             return JSONResponse({"error": "Copilot didn't answer in time. Try again."}, 504)
-        except (ValueError, KeyError, TypeError):
+        except (ValueError, KeyError, TypeError, AttributeError):
             return JSONResponse({"error": "That request made no sense here."}, 400)
         return JSONResponse(answer or {})
-
-    async def _send(self, user: str, body: Json) -> Json | None:
-        text = body["text"].strip()
-        channel, thread_ts = body["channel"], body.get("thread_ts")
-        if COMMAND.match(text):
-            command, _, rest = text.partition(" ")
-            await self.slack.interactions.command(command, rest, channel, user)
-            return None
-        if not text:
-            return None
-        named = self._named(text)
-        return {"ts": self.slack.post_as_user(channel, named, thread_ts, user)}
-
-    async def _edit(self, user: str, body: Json) -> None:
-        self._own(user, body)
-        self.slack.edit_message(body["channel"], body["ts"], self._named(body["text"].strip()))
-
-    async def _delete(self, user: str, body: Json) -> None:
-        self._own(user, body)
-        self.slack.delete_message(body["channel"], body["ts"])
-
-    async def _react(self, user: str, body: Json) -> None:
-        channel, ts, name = body["channel"], body["ts"], body["name"]
-        self.slack.workspace.react(channel, ts, name, user, add=body["add"])
-
-    async def _open(self, user: str, body: Json) -> None:
-        self.slack.open_app(body["tab"], user)
-
-    async def _click(self, user: str, body: Json) -> None:
-        where = (body["channel"], body["ts"], body["action_id"], user)
-        await self.slack.interactions.click(*where, body["chosen"], body.get("state", {}))
-
-    async def _click_in_view(self, user: str, body: Json) -> None:
-        state = body.get("state", {})
-        await self.slack.interactions.click_in_view(user, body["action_id"], body["chosen"], state)
-
-    async def _submit(self, user: str, body: Json) -> Json:
-        answer = await self.slack.interactions.submit(user, body["values"])
-        return {"errors": answer["errors"]} if "errors" in answer else {}
-
-    async def _close(self, user: str, body: Json) -> None:
-        await self.slack.interactions.close(user)
-
-    async def _shortcut(self, user: str, body: Json) -> None:
-        await self.slack.interactions.shortcut(body["id"], body["channel"], body["ts"], user)
-
-    def _own(self, user: str, body: Json) -> None:
-        if self.slack.workspace.message(body["channel"], body["ts"]).get("user") != user:
-            raise SlackError("cant_update_message")
-
-    def _named(self, text: str) -> str:
-        """`@Name` and `#channel`, as people type them, become references."""
-        space = self.slack.workspace
-        names = {f"@{p.name}": f"<@{p.id}>" for p in space.people.values()}
-        names |= {f"@{g.handle}": f"<!subteam^{g.id}>" for g in space.groups.values()}
-        names |= {f"#{c.name}": f"<#{c.id}>" for c in space.channels.values() if c.kind != "im"}
-        longest_first = sorted(map(re.escape, names), key=len, reverse=True)
-        pattern = re.compile(rf"(?<![\w<])({'|'.join(longest_first)})(?![\w-])")
-        return pattern.sub(lambda match: names[match[1]], text)
 
 
 def _local(connection: HTTPConnection) -> bool:
@@ -288,15 +217,3 @@ def _channel(channel: tidewater.Channel) -> Json:
         "members": len(channel.members),
         "hasBot": tidewater.BOT_USER_ID in channel.members,
     }
-
-
-def _refusal(error: SlackError) -> str:
-    known = {
-        "message_not_found": "That message is gone.",
-        "not_in_channel": "You are not in that channel.",
-        "cant_update_message": "Only its author can change a message.",
-        "channel_not_found": "That channel doesn't exist.",
-        "action_not_found": "That button is no longer there.",
-        "already_reacted": "You already reacted with that.",
-    }
-    return known.get(error.code, f"Slack would refuse this: {error.code}")

@@ -1,5 +1,5 @@
 // Where the page is: channel, thread, tab; kept in the address so that links and Back work.
-import { changed, state } from "./state.js";
+import { changed, settle, state } from "./state.js";
 
 export const wide = () => matchMedia("(min-width: 1121px)").matches;
 
@@ -17,7 +17,13 @@ export function go({ channel = state.channel, thread = "", tab = "messages", pan
 }
 
 addEventListener("popstate", (event) => {
-  if (event.state) go(event.state, { replace: true });
+  if (event.state) {
+    go(event.state, { replace: true });
+    return;
+  }
+  readAddress();
+  settle();
+  changed();
 });
 
 // `/archives/C…`, `/archives/C…/p1700000000000100?thread_ts=…`

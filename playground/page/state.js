@@ -46,11 +46,15 @@ export function load(data) {
     statuses: new Map(data.statuses.map((status) => [`${status.channel} ${status.thread_ts}`, status])),
     titles: new Map(data.titles.map((title) => [`${title.channel} ${title.thread_ts}`, title.title])),
   });
-  if (!state.channels.has(state.channel)) {
-    state.channel = state.channels.has("C0SECURITY") ? "C0SECURITY" : data.channels[0].id;
-    state.thread = "";
-  }
+  settle();
   changed();
+}
+
+// An address without a channel, or with one that this person can't see, leads to the first.
+export function settle() {
+  if (state.channels.has(state.channel)) return;
+  state.channel = state.channels.keys().next().value;
+  state.thread = "";
 }
 
 export function apply(update) {

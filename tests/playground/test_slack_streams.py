@@ -20,13 +20,13 @@ def slack() -> Iterator[SlackStandIn]:
         yield stand_in
 
 
-@pytest.fixture()
+@pytest.fixture
 def client(slack: SlackStandIn) -> WebClient:
     slack.workspace.stream_lifetime = 300.0
     return WebClient(slack.bot_token, base_url=slack.api_url)
 
 
-@pytest.fixture()
+@pytest.fixture
 def start(slack: SlackStandIn) -> dict[str, Any]:
     return {
         "channel": CHANNEL,

@@ -23,7 +23,7 @@ def slack() -> Iterator[SlackStandIn]:
         yield stand_in
 
 
-@pytest.fixture()
+@pytest.fixture
 def client(slack: SlackStandIn) -> Iterator[WebClient]:
     slack.faults.clear()
     yield WebClient(slack.bot_token, base_url=slack.api_url, retry_handlers=[])
@@ -285,11 +285,15 @@ def test_updates_are_limited_over_all_channels() -> None:
 def test_limits_are_enforced_over_http() -> None:
     with SlackStandIn() as slack:
         client = WebClient(slack.bot_token, base_url=slack.api_url, retry_handlers=[])
-        with pytest.raises(SlackApiError) as error:
-            for number in range(POST_BURST + 5):
+        answers: list[SlackApiError] = []
+        for number in range(POST_BURST + 5):
+            try:
                 client.chat_postMessage(channel=CHANNEL, text=str(number))
-    assert refusal(error) == "ratelimited"
-    assert int(error.value.response.headers["retry-after"]) >= 1
+            except SlackApiError as error:
+                answers.append(error)
+    refused = answers[0].response
+    assert refused["error"] == "ratelimited"
+    assert int(refused.headers["retry-after"]) >= 1
 
 
 def test_a_taken_port_leads_to_the_next_free_one() -> None:
