@@ -55,29 +55,29 @@ def lines_to_markdown(lines: Iterable[Line]) -> str:
 
     Numbers stay markup, as in the source: a cell's words are what somebody typed."""
     shown = ""
-    previous: Line | None = None
+    last: tuple[str, int] | None = None
     for line in lines:
-        if not line.markdown.strip():
+        content = re.sub(r" *\n", "<br>", line.markdown.strip())
+        if not content:
             continue
-        piece = _markdown(line)
-        numbered = _is_number(line.marker)
-        after_number = previous is not None and _is_number(previous.marker)
-        shown += ("" if numbered or after_number or not shown else "<br>") + piece
-        previous = line
-    return shown.replace("</ol><ol>", "") if "</ol><ol>" in shown else shown
+        if _is_number(line.marker):
+            kind, value = _counted(line.marker)
+            shown = _with_item(shown, content, kind, value, goes_on=last == (kind, value - 1))
+            last = (kind, value)
+        else:
+            bullet = f"{_sign(line)} " if line.marker else ""
+            shown += ("<br>" if shown and last is None else "") + bullet + content
+            last = None
+    return shown
 
 
-def _markdown(line: Line) -> str:
-    content = re.sub(r" *\n", "<br>", line.markdown.strip())
-    if not line.marker:
-        return content
-    if not _is_number(line.marker):
-        return f"{_sign(line)} {content}"
-    kind, value = _counted(line.marker)
-    attributes = (f' type="{kind}"' if kind != "1" else "") + (
-        f' start="{value}"' if value != 1 else ""
-    )
-    return f"<ol{attributes}><li>{content}</li></ol>"
+def _with_item(shown: str, content: str, kind: str, value: int, *, goes_on: bool) -> str:
+    item = f"<li>{content}</li></ol>"
+    if goes_on:
+        return shown.removesuffix("</ol>") + item
+    kind_mark = "" if kind == "1" else f' type="{kind}"'
+    start_mark = "" if value == 1 else f' start="{value}"'
+    return f"{shown}<ol{kind_mark}{start_mark}>{item}"
 
 
 def _sign(line: Line) -> str:

@@ -30,6 +30,7 @@ class TabReader:
     document: str
     link_to: LinkTo
     _code: list[str] = field(default_factory=list)
+    _notes: list[tuple[str, str, str]] = field(default_factory=list)
     _quoted: int = 0
 
     def __post_init__(self) -> None:
@@ -53,8 +54,10 @@ class TabReader:
             (body or self.tab).warn(f"{(body or self.tab).place or 'document'}: no content")
         else:
             self._content(body, depth=0)
-        for name in self._footnotes.keys() - self._labels.keys():
-            self._keep_footnote(name, "")
+        for name in self._footnotes:
+            if name not in self._labels:
+                self._keep_footnote(name, "")
+        self._hand_over_notes()
         self.writer.leave_sections()
         self._furniture("footers")
 
@@ -68,6 +71,7 @@ class TabReader:
             if text.strip() and text not in seen:
                 seen.add(text)
                 self.writer.add("paragraph", text, markdown)
+        self._hand_over_notes()
 
     def _content(self, holder: Node, depth: int) -> None:
         if depth > MAX_NESTING:
@@ -107,6 +111,7 @@ class TabReader:
             else:
                 quoted = self._quoted or _has_bar(style)
                 self._text("quote" if quoted else "paragraph", run)
+        self._hand_over_notes()
 
     def _heading(self, spans: Sequence[Span], level: int, style: Node | None, marker: str) -> None:
         plain = [Span(**{**vars(span), "bold": False}) for span in spans]
@@ -159,6 +164,7 @@ class TabReader:
             cell.text or cell.markdown for row in grid.rows for cell in row
         ):
             self.writer.add("table", outline(grid), "", table=grid)
+        self._hand_over_notes()
 
     def _is_box(self, table: Node) -> bool:
         rows = list(table.children("tableRows"))
@@ -183,7 +189,13 @@ class TabReader:
         node = self._footnotes.get(name)
         text, markdown = self._tables.content(node) if node else ("", "")
         if text or markdown:
-            self.writer.footnote(unique, text, markdown)
+            self._notes.append((unique, text, markdown))
+
+    def _hand_over_notes(self) -> None:
+        """To the section of the block that refers to them, which stands only now."""
+        notes, self._notes = self._notes, []
+        for note in notes:
+            self.writer.footnote(*note)
 
 
 def _heading_first(pieces: Sequence[Piece]) -> list[list[Span] | Image | Rule]:

@@ -55,7 +55,7 @@ def check_access(source: GoogleDriveSource, calls: DriveCalls) -> list[AccessRep
 def _unreadable(kind: str, file_id: str, listing: Listing, account: str) -> AccessReport:
     named = f"{kind} {file_id}"
     error = next((each for each in listing.failed if each.document == named), None)
-    skipped = next((each for each in listing.skipped if each.file.id == file_id), None)
+    skipped = listing.skipped.get(file_id)
     return AccessReport(
         kind="folder" if kind == "folder" else "document",
         id=file_id,
@@ -69,7 +69,7 @@ def _unreadable(kind: str, file_id: str, listing: Listing, account: str) -> Acce
 
 def _folder(folder: DriveFile, listing: Listing, calls: DriveCalls) -> AccessReport:
     inside = [file for file in listing.files.values() if folder.id in file.parents]
-    skipped = [each.file for each in listing.skipped if folder.id in each.file.parents]
+    skipped = [each.file for each in listing.skipped.values() if folder.id in each.file.parents]
     error = next((e for e in listing.failed if e.document.startswith(f"folder {folder.id} ")), None)
     visible = _readers_visible(inside[:1], calls)
     problem, remedy = (error.reason, error.remedy) if error else ("", "")

@@ -46,7 +46,7 @@ class DriveCalls:
     """E-mail of the service account, or of the user it reads as."""
 
     def file(self, file_id: str) -> DriveFile:
-        files = self.client.drive.files()
+        files = self.client.files
         request = files.get(fileId=file_id, fields=FILE_FIELDS, supportsAllDrives=True)
         return read_file(self.client.call(request))
 
@@ -63,7 +63,7 @@ class DriveCalls:
             return self._children(folder, corpora="allDrives")
 
     def _children(self, folder: DriveFile, **where: str) -> list[DriveFile]:
-        files = self.client.drive.files()
+        files = self.client.files
         quoted = folder.id.replace("\\", "\\\\").replace("'", "\\'")
         request = files.list(
             q=f"'{quoted}' in parents and trashed = false",
@@ -80,7 +80,7 @@ class DriveCalls:
 
         A plain reader may not ask. Then the only reader that we know of is our own account: so a
         domain that answers each asker from what they may read shows such a file to nobody."""
-        permissions = self.client.drive.permissions()
+        permissions = self.client.permissions
         request = permissions.list(
             fileId=file_id,
             fields=f"nextPageToken,permissions({PERMISSION_FIELDS})",
@@ -99,13 +99,13 @@ class DriveCalls:
 
     def start_token(self, drive_id: str = "") -> str:
         """Where the change feed stands now: the account's own, or a shared drive's."""
-        request = self.client.drive.changes().getStartPageToken(
+        request = self.client.changes.getStartPageToken(
             supportsAllDrives=True, **({"driveId": drive_id} if drive_id else {})
         )
         return str(self.client.call(request)["startPageToken"])
 
     def changes(self, token: str, drive_id: str = "") -> Changes:
-        changes = self.client.drive.changes()
+        changes = self.client.changes
         kinds = f"changes(changeType,fileId,removed,file({FILE_FIELDS}))"
         request = changes.list(
             pageToken=token,

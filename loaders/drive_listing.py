@@ -39,7 +39,7 @@ class Listing:
     folders: dict[str, DriveFile] = field(default_factory=dict)
     shortcuts: dict[str, str] = field(default_factory=dict)
     """Shortcut's id → its target's."""
-    skipped: list[Skipped] = field(default_factory=list)
+    skipped: dict[str, Skipped] = field(default_factory=dict)
     """Files that no loader reads, and shortcuts that lead nowhere."""
     failed: list[LoadError] = field(default_factory=list)
     complete: bool = True
@@ -97,7 +97,7 @@ def _sort_in(
         elif file.is_document:
             listing.files[file.id] = file
         elif not file.is_container:
-            listing.skipped.append(Skipped(file, f"no loader reads {file.mime_type}"))
+            listing.skipped[file.id] = Skipped(file, f"no loader reads {file.mime_type}")
     return folders, shortcuts
 
 
@@ -135,7 +135,7 @@ def _follow(shortcuts: Sequence[DriveFile], calls: DriveCalls, listing: Listing)
         elif answer.temporary:
             _note_failure(f"shortcut {shortcut.name}", answer, calls.account, listing)
         else:
-            listing.skipped.append(Skipped(shortcut, f"its target: {answer.in_words()}"))
+            listing.skipped[shortcut.id] = Skipped(shortcut, f"its target: {answer.in_words()}")
     return found
 
 

@@ -99,7 +99,7 @@ def plan_from_listing(
         unchanged=unchanged,
         removed=tuple(sorted(known.keys() - files.keys())) if listing.complete else (),
         cursor=cursor.to_text() if listing.complete else "",
-        skipped=tuple(map(str, listing.skipped)),
+        skipped=tuple(map(str, listing.skipped.values())),
         failed=tuple(listing.failed),
         complete=listing.complete,
     )

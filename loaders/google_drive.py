@@ -84,9 +84,9 @@ class Drive:
     ) -> SyncPlan:
         """What changed since the run that returned `cursor`; empty lists everything.
 
-        `known`: what the index holds of this source, by id; `reload`: ids to load again although nothing changed.
-        Never raises for Google's failures: they are in the plan. Raises ConfigError when the
-        credentials are refused."""
+        `known`: what the index holds of this source, by id. `reload`: ids to load again although
+        nothing changed. Google's failures are in the plan; refused credentials are a ConfigError.
+        """
         name = name_source(source, account=self.account, host=self._host)
         last = read_cursor(cursor, name)
         try:
@@ -146,7 +146,7 @@ class Drive:
         self.close()
 
     def _load_other(self, file: DriveFile, metadata: Metadata) -> Document:
-        files = self._calls.client.drive.files()
+        files = self._calls.client.files
         if file.mime_type in EXPORTS:
             media_type, suffix = EXPORTS[file.mime_type]
             request = files.export(fileId=file.id, mimeType=media_type)

@@ -15,8 +15,7 @@ from loaders.plain import plain_text
 Mark = Literal["bold", "italic", "strike"]
 _MARKS: tuple[tuple[Mark, str], ...] = (("bold", "**"), ("italic", "*"), ("strike", "~~"))
 
-_SPECIAL = re.compile(
-    r"""
+_ESCAPED = r"""
       \\(?=[!-/:-@\[-`{-~\n]|$)           # a backslash that would escape something
     | `
     | (?<!\s)\*|\*(?!\s)                  # `5 * 3` stays
@@ -24,11 +23,12 @@ _SPECIAL = re.compile(
     | ~(?=~)|(?<=~)~
     | <(?=[A-Za-z/!?])
     | &(?=\#?\w{1,31};)
-    | \[(?=\^|[^\[\]\n]*\][(\[:])         # would be a footnote or a link
-    """,
-    re.VERBOSE,
+"""
+_SPECIAL = re.compile(
+    _ESCAPED + r"| \[(?=\^|[^\[\]\n]*\][(\[:])  # would be a footnote or a link", re.VERBOSE
 )
-_BRACKETS = re.compile(r"[\[\]]")
+_SPECIAL_IN_LINK = re.compile(_ESCAPED + r"| [\[\]]", re.VERBOSE)
+_SIGN = re.compile(r"[\\`*_~\[\]<&]|^\W|\W$")
 _LINE_ENDS = re.compile(r"\r\n|[\n\r\v\f\x1c-\x1e\x85\u2028\u2029]")
 _INVISIBLE = re.compile("[\ue907\uec02\uec03\ufeff\x00-\x08\x0e-\x1b\x1f]")
 """Private-use marks of Google's building blocks, byte order marks, control characters."""
@@ -83,7 +83,9 @@ def spans_to_markdown(spans: Sequence[Span]) -> str:
     """Inline markdown; a line break is `\\n`."""
     spans = _merged(spans)
     rich = _styled(spans)
-    if _markers_touch(spans) and plain_text(rich) != plain_text(_styled(_unstyled(spans))):
+    if not _in_doubt(spans):
+        return rich
+    if _letters(plain_text(rich)) != _letters(spans_to_text(spans)):
         # `**a***b*` is read differently from what was meant: the words matter more than the style.
         return _styled(_unstyled(spans))
     return rich
@@ -105,8 +107,14 @@ def _unstyled(spans: Iterable[Span]) -> list[Span]:
     return _merged(replace(span, bold=False, italic=False, strike=False) for span in spans)
 
 
-def _markers_touch(spans: Sequence[Span]) -> bool:
-    """Whether emphasis begins or ends inside a word, or one kind ends where another begins."""
+def _letters(text: str) -> str:
+    return "".join(text.split())
+
+
+def _in_doubt(spans: Sequence[Span]) -> bool:
+    """Whether emphasis begins or ends inside a word, touches other emphasis, or holds signs."""
+    if any((s.bold or s.italic or s.strike or s.code) and _SIGN.search(s.text) for s in spans):
+        return True
     for left, right in pairwise(spans):
         styled = [(s.bold, s.italic, s.strike) for s in (left, right)]
         apart = left.text[-1:].isspace() or right.text[:1].isspace()
@@ -154,8 +162,7 @@ def _leaf(span: Span, in_link: bool) -> str:
         return span.markdown
     if span.code:
         return "\n".join(code_span(line) for line in span.text.split("\n"))
-    text = escape(span.text)
-    return _BRACKETS.sub(r"\\\g<0>", text.replace("\\[", "[")) if in_link else text
+    return _SPECIAL_IN_LINK.sub(r"\\\g<0>", span.text) if in_link else escape(span.text)
 
 
 def code_span(text: str) -> str:

@@ -102,9 +102,10 @@ def _header_rows(
         return 0, ""
     depth = _with_spans(cells, first + 1, groups=True)
     for name, holds in (("bold", _bold), ("shaded", _shaded)):
-        for rows in (depth, first + 1):
-            if holds(cells, styles, first, rows):
-                return rows, name
+        if holds(cells, styles, first, depth):
+            return depth, name
+        if holds(cells, styles, first, first + 1):
+            return _with_spans(cells, first + 1), name
     if len(cells[0]) > 1 and _short_names(cells, first, depth):
         return depth, "short first row"
     return 0, ""
@@ -134,8 +135,7 @@ def _with_spans(cells: Grid, rows: int, *, groups: bool = False) -> int:
         return reach
     spread = [c for c in cells[rows - 1] if 1 < c.column_span < len(cells[0]) and c.text]
     if groups and spread and rows + 1 < height:
-        below = [cell for j, cell in enumerate(cells[rows]) if cells[rows - 1][j] in spread]
-        if all(_is_name(cell.text) for cell in below):
+        if all(_is_name(cell.text) for cell in cells[rows]):
             return rows + 1
     return rows
 
