@@ -29,7 +29,9 @@ class Found:
     kept: frozenset[str] = frozenset()
     """Ids whose indexed version stands."""
     failed: tuple[LoadError, ...] = ()
-    """Parts of the source that could not be listed; what they held is kept."""
+    """Folders and documents that we can't see."""
+    skipped: tuple[str, ...] = ()
+    """Files that no loader reads, a line each."""
     cursor: str = ""
     """Stored with the generation and given back at the next run."""
     complete: bool = True
@@ -170,6 +172,7 @@ def ingest(
             cursor = "" if again else staging.cursors.get(source.name, "")
             found = source.look(cursor=cursor, indexed=staging.documents, settled=settled)
             run.failed += found.failed
+            run.warnings += found.skipped
             run.present |= found.kept
             complete &= found.complete
             cursors[source.name] = found.cursor

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from functools import partial
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 from config.domain import Domain
-from config.errors import ConfigError
 from enrichment.chunk import DocumentCard
-from jobs.ingest import Found, Load
-from loaders.files import SUFFIXES, load_file
+from jobs.ingest import Found
+
+if TYPE_CHECKING:
+    from loaders.google_drive import Drive
 
 
 class FileSource:
@@ -25,38 +26,35 @@ class FileSource:
         self, *, cursor: str, indexed: Mapping[str, DocumentCard], settled: Collection[str]
     ) -> Found:
         """Raises ConfigError for an entry that matches nothing: a typo must not empty a domain."""
+        from loaders.files import expand_paths, load_file
+
         ids = {card.url.partition("#")[0]: card.id for card in indexed.values()}
-        changed: dict[str, Load] = {}
-        for path in self._paths():
-            changed[ids.get(path.as_uri(), str(path))] = partial(load_file, path)
-        return Found(changed=changed)
-
-    def _paths(self) -> Iterator[Path]:
-        seen: set[Path] = set()
-        for pattern in self._domain.sources.files:
-            for path in expand(pattern, folders=[self._domain.path.parent, Path.cwd()]):
-                if path not in seen:
-                    seen.add(path)
-                    yield path
+        paths = expand_paths(self._domain.sources.files, self._domain.path.absolute().parent)
+        return Found(
+            changed={ids.get(path.as_uri(), str(path)): partial(load_file, path) for path in paths}
+        )
 
 
-def expand(pattern: str, *, folders: Sequence[Path]) -> list[Path]:
-    """The readable files that `pattern` (a file, folder or glob) names in the first of `folders`
-    where it names any; absolute paths, sorted.
+class DriveSource:
+    """Folders and documents of the domain's `sources.google_drive`."""
 
-    Raises ConfigError when it names none."""
-    for folder in folders:
-        where = folder / Path(pattern).expanduser()
-        if where.is_file():
-            return [where.resolve()]
-        if where.is_dir():
-            found = [path for path in where.rglob("*") if path.suffix.lower() in SUFFIXES]
-        else:
-            found = [*Path(where.anchor).glob(str(where.relative_to(where.anchor)))]
-        if files := sorted(path.resolve() for path in found if path.is_file()):
-            return files
-    looked = " and ".join(str(folder.resolve()) for folder in folders)
-    raise ConfigError(
-        f"sources.files: nothing readable at {pattern!r} (looked in {looked})",
-        remedy=f"name a file, a folder or a glob of {', '.join(sorted(SUFFIXES))}",
-    )
+    name = "google_drive"
+
+    def __init__(self, domain: Domain, drive: Drive) -> None:
+        self._source = domain.sources.google_drive
+        self._drive = drive
+
+    def look(
+        self, *, cursor: str, indexed: Mapping[str, DocumentCard], settled: Collection[str]
+    ) -> Found:
+        plan = self._drive.sync(
+            self._source, cursor=cursor, known=indexed, reload=indexed.keys() - set(settled)
+        )
+        return Found(
+            changed={file.id: partial(self._drive.load, file) for file in plan.changed},
+            kept=frozenset(plan.unchanged),
+            failed=plan.failed,
+            skipped=plan.skipped,
+            cursor=plan.cursor,
+            complete=plan.complete,
+        )

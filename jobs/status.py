@@ -1,0 +1,54 @@
+"""`oncall status`: what is configured, what is published, and what to do next."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Protocol
+
+from config.domain import Domain
+from config.errors import IndexUnavailable
+from config.settings import Settings
+from index.search import Snapshot
+
+
+class Snapshots(Protocol):
+    def snapshot(self, domain: str) -> Snapshot: ...
+
+
+def print_status(settings: Settings, domains: Mapping[str, Domain], index: Snapshots) -> None:
+    """One line a fact; a missing one says what to set or run."""
+    from rich.console import Console
+
+    console = Console(highlight=False)
+    for name, value in _facts(settings).items():
+        console.print(f"[cyan]{name:>12}[/]  {value}")
+    for name in domains:
+        try:
+            snapshot = index.snapshot(name)
+        except IndexUnavailable as error:
+            console.print(f"[cyan]{name:>12}[/]  [yellow]{error}[/]")
+            continue
+        chunks = sum(len(snapshot.chunks(document)) for document in snapshot.documents)
+        superseded = sum(1 for card in snapshot.documents.values() if card.superseded_by)
+        console.print(
+            f"[cyan]{name:>12}[/]  generation {snapshot.generation}, "
+            f"{len(snapshot.documents)} documents ({superseded} superseded), {chunks} chunks"
+        )
+
+
+def _facts(settings: Settings) -> dict[str, str]:
+    slack = settings.slack_bot_token and settings.slack_app_token
+    return {
+        "slack": settings.slack_api_url
+        if slack
+        else "[yellow]not configured[/]: SLACK_BOT_TOKEN, SLACK_APP_TOKEN; docs/slack-setup.md",
+        "google": str(settings.google_credentials)
+        if settings.google_credentials
+        else "[yellow]not configured[/]: GOOGLE_APPLICATION_CREDENTIALS",
+        "model": settings.chat_model
+        if settings.has_chat_model() and settings.chat_model
+        else "none: answers quote the documents; ONCALL_CHAT_MODEL and OPENAI_API_KEY add one",
+        "embeddings": settings.embedding_model,
+        "database": "PostgreSQL" if settings.database_url else f"SQLite in {settings.data_dir}",
+        "vectors": "Chroma server" if settings.chroma_url else f"embedded in {settings.data_dir}",
+    }
