@@ -181,9 +181,16 @@ class Bot:
 
     def run(self) -> None:
         """Work until SIGTERM or Ctrl-C, then drain."""
+        self.stop_on_signals()
+        self.start()
+        self.wait()
+
+    def stop_on_signals(self) -> None:
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, lambda *_: self._stopped.set())
-        self.start()
+
+    def wait(self) -> None:
+        """Block until a signal came, drain, and end the process."""
         self._stopped.wait()
         self.stop()
         # Threads that still wait for Slack or a model would hold the process; their questions

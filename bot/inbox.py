@@ -164,13 +164,13 @@ def _patiently(handler: Handler, event_id: str, item: Item) -> None:
         try:
             return handler(event_id, item)
         except SlackRefused as refused:
-            log.error("slack refuses this for good", event=event_id, reason=str(refused))
+            log.error("slack refuses this for good", event_id=event_id, reason=str(refused))
             return None
         except (SlackUnsure, SlackBusy) as error:
             if pause is None:
                 raise
             log.warning(
-                "slack is away; trying again", event=event_id, pause=pause, cause=str(error)
+                "slack is away; trying again", event_id=event_id, pause=pause, cause=str(error)
             )
             time.sleep(pause)
     return None

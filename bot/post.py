@@ -187,10 +187,10 @@ class Post:
             find=find,
             busy=self._pace.hush,
         )
-        if found:
-            self._update(part, message)  # it may be a stream, or an earlier placeholder
-        else:
+        if not found:
             self._own(part, ts)
+        elif state == "answered":
+            self._update(part, message)  # what was found may be an earlier placeholder
 
     def _update(self, part: int, message: Outgoing) -> bool:
         """False when the message is gone, and another must be posted."""
@@ -200,22 +200,49 @@ class Post:
             "metadata": self._metadata(part, "answered"),
         }
         try:
-            richest(self._web.call, "chat.update", message, arguments)
+            try:
+                richest(self._web.call, "chat.update", message, arguments)
+            except SlackRefused as refused:
+                if refused.code != "streaming_state_conflict":
+                    raise
+                self._stop(part)  # a stream that an earlier process began
+                richest(self._web.call, "chat.update", message, arguments)
         except SlackRefused as refused:
             if refused.code not in GONE:
                 raise
-            self._records.forget_post(self._event.id, part)
-            del self._ts[part]
+            self._forget(part)
             return False
         return True
 
     def _delete(self, part: int) -> None:
+        arguments: Json = {"channel": self._event.channel, "ts": self._ts[part]}
         try:
-            self._web.call("chat.delete", channel=self._event.channel, ts=self._ts[part])
+            try:
+                self._web.call("chat.delete", **arguments)
+            except SlackRefused as refused:
+                if refused.code != "cant_delete_message" or not self._stream:
+                    raise
+                self._stop(part)
+                self._web.call("chat.delete", **arguments)
         except SlackRefused as refused:
             log.info("could not delete a message", reason=refused.code)
+        self._forget(part)
+
+    def _forget(self, part: int) -> None:
         self._records.forget_post(self._event.id, part)
         del self._ts[part]
+
+    def _stop(self, part: int) -> None:
+        """End a stream, so that it may be updated or deleted."""
+        try:
+            self._web.call(
+                "chat.stopStream",
+                channel=self._event.channel,
+                ts=self._ts[part],
+                metadata=self._metadata(part, "working"),
+            )
+        except SlackRefused as refused:
+            log.debug("the stream had ended", reason=refused.code)
 
     def _metadata(self, part: int, state: str) -> Json:
         return metadata_of(METADATA_EVENT, self._event.id, part=part, state=state)
@@ -303,9 +330,4 @@ class Post:
     def _stop_stream(self) -> None:
         if self._streaming:
             self._streaming = False
-            self._try(
-                "chat.stopStream",
-                channel=self._event.channel,
-                ts=self._ts[0],
-                metadata=self._metadata(0, "working"),
-            )
+            self._stop(0)

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from bot.codec import decode
-from tests.bot.conftest import CHANNEL, Desk, answer, answered, words
+from tests.bot.conftest import Desk, answered, words
+from tests.bot.fakes import CHANNEL, answer
 
 FILE = {"id": "F1", "name": "screenshot.png", "mimetype": "image/png"}
 

@@ -10,7 +10,8 @@ import yaml
 from bot.golden import propose, to_yaml
 from bot.records import now
 from bot.reply import FEEDBACK
-from tests.bot.conftest import CHANNEL, Desk, answer, words
+from tests.bot.conftest import Desk, words
+from tests.bot.fakes import CHANNEL, answer
 
 
 def verdict(desk: Desk, reply: dict[str, Any], value: str, user: str = "U0YOU") -> None:

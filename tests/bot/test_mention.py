@@ -7,7 +7,8 @@ from pathlib import Path
 from agents.answer import Answer, Question
 from bot.reply import METADATA_EVENT
 from config.errors import IndexUnavailable
-from tests.bot.conftest import CHANNEL, Desk, answer, words
+from tests.bot.conftest import Desk, words
+from tests.bot.fakes import CHANNEL, answer
 
 
 def test_a_mention_is_answered_in_its_thread_with_sources(desk: Desk) -> None:

@@ -16,7 +16,7 @@ from bot.defang import Links, defang, links_to
 from bot.markdown import Grid, Prose, aligned, pieces, segments
 from bot.reply import age, apology, link, plain_version, render
 from bot.stream import safe_end
-from tests.bot.conftest import answer
+from tests.bot.fakes import answer
 
 NOW = datetime(2026, 11, 22, tzinfo=UTC)
 CITED = "https://docs.google.com/document/d/KEY/edit#heading=h.age"

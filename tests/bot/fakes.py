@@ -1,0 +1,66 @@
+"""Scripted agents and what they say. Light to import: the processes that tests kill need it."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from agents.answer import Answer, Ask, Citation, Progress, Question
+from config.domain import Domain
+
+CHANNEL = "C0SECURITY"
+
+
+def domain(name: str = "security", channel: str = CHANNEL, **more: Any) -> Domain:
+    values = {"domain": name, "title": f"{name.title()} help", "channels": [channel], "sources": {}}
+    return Domain.model_validate(values | more)
+
+
+def answer(text: str = "Rotate them every 90 days [1].", **more: Any) -> Answer:
+    citation = Citation(
+        number=1,
+        document="key-rotation-standard",
+        title="Key Rotation Standard",
+        heading="Maximum age",
+        url="https://docs.google.com/document/d/KEY/edit#heading=h.age",
+        quote="Signing keys: 90 days",
+        modified_at=datetime.now(UTC) - timedelta(days=95),
+    )
+    values: dict[str, Any] = {
+        "text": text,
+        "path": "company_specific_rag_success",
+        "confidence": 0.86,
+        "citations": (citation,),
+        "generation": 7,
+    }
+    return Answer(**(values | more))
+
+
+class Agents:
+    """A scripted `ask`: says the answer of its script, remembers what it was asked."""
+
+    def __init__(self, reply: Callable[[Question], Answer] | Answer | None = None) -> None:
+        self._lock = threading.Lock()
+        self.reset(reply)
+
+    def reset(self, reply: Callable[[Question], Answer] | Answer | None = None) -> None:
+        self.reply = reply or answer()
+        self.asked: list[Question] = []
+        self.domains: list[str] = []
+        self.seconds = 0.0
+        self.tell: Callable[[Progress], None] = lambda progress: None
+
+    def __call__(self, name: str) -> Ask:
+        def ask(question: Question, progress: Progress | None) -> Answer:
+            with self._lock:
+                self.asked.append(question)
+                self.domains.append(name)
+            if progress:
+                self.tell(progress)
+            time.sleep(self.seconds)
+            return self.reply(question) if callable(self.reply) else self.reply
+
+        return ask

@@ -1,0 +1,106 @@
+"""The process dies at any moment: nothing is lost, nothing is said twice."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from playground.slack import SlackStandIn
+from tests.bot.conftest import answered, words
+from tests.bot.fakes import CHANNEL
+
+ROOT = Path(__file__).parents[2]
+
+
+@contextmanager
+def worker(slack: SlackStandIn, data_dir: Path, **more: str) -> Iterator[subprocess.Popen[str]]:
+    environment = {
+        "PATH": os.environ["PATH"],
+        "PYTHONPATH": str(ROOT),
+        "SLACK_BOT_TOKEN": slack.bot_token,
+        "SLACK_APP_TOKEN": slack.app_token,
+        "SLACK_API_URL": slack.api_url,
+        "ONCALL_DATA_DIR": str(data_dir),
+        **more,
+    }
+    process = subprocess.Popen(
+        [sys.executable, "-m", "tests.bot.worker_process"],
+        cwd=ROOT, env=environment, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+    )  # fmt: skip
+    try:
+        yield process
+    finally:
+        process.kill()
+        process.communicate()
+
+
+def up(process: subprocess.Popen[str]) -> None:
+    assert process.stdout is not None
+    for line in process.stdout:
+        if line.strip() == "up":
+            # Somebody has to read what it logs from now on.
+            threading.Thread(target=process.stdout.read, daemon=True).start()
+            return
+    raise AssertionError("the worker did not start")
+
+
+def kill(process: subprocess.Popen[str]) -> None:
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+
+
+def said(slack: SlackStandIn, ts: str) -> list[dict[str, Any]]:
+    return [m for m in slack.thread(CHANNEL, ts) if m.get("user") == slack.bot_user_id]
+
+
+@pytest.mark.parametrize("streaming", ["", "yes"])
+def test_killed_whenever_something_shows_it_still_answers_each_question_once(
+    slack: SlackStandIn, tmp_path: Path, streaming: str
+) -> None:
+    slack.api.enforce_rate_limits = False
+    asked: list[str] = []
+
+    def ask(text: str) -> str:
+        asked.append(slack.post_as_user(CHANNEL, f"<@{slack.bot_user_id}> {text}"))
+        return asked[-1]
+
+    moments: list[Callable[[str], Any]] = [
+        lambda ts: said(slack, ts),  # posted, and perhaps not recorded
+        lambda ts: any(answered(m) for m in said(slack, ts)),  # answered, perhaps not recorded
+    ]
+    for number, moment in enumerate(moments):
+        with worker(slack, tmp_path, STREAMING=streaming) as process:
+            up(process)
+            ts = ask(f"question {number}")
+            ask(f"another {number}")
+            slack.wait_for(lambda moment=moment, ts=ts: moment(ts))
+            kill(process)
+    with worker(slack, tmp_path, STREAMING=streaming) as process:
+        up(process)
+        last = ask("the last one")
+        slack.wait_for(
+            lambda: all(any(answered(m) for m in said(slack, ts)) for ts in asked), timeout=30
+        )
+        slack.wait_for_reply(CHANNEL, last, until=answered)
+    for number, ts in enumerate(asked):
+        replies = said(slack, ts)
+        assert len(replies) == 1, (number, [words(m) for m in replies])
+
+
+def test_sigterm_finishes_what_was_begun(slack: SlackStandIn, tmp_path: Path) -> None:
+    with worker(slack, tmp_path, THINK_SECONDS="1.5") as process:
+        up(process)
+        ts = slack.post_as_user(CHANNEL, f"<@{slack.bot_user_id}> how often?")
+        slack.wait_for(lambda: said(slack, ts))
+        process.terminate()
+        assert process.wait(timeout=20) == 0
+    assert [answered(m) for m in said(slack, ts)] == [True]

@@ -1,0 +1,102 @@
+"""Progress in Slack: streams with the right recipients, and what happens where they fail."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from agents.answer import Progress
+from playground.slack import SlackStandIn
+from tests.bot.conftest import DOMAINS, Desk, answered, running, words
+from tests.bot.fakes import CHANNEL, Agents, answer
+
+TEXT = "Rotate them every **90 days** [1]. Ask <!channel> or see https://evil.example now. "
+
+
+@pytest.fixture(scope="module")
+def running_desk(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Desk]:
+    agents = Agents()
+    with (
+        SlackStandIn(enforce_rate_limits=False) as slack,
+        running(slack, tmp_path_factory.mktemp("s"), agents, DOMAINS, streaming=True) as bot,
+    ):
+        yield Desk(slack, bot, agents)
+
+
+@pytest.fixture
+def desk(running_desk: Desk) -> Desk:
+    running_desk.agents.reset(answer(TEXT))
+    running_desk.agents.tell = speak
+    running_desk.bot.answering.pace.streams_until = 0.0
+    running_desk.bot.answering.pace.quiet_until = 0.0
+    running_desk.slack.workspace.stream_lifetime = 300.0
+    return running_desk
+
+
+def speak(progress: Progress) -> None:
+    time.sleep(1.6)
+    progress.status("Reading 3 documents…")
+    for word in TEXT.split(" "):
+        progress.delta(f"{word} ")
+        time.sleep(0.12)
+
+
+def seen(desk: Desk, ts: str) -> list[dict[str, Any]]:
+    """Every state that the thread's first reply went through until it was answered."""
+    states: list[dict[str, Any]] = []
+
+    def look() -> bool:
+        for message in desk.said(CHANNEL, ts)[:1]:
+            if not states or words(states[-1]) != words(message):
+                states.append(dict(message))
+        return bool(states and answered(states[-1]))
+
+    desk.slack.wait_for(look)
+    return states
+
+
+def test_an_answer_is_streamed_and_ends_as_one_complete_message(desk: Desk) -> None:
+    ts = desk.slack.post_as_user(CHANNEL, f"{desk.at} how often?")
+    states = seen(desk, ts)
+    streamed = [state for state in states if state.get("stream")]
+    assert any("Reading 3 documents…" in words(state) for state in streamed)
+    assert any("Rotate them" in words(state) for state in streamed)
+    assert not any("<!channel>" in words(state) for state in states)
+    assert len(desk.said(CHANNEL, ts)) == 1
+    assert "Key Rotation Standard › Maximum age" in words(states[-1])
+
+
+def test_an_expired_stream_still_ends_in_the_whole_answer(desk: Desk) -> None:
+    desk.slack.workspace.stream_lifetime = 1.0
+    ts, reply = desk.ask("how often?")
+    assert "90 days" in words(reply)
+    assert "Confidence" in words(reply)
+    assert len(desk.said(CHANNEL, ts)) == 1
+
+
+@pytest.mark.parametrize("error", ["unknown_method", "ratelimited", "missing_recipient_user_id"])
+def test_where_streams_do_not_exist_a_placeholder_is_updated(desk: Desk, error: str) -> None:
+    desk.slack.faults.add("chat.startStream", error=error)
+    ts = desk.slack.post_as_user(CHANNEL, f"{desk.at} how often?")
+    states = seen(desk, ts)
+    assert not any(state.get("stream") for state in states)
+    assert len(states) > 1
+    assert len(desk.said(CHANNEL, ts)) == 1
+
+
+def test_a_stream_whose_start_was_not_heard_is_found_again(desk: Desk) -> None:
+    desk.slack.faults.add("chat.startStream", drop_response=True)
+    ts, reply = desk.ask("how often?")
+    assert "90 days" in words(reply)
+    assert len(desk.said(CHANNEL, ts)) == 1
+
+
+def test_in_direct_messages_slack_shows_the_status(desk: Desk) -> None:
+    channel = next(c.id for c in desk.slack.workspace.channels.values() if c.user == "U0YOU")
+    ts = desk.slack.post_as_user(channel, "how often do we rotate keys?")
+    desk.slack.wait_for(lambda: desk.slack.status(channel, ts))
+    desk.slack.wait_for_reply(channel, ts, until=answered)
+    assert desk.slack.workspace.titles[channel, ts] == "how often do we rotate keys?"

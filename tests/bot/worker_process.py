@@ -1,0 +1,40 @@
+"""A bot in a process of its own, for tests that kill it. Settings come from the environment."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from sqlalchemy import create_engine
+
+from bot.app import build_bot
+from config.errors import CopilotError
+from config.settings import Settings
+from tests.bot.fakes import Agents, answer, domain
+
+
+def main() -> None:
+    settings = Settings()
+    agents = Agents(lambda question: answer(f"{question.text}: every 90 days [1]."))
+    agents.seconds = float(os.environ.get("THINK_SECONDS", "0.3"))
+    url = settings.database_url or f"sqlite:///{settings.data_dir / 'state.sqlite'}"
+    limits = {"questions_per_user_per_hour": 10_000, "questions_per_channel_per_hour": 10_000}
+    try:
+        bot = build_bot(
+            settings,
+            domains={"security": domain(limits=limits)},
+            ask=agents,
+            engine=create_engine(url),
+            streaming=bool(os.environ.get("STREAMING")),
+        )
+        bot.start()
+    except CopilotError as error:
+        sys.exit(str(error))
+    bot.stop_on_signals()
+    sys.stdout.write("up\n")
+    sys.stdout.flush()
+    bot.wait()
+
+
+if __name__ == "__main__":
+    main()
