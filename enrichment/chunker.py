@@ -24,7 +24,7 @@ class ChunkOptions:
 
     size: int = 160
     """Most tokens of a text chunk."""
-    table_size: int = 320
+    table_size: int = 200
     """A table up to this size stays whole; a longer one becomes groups of rows."""
     overlap: int = 0
     """Tokens of text repeated from the chunk before, in whole sentences or paragraphs."""

@@ -1,0 +1,210 @@
+"""How much of the evidence a fixed budget of context holds, for several ways of chunking.
+
+    python benchmarks/enrichment.py [--corpus demo] [--save]
+
+Embeddings are kept in `var/benchmarks/`, so a second run takes seconds."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path[:0] = [str(ROOT), str(ROOT / "benchmarks")]
+
+from enrichment_results import save, table  # noqa: E402  the paths above come first
+from golden_evidence import GoldenQuestion, Passage, golden_questions  # noqa: E402
+from kept_vectors import KeptVectors  # noqa: E402
+
+from config.minilm import MiniLM  # noqa: E402
+from enrichment.chunk import Chunk, DocumentCard  # noqa: E402
+from enrichment.chunker import split  # noqa: E402
+from enrichment.enrich import enrich  # noqa: E402
+from index.fusion import Ranking, fuse  # noqa: E402
+from index.keywords import RankBm25, chunk_terms  # noqa: E402
+from index.tokens import terms  # noqa: E402
+from loaders.document import Document  # noqa: E402
+from loaders.files import load_file  # noqa: E402
+
+BUDGET = 4_000
+FIXED = 800
+DEPTH = 100
+SHARED = Path(os.environ.get("ONCALL_SHARED_DIR", ROOT.parent / "shared"))
+CORPORA = {
+    "demo": (ROOT / "playground/demo", ROOT / "playground/demo/golden"),
+    "public": (SHARED / "corpus", SHARED / "golden"),
+}
+Scores = NDArray[np.float32]
+Search = Callable[[str], list[int]]
+
+
+@dataclass
+class Domain:
+    """The documents of one channel and the questions about them."""
+
+    name: str
+    sources: dict[str, str]
+    documents: dict[str, Document]
+    questions: list[GoldenQuestion]
+    chunks: list[Chunk] = field(default_factory=list)
+    cards: dict[str, DocumentCard] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Way:
+    """One way of chunking and searching."""
+
+    name: str
+    build: Callable[[Domain], tuple[list[Passage], Search]]
+    with_history: bool = True
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--corpus", choices=CORPORA, action="append")
+    parser.add_argument("--save", action="store_true", help="write docs/enrichment.md and .svg")
+    chosen = parser.parse_args()
+    model = MiniLM()
+    embed = KeptVectors(model, ROOT / "var/benchmarks/vectors.npz")
+    results: dict[str, dict[str, dict[str, float]]] = {}
+    for corpus in chosen.corpus or CORPORA:
+        domains = list(_domains(corpus, model))
+        for way in _ways(embed) if domains else ():
+            results.setdefault(corpus, {})[way.name] = _measure(way, domains)
+            print(corpus, way.name, results[corpus][way.name], flush=True)
+            embed.save()
+    print(table(results))
+    if chosen.save:
+        save(results, ROOT / "docs")
+
+
+def _domains(corpus: str, model: MiniLM) -> Iterator[Domain]:
+    folder, golden = CORPORA[corpus]
+    for questions in sorted(golden.glob("*.yaml")):
+        paths = sorted((folder / questions.stem).glob("*.md"))
+        documents = {document.id: document for document in map(load_file, paths)}
+        sources = {path.stem: path.read_text("utf-8").split("\n---\n", 1)[1] for path in paths}
+        domain = Domain(
+            questions.stem, sources, documents, golden_questions(questions, documents)
+        )
+        for document in documents.values():
+            enriched = enrich(document, split(document, count_tokens=model.count_tokens))
+            domain.chunks += enriched.chunks
+            domain.cards[document.id] = enriched.card
+        yield domain
+
+
+def _measure(way: Way, domains: Sequence[Domain]) -> dict[str, float]:
+    """Share of questions all of whose evidence is seen: in the budget, and in the top five."""
+    budget: list[tuple[str, bool]] = []
+    top: list[bool] = []
+    for domain in domains:
+        passages, search = way.build(domain)
+        for question in domain.questions:
+            asked = question.text if way.with_history else question.last
+            order = search(asked)
+            seen = [passages[row] for row in order]
+            budget.append((question.kind, question.answered_by(_within(seen, BUDGET))))
+            top.append(question.answered_by(seen[:5]))
+    tables = [hit for kind, hit in budget if kind == "table"]
+    return {
+        "all": sum(hit for _, hit in budget) / len(budget),
+        "tables": sum(tables) / len(tables),
+        "top 5": sum(top) / len(top),
+        "questions": len(budget),
+    }
+
+
+def _within(passages: Sequence[Passage], budget: int) -> list[Passage]:
+    """Best first; the one that no longer fits is cut off where the budget ends."""
+    kept: list[Passage] = []
+    for passage in passages:
+        kept.append(Passage(passage.document, passage.text[:budget]))
+        budget -= len(passage.text)
+        if budget <= 0:
+            break
+    return kept
+
+
+def _ways(embed: KeptVectors) -> list[Way]:
+    def fixed(domain: Domain) -> tuple[list[Passage], Search]:
+        passages = [
+            Passage(document, text[start : start + FIXED])
+            for document, text in domain.sources.items()
+            for start in range(0, len(text), FIXED)
+        ]
+        vectors = embed([passage.text for passage in passages])
+        return passages, lambda asked: _fused([vectors @ embed([asked])[0]])
+
+    def structural(
+        *, crumbs: bool = True, keywords: str = "", units: bool = False
+    ) -> Callable[[Domain], tuple[list[Passage], Search]]:
+        def build(domain: Domain) -> tuple[list[Passage], Search]:
+            texts = [_indexed(chunk, crumbs=crumbs) for chunk in domain.chunks]
+            vectors = embed(texts)
+            best_unit = _best_unit(domain.chunks, embed) if units else None
+            bm25 = _bm25(domain, texts, enriched=keywords == "enriched") if keywords else None
+
+            def search(asked: str) -> list[int]:
+                vector = embed([asked])[0]
+                scores = [vectors @ vector]
+                scores += [best_unit(vector)] if best_unit else []
+                scores += [bm25.scores(terms(asked))] if bm25 else []
+                return _fused(scores)
+
+            return [Passage(c.document_id, c.text) for c in domain.chunks], search
+
+        return build
+
+    return [
+        Way("fixed 800 characters", fixed, with_history=False),
+        Way("fixed 800 characters, previous turn in front", fixed),
+        Way("structural chunks, no breadcrumbs", structural(crumbs=False)),
+        Way("+ breadcrumbs", structural()),
+        Way("+ BM25", structural(keywords="plain")),
+        Way("+ extractive enrichment in BM25", structural(keywords="enriched")),
+        Way("+ sentence and row vectors", structural(keywords="enriched", units=True)),
+    ]
+
+
+def _indexed(chunk: Chunk, *, crumbs: bool) -> str:
+    return chunk.index_text if crumbs else chunk.index_text.split("\n", 1)[1]
+
+
+def _bm25(domain: Domain, texts: Sequence[str], *, enriched: bool) -> RankBm25:
+    if enriched:
+        return RankBm25([chunk_terms(c, domain.cards[c.document_id]) for c in domain.chunks])
+    return RankBm25([terms(text) for text in texts])
+
+
+def _best_unit(chunks: Sequence[Chunk], embed: KeptVectors) -> Callable[[Scores], Scores]:
+    """A chunk is as near as its nearest sentence or row."""
+    owners = np.array([row for row, chunk in enumerate(chunks) for _ in chunk.units])
+    vectors = embed([unit.index_text for chunk in chunks for unit in chunk.units])
+
+    def nearest(vector: Scores) -> Scores:
+        best = np.full(len(chunks), -1.0, dtype=np.float32)
+        np.maximum.at(best, owners, vectors @ vector)
+        return best
+
+    return nearest
+
+
+def _fused(scores: Sequence[Scores]) -> list[int]:
+    rankings = []
+    for number, score in enumerate(scores):
+        order = np.argsort(-score, kind="stable")[:DEPTH]
+        rows = [int(row) for row in order if score[row] > 0]
+        rankings.append(Ranking(name=str(number), rows=rows))
+    return [found.row for found in fuse(rankings)]
+
+
+if __name__ == "__main__":
+    main()
