@@ -45,7 +45,9 @@ Convert = Callable[[Sample], str]
 
 def main() -> None:
     samples = _saved(Path(sys.argv[1])) if len(sys.argv) > 1 else _demo()
-    table = Table(title=f"{len(samples)} documents to markdown, best of {REPEATS}, seconds of one core")
+    table = Table(
+        title=f"{len(samples)} documents to markdown, best of {REPEATS}, seconds of one core"
+    )
     for column in ("converter", "documents/s", "MB/s", "words kept", "cells in their row"):
         table.add_column(column, justify="left" if column == "converter" else "right")
     json_size = sum(len(json.dumps(sample.response)) for sample in samples)

@@ -38,7 +38,7 @@ class Node:
 
     def child(self, name: str) -> Node | None:
         value = self.value.get(name)
-        if isinstance(value, Mapping):
+        if isinstance(value, dict):
             return Node(value, self.warn, name, self)
         if value is not None:
             self._unexpected(name, "an object", value)
@@ -59,7 +59,7 @@ class Node:
             self._unexpected(name, "a list", value)
             return
         for index, item in enumerate(value):
-            if isinstance(item, Mapping):
+            if isinstance(item, dict):
                 yield Node(item, self.warn, f"{name}[{index}]", self)
             elif item is not None:
                 self._unexpected(f"{name}[{index}]", "an object", item)

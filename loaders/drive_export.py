@@ -11,7 +11,7 @@ from loaders.html_inline import attribute
 from loaders.inline import is_monospace
 
 _RULE = re.compile(r"\.(c\d+|title|subtitle)\s*\{([^}]*)\}")
-_LIST_RULE = re.compile(r"\.(lst-\S+?)\s*>\s*li:before\s*\{[^}]*?counter\([^,)]+,\s*([\w-]+)")
+_LIST_RULE = re.compile(r"\.(lst-[\w-]+)\s*>\s*li:before\s*\{[^}]*?counter\([^,)]+,\s*([\w-]+)")
 _SOURCE_INDENT = re.compile(r"[ \t\r]*\n[ \t\r\n]*")
 _HARD_BREAK = "\x1f"
 

@@ -7,34 +7,28 @@ from __future__ import annotations
 
 import contextlib
 import http.client
-import json
-import logging
 import random
 import time
 import weakref
 from collections.abc import Callable, Iterator
 from functools import cached_property
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from config.errors import ConfigError
 from loaders.google_errors import GoogleRefused, read_error, retry_after
+from loaders.google_services import build_service
 from loaders.rate_limit import RateLimiter
 
 if TYPE_CHECKING:
     from google.oauth2.service_account import Credentials
 
-SCOPES = ("https://www.googleapis.com/auth/drive.readonly",)
 ATTEMPTS = 7
 LONGEST_BACKOFF = 32.0
 TIMEOUT = 60.0
 """Seconds; a long document takes Google ten."""
-KEY_REMEDY = (
-    "put the path of a service account's JSON key into GOOGLE_APPLICATION_CREDENTIALS"
-    " (Google Cloud console › IAM & Admin › Service accounts › Keys)"
-)
 
-Execute = Callable[[Any], Any]
+
+MALFORMED = GoogleRefused(200, "malformed answer", "not JSON", temporary=True)
 
 
 class GoogleClient:
@@ -58,9 +52,6 @@ class GoogleClient:
         self._docs_reads = RateLimiter(reads_per_minute, clock=clock, sleep=sleep)
         self.close = weakref.finalize(self, _close_all, self._idle)
 
-    # Collections are kept: googleapiclient writes all their methods' documentation anew each time
-    # (0.4 s for `documents()`, measured).
-
     @cached_property
     def files(self) -> Any:
         """Drive's files; build requests with it and hand them to `call` or `pages`."""
@@ -76,11 +67,14 @@ class GoogleClient:
 
     @cached_property
     def _drive(self) -> Any:
-        return self._build("drive", "v3", f"{self._api_url}/drive/v3/")
+        endpoint = self._api_url and f"{self._api_url}/drive/v3/"
+        with self._connection() as connection:
+            return build_service("drive", "v3", connection, endpoint)
 
     @cached_property
     def _documents(self) -> Any:
-        return self._build("docs", "v1", self._api_url).documents()
+        with self._connection() as connection:
+            return build_service("docs", "v1", connection, self._api_url).documents()
 
     def document(self, document_id: str) -> Any:
         """The `documents.get` response: all tabs, without suggestions."""
@@ -138,26 +132,12 @@ class GoogleClient:
             ) from error
         except (http.client.HTTPException, HttpLib2Error, TransportError, OSError) as error:
             raise _Stumble(_broken(error)) from error
+        except UnicodeDecodeError as error:
+            raise _Stumble(MALFORMED) from error
         if isinstance(answer, str) or (isinstance(answer, bytes) and not _is_media(request)):
             # googleapiclient hands a body that is no JSON through as it is.
-            raise _Stumble(GoogleRefused(200, "malformed answer", "not JSON", temporary=True))
+            raise _Stumble(MALFORMED)
         return answer
-
-    def _build(self, name: str, version: str, endpoint: str) -> Any:
-        from googleapiclient.discovery import build
-
-        # It logs every refusal as a warning; ours are answered or reported.
-        logging.getLogger("googleapiclient.http").setLevel(logging.ERROR)
-        options = {"api_endpoint": endpoint} if self._api_url else None
-        with self._connection() as connection:
-            return build(
-                name,
-                version,
-                http=connection,
-                static_discovery=True,
-                cache_discovery=False,
-                client_options=options,
-            )
 
     @contextlib.contextmanager
     def _connection(self) -> Iterator[Any]:
@@ -188,32 +168,6 @@ class _Stumble(Exception):
         self.refused = refused
         self.pause = pause
         super().__init__(str(refused))
-
-
-def read_credentials(path: Path | None, *, delegate: str = "", api_url: str = "") -> Credentials:
-    """The service account's key, for reading only. Raises ConfigError.
-
-    With `api_url` tokens come from that host too."""
-    from google.oauth2.service_account import Credentials
-
-    if path is None:
-        raise ConfigError("missing setting: GOOGLE_APPLICATION_CREDENTIALS", remedy=KEY_REMEDY)
-    try:
-        info = json.loads(path.read_text(encoding="utf-8"))
-        if api_url:
-            info = {**info, "token_uri": f"{api_url.rstrip('/')}/token"}
-        credentials = Credentials.from_service_account_info(  # type: ignore[no-untyped-call] # google-auth has no types here
-            info, scopes=list(SCOPES), subject=delegate or None
-        )
-    except OSError as error:
-        problem = f"can't read the Google key {path}: {error.strerror or error}"
-        raise ConfigError(problem, remedy=KEY_REMEDY) from error
-    except (ValueError, TypeError):
-        # The parser's message may quote the key, so it is left out.
-        problem = f"{path} is not a service account's JSON key"
-        raise ConfigError(problem, remedy=KEY_REMEDY) from None
-    assert isinstance(credentials, Credentials)  # noqa: S101 - the classmethod's own class
-    return credentials
 
 
 def _backoff(attempt: int) -> float:

@@ -28,7 +28,7 @@ def parse_document(
 
     What can't be read is in `warnings`, with its place in the response. Raises LoadError when
     there is nothing to read, or beyond the limits."""
-    if not isinstance(response, Mapping):
+    if not isinstance(response, dict):
         raise LoadError(metadata.get("id") or "document", "the response is not a JSON object")
     writer = BlockWriter()
     root = Node(response, _limited(writer))

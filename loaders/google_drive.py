@@ -27,9 +27,10 @@ from loaders.drive_files import DOCUMENT, EXPORTS, DriveFile
 from loaders.drive_listing import load_error
 from loaders.drive_sync import KnownFile, SyncPlan, plan_from_changes, plan_from_listing
 from loaders.files import load_bytes
-from loaders.google_client import ATTEMPTS, GoogleClient, read_credentials
+from loaders.google_client import ATTEMPTS, GoogleClient
 from loaders.google_docs import parse_document
 from loaders.google_errors import GoogleRefused
+from loaders.google_key import read_credentials
 from loaders.limits import check_size
 
 __all__ = ["AccessReport", "Drive", "DriveFile", "KnownFile", "SyncPlan", "open_drive"]

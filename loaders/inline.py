@@ -55,6 +55,10 @@ class Span:
     markdown: str | None = None
     """Stands for the text as it is, e.g. `[^1]` for a footnote reference."""
 
+    @property
+    def style(self) -> tuple[object, ...]:
+        return self.bold, self.italic, self.strike, self.code, self.link, self.markdown
+
 
 def clean(text: str) -> str:
     """Unify line ends; drop characters that nobody sees and halves of split ones."""
@@ -82,6 +86,8 @@ def spans_to_text(spans: Iterable[Span]) -> str:
 def spans_to_markdown(spans: Sequence[Span]) -> str:
     """Inline markdown; a line break is `\\n`."""
     spans = _merged(spans)
+    if len(spans) == 1 and spans[0] == Span(text=spans[0].text):
+        return escape(spans[0].text)
     rich = _styled(spans)
     if not _in_doubt(spans):
         return rich
@@ -94,9 +100,10 @@ def spans_to_markdown(spans: Sequence[Span]) -> str:
 def _merged(spans: Iterable[Span]) -> list[Span]:
     merged: list[Span] = []
     for span in spans:
-        span = span if span.text.strip() or span.markdown else replace(span, code=False)
+        if span.code and not span.text.strip() and not span.markdown:
+            span = replace(span, code=False)
         last = merged[-1] if merged else None
-        if last and span.markdown is None and replace(span, text=last.text) == last:
+        if last and span.markdown is None and span.style == last.style:
             merged[-1] = replace(last, text=last.text + span.text)
         elif span.text or span.markdown:
             merged.append(span)
@@ -139,6 +146,8 @@ def _emphasised(spans: Sequence[Span], marks: Sequence[tuple[Mark, str]], *, in_
     if not marks:
         return "".join(_leaf(span, in_link) for span in spans)
     (mark, sign), *inner_marks = marks
+    if not any(getattr(span, mark) for span in spans):
+        return _emphasised(spans, inner_marks, in_link=in_link)
     pieces = []
     for marked, group in groupby(spans, key=lambda span: bool(getattr(span, mark))):
         inner = _emphasised(list(group), inner_marks, in_link=in_link)

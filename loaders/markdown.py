@@ -55,7 +55,7 @@ def parse_markdown(text: str, *, url: str = "", **metadata: Unpack[Metadata]) ->
     front, body = _front_matter(text, name)
     _apply(front, metadata, name)
     writer = BlockWriter(url=url)
-    write_html(BeautifulSoup(_to_html(body, name), "lxml"), writer, name)
+    write_html(BeautifulSoup(f"<body>{_to_html(body, name)}</body>", "lxml"), writer, name)
     first = next((block.text for block in writer.blocks if block.kind == "heading"), "")
     metadata["title"] = metadata.get("title") or first
     metadata.setdefault("mime_type", "text/markdown")

@@ -13,7 +13,7 @@ from loaders.google_docs import parse_document
 from loaders.inline import destination, escape
 from loaders.tables import table_to_markdown
 
-_BLOCK_START = re.compile(r"(?m)^(\s*)([-+*>|]|#{1,6}(?=\s|$)|=+\s*$|-+\s*$|~~~)")
+_BLOCK_START = re.compile(r"(?m)^(\s*)([-+*](?=\s|$)|[>|]|#{1,6}(?=\s|$)|=+\s*$|-+\s*$|~~~)")
 _NUMBER_START = re.compile(r"(?m)^(\s*\d{1,9})([.)])(?=\s)")
 _NUMBER = re.compile(r"\d{1,9}[.)]")
 _INDENT = "    "

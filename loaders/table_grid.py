@@ -124,12 +124,15 @@ def _whole_merges(grid: _Grid) -> tuple[_Grid, list[str]]:
                 positions.setdefault(placed, []).append((i, j))
     warnings = []
     for placed, found in positions.items():
+        source = placed.source
+        if len(found) == source.row_span == source.column_span == 1:
+            continue
         height = found[-1][0] - placed.row + 1
         breadth = max(j for _, j in found) - placed.column + 1
         whole = height * breadth == len(found) and found[0] == (placed.row, placed.column)
-        size = replace(placed.source, row_span=height, column_span=breadth)
+        size = replace(source, row_span=height, column_span=breadth)
         for i, j in found:
-            single = replace(placed.source, row_span=1, column_span=1)
+            single = replace(source, row_span=1, column_span=1)
             grid[i][j] = replace(placed, source=size) if whole else _Placed(single, i, j)
         if not whole:
             warnings.append("overlapping merges were split into single cells")

@@ -134,10 +134,8 @@ def _with_spans(cells: Grid, rows: int, *, groups: bool = False) -> int:
     if rows < reach < height:
         return reach
     spread = [c for c in cells[rows - 1] if 1 < c.column_span < len(cells[0]) and c.text]
-    if groups and spread and rows + 1 < height:
-        if all(_is_name(cell.text) for cell in cells[rows]):
-            return rows + 1
-    return rows
+    named = rows + 1 < height and all(_is_name(cell.text) for cell in cells[rows])
+    return rows + 1 if groups and spread and named else rows
 
 
 def _filled(cells: Grid, styles: Sequence[Sequence[Style]], first: int, last: int) -> list[Style]:

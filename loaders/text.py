@@ -16,7 +16,9 @@ from loaders.limits import MAX_CELLS, too_many
 from loaders.table_grid import build_table
 from loaders.table_headers import outline
 
-_ITEM = re.compile(r"([-*+•◦▪‣]|\d{1,9}[.)])\s+(?=\S)")
+_MARKER = r"(?:[-*+•◦▪‣]|\d{1,9}[.)])"
+_ITEM = re.compile(rf"({_MARKER})\s+(?=\S)")
+_NEXT_ITEM = re.compile(rf"\n(?=[ \t]*{_MARKER}\s+\S)")
 
 
 def parse_text(text: str, *, url: str = "", **metadata: Unpack[Metadata]) -> Document:
@@ -31,7 +33,7 @@ def parse_text(text: str, *, url: str = "", **metadata: Unpack[Metadata]) -> Doc
 
 def write_lines(writer: BlockWriter, paragraph: str) -> None:
     """A run of text lines as paragraphs and list items."""
-    for part in re.split(rf"\n(?=[ \t]*{_ITEM.pattern})", paragraph):
+    for part in _NEXT_ITEM.split(paragraph):
         lines = "\n".join(line.strip() for line in part.split("\n") if line.strip())
         item = _ITEM.match(lines)
         if item:

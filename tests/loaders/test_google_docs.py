@@ -456,7 +456,7 @@ def test_too_many_tabs_are_refused() -> None:
 
 def test_a_table_that_is_too_big_is_refused_before_it_is_built() -> None:
     wide = {"tableCells": [cell("x")] * 2_000}
-    with pytest.raises(LoadError, match="200,000 cells|table cells"):
+    with pytest.raises(LoadError, match="table cells"):
         read({"table": {"tableRows": [wide] * 200}})
 
 

@@ -85,8 +85,7 @@ def test_a_damaged_document_is_refused_or_read(source: int, seed: int, kinds: li
             document, _ = _mutate(document, rng, kind)
     try:
         read = parse_document(document)
-    except LoadError as error:
-        assert str(error).startswith("could not load ")
+    except LoadError:
         return
     document_to_markdown(read).encode()
     json.dumps(document_to_json(read)).encode()
