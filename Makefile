@@ -5,7 +5,7 @@ BIN    := $(VENV)/bin
 PIP    := $(BIN)/python -m pip --disable-pip-version-check install --quiet --constraint constraints.txt
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check format bench clean
+.PHONY: help setup demo test check format docs bench clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -26,6 +26,9 @@ check: $(VENV)/.ready-dev ## Lint, types, layering
 
 format: $(VENV)/.ready-dev ## Format the code
 	@$(BIN)/ruff format . && $(BIN)/ruff check --fix .
+
+docs: $(VENV)/.ready-dev ## Write the parts of the documentation that code knows
+	@$(BIN)/python docs/generate.py
 
 bench: $(VENV)/.ready-dev ## Print the benchmark tables
 	@for table in benchmarks/[a-z]*.py; do echo; $(BIN)/python $$table || exit 1; done

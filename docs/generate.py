@@ -1,0 +1,94 @@
+"""Writes the parts of the documentation that code already knows: `make docs`.
+
+A test holds README.md, docs/reference.md and docs/domain.schema.json against these functions."""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+
+
+def graph() -> str:
+    """The agents' graph as Mermaid, drawn from the compiled graph."""
+    from agents.graph import build_graph
+    from config.domain import Domain, Sources
+
+    domain = Domain(domain="example", title="Example", sources=Sources())
+    drawn = build_graph(domain, None).get_graph().draw_mermaid(with_styles=False)
+    return f"```mermaid\n{drawn.strip()}\n```"
+
+
+def commands() -> str:
+    """Every command with its arguments and the first line of its help."""
+    from typer.main import get_command
+
+    from oncall import app
+
+    rows = ["| command | does |", "|---|---|"]
+
+    def visit(command: object, words: list[str]) -> None:
+        for name, child in sorted(getattr(command, "commands", {}).items()):
+            visit(child, [*words, name])
+        if not hasattr(command, "commands"):
+            usage = [*words]
+            for parameter in command.params:  # type: ignore[attr-defined]  # click's, untyped
+                if parameter.name == "help":
+                    continue
+                if parameter.param_type_name == "argument":
+                    usage.append(parameter.metavar or parameter.name.upper())
+                else:
+                    usage.append(f"[{parameter.opts[0]}]")
+            does = (command.help or "").splitlines()[0]  # type: ignore[attr-defined]
+            shown = " ".join(usage).replace("|", "\\|")
+            rows.append(f"| `{shown}` | {does} |")
+
+    visit(get_command(app), ["oncall"])
+    return "\n".join(rows)
+
+
+def settings() -> str:
+    """Every environment variable with its default and meaning."""
+    from config.settings import Settings
+
+    rows = ["| variable | default | meaning |", "|---|---|---|"]
+    for field in Settings.model_fields.values():
+        name = field.validation_alias.choices[0]  # type: ignore[union-attr]  # always AliasChoices
+        default = "" if field.default is None else f"`{field.default}`"
+        rows.append(f"| `{name}` | {default} | {field.description} |")
+    return "\n".join(rows)
+
+
+def schema() -> str:
+    """JSON Schema of a domain file."""
+    from config.domain import Domain
+
+    return json.dumps(Domain.model_json_schema(), indent=2, ensure_ascii=False) + "\n"
+
+
+def filled(text: str) -> str:
+    """`text` with what stands between `<!-- name -->` and `<!-- end -->` made anew."""
+    makers = {"graph": graph, "commands": commands, "settings": settings}
+
+    def fresh(found: re.Match[str]) -> str:
+        return f"<!-- {found[1]} -->\n{makers[found[1]]()}\n<!-- end -->"
+
+    names = "|".join(makers)
+    return re.sub(rf"<!-- ({names}) -->\n.*?<!-- end -->", fresh, text, flags=re.DOTALL)
+
+
+def generated() -> dict[Path, str]:
+    """Path → what it should say."""
+    pages = [ROOT / "README.md", ROOT / "docs" / "reference.md"]
+    made = {page: filled(page.read_text(encoding="utf-8")) for page in pages}
+    made[ROOT / "docs" / "domain.schema.json"] = schema()
+    return made
+
+
+if __name__ == "__main__":
+    sys.path.insert(0, str(ROOT))
+    for path, text in generated().items():
+        path.write_text(text, encoding="utf-8")
