@@ -136,7 +136,7 @@ class SlackStandIn(People):
 
     def status(self, channel: str, thread_ts: str) -> str:
         """What the app says it is doing in a thread, or nothing."""
-        return str(self.workspace.statuses.get((channel, thread_ts), {}).get("status", ""))
+        return self.workspace.status(channel, thread_ts)
 
     def view(self, user: str = tidewater.YOU) -> Json | None:
         """The modal that `user` sees."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from collections import deque
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -49,8 +50,8 @@ class WebApi:
     app_token: str = field(repr=False)
     methods: dict[str, Method] = field(default_factory=dict)
     enforce_rate_limits: bool = True
-    calls: list[str] = field(default_factory=list)
-    """Names of the methods called, in order; for tests."""
+    calls: deque[str] = field(default_factory=lambda: deque(maxlen=10_000))
+    """Names of the methods called last, in order; for tests."""
 
     def __post_init__(self) -> None:
         for module in (

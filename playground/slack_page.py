@@ -122,6 +122,8 @@ class Page:
 
     def tell(self, change: Change) -> None:
         """Called under the workspace's lock, from any thread."""
+        if not self.viewers:
+            return
         update = self._update(change)
         self.slack.server.soon(self._spread, change, update)
 

@@ -22,7 +22,7 @@ class Render:
 
     def message(self, message: Json) -> Json:
         shown: Json = {name: message[name] for name in _SHOWN if name in message}
-        blocks = message.get("blocks", [])
+        blocks = [] if "client_msg_id" in message else message.get("blocks", [])
         attachments = [self._attachment(item) for item in message.get("attachments", [])]
         return {
             **shown,

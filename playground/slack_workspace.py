@@ -17,6 +17,10 @@ PRIVATE_FIELDS = ("metadata", "stream")
 """Kept with a message, shown only on request."""
 
 
+STATUS_LIFETIME = 120.0
+"""Seconds until Slack takes a status away by itself."""
+
+
 class SlackError(Exception):
     """A refusal as the Web API words it: `ok: false` with this error code."""
 
@@ -245,6 +249,11 @@ class Workspace:
             self.statuses[channel, thread_ts] = {**detail, "since": self.clock()}
             shown = {**detail, "thread_ts": thread_ts}
             return self.tell(Change(kind="status", channel=channel, detail=shown))
+
+    def status(self, channel: str, thread_ts: str) -> str:
+        detail = self.statuses.get((channel, thread_ts))
+        fresh = detail and self.clock() - detail["since"] < STATUS_LIFETIME
+        return str(detail["status"]) if detail and fresh else ""
 
     def set_title(self, channel: str, thread_ts: str, title: str) -> None:
         with self.changed:

@@ -12,7 +12,7 @@ export function renderComposer({ key, id, placeholder, send, inThread = false })
   const button = h("button", { type: "button", class: "send", "aria-label": "Send", title: "Send", onclick: submit }, icon("send"));
   const mention = iconButton("at", "Mention Copilot", () => insert("@Copilot "));
   const element = h("div", { class: "composer" }, list, h("div", { class: "box", onclick: (event) => event.target === event.currentTarget && box.focus() }, box,
-    h("div", { class: "row" }, mention, h("span", { class: "keys" }, h("kbd", {}, "@"), " to mention"), h("span", { class: "offline", role: "status", hidden: state.online }, "Copilot is not connected"), button)));
+    h("div", { class: "row" }, mention, h("span", { class: "keys" }, h("kbd", {}, "@"), " to ask Copilot"), h("span", { class: "offline", role: "status", hidden: state.online }, "Copilot is not connected"), button)));
   box.value = drafts.get(key) ?? "";
   let found = [];
   let active = 0;

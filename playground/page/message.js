@@ -4,10 +4,11 @@ import { renderBlocks } from "./blocks.js";
 import { ask } from "./dialog.js";
 import { avatar, dayOf, h, icon, iconButton, menu, rich, timeOf, timeTag, toast } from "./dom.js";
 import { go } from "./navigate.js";
-import { changed, isDirect, person, repliesTo, state, statusOf } from "./state.js";
+import { changed, isDirect, isRoot, person, repliesTo, state, statusOf } from "./state.js";
 
 const QUICK = [["white_check_mark", "✅"], ["eyes", "👀"], ["+1", "👍"]];
 const SAME_BREATH = 300;
+const STATUS_SECONDS = 120;
 
 // Items for `patch`: messages with dividers between days.
 export function messageItems(messages, { inThread = false, flat = false } = {}) {
@@ -18,7 +19,7 @@ export function messageItems(messages, { inThread = false, flat = false } = {}) 
     const day = dayOf(message.ts);
     const newDay = !inThread && (!before || dayOf(before.ts) !== day);
     if (newDay) items.push({ key: `day ${day}`, version: day, build: () => h("div", { class: "day", role: "separator" }, day) });
-    const follows = !newDay && before && continues(before, message) && !(inThread && before === messages[0]);
+    const follows = !newDay && !(flat && isRoot(message)) && before && continues(before, message) && !(inThread && before === messages[0]);
     const replies = inThread || flat ? [] : repliesTo(channel, message.ts);
     const status = inThread || flat ? null : statusOf(channel, message.ts);
     const editing = state.editing === `${inThread} ${message.ts}`;
@@ -71,7 +72,7 @@ function touched(event, element) {
 }
 
 function markMentions(element) {
-  for (const mention of element.querySelectorAll(".mention.user")) mention.classList.toggle("me", mention.dataset.user === state.user);
+  for (const mention of element.querySelectorAll(".mention.user")) mention.classList.toggle("self", mention.dataset.user === state.user);
   for (const mention of element.querySelectorAll(".mention.channel")) mention.addEventListener("click", () => go({ channel: mention.dataset.channel }));
 }
 
@@ -129,6 +130,8 @@ export function renderStatus(status, inMessage = false) {
   let turn = 0;
   const say = () => words.replaceChildren(h("b", {}, bot.name), ` ${messages.length ? messages[turn++ % messages.length] : status.status}`);
   say();
+  const left = Math.max(0, STATUS_SECONDS - (Date.now() / 1000 - (status.since ?? Date.now() / 1000)));
+  setTimeout(() => element.remove(), left * 1000);
   const element = h("div", { class: `status${inMessage ? " in-message" : ""}`, role: "status" }, avatar(bot, true), words);
   if (messages.length > 1) {
     const timer = setInterval(() => (element.isConnected || turn < 2 ? say() : clearInterval(timer)), 2400);

@@ -8,7 +8,7 @@ import { go, wide } from "./navigate.js";
 import { all, changed, isRoot, person, repliesTo, roots, state, statusOf, threadOf } from "./state.js";
 
 const NEAR = 90;
-const TOP = 70;
+const TOP = 12;
 
 // Follow new messages unless the reader has scrolled up. A message taller than the pane is shown
 // from its first line: nobody reads an answer from its end.
@@ -39,7 +39,7 @@ function offerBottom(scroll) {
 export function renderChannel(pane) {
   const channel = state.channels.get(state.channel);
   const direct = channel.kind === "im";
-  const name = `${state.user} ${channel.id} ${direct ? state.tab : ""}`;
+  const name = `${channel.id} ${direct ? state.tab : ""}`;
   if (pane.dataset.shows !== name) {
     pane.dataset.shows = name;
     pane.replaceChildren(...(direct ? buildDirect(channel) : buildChannel(channel)));
@@ -61,7 +61,7 @@ function buildChannel(channel) {
   const box = renderComposer({
     key: channel.id,
     id: "composer",
-    placeholder: channel.hasBot ? `Message #${channel.name}, or ask with @Copilot` : `Message #${channel.name}`,
+    placeholder: `Message #${channel.name}`,
     send: (text) => sendInChannel(text),
   });
   return [head, scrollArea(), box];
@@ -223,7 +223,5 @@ function buildThread() {
     iconButton("close", "Close thread", () => go({})));
   const thread = state.thread;
   const box = renderComposer({ key: `thread ${thread}`, id: "thread-composer", placeholder: "Reply…", inThread: true, send: (text) => sendMessage(text, thread) });
-  const area = scrollArea();
-  area.querySelector(".stream").style.marginTop = "0";
-  return [head, area, box];
+  return [head, scrollArea(), box];
 }

@@ -40,7 +40,7 @@ export function renderSidebar(sidebar) {
 }
 
 function renderTeam() {
-  return h("div", { class: "team" }, h("img", { src: "/page/mark.svg", alt: "" }), h("span", {}, state.team, h("small", {}, state.connected ? "A workspace to try things in" : "Connecting…")));
+  return h("div", { class: "team" }, h("img", { src: "/page/mark.svg", alt: "" }), h("span", {}, state.team, h("small", {}, state.connected ? "A place to try things" : "Connecting…")));
 }
 
 function placeButton(channel, children) {
