@@ -74,6 +74,12 @@ class Settings(BaseSettings):
         validation_alias=_from("GOOGLE_API_URL"),
         description="Another host for Docs, Drive and tokens",
     )
+    google_reads_per_minute: int = Field(
+        300,
+        ge=10,
+        validation_alias=_from("GOOGLE_READS_PER_MINUTE"),
+        description="Docs read quota per user of your Google project; we stay a tenth below it",
+    )
 
     database_url: str | None = Field(
         None,

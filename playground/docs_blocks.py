@@ -22,6 +22,12 @@ HEADINGS = {
 }
 BLOCK_TAGS = {*HEADINGS, "p", "ul", "ol", "table", "pre", "blockquote", "hr", "div", "section"}
 INDENT = 36
+QUOTE_BAR: Json = {
+    "color": {"color": {"rgbColor": {"red": 0.8, "green": 0.8, "blue": 0.8}}},
+    "width": points(3),
+    "padding": points(9),
+    "dashStyle": "SOLID",
+}
 ALIGNMENTS = {"right": "END", "center": "CENTER"}
 
 
@@ -33,6 +39,7 @@ class Place:
     indent: int = 0
     direction: str = "LEFT_TO_RIGHT"
     alignment: str = ""
+    quoted: bool = False
 
     def style(self, **more: object) -> Json:
         style: Json = {"direction": self.direction}
@@ -40,6 +47,8 @@ class Place:
             style["alignment"] = self.alignment
         if self.indent:
             style |= {"indentStart": points(self.indent), "indentFirstLine": points(self.indent)}
+        if self.quoted:
+            style["borderLeft"] = QUOTE_BAR
         return {**style, **more}
 
 
@@ -118,7 +127,7 @@ class BlockWriter:
             yield from self._paragraph(node, place)
         elif node.name == "blockquote":
             quoted = replace(place.setting, newline="\v")
-            inner = replace(place, setting=quoted, indent=place.indent + INDENT)
+            inner = replace(place, setting=quoted, indent=place.indent + INDENT, quoted=True)
             yield from self.blocks(node.children, inner)
         else:
             rtl = node.get("dir") == "rtl"

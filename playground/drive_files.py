@@ -91,6 +91,11 @@ class Drive:
     def share(self, file_id: str, *permissions: Mapping[str, Any]) -> DriveFile:
         return self._store(replace(self[file_id], permissions=permissions))
 
+    def inherit(self, file_id: str, *permissions: Mapping[str, Any]) -> None:
+        """New readers by way of its folder: the file itself does not change."""
+        with self._lock:
+            self._files[file_id] = replace(self[file_id], permissions=permissions)
+
     def trash(self, file_id: str) -> DriveFile:
         return self._store(replace(self[file_id], trashed=True))
 

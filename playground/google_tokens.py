@@ -8,7 +8,7 @@ import threading
 import time
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +27,12 @@ DRIVE_SCOPES = frozenset(scope for scope in READ_SCOPES if "/drive" in scope)
 KEY_ID = "playground"
 GOOGLE_AUDIENCE = "https://oauth2.googleapis.com/token"
 """What google-auth writes into every assertion, whichever token endpoint it goes to."""
+
+
+@cache
+def account_key() -> rsa.RSAPrivateKey:
+    """The account's key, made anew in every process."""
+    return rsa.generate_private_key(public_exponent=65537, key_size=2048)
 
 
 class TokenError(Exception):
@@ -50,13 +56,9 @@ class Tokens:
     _issued: dict[str, tuple[float, frozenset[str]]] = field(default_factory=dict, repr=False)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
-    @cached_property
-    def _key(self) -> rsa.RSAPrivateKey:
-        return rsa.generate_private_key(public_exponent=65537, key_size=2048)
-
     def write_credentials(self, path: Path) -> Path:
         """A service account key file, readable only by its owner."""
-        private = self._key.private_bytes(
+        private = account_key().private_bytes(
             serialization.Encoding.PEM,
             serialization.PrivateFormat.PKCS8,
             serialization.NoEncryption(),
@@ -78,8 +80,12 @@ class Tokens:
 
     def issue(self, assertion: str) -> dict[str, Any]:
         """A token for a signed assertion. Raises TokenError."""
-        public = self._key.public_key().public_bytes(
-            serialization.Encoding.PEM, serialization.PublicFormat.SubjectPublicKeyInfo
+        public = (
+            account_key()
+            .public_key()
+            .public_bytes(
+                serialization.Encoding.PEM, serialization.PublicFormat.SubjectPublicKeyInfo
+            )
         )
         try:
             claims = jwt.decode(  # type: ignore[no-untyped-call] # google-auth has no types here

@@ -179,7 +179,9 @@ def _code(lines: Sequence[str]) -> str:
 
 
 def _attributes(style: Json) -> str:
-    css = []
+    css = ["border-inline-start:3px solid var(--line);padding-inline-start:1rem"]
+    if not style.get("borderLeft", {}).get("width", {}).get("magnitude"):
+        css.clear()
     if indent := style.get("indentStart", {}).get("magnitude"):
         css.append(f"margin-inline-start:{indent}pt")
     if style.get("alignment") in {"END", "CENTER"}:

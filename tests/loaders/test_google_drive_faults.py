@@ -1,4 +1,4 @@
-"""Google's bad days: what is temporary is waited out, what is final is told, nothing comes twice."""
+"""Google's bad days: what is temporary is waited out, what is final told, nothing comes twice."""
 
 from __future__ import annotations
 
@@ -129,8 +129,8 @@ def test_when_google_is_away_nothing_counts_as_removed(tmp_path: Path) -> None:
 
 
 def test_a_host_that_is_not_there_is_told_after_some_tries(tmp_path: Path) -> None:
-    with GoogleStandIn(FILES) as google, opened(google, tmp_path) as drive:
-        drive.account.encode()
+    with GoogleStandIn(FILES) as google:
+        google.write_credentials(tmp_path / "key.json")
     with opened(google, tmp_path, attempts=2) as drive:
         plan = drive.sync(TOP, cursor="", known={})
     assert not plan.complete

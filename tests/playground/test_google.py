@@ -15,6 +15,8 @@ from typing import Any
 
 import httplib2
 import pytest
+from cryptography.hazmat.primitives.asymmetric import rsa
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 from google.auth.exceptions import RefreshError
 from google.oauth2.service_account import Credentials
 from google_auth_httplib2 import AuthorizedHttp
@@ -124,9 +126,11 @@ def test_a_demo_folder_is_a_drive_folder_and_a_document_has_its_front_matter(
 def test_only_a_key_that_it_wrote_opens_it(
     demo: GoogleStandIn, connect: Callable[..., Client], tmp_path: Path
 ) -> None:
-    with GoogleStandIn([]) as other:
-        stranger = json.loads(other.write_credentials(tmp_path / "other.json").read_text())
-    stranger["token_uri"] = f"{demo.url}/token"
+    stranger = json.loads(demo.write_credentials(tmp_path / "other.json").read_text())
+    key = rsa.generate_private_key(public_exponent=65537, key_size=2048)
+    stranger["private_key"] = key.private_bytes(
+        Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()
+    ).decode()
     credentials = Credentials.from_service_account_info(stranger, scopes=[READ])  # type: ignore[no-untyped-call]
     client = connect(demo)
     client.http.credentials = credentials
