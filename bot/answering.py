@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import secrets
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import structlog
 
-from bot import private
+from bot import metrics, private
 from bot.asking import Asking, worth_saying
 from bot.defang import mrkdwn
 from bot.event import Asked, Deleted
 from bot.limits import Limiter
 from bot.post import Pace, Post
-from bot.records import Record, Records
+from bot.records import Record, Records, reference
 from bot.reply import Outgoing, apology, render, said
 from bot.rules import decide
 from bot.thread import Message, earlier, fetch, is_own, turns
@@ -187,9 +186,10 @@ class Answering:
 
     def _sorry(self, job: Job, domain: Domain, error: Exception) -> list[Outgoing]:
         """What the asker is told; the log holds the rest, under the same reference."""
-        reference = secrets.token_hex(4)
-        log.exception("no answer", reference=reference, question=job.event.id, domain=domain.domain)
-        self.records.advance(job.record, reference=reference, domain=domain.domain)
+        mark = reference()
+        metrics.FAILED.labels(domain.domain).inc()
+        log.exception("no answer", reference=mark, question=job.event.id, domain=domain.domain)
+        self.records.advance(job.record, reference=mark, domain=domain.domain)
         if job.quiet:
             return []
         if isinstance(error, IndexUnavailable):
@@ -197,10 +197,10 @@ class Answering:
                 said(
                     f"I have nothing to answer from yet: the documents of {mrkdwn(domain.title)} "
                     f"have not been read. An operator can run `oncall ingest {domain.domain}`. "
-                    f"Reference: `{reference}`"
+                    f"Reference: `{mark}`"
                 )
             ]
-        return [apology(reference, question_id=job.event.id)]
+        return [apology(mark, question_id=job.event.id)]
 
     def _thread(self, event: Asked) -> list[Message]:
         return [] if event.starts_thread else fetch(self.web, event.channel, event.thread_ts)

@@ -179,9 +179,11 @@ class Bot:
             self._handler = connect(self.app, self._settings)
         log.info("the bot is up", user=self.identity.user, team=self.identity.team)
 
-    def run(self) -> None:
-        """Work until SIGTERM or Ctrl-C, then drain."""
+    def run(self, *, health_port: int | None = None) -> None:
+        """Work until SIGTERM or Ctrl-C, then drain; health and metrics on `health_port`."""
         self.stop_on_signals()
+        if health_port is not None:
+            serve_health(self, health_port)
         self.start()
         self.wait()
 
@@ -266,6 +268,17 @@ def connect(app: App, settings: Settings) -> Any:
             remedy="create an app-level token with connections:write on Basic Information",
         ) from error
     return handler
+
+
+def serve_health(bot: Bot, port: int) -> None:
+    """Health and metrics for probers, in a thread that ends with the process."""
+    import uvicorn
+
+    from bot.http import health_app
+
+    config = uvicorn.Config(health_app(bot), host="0.0.0.0", port=port, log_level="warning")  # noqa: S104 - probers are on other hosts
+    server = uvicorn.Server(config)
+    threading.Thread(target=server.run, name="health", daemon=True).start()
 
 
 def inbox_url(settings: Settings) -> str:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from agents.answer import Answer, Ask, Progress, Question, Turn
+from bot import metrics
 from bot.codec import decode, encode
 from bot.event import Asked
 from bot.people import People
@@ -132,7 +134,18 @@ class Asking:
             asker=event.user,
             readers=self.people.readers(event.user) if for_asker else None,
         )
-        return self.ask(domain.domain)(question, progress)
+        began = time.monotonic()
+        answer = self.ask(domain.domain)(question, progress)
+        _measure(domain.domain, answer, time.monotonic() - began)
+        return answer
+
+
+def _measure(domain: str, answer: Answer, seconds: float) -> None:
+    metrics.ASKED.labels(domain, answer.path).observe(seconds)
+    metrics.TOKENS.labels(domain, "input").inc(answer.usage.input_tokens)
+    metrics.TOKENS.labels(domain, "output").inc(answer.usage.output_tokens)
+    if answer.degraded:
+        metrics.DEGRADED.labels(domain).inc()
 
 
 def worth_saying(answer: Answer) -> bool:

@@ -10,6 +10,7 @@ from typing import Any
 import structlog
 from slack_bolt import App
 
+from bot import metrics
 from bot.event import Asked
 from bot.feedback import REASON_VIEW, Feedback, reason_view, submitted
 from bot.handoff import RESOLVE, RESOLVE_VIEW, TAKE, resolution_view
@@ -46,6 +47,7 @@ def _feedback(app: App, web: Web, feedback: Feedback) -> None:
         verdict, _, question_id = str(action.get("value") or "").partition(" ")
         if question_id and verdict in {"helpful", "unhelpful"}:
             feedback.give(question_id, _user(body), verdict)
+            metrics.VERDICTS.labels(verdict).inc()
         ack()
 
     def ask_why(body: Json, action: Json) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 
 from slack_bolt import App
 
+from bot import metrics
 from bot.event import Asked, read
 from config.domain import Domain
 
@@ -43,7 +44,8 @@ def listen(
         meaning = read(event, bot_user=bot_user, team=team)
         if meaning is None or (isinstance(meaning, Asked) and not concerns(meaning, domains())):
             return
-        store(event_id(body), {"event": event, "team": team})
+        with metrics.timed_storage():
+            store(event_id(body), {"event": event, "team": team})
 
     for name in (*EVENTS, *OLDER_EVENTS):
         app.event(name)(on_event)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -16,6 +17,11 @@ from bot.tables import handoffs, metadata, posts, questions
 def now() -> datetime:
     """UTC without a zone: what both SQLite and PostgreSQL keep alike."""
     return datetime.now(UTC).replace(tzinfo=None)
+
+
+def reference() -> str:
+    """What an apology shows and the log holds, to bring the two together."""
+    return secrets.token_hex(4)
 
 
 @dataclass(frozen=True, kw_only=True)

