@@ -20,6 +20,7 @@ from config.models import Vectors
 if TYPE_CHECKING:
     from chromadb.api import ClientAPI
 
+TIMEOUT_SECONDS = 60.0
 BATCH = 4_000
 """Below Chroma's own limit of 5,461 for one call."""
 EF_SEARCH = 256
@@ -139,6 +140,14 @@ def _collection(client: ClientAPI, name: str, *, create: bool) -> Collection:
 def _close(client: Any) -> None:
     # Clients have it, the interface that they are typed as doesn't.
     client.close()
+    for session in _http_sessions(client):
+        session.close()
+
+
+def _http_sessions(client: Any) -> list[Any]:
+    """The HTTP clients inside a server's client, which chromadb 1.5 neither limits nor closes."""
+    servers = (client._server, client._admin_client._server)
+    return [server._session for server in servers if hasattr(server, "_session")]
 
 
 def _open_folder(folder: Path) -> ClientAPI:
@@ -155,12 +164,15 @@ def _open_server(url: str) -> ClientAPI:
     parts = urlsplit(url)
     if parts.scheme not in {"http", "https"} or not parts.hostname:
         raise ConfigError(f"CHROMA_URL {url!r} is not an address", remedy="write http://host:8000")
-    return HttpClient(
+    client = HttpClient(
         host=parts.hostname,
         port=parts.port or (443 if parts.scheme == "https" else 8000),
         ssl=parts.scheme == "https",
         settings=Settings(anonymized_telemetry=False),
     )
+    for session in _http_sessions(client):
+        session.timeout = TIMEOUT_SECONDS
+    return client
 
 
 def _said(call: Any, *arguments: Any, **named: Any) -> Any:

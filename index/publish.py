@@ -59,9 +59,7 @@ class Index:
         """The current generation; a publication by any process is seen within seconds.
 
         Raises IndexUnavailable when there is none, or it was made by another embedding model."""
-        with self._lock:
-            reader = self._readers.setdefault(domain, _Reader(domain, self._store, self._open))
-        return reader.current()
+        return self._reader(domain).current()
 
     @contextmanager
     def stage(
@@ -80,6 +78,7 @@ class Index:
                 domain, base, store=self._store, shelf=self._shelf, embedder=self._embedder
             ) as staging:
                 yield staging
+            self._look_again(domain)
             self._clean(domain)
 
     def generations(self, domain: str) -> list[GenerationInfo]:
@@ -101,6 +100,7 @@ class Index:
                     remedy=f"see `oncall index list {domain}`",
                 )
             self._store.point_to(domain, older[0].number)
+        self._look_again(domain)
         found = self._store.generation(domain, older[0].number)
         return found or older[0]
 
@@ -119,6 +119,13 @@ class Index:
         if self._server:
             self._server.close()
         self.engine.dispose()
+
+    def _reader(self, domain: str) -> _Reader:
+        with self._lock:
+            return self._readers.setdefault(domain, _Reader(domain, self._store, self._open))
+
+    def _look_again(self, domain: str) -> None:
+        self._reader(domain).expire()
 
     def _alone(
         self, domain: str, wait_seconds: float, on_wait: Callable[[str], None] = logger.info
@@ -173,7 +180,7 @@ class _Reader:
         self._store = store
         self._opened = opened
         self._held: Generation | None = None
-        self._looked = 0.0
+        self._looked = -LOOK_EVERY_SECONDS
         self._looking = Lock()
 
     def current(self) -> Generation:
@@ -187,6 +194,10 @@ class _Reader:
             return self._refreshed()
         finally:
             self._looking.release()
+
+    def expire(self) -> None:
+        """Look at the next question, however recent the last look was."""
+        self._looked = -LOOK_EVERY_SECONDS
 
     def _refreshed(self) -> Generation:
         number = self._store.current(self._domain)

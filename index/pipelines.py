@@ -1,0 +1,227 @@
+"""Retrieval without an answer: `oncall retrieve` and `/api/retrieve`."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from datetime import datetime
+from typing import Any, Literal, get_args
+
+from pydantic import BaseModel, ConfigDict
+
+from config.errors import ModelError, UsageError
+from config.models import ChatModel
+from enrichment.chunk import DocumentCard
+from index.captions import caption
+from index.facets import facets
+from index.neighbours import neighbours, row_group
+from index.prompting import enclosed, prompt
+from index.rerank import Reranked, Reranker, build_reranker
+from index.search import Hit, SearchQuery, Snapshot, Strategy
+
+Pipeline = Literal["standard", "rerank", "advanced", "facets"]
+CANDIDATES = 3
+"""Hits judged for each one wanted, when they are judged again."""
+FACET_HITS = 100
+ANSWERS = 3
+MAX_TOP_K = 200
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Searches:
+    """What is searched for."""
+
+    queries: tuple[str, ...]
+    keywords: tuple[str, ...] = ()
+    hypothetical_answer: str = ""
+
+
+class Variants(BaseModel):
+    """What the language model returns for `advanced`."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    sub_questions: list[str]
+    paraphrases: list[str]
+    keywords: list[str]
+    hypothetical_answer: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Narrowing:
+    """Filters of a request; see SearchQuery."""
+
+    documents: frozenset[str] | None = None
+    document_types: frozenset[str] = frozenset()
+    tabs: frozenset[str] = frozenset()
+    modified_since: datetime | None = None
+    readers: frozenset[str] | None = None
+
+
+def retrieve(
+    snapshot: Snapshot,
+    question: str,
+    *,
+    pipeline: str = "standard",
+    top_k: int = 8,
+    search_type: str = "hybrid",
+    model: ChatModel | None = None,
+    reranker: Reranker | None = None,
+    hyde: bool = True,
+    narrowing: Narrowing = Narrowing(),
+) -> dict[str, Any]:
+    """The response of `/api/retrieve`. Raises UsageError for an unknown pipeline or search type.
+
+    standard: one search. rerank: judged again by `reranker`, or by the model when none is given.
+    advanced: variants and a hypothetical answer by the model, judged again, with what stands
+    around each passage. facets: one search, with counts of what the passages name."""
+    chosen = _one_of(pipeline, "pipeline", get_args(Pipeline))
+    strategy: Strategy = _one_of(search_type, "search type", get_args(Strategy))
+    if not 1 <= top_k <= MAX_TOP_K:
+        raise UsageError(f"top_k is {top_k}", remedy=f"give a number from 1 to {MAX_TOP_K}")
+    searches = Searches(queries=(question,))
+    if chosen == "advanced" and model is not None:
+        searches = _with_variants(model, question, hyde=hyde)
+    wanted = {"rerank": CANDIDATES * top_k, "advanced": CANDIDATES * top_k, "facets": FACET_HITS}
+    hits = snapshot.search(
+        _query(searches, strategy, max(top_k, wanted.get(chosen, top_k)), narrowing)
+    )
+    judged = Reranked(hits=tuple(hits))
+    if chosen in {"rerank", "advanced"}:
+        judge = reranker or build_reranker("model", model)
+        judged = judge(question, hits)
+    shown = judged.hits[:top_k]
+    documents = [_document(snapshot, hit, question) for hit in shown]
+    for document, score in zip(documents, judged.scores, strict=False):
+        document["rerank_score"] = round(score, 4)
+    if chosen == "advanced":
+        for document, hit in zip(documents, shown, strict=True):
+            document["around"] = _around(snapshot, hit)
+    return {
+        "success": True,
+        "documents": documents,
+        "count": len(documents),
+        "queries_used": [*searches.queries, *filter(None, [searches.hypothetical_answer])],
+        "reranked": bool(judged.by),
+        "hyde_used": bool(searches.hypothetical_answer),
+        "pipeline": chosen,
+        "search_type": strategy,
+        "semantic_answers": _answers(shown, question),
+        "facets": facets(hits, snapshot.documents) if chosen == "facets" else {},
+        "generation": snapshot.generation,
+    }
+
+
+def print_retrieved(found: Mapping[str, Any]) -> None:
+    """The response for a person at a terminal."""
+    from rich.console import Console
+    from rich.markdown import Markdown
+    from rich.padding import Padding
+    from rich.text import Text
+
+    console = Console()
+    for number, document in enumerate(found["documents"], start=1):
+        place = " › ".join(
+            filter(None, [document["title"], document["tab"], *document["headings"]])
+        )
+        console.print(Text.assemble((f"{number}. ", "bold"), (place, "bold cyan")))
+        ranks = ", ".join(f"{name} {rank}" for name, rank in document["ranks"].items())
+        about = f"similarity {document['similarity']:.2f} · {ranks}"
+        console.print(Padding(Text(about, style="dim"), (0, 0, 0, 3)))
+        console.print(Padding(Markdown(document["caption"]["highlights"]), (0, 0, 0, 3)))
+        if document["url"]:
+            console.print(Padding(Text(document["url"], style="blue"), (0, 0, 0, 3)))
+    for facet, values in found["facets"].items():
+        listed = ", ".join(f"{one['value']} ({one['count']})" for one in values)
+        console.print(Text.assemble((f"{facet}: ", "bold"), listed))
+    if not found["documents"]:
+        console.print("Nothing found.")
+
+
+def _one_of(value: str, what: str, known: Sequence[str]) -> Any:
+    if value not in known:
+        raise UsageError(f"no {what} {value!r}", remedy=f"use one of {', '.join(known)}")
+    return value
+
+
+def _query(searches: Searches, strategy: Strategy, limit: int, narrowing: Narrowing) -> SearchQuery:
+    variants = (*searches.queries, searches.hypothetical_answer)
+    return SearchQuery(
+        variants=tuple(filter(None, variants)),
+        keywords=searches.keywords,
+        strategy=strategy,
+        limit=limit,
+        documents=narrowing.documents,
+        document_types=narrowing.document_types,
+        tabs=narrowing.tabs,
+        modified_since=narrowing.modified_since,
+        readers=narrowing.readers,
+    )
+
+
+def _with_variants(model: ChatModel, question: str, *, hyde: bool) -> Searches:
+    """The question alone when the model fails."""
+    try:
+        made, _ = model.structured(prompt("variants", enclosed("question", question)), Variants)
+    except ModelError as error:
+        logger.warning("searching without variants: %s", error)
+        return Searches(queries=(question,))
+    return Searches(
+        queries=tuple(dict.fromkeys([question, *made.sub_questions, *made.paraphrases])),
+        keywords=tuple(made.keywords),
+        hypothetical_answer=made.hypothetical_answer if hyde else "",
+    )
+
+
+def _document(snapshot: Snapshot, hit: Hit, question: str) -> dict[str, Any]:
+    chunk = hit.chunk
+    card: DocumentCard | None = snapshot.documents.get(chunk.document_id)
+    return {
+        "id": chunk.id,
+        "content": chunk.text,
+        "source": chunk.document_id,
+        "title": chunk.document_title,
+        "type": chunk.kind,
+        "url": chunk.url,
+        "page_number": chunk.page,
+        "tab": chunk.tab,
+        "headings": list(chunk.heading_path),
+        "document_type": chunk.document_type or (card.document_type if card else ""),
+        "document_summary": card.summary if card else "",
+        "modified_at": card.modified_at.isoformat() if card and card.modified_at else None,
+        "keywords": list(chunk.keywords),
+        "entities": [asdict(entity) for entity in chunk.entities],
+        "caption": asdict(caption(hit, question)),
+        "score": round(hit.score, 6),
+        "similarity": round(hit.similarity, 4),
+        "ranks": dict(hit.ranks),
+    }
+
+
+def _around(snapshot: Snapshot, hit: Hit) -> list[dict[str, Any]]:
+    """The rest of a table, or the neighbours within the section."""
+    chunk = hit.chunk
+    found = row_group(snapshot, chunk) if chunk.table else neighbours(snapshot, chunk)
+    return [
+        {"id": other.id, "content": other.text, "position": other.position}
+        for other in found
+        if other.id != chunk.id
+    ]
+
+
+def _answers(hits: Sequence[Hit], question: str) -> list[dict[str, Any]]:
+    """The sentences and rows nearest to the question, best first, one for each passage."""
+    best = sorted((hit for hit in hits if hit.unit is not None), key=lambda hit: -hit.similarity)
+    return [
+        {
+            **asdict(caption(hit, question)),
+            "id": hit.chunk.id,
+            "source": hit.chunk.document_id,
+            "url": hit.chunk.url,
+            "score": round(hit.similarity, 4),
+        }
+        for hit in best[:ANSWERS]
+    ]

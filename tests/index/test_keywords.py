@@ -1,0 +1,96 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from enrichment.chunk import Chunk, DocumentCard, Entity, Faq
+from index.keywords import RankBm25, SparseBm25, chunk_terms, save_sparse
+from index.tokens import terms
+
+ROWS = [
+    "signing keys are rotated every ninety days by the identity team",
+    "the on-call engineer rotates at noon",
+    "SEC-1234 covers keys in hbr-eu1",
+    "",
+    "keys keys keys and nothing else",
+]
+word = st.sampled_from(
+    ["key", "rotate", "p0", "sec-1", "team", "day", "lock", "node", "disk", "page"]
+)
+
+
+def sparse(folder: Path, bags: list[list[str]]) -> SparseBm25:
+    vocabulary = list(dict.fromkeys(term for bag in bags for term in bag))
+    place = {term: n for n, term in enumerate(vocabulary)}
+    save_sparse(
+        folder,
+        vocabulary=vocabulary,
+        term_ids=np.array([place[t] for bag in bags for t in bag], dtype=np.int32),
+        rows=np.repeat(np.arange(len(bags), dtype=np.int32), [len(bag) for bag in bags]),
+        size=len(bags),
+    )
+    return SparseBm25(folder)
+
+
+@settings(
+    max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None
+)
+@given(bags=st.lists(st.lists(word, max_size=12), min_size=1, max_size=15), query=st.lists(word))
+def test_both_engines_score_alike(tmp_path: Path, bags: list[list[str]], query: list[str]) -> None:
+    fast, plain = sparse(tmp_path, bags), RankBm25(bags)
+    assert np.allclose(fast.scores(query), plain.scores(query), atol=1e-5)
+    assert all(fast.frequency(term) == plain.frequency(term) for term in query)
+
+
+def test_bm25s_itself_builds_the_same_columns(tmp_path: Path) -> None:
+    import bm25s
+
+    bags = [terms(row) for row in ROWS]
+    library = bm25s.BM25(method="lucene", k1=1.2, b=0.6, backend="numpy")
+    library.index(bags, show_progress=False)
+    for query in ("rotated keys", "SEC-1234", "engineer noon"):
+        expected = library.get_scores(terms(query))
+        assert np.allclose(sparse(tmp_path, bags).scores(terms(query)), expected, atol=1e-5)
+
+
+def test_bm25s_reads_what_was_saved(tmp_path: Path) -> None:
+    import bm25s
+
+    found = sparse(tmp_path, [terms(row) for row in ROWS])
+    loaded = bm25s.BM25.load(tmp_path, mmap=True)
+    assert np.allclose(
+        loaded.get_scores(terms("rotated keys")), found.scores(terms("rotated keys"))
+    )
+
+
+def test_an_exact_code_beats_its_parts(tmp_path: Path) -> None:
+    index = sparse(tmp_path, [terms("SEC-1234 rule"), terms("SEC and 1234 rule"), terms("other")])
+    assert index.scores(terms("SEC-1234")).argmax() == 0
+
+
+def test_an_empty_index_and_an_empty_query_score_nothing(tmp_path: Path) -> None:
+    assert sparse(tmp_path / "a", []).scores(["key"]).shape == (0,)
+    assert RankBm25([]).scores(["key"]).shape == (0,)
+    assert not sparse(tmp_path / "b", [["key"]]).scores([]).any()
+
+
+def test_a_chunk_is_found_by_its_metadata(
+    chunk: Callable[..., Chunk], card: Callable[..., DocumentCard]
+) -> None:
+    one = chunk(
+        "guide",
+        0,
+        "Call the bridge.",
+        heading="Escalation",
+        keywords=("paging",),
+        entities=(Entity(kind="code", value="P0"),),
+    )
+    document = card("guide", keywords=("outage",), faqs=(Faq(question="Who decides?", answer="…"),))
+    bag = chunk_terms(one, document)
+    for text in ("bridge", "escalation", "paging", "P0", "outage", "decides"):
+        assert set(terms(text)) <= set(bag), text
+    assert bag.count("escal") > bag.count("bridg")

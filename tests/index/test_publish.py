@@ -1,0 +1,268 @@
+"""The life of generations: SQLite with embedded Chroma, and PostgreSQL with a Chroma server."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from threading import Event, Thread
+from typing import Any
+
+import numpy as np
+import pytest
+
+from config.errors import IndexUnavailable, LoadError, ModelUnavailable, PublishError
+from config.models import Vectors
+from config.settings import Settings
+from enrichment.chunk import Chunk, DocumentCard
+from index.publish import LOOK_EVERY_SECONDS, Index, open_index
+from index.search import SearchQuery
+
+Corpus = dict[str, tuple[DocumentCard, list[Chunk]]]
+Publish = Callable[..., Any]
+
+
+def fresh(settings: Settings, embedder: Any) -> Index:
+    """Another process's view of the same index."""
+    return open_index(settings, embedder)
+
+
+def find(index: Index, question: str) -> list[str]:
+    hits = index.snapshot("help").search(SearchQuery(variants=(question,), limit=3))
+    return [hit.chunk.document_id for hit in hits]
+
+
+def test_before_the_first_publication_the_remedy_is_told(index: Index) -> None:
+    with pytest.raises(IndexUnavailable, match="run `oncall ingest help`"):
+        index.snapshot("help")
+
+
+def test_what_was_put_is_published_whole(index: Index, publish: Publish, corpus: Corpus) -> None:
+    info = publish(corpus, drive="token-1")
+    assert (info.number, info.documents, info.chunks, info.embedded) == (1, 3, 8, 21)
+    snapshot = index.snapshot("help")
+    assert snapshot.generation == 1
+    assert dict(snapshot.documents) == {name: card for name, (card, _) in sorted(corpus.items())}
+    for name, (_, chunks) in corpus.items():
+        assert list(snapshot.chunks(name)) == chunks
+    assert snapshot.chunks("unknown") == ()
+    assert find(index, "how often are signing keys rotated")[0] == "key-rotation"
+
+
+def test_nothing_is_seen_before_the_commit(index: Index, corpus: Corpus) -> None:
+    with index.stage("help") as staging:
+        staging.put(*corpus["key-rotation"])
+        with pytest.raises(IndexUnavailable):
+            index.snapshot("help")
+
+
+def test_an_unchanged_run_publishes_nothing_and_embeds_nothing(
+    index: Index, publish: Publish, corpus: Corpus, embedder: Any
+) -> None:
+    publish(corpus, drive="1")
+    before = embedder.texts
+    info = publish(corpus, drive="2")
+    assert (info.number, info.embedded, embedder.texts) == (1, 0, before)
+    with index.stage("help") as staging:
+        assert staging.cursors == {"drive": "2"}
+        assert list(staging.documents) == sorted(corpus)
+
+
+def test_an_edit_embeds_only_what_it_changed(
+    index: Index, publish: Publish, corpus: Corpus, chunk: Callable[..., Chunk]
+) -> None:
+    publish(corpus)
+    card, chunks = corpus["key-rotation"]
+    edited = chunk("key-rotation", 1, "An expired key is revoked within two hours.")
+    info = publish({"key-rotation": (card, [chunks[0], edited])})
+    assert (info.number, info.documents, info.embedded) == (2, 3, 2)
+    assert index.snapshot("help").chunks("key-rotation")[1].text == edited.text
+    assert list(index.snapshot("help").chunks("laptop-policy")) == corpus["laptop-policy"][1]
+
+
+def test_removed_documents_are_gone(index: Index, publish: Publish, corpus: Corpus) -> None:
+    publish(corpus)
+    with index.stage("help") as staging:
+        staging.remove("key-rotation")
+        staging.remove("never-there")
+        staging.commit({})
+    assert "key-rotation" not in index.snapshot("help").documents
+    assert "key-rotation" not in find(index, "how often are signing keys rotated")
+
+
+def test_an_emptied_index_finds_nothing(index: Index, publish: Publish, corpus: Corpus) -> None:
+    publish({"key-rotation": corpus["key-rotation"]})
+    with index.stage("help") as staging:
+        staging.remove("key-rotation")
+        assert staging.commit({}).chunks == 0
+    assert find(index, "keys") == []
+    assert index.snapshot("help").rarity("keys") == 0.0
+
+
+def test_another_process_sees_the_publication_without_a_restart(
+    settings: Settings, index: Index, publish: Publish, corpus: Corpus, embedder: Any
+) -> None:
+    reader = fresh(settings, embedder)
+    publish({"key-rotation": corpus["key-rotation"]})
+    assert reader.snapshot("help").generation == 1
+    held = reader.snapshot("help")
+    publish({"laptop-policy": corpus["laptop-policy"]})
+    time.sleep(LOOK_EVERY_SECONDS + 0.1)
+    assert reader.snapshot("help").generation == 2
+    assert list(held.documents) == ["key-rotation"]
+    assert len(held.search(SearchQuery(variants=("laptops",), limit=9))) == 2
+    reader.close()
+
+
+def test_rollback_brings_back_the_earlier_generation_and_its_cursors(
+    index: Index, publish: Publish, corpus: Corpus
+) -> None:
+    publish({"key-rotation": corpus["key-rotation"]}, drive="1")
+    publish({"laptop-policy": corpus["laptop-policy"]}, drive="2")
+    assert index.rollback("help").number == 1
+    assert list(index.snapshot("help").documents) == ["key-rotation"]
+    with pytest.raises(IndexUnavailable, match="no earlier generation"):
+        index.rollback("help")
+    with index.stage("help") as staging:
+        assert staging.cursors == {"drive": "1"}
+        staging.put(*corpus["incident-guide"])
+        assert staging.commit({}).number == 3
+    assert list(index.snapshot("help").documents) == ["incident-guide", "key-rotation"]
+
+
+def test_old_generations_are_cleaned_away(
+    settings: Settings, index: Index, publish: Publish, corpus: Corpus
+) -> None:
+    card, chunks = corpus["key-rotation"]
+    for n in range(5):
+        publish({"key-rotation": (replace(card, version=str(n)), chunks)})
+    index.clean()
+    assert [one.number for one in index.generations("help")] == [5, 4, 3]
+    folders = sorted(f.name for f in (settings.data_dir / "index/help").iterdir() if f.is_dir())
+    assert folders == ["000003", "000004", "000005"]
+
+
+def test_a_second_run_on_the_domain_says_so_or_waits(
+    index: Index, settings: Settings, corpus: Corpus, embedder: Any
+) -> None:
+    other = fresh(settings, embedder)
+    said: list[str] = []
+    started, numbers = Event(), []
+
+    def second() -> None:
+        started.set()
+        with other.stage("help", on_wait=said.append) as staging:
+            numbers.append(len(staging.documents))
+
+    with index.stage("help") as staging:
+        with (
+            pytest.raises(PublishError, match="another run is publishing 'help'"),
+            other.stage("help", wait_seconds=0),
+        ):
+            pass
+        with other.stage("another"):
+            pass
+        waiting = Thread(target=second)
+        waiting.start()
+        started.wait()
+        time.sleep(0.3)
+        staging.put(*corpus["key-rotation"])
+        staging.commit({})
+    waiting.join()
+    assert numbers == [1]
+    assert len(said) == 1
+    other.close()
+
+
+def test_another_embedding_model_is_refused_and_then_embedded_anew(
+    settings: Settings, publish: Publish, corpus: Corpus, make_embedder: Callable[..., Any]
+) -> None:
+    publish(corpus)
+    renamed = make_embedder("other-model", dimensions=16)
+    reader = fresh(settings, renamed)
+    with pytest.raises(IndexUnavailable, match=r"'words'.*'other-model'.*ONCALL_EMBEDDING_MODEL"):
+        reader.snapshot("help")
+    with reader.stage("help") as staging:
+        assert staging.commit({}).embedded == 21
+    assert find(reader, "how often are signing keys rotated")[0] == "key-rotation"
+    reader.close()
+
+
+def test_a_failing_embedder_leaves_the_document_as_it_was(
+    settings: Settings, index: Index, publish: Publish, corpus: Corpus, embedder: Any
+) -> None:
+    class Failing:
+        name, dimensions, max_tokens = embedder.name, embedder.dimensions, 256
+        count_tokens = embedder.count_tokens
+
+        def __call__(self, texts: list[str]) -> Vectors:
+            if any("Laptop" in text for text in texts):
+                raise ModelUnavailable("no network")
+            vectors: Vectors = embedder(texts)
+            return vectors
+
+    other = fresh(settings, Failing())
+    with other.stage("help") as staging:
+        staging.put(*corpus["key-rotation"])
+        with pytest.raises(ModelUnavailable):
+            staging.put(*corpus["laptop-policy"])
+        assert staging.commit({}).documents == 1
+    other.close()
+
+
+def test_vectors_embedded_before_an_interruption_are_not_embedded_again(
+    index: Index, corpus: Corpus, embedder: Any
+) -> None:
+    with index.stage("help") as staging:
+        staging.put(*corpus["key-rotation"])
+    before = embedder.texts
+    with index.stage("help") as staging:
+        staging.put(*corpus["key-rotation"])
+        assert staging.commit({}).embedded == 0
+    assert embedder.texts == before
+
+
+def test_a_chunk_of_another_document_is_refused(index: Index, corpus: Corpus) -> None:
+    with index.stage("help") as staging, pytest.raises(LoadError, match="another document"):
+        staging.put(corpus["key-rotation"][0], corpus["laptop-policy"][1])
+
+
+def test_text_that_is_not_unicode_is_refused_by_name(
+    index: Index, card: Callable[..., DocumentCard], chunk: Callable[..., Chunk]
+) -> None:
+    with index.stage("help") as staging, pytest.raises(LoadError, match=r"guide.*Unicode"):
+        staging.put(card("guide"), [chunk("guide", 0, "lone \ud800 surrogate")])
+
+
+def test_odd_but_valid_text_survives(
+    index: Index, publish: Publish, card: Callable[..., DocumentCard], chunk: Callable[..., Chunk]
+) -> None:
+    odd = [chunk("odd/ö 1", 0, "nul \x00 bell \x07 🔥 漢字 \u202e right"), chunk("odd/ö 1", 1, "")]
+    publish({"odd": (card("odd/ö 1"), odd)})
+    assert list(index.snapshot("help").chunks("odd/ö 1")) == odd
+
+
+def test_equal_texts_are_embedded_once(
+    index: Index, publish: Publish, card: Callable[..., DocumentCard], chunk: Callable[..., Chunk]
+) -> None:
+    one = chunk("twice", 0, "The same words.")
+    info = publish({"twice": (card("twice"), [one, replace(one, id="copy", position=1)])})
+    assert (info.chunks, info.embedded) == (2, 2)
+    hits = index.snapshot("help").search(SearchQuery(variants=("same words",)))
+    assert {hit.chunk.id for hit in hits} == {one.id, "copy"}
+
+
+def test_a_published_index_equals_one_built_in_another_order(
+    settings: Settings, index: Index, publish: Publish, corpus: Corpus, embedder: Any
+) -> None:
+    for name in sorted(corpus, reverse=True):
+        publish({name: corpus[name]})
+    with index.stage("whole") as staging:
+        for card, chunks in corpus.values():
+            staging.put(card, chunks)
+        staging.commit({})
+    stepwise, whole = index.snapshot("help"), index.snapshot("whole")
+    for question in ("P0 minutes", "signing keys", "lost laptops"):
+        query = SearchQuery(variants=(question,))
+        assert stepwise.search(query) == whole.search(query)
+    assert np.isclose(stepwise.rarity("keys"), whole.rarity("keys"))
