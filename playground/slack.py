@@ -14,7 +14,7 @@ People do things        post_as_user, post_as_app, edit_message, delete_message,
                         click, click_in_view, submit_view, close_view, open_app, run_shortcut,
                         run_command
 Looking                 messages, thread, ephemerals, status, view, home, wait_for_reply, wait_for
-Delivery                use_http(url, interactivity_url=…), use_socket_mode(), retry_delays, lost
+Delivery                use_http(url), use_socket_mode(), retry_delays, lost
 Going wrong             faults (see `slack_faults.Faults`), refresh_sockets(), drop_sockets(),
                         enforce_rate_limits, stream_lifetime, trigger_lifetime, ack_timeout
 
