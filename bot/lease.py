@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import IO, Any, Protocol
 
 import structlog
-from sqlalchemy import Connection, create_engine, text
+from sqlalchemy import Connection, create_engine, make_url, text
 from sqlalchemy.exc import DBAPIError
 
 from config.errors import ConfigError
@@ -88,7 +88,10 @@ class PostgresLease:
         # instead of PostgreSQL's two hours.
         alive = "-c tcp_keepalives_idle=10 -c tcp_keepalives_interval=5 -c tcp_keepalives_count=3"
         self._engine = create_engine(
-            url, isolation_level="AUTOCOMMIT", pool_size=1, connect_args={"options": alive}
+            make_url(url).set(drivername="postgresql+psycopg"),
+            isolation_level="AUTOCOMMIT",
+            pool_size=1,
+            connect_args={"options": alive},
         )
         self._connection: Connection | None = None
         self._lock = threading.Lock()
@@ -133,6 +136,7 @@ class PostgresLease:
     def release(self) -> None:
         with self._lock:
             if self._connection:
+                self._run("SELECT pg_advisory_unlock_all()")
                 self._connection.close()
                 self._connection = None
             self._engine.dispose()

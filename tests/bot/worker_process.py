@@ -5,11 +5,10 @@ from __future__ import annotations
 import os
 import sys
 
-from sqlalchemy import create_engine
-
 from bot.app import build_bot
 from config.errors import CopilotError
 from config.settings import Settings
+from index.database import open_database
 from tests.bot.fakes import Agents, answer, domain
 
 
@@ -17,14 +16,13 @@ def main() -> None:
     settings = Settings()
     agents = Agents(lambda question: answer(f"{question.text}: every 90 days [1]."))
     agents.seconds = float(os.environ.get("THINK_SECONDS", "0.3"))
-    url = settings.database_url or f"sqlite:///{settings.data_dir / 'state.sqlite'}"
     limits = {"questions_per_user_per_hour": 10_000, "questions_per_channel_per_hour": 10_000}
     try:
         bot = build_bot(
             settings,
             domains={"security": domain(limits=limits)},
             ask=agents,
-            engine=create_engine(url),
+            engine=open_database(settings),
             streaming=bool(os.environ.get("STREAMING")),
         )
         bot.start()
