@@ -44,8 +44,11 @@ def parse_docx(data: bytes, *, url: str = "", **metadata: Unpack[Metadata]) -> D
 
 def _check_archive(data: bytes, name: str) -> None:
     try:
-        size = sum(member.file_size for member in zipfile.ZipFile(io.BytesIO(data)).infolist())
+        members = zipfile.ZipFile(io.BytesIO(data)).infolist()
     except zipfile.BadZipFile as error:
         raise LoadError(name, "not a Word file (.docx)") from error
-    if size > 4 * MAX_BYTES:
-        raise LoadError(name, f"it unpacks to {size:,} bytes, more than {4 * MAX_BYTES:,}")
+    size = sum(
+        member.file_size for member in members if member.filename.endswith((".xml", ".rels"))
+    )
+    if size > MAX_BYTES:
+        raise LoadError(name, f"it unpacks to {size:,} bytes, more than {MAX_BYTES:,}")

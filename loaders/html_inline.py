@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from copy import copy
 from typing import Any
 
-from bs4 import BeautifulSoup, Tag
+from bs4 import Tag
 from bs4.element import PageElement
 from markdownify import MarkdownConverter
 
@@ -67,13 +66,15 @@ _PLAIN: Any = _Inline(strip=_EMPHASIS)
 
 def inline(nodes: Iterable[PageElement]) -> tuple[str, str]:
     """(plain text, inline markdown) of neighbouring nodes; a line break is `\\n` in both."""
-    holder = BeautifulSoup("", "html.parser").new_tag("span")
-    holder.extend([copy(node) for node in nodes])
-    markdown = _tidy(_RICH.process_tag(holder, set()))
+    nodes = list(nodes)
+    if not any(isinstance(node, Tag) for node in nodes):
+        text = _tidy(clean("".join(map(str, nodes))).replace("\n", " "))
+        return text, escape(text)
+    markdown = _tidy("".join(_RICH.process_element(node, set()) for node in nodes))
     text = plain_text(markdown)
-    if text.count("*") != holder.get_text().count("*"):
+    if text.count("*") != sum(node.get_text().count("*") for node in nodes):
         # Emphasis without white space around it, e.g. `**a***b*`, is read as stars.
-        markdown = _tidy(_PLAIN.process_tag(holder, set()))
+        markdown = _tidy("".join(_PLAIN.process_element(node, set()) for node in nodes))
         text = plain_text(markdown)
     return text, markdown
 

@@ -72,7 +72,8 @@ def cells_of(row: Tag) -> Iterator[Tag]:
 
 def is_block(node: PageElement) -> bool:
     return isinstance(node, Tag) and (
-        node.name in BLOCKS or any(child.name in BLOCKS for child in node.find_all(True))
+        node.name in BLOCKS
+        or any(isinstance(inner, Tag) and inner.name in BLOCKS for inner in node.descendants)
     )
 
 
@@ -87,7 +88,8 @@ def to_image(element: Tag) -> Image:
 def _source_cell(element: Tag, document: str, depth: int, warnings: list[str]) -> SourceCell:
     content = _Content()
     _read(element, content, document, depth, warnings)
-    in_head = element.find_parent(["thead", "tbody", "table"])
+    row = element.parent
+    group = row.parent if row is not None else None
     return SourceCell(
         text=lines_to_text(content.lines),
         markdown=lines_to_markdown(content.lines),
@@ -95,7 +97,7 @@ def _source_cell(element: Tag, document: str, depth: int, warnings: list[str]) -
         images=tuple(content.images),
         row_span=_span(attribute(element, "rowspan"), 65_534),
         column_span=_span(attribute(element, "colspan") or "1", 1_000),
-        header=element.name == "th" or (in_head is not None and in_head.name == "thead"),
+        header=element.name == "th" or (group is not None and group.name == "thead"),
         bold=_is_bold(element),
         shade=_shade(element),
     )

@@ -209,12 +209,11 @@ def _header_columns(cells: Grid, styles: Sequence[Sequence[Style]], header_rows:
         count += 1
     if count or not header_rows:
         return count
-    if any(row[0].row_span > 1 for row in body):
-        for prefix in range(1, min(3, width - 1) + 1):
-            if len({tuple(c.text for c in row[:prefix]) for row in body}) == len(body):
-                return prefix
-    labels = [row[0].text for row in body]
-    return 1 if all(labels) and len(set(labels)) == len(labels) else 0
+    for prefix in range(1, min(3, width - 1) + 1):
+        labels = [tuple(cell.text for cell in row[:prefix]) for row in body]
+        if len(set(labels)) == len(body) and all(label[0] for label in labels):
+            return prefix
+    return 0
 
 
 def _named(body: Grid, styles: Sequence[Sequence[Style]], column: int) -> bool:

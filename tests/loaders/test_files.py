@@ -17,7 +17,7 @@ from loaders.files import expand_paths, load_bytes, load_file
 from loaders.render import document_to_markdown
 from loaders.tables import header_paths
 from tests.loaders.google_documents import rich_document
-from tests.loaders.thoroughly import examples
+from tests.loaders.thoroughly import THOROUGH, examples
 
 DEMO = Path(__file__).parents[2] / "playground" / "demo"
 
@@ -140,9 +140,9 @@ def test_placeholders_in_angle_brackets_are_words() -> None:
     assert document.blocks[1].text == "<service> goes first"
 
 
-def test_every_demo_document_survives_its_own_markdown() -> None:
-    """What is written from a document is read back as the same blocks and grids."""
-    for path in sorted(DEMO.glob("[sp]*/*.md")):
+def test_demo_documents_survive_their_own_markdown() -> None:
+    """What is written from a document is read back as the same words and cells."""
+    for path in sorted(DEMO.glob("[sp]*/*.md"))[:: 1 if THOROUGH else 6]:
         first = load_file(path)
         assert not first.warnings, path
         shown = document_to_markdown(first)
@@ -294,11 +294,11 @@ def test_bad_files_are_refused_with_the_reason(suffix: str, data: bytes, problem
     assert problem in str(refused.value)
 
 
-def test_a_word_file_that_unpacks_to_gigabytes_is_refused() -> None:
+def test_a_word_file_that_unpacks_to_too_much_is_refused() -> None:
     packed = io.BytesIO()
     with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
-        archive.writestr("word/document.xml", b"\0" * 300_000_000)
-    with pytest.raises(LoadError, match="it unpacks to 300,000,000 bytes"):
+        archive.writestr("word/document.xml", b"\0" * 70_000_000)
+    with pytest.raises(LoadError, match="it unpacks to 70,000,000 bytes"):
         load_bytes(packed.getvalue(), suffix=".docx", id="bomb")
 
 
