@@ -91,9 +91,7 @@ def _domains(corpus: str, model: MiniLM) -> Iterator[Domain]:
         paths = sorted((folder / questions.stem).glob("*.md"))
         documents = {document.id: document for document in map(load_file, paths)}
         sources = {path.stem: path.read_text("utf-8").split("\n---\n", 1)[1] for path in paths}
-        domain = Domain(
-            questions.stem, sources, documents, golden_questions(questions, documents)
-        )
+        domain = Domain(questions.stem, sources, documents, golden_questions(questions, documents))
         for document in documents.values():
             enriched = enrich(document, split(document, count_tokens=model.count_tokens))
             domain.chunks += enriched.chunks

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from config.models import ChatModel
 from enrichment.budget import Budget
@@ -11,6 +11,7 @@ from enrichment.cache import ReplyCache
 from enrichment.chunk import Chunk, DocumentCard
 from enrichment.extractive import extractive_card, extractive_chunks
 from enrichment.succession import predecessors
+from enrichment.verified_tables import TableReport
 from enrichment.with_model import Asked, enrich_card, enrich_passages
 from loaders.document import Document
 
@@ -29,6 +30,8 @@ class Enriched:
     """Replies that were already known."""
     failures: tuple[str, ...] = ()
     """Why some of it stayed extractive. Failures aren't cached: the next run asks again."""
+    tables: TableReport = field(default_factory=TableReport)
+    """What became of the tables whose structure was unclear."""
 
     @property
     def complete(self) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from enrichment.chunk import Entity
 from enrichment.sentences import sentences
@@ -31,6 +31,7 @@ _ROLE = re.compile(
     r"Engineer|Lead|Manager|Officer|Operator|Owner|Reviewer|Team))\b"
 )
 _INSIDE_SENTENCE = re.compile(r"(?<=[a-z,;] )([A-Z][a-z]{2,}(?: [A-Z][a-z]+)?)\b")
+_SMALL_WORD = re.compile(r"(?<![\w-])[a-z]{3,}(?![\w-])")
 _MOST = 40
 
 
@@ -57,14 +58,21 @@ def system_names(document: Document) -> tuple[str, ...]:
     """Names used like proper nouns: capitalised inside sentences, twice or more, never small."""
     said: Counter[str] = Counter()
     small: set[str] = set()
-    for block in document.blocks:
-        if block.kind == "heading":
-            continue
-        small.update(re.findall(r"\b[a-z]{3,}\b", block.text))
-        for sentence in sentences(block.text):
+    for text in _prose(document):
+        small.update(_SMALL_WORD.findall(text))
+        for sentence in sentences(text):
             said.update(match[1] for match in _INSIDE_SENTENCE.finditer(sentence))
     return tuple(
         name
         for name, count in said.most_common(60)
         if count >= 2 and not any(word.lower() in small for word in name.split())
     )
+
+
+def _prose(document: Document) -> Iterator[str]:
+    for block in document.blocks:
+        if block.table:
+            for row in block.table.rows[block.table.header_rows :]:
+                yield from (cell.text for cell in dict.fromkeys(row))
+        elif block.kind not in ("heading", "code"):
+            yield block.text

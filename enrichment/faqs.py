@@ -14,9 +14,14 @@ _ASKS = re.compile(
     r"^(?:how|what|when|where|which|who|whom|why|can|could|do|does|is|are|may|must|should|will)\b",
     re.I,
 )
+_DIRECT = re.compile(
+    r"^(?:(?:how|what|when|where|which|who|why) )?"
+    r"(?:can|could|do|does|did|is|are|was|were|may|must|should|will|to)\b",
+    re.I,
+)
 _NUMBERING = re.compile(r"^(?:\d+(?:\.\d+)*|[A-Z])[.)]?\s+")
 _DEFINES = re.compile(
-    r"^(?:an? |the )?(?P<term>[A-Z`][\w`-]*(?: [\w`-]+){0,3}) (?:is|are|means|refers to) "
+    r"^(?:An? |The )?(?P<term>[A-Za-z`][\w`-]*(?: [\w`-]+){0,3}) (?:is|are|means|refers to) "
     r"(?:an? |the |our |any |how |what |every )"
 )
 _POINTS_BACK = re.compile(r"^(?:it|this|that|these|those|there|they|he|she|we|you|here)\b", re.I)
@@ -38,7 +43,8 @@ def _asked(document: Document) -> Iterator[Faq]:
         prose = [b.text for b in section.blocks if b.kind in ("paragraph", "list_item", "quote")]
         if not (asks and section.heading_path and prose):
             continue
-        question = heading[:1].upper() + heading[1:].rstrip("?") + "?"
+        direct = heading.endswith("?") or _DIRECT.match(heading)
+        question = heading[:1].upper() + heading[1:].rstrip("?") + ("?" if direct else "")
         if answer := _opening(" ".join(" ".join(text.split()) for text in prose[:3])):
             yield Faq(question=question, answer=answer)
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Protocol
 
-from loaders.document import Document, Image
+from config.errors import ModelUnavailable
+from loaders.document import Block, Document, Image
 
 
 class DescribeImage(Protocol):
@@ -21,17 +23,14 @@ def described_images(document: Document, describe: DescribeImage | None) -> Docu
     """The document with picture descriptions as their alt text, where there is none yet."""
     if describe is None:
         return document
-    from dataclasses import replace
+    return replace(document, blocks=tuple(_described(block, describe) for block in document.blocks))
 
-    blocks = [
-        replace(
-            block,
-            image=replace(
-                block.image, alt=describe(block.image, context=" › ".join(block.heading_path))
-            ),
-        )
-        if block.image and not block.image.alt
-        else block
-        for block in document.blocks
-    ]
-    return replace(document, blocks=tuple(blocks))
+
+def _described(block: Block, describe: DescribeImage) -> Block:
+    if block.image is None or block.image.alt:
+        return block
+    try:
+        seen = describe(block.image, context=" › ".join(block.heading_path))
+    except ModelUnavailable:
+        return block
+    return replace(block, image=replace(block.image, alt=seen))

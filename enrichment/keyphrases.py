@@ -9,7 +9,7 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
 
-from enrichment.words import STOP_WORDS, words
+from enrichment.words import STOP_WORDS, stems, words
 from loaders.document import Document
 
 _LONGEST = 3
@@ -64,7 +64,7 @@ def _candidates(text: str) -> Iterator[str]:
     for span in _BREAK.split(text):
         run: list[str] = []
         for word in [*words(span), ""]:
-            if word and word.lower() not in STOP_WORDS and not word.isdigit():
+            if word.lower() not in STOP_WORDS and (len(word) > 2 or word.isupper()):
                 run.append(word)
                 continue
             for size in range(1, _LONGEST + 1):
@@ -93,10 +93,12 @@ def _c_value(phrase: str, count: int, longer: Iterable[int]) -> float:
 def _spread(ranked: Iterable[str], most: int) -> list[str]:
     """Skip what only repeats the words of a phrase already taken."""
     taken: list[str] = []
+    seen: list[set[str]] = []
     for phrase in ranked:
-        said = set(phrase.split())
-        if all(len(said & set(each.split())) < len(said) for each in taken):
+        said = set(stems(phrase))
+        if said and not any(said <= other for other in seen):
             taken.append(phrase)
+            seen.append(said)
         if len(taken) == most:
             break
     return taken

@@ -25,7 +25,7 @@ DOCUMENT_TYPES = (
 )
 _TITLE_WORDS = {
     "policy": r"polic(?:y|ies)|rules?|terms",
-    "standard": r"standards?|requirements?|baselines?|controls?|specification|matrix",
+    "standard": r"standards?|requirements?|baselines?|controls?|limits?|specification|matrix",
     "runbook": r"runbooks?|playbooks?|troubleshooting|failover|response plan",
     "register": r"registers?|inventory|directory|roster|list of",
     "guide": r"guides?|handbook|getting started|overview|introduction|how to|faq|best practices",

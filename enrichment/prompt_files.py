@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cache
+from html import escape
 from pathlib import Path
 
 import yaml
@@ -33,5 +34,5 @@ def prompt_file(stem: str) -> PromptFile:
 def enclosed(tag: str, text: str, **attributes: object) -> str:
     """Text as delimited data: it can't close its own delimiter."""
     inside = text.replace(f"</{tag}", f"<\\/{tag}").replace(f"<{tag}", f"<\\{tag}")
-    said = "".join(f' {name}="{value}"' for name, value in attributes.items())
+    said = "".join(f' {name}="{escape(str(value))}"' for name, value in attributes.items())
     return f"<{tag}{said}>\n{inside}\n</{tag}>"

@@ -5,10 +5,12 @@ from __future__ import annotations
 import re
 
 _ABBREVIATIONS_LISTED = """
-al approx art ca cf co corp dept dr e.g eg esp est etc ext fig figs gen i.e ie inc incl jr ltd
-max min mr mrs ms mt no nos nr op p pp para prof resp sec sect sr st tel v viz vol vs
+al approx ca cf co corp dept dr e.g eg esp est etc ext gen i.e ie inc incl jr ltd
+mr mrs ms mt prof resp sr st tel v viz vs
 """
 _ABBREVIATIONS = frozenset(_ABBREVIATIONS_LISTED.split())
+_BEFORE_NUMBERS = re.compile(r"(?:art|figs?|max|min|nos?|nr|op|pp?|para|sect?|vol)")
+_NUMBER_FOLLOWS = re.compile(r"\s+\d")
 # An end mark, closing quotes or brackets, then space and something that can open a sentence.
 # Full-width marks need no space after them.
 _BOUNDARY = re.compile(
@@ -47,7 +49,8 @@ def _ends_sentence(line: str, start: int, mark: re.Match[str]) -> bool:
         return not _OPENS_LOWER.match(line, mark.end())
     before = _LAST_WORD.search(line[max(start, mark.start() - 40) : mark.start()])
     word = before[1].lower() if before else ""
-    if word in _ABBREVIATIONS:
+    numbered = _BEFORE_NUMBERS.fullmatch(word) and _NUMBER_FOLLOWS.match(line, mark.end())
+    if word in _ABBREVIATIONS or numbered:
         return False
     is_initial = len(word) == 1 and word.isalpha() and word != "i"
     is_list_number = word.isdigit() and not line[start : mark.start() - len(word)].strip()

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from enrichment.chunk import DocumentCard
+from enrichment.words import stems
 from loaders.document import Document
 
 _LINK = r"\[(?P<label>[^\]]{1,200})\]\((?P<target>[^)\s]+)\)"
@@ -42,17 +43,20 @@ def is_out_of_force(document: Document) -> bool:
 def successor(document: Document) -> str:
     """Id of the document that this one names as its replacement, or ''.
 
-    A mere `the current rules are in …` counts only in a document that is out of force: anywhere
-    else it points sideways."""
+    A mere `the current rules are in …`, or a link to a document of nearly the same name, counts
+    only in a document that is out of force: anywhere else it points sideways."""
     opening = _opening(document)
-    patterns: Sequence[re.Pattern[str]] = (
-        _HAS_SUCCESSOR if is_out_of_force(document) else _HAS_SUCCESSOR[:1]
-    )
-    for pattern in patterns:
-        for match in pattern.finditer(opening):
-            if (target := document_id(match["target"])) and target != document.id:
-                return target
-    return ""
+    out_of_force = is_out_of_force(document)
+    found = [
+        match
+        for pattern in (_HAS_SUCCESSOR if out_of_force else _HAS_SUCCESSOR[:1])
+        for match in pattern.finditer(opening)
+    ]
+    if out_of_force:
+        links = re.finditer(_LINK, opening)
+        found += [match for match in links if _named_alike(match["label"], document.title)]
+    targets = (document_id(match["target"]) for match in found)
+    return next((target for target in targets if target and target != document.id), "")
 
 
 def predecessors(document: Document) -> tuple[str, ...]:
@@ -87,6 +91,12 @@ def document_id(target: str) -> str:
         return match[1]
     file = re.fullmatch(r"(?:[\w./-]*/)?([\w-]+)\.(?:md|html?|docx|pdf|txt)(?:#.*)?", target)
     return file[1] if file and "//" not in target else ""
+
+
+def _named_alike(label: str, title: str) -> bool:
+    """Whether the shorter name, editions aside, is all in the longer: `Retention Schedule 2024`."""
+    names = [{stem for stem in stems(name) if not stem.isdigit()} for name in (label, title)]
+    return all(names) and len(names[0] & names[1]) == min(map(len, names))
 
 
 def _opening(document: Document) -> str:

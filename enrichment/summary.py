@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
@@ -12,6 +13,8 @@ from loaders.document import Document
 
 _MOST_SENTENCES_READ = 400
 _WORDS = range(5, 60)
+_ENDS = re.compile(r"""[.!。！]["'”’)\]]*$""")
+_POINTS_BACK = re.compile(r"(?:it|its|they|their|that|these|those|he|she|both|so|then)\b", re.I)
 
 
 def summarise(document: Document, *, most: int = 3, characters: int = 480) -> str:
@@ -43,7 +46,7 @@ def _candidates(document: Document) -> Iterator[str]:
         if block.kind not in ("paragraph", "quote"):
             continue
         for sentence in sentences(block.text):
-            if len(words(sentence)) in _WORDS and not sentence.endswith((":", "?")):
+            if len(words(sentence)) in _WORDS and _ENDS.search(sentence):
                 yield sentence
 
 
@@ -57,7 +60,8 @@ def _score(sentence: str, index: int, weights: dict[str, float], title: set[str]
     central = sum(weights.get(stem, 0.0) for stem in said) / math.sqrt(len(said) + 4)
     opening = 1.0 + 1.0 / (1 + index)
     on_title = 1.0 + 0.3 * len(said & title) / max(1, len(title))
-    return central * opening * on_title
+    hanging = 0.5 if index and _POINTS_BACK.match(sentence) else 1.0
+    return central * opening * on_title * hanging
 
 
 def _adds(candidates: Sequence[str], chosen: Sequence[int], index: int, characters: int) -> bool:

@@ -52,14 +52,13 @@ class TableReport:
     reasons: list[str] = field(default_factory=list)
     """One line for each rejection and failure: which table, and why."""
 
-    def __iadd__(self, other: TableReport) -> TableReport:
+    def add(self, other: TableReport) -> None:
         self.tables += other.tables
         self.asked += other.asked
         self.accepted += other.accepted
         self.failed += other.failed
         self.rejected += other.rejected
         self.reasons += other.reasons
-        return self
 
 
 def with_verified_tables(

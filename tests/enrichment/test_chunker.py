@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import pairwise
 
 import numpy as np
 from hypothesis import given, settings
@@ -119,7 +120,9 @@ def test_a_box_is_text() -> None:
 
 
 def test_nested_table_is_readable_and_pipes_do_not_break_the_row() -> None:
-    cell = Cell(text="Field: Shown\nCard: a | b", markdown="Field: Shown<br>Card: a | b", row=1, column=1)
+    cell = Cell(
+        text="Field: Shown\nCard: a | b", markdown="Field: Shown<br>Card: a | b", row=1, column=1
+    )
     header = table(("Area", "Rule")).rows[0]
     grid = Table(rows=(header, (Cell(text="Seeing", row=1, column=0), cell)), header_rows=1)
     (chunk,) = Writer().add("table", table=grid).chunks()
@@ -128,7 +131,9 @@ def test_nested_table_is_readable_and_pipes_do_not_break_the_row() -> None:
 
 def test_a_list_keeps_its_lead_in_in_every_chunk() -> None:
     writer = Writer().heading("Steps").paragraphs("To restore the ledger:")
-    chunks = writer.items(*[f"Run step {n} and wait for it to end." for n in range(40)]).chunks(size=60)
+    chunks = writer.items(*[f"Run step {n} and wait for it to end." for n in range(40)]).chunks(
+        size=60
+    )
     assert len(chunks) > 3
     assert all(chunk.text.startswith("To restore the ledger:\n\n") for chunk in chunks)
     items = [unit for chunk in chunks for unit in chunk.units if unit.kind == "item"]
@@ -211,7 +216,7 @@ def test_overlap_repeats_the_last_paragraph() -> None:
     chunks = Writer().paragraphs(*paragraphs).chunks(size=20, overlap=10)
     assert all(
         after.text.split("\n\n")[0] == before.text.split("\n\n")[-1]
-        for before, after in zip(chunks, chunks[1:], strict=False)
+        for before, after in pairwise(chunks)
     )
 
 
@@ -239,7 +244,9 @@ def test_a_paragraph_of_100_000_characters_is_cut_into_bounded_chunks() -> None:
     for text in ("word " * 20_000, "x" * 100_000, "No. 5 is e.g. fine. " * 5_000):
         chunks = Writer().paragraphs(text).chunks(size=160)
         assert max(chunk.tokens for chunk in chunks) <= 200
-        assert sum(len(chunk.text.replace(" ", "")) for chunk in chunks) >= len(text.replace(" ", ""))
+        assert sum(len(chunk.text.replace(" ", "")) for chunk in chunks) >= len(
+            text.replace(" ", "")
+        )
 
 
 def test_a_table_of_5_000_rows_is_cut_into_bounded_chunks() -> None:

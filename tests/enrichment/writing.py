@@ -33,8 +33,10 @@ def table(
 class Writer:
     """Appends blocks under the last heading."""
 
-    def __init__(self, title: str = "Rotation Standard", id: str = "rotation", **about: Any) -> None:
-        self.title, self.id, self.about = title, id, about
+    def __init__(
+        self, title: str = "Rotation Standard", document_id: str = "rotation", **about: Any
+    ) -> None:
+        self.title, self.id, self.about = title, document_id, about
         self.blocks: list[Block] = []
         self.path: tuple[str, ...] = ()
 
@@ -81,6 +83,4 @@ class Writer:
         )
 
     def chunks(self, **options: Any) -> list[Chunk]:
-        return split(
-            self.document(), count_tokens=count_words, options=ChunkOptions(**options)
-        )
+        return split(self.document(), count_tokens=count_words, options=ChunkOptions(**options))

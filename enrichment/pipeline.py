@@ -1,0 +1,45 @@
+"""A loaded document to what is published of it: tables checked, split, enriched."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+from config.models import ChatModel, Vectors
+from enrichment.budget import Budget
+from enrichment.cache import ReplyCache
+from enrichment.chunker import ChunkOptions, split
+from enrichment.enrich import Enriched, enrich
+from enrichment.image import DescribeImage, described_images
+from enrichment.pieces import CountTokens
+from enrichment.verified_tables import TableReport, with_verified_tables
+from loaders.document import Document
+
+
+def prepare(
+    document: Document,
+    *,
+    count_tokens: CountTokens,
+    options: ChunkOptions = ChunkOptions(),
+    embed: Callable[[Sequence[str]], Vectors] | None = None,
+    model: ChatModel | None = None,
+    cache: ReplyCache | None = None,
+    budget: Budget | None = None,
+    describe: DescribeImage | None = None,
+) -> Enriched:
+    """Never raises for a model's sake. `budget` is shared by all documents of a run."""
+    document = described_images(document, describe)
+    tables = TableReport(tables=sum(block.table is not None for block in document.blocks))
+    budget = budget or Budget()
+    if model is not None and cache is not None:
+        document, tables = with_verified_tables(document, model=model, cache=cache, budget=budget)
+    chunks = split(document, count_tokens=count_tokens, options=options, embed=embed)
+    enriched = enrich(document, chunks, model=model, cache=cache, budget=budget)
+    if not tables.failed:
+        return replace(enriched, tables=tables)
+    return replace(
+        enriched,
+        tables=tables,
+        failures=(*enriched.failures, *tables.reasons),
+        card=replace(enriched.card, enriched_by="extractive"),
+    )

@@ -1,0 +1,221 @@
+"""What a document says about itself, read without a model."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from enrichment.abbreviations import abbreviations, expansions
+from enrichment.chunk import Entity, Faq
+from enrichment.enrich import enrich
+from enrichment.entities import entities, system_names
+from enrichment.extractive import extractive_card, extractive_chunks
+from enrichment.image import described_images
+from enrichment.keyphrases import document_keywords
+from enrichment.profile import DOCUMENT_TYPES, corpus_statistics
+from enrichment.sentences import sentences
+from enrichment.succession import predecessors, successor, with_successors
+from loaders.document import Document, Image
+from loaders.files import load_file
+from tests.enrichment.writing import Writer
+
+DEMO = Path(__file__).parents[2] / "playground/demo"
+
+
+@pytest.fixture(scope="module")
+def demo() -> dict[str, Document]:
+    loaded = (load_file(path) for path in sorted(DEMO.glob("[ps]*/*.md")))
+    return {document.id: document for document in loaded}
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("One. Two.", ["One.", "Two."]),
+        (
+            "Use e.g. TLS 1.3, i.e. No. 5. Then stop.",
+            ["Use e.g. TLS 1.3, i.e. No. 5.", "Then stop."],
+        ),
+        ("Version v1.2.3 runs. It works!", ["Version v1.2.3 runs.", "It works!"]),
+        ("Call `a. B` now. Done.", ["Call `a. B` now.", "Done."]),
+        ("Ask J. Smith. He knows.", ["Ask J. Smith.", "He knows."]),
+        ("Really? he asked. Yes.", ["Really? he asked.", "Yes."]),
+        ("1. First step. Next.", ["1. First step.", "Next."]),
+        ('He said "Stop." Then left.', ['He said "Stop."', "Then left."]),
+        ("no end mark\nnext line", ["no end mark", "next line"]),
+        ("東京です。大阪です。", ["東京です。", "大阪です。"]),
+        ("Fine. `pilot` runs.", ["Fine.", "`pilot` runs."]),
+        ("Answer yes or no. Then stop.", ["Answer yes or no.", "Then stop."]),
+        ("   ", []),
+    ],
+)
+def test_sentences_end_where_a_reader_would_say(text: str, expected: list[str]) -> None:
+    assert sentences(text) == expected
+
+
+def test_codes_people_and_dates_are_entities() -> None:
+    text = (
+        "Ask @Ines Okafor about SEC-1234 on hbr-eu1 before 2026-03-14: a P0, so SEV1. "
+        "Run `lockbox elevate`. The Incident Commander decides. MS.AAD.5.2v1 and CertExpiry30."
+    )
+    found = entities(text)
+    assert {entity.value for entity in found if entity.kind == "code"} == {
+        "SEC-1234",
+        "hbr-eu1",
+        "P0",
+        "SEV1",
+        "lockbox elevate",
+        "MS.AAD.5.2v1",
+        "CertExpiry30",
+    }
+    assert Entity(kind="person", value="Ines Okafor") in found
+    assert Entity(kind="date", value="2026-03-14") in found
+    assert any(entity.kind == "role" and "Commander" in entity.value for entity in found)
+
+
+def test_ordinary_words_are_no_codes() -> None:
+    assert entities("The well-known on-call team writes a post-mortem, as usual.") == ()
+
+
+def test_names_used_inside_sentences_are_systems(demo: dict[str, Document]) -> None:
+    names = system_names(demo["access-control-policy"])
+    assert {"Passage", "Muster"} <= set(names)
+    assert "Access" not in names
+
+
+def test_abbreviations_are_read_and_expanded_where_only_one_form_stands() -> None:
+    known = abbreviations("The Incident Commander (IC) decides. DPO (Data Protection Officer).")
+    assert known == {"IC": "Incident Commander", "DPO": "Data Protection Officer"}
+    assert expansions("Ask the IC.", known) == ("Incident Commander",)
+    assert expansions("The incident commander asks the DPO (Data Protection Officer).", known) == (
+        "IC",
+    )
+    assert abbreviations("See the table (UTC) below, or the page (2).") == {}
+
+
+def test_headings_that_ask_become_faqs() -> None:
+    writer = Writer().heading("Who may restore?").paragraphs("Any PRE engineer. With approval.")
+    writer.heading("Scope").paragraphs("A payment token is a stand-in for a card number.")
+    assert extractive_card(writer.document()).faqs == (
+        Faq(question="Who may restore?", answer="Any PRE engineer. With approval."),
+        Faq(
+            question="What is payment token?",
+            answer="A payment token is a stand-in for a card number.",
+        ),
+    )
+
+
+def test_every_demo_document_has_a_useful_card(demo: dict[str, Document]) -> None:
+    for document in demo.values():
+        card = extractive_card(document)
+        text = "\n".join(block.text for block in document.blocks)
+        assert 40 <= len(card.summary) <= 600, document.id
+        assert all(said in text for said in sentences(card.summary)), document.id
+        assert len(card.keywords) >= 8, document.id
+        assert all(word.lower() in (text + document.title).lower() for word in card.keywords[:1])
+        assert card.document_type in DOCUMENT_TYPES
+        assert card.domain_tags, document.id
+        assert 0 <= card.technical_density <= 1
+
+
+@pytest.mark.parametrize(
+    ("document_id", "kind"),
+    [
+        ("access-control-policy", "policy"),
+        ("key-rotation-standard", "standard"),
+        ("ledger-db-failover-runbook", "runbook"),
+        ("vendor-register", "register"),
+        ("harbor-capacity-guide", "guide"),
+        ("dpia-procedure", "procedure"),
+        ("beacon-alert-catalogue", "catalogue"),
+        ("data-retention-schedule", "schedule"),
+    ],
+)
+def test_the_title_tells_the_type(demo: dict[str, Document], document_id: str, kind: str) -> None:
+    assert extractive_card(demo[document_id]).document_type == kind
+
+
+def test_the_superseded_demo_documents_name_their_successors(demo: dict[str, Document]) -> None:
+    found = {each.id: successor(each) for each in demo.values() if successor(each)}
+    assert found == {
+        "backup-and-restore-standard-2024": "backup-and-restore-standard",
+        "key-rotation-standard-2024": "key-rotation-standard",
+        "retention-schedule-2024": "data-retention-schedule",
+    }
+    assert all(demo[old].modified_at is not None for old in found)
+
+
+def test_a_successor_that_names_its_predecessor_is_enough() -> None:
+    old = Writer("Old rules", "old").paragraphs("These are the rules.").document()
+    new = Writer("New rules", "new").paragraphs(
+        "This standard replaces [the old rules](doc:old) from today."
+    )
+    assert predecessors(new.document()) == ("old",)
+    cards = [extractive_card(old), extractive_card(new.document())]
+    old_card, new_card = with_successors(cards, {"new": predecessors(new.document())})
+    assert (old_card.superseded_by, old_card.status) == ("new", "superseded")
+    assert new_card.superseded_by == ""
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "Superseded by the [New Standard](https://docs.google.com/document/d/new_Doc-1/edit).",
+        "This page has been replaced with effect from May by [New](doc:new_Doc-1).",
+        "Deprecated. Please use [the new page](new_Doc-1.md) instead.",
+    ],
+)
+def test_successors_are_found_in_many_words_and_addresses(said: str) -> None:
+    assert successor(Writer("Old", "old").paragraphs(said).document()) == "new_Doc-1"
+
+
+def test_a_link_sideways_is_no_successor() -> None:
+    writer = Writer("Keys", "keys").paragraphs(
+        "The current limits are in [Rate Limits](doc:limits).", "See [Keys in Quay](doc:quay)."
+    )
+    assert successor(writer.document()) == ""
+
+
+def test_a_table_is_summarised_in_two_lines() -> None:
+    writer = Writer().heading("Ages").table(("Key", "EU", "SG"), ("signing", "60", "30"))
+    (chunk,) = extractive_chunks(writer.document(), writer.chunks())
+    assert chunk.summary == "Ages: EU, SG by Key.\n1 rows: signing."
+    assert set(chunk.keywords) == {"Key", "EU", "SG", "signing"}
+
+
+def test_key_phrases_are_phrases_people_use(demo: dict[str, Document]) -> None:
+    keywords = [word.lower() for word in document_keywords(demo["quay-rate-limits"])]
+    assert any("quay" in word for word in keywords)
+    assert not {"the", "days", "table", "s"} & set(keywords)
+
+
+def test_an_empty_document_still_has_a_card() -> None:
+    enriched = enrich(Writer("Empty", "empty").document(), ())
+    assert (enriched.card.title, enriched.card.summary, enriched.chunks) == ("Empty", "Empty", ())
+    assert enriched.card.technical_density == 0
+
+
+def test_statistics_of_a_domain(demo: dict[str, Document]) -> None:
+    some = list(demo.values())[:4]
+    chunks = [c for each in some for c in enrich(each, []).chunks] + Writer().paragraphs(
+        "A"
+    ).chunks()
+    found = corpus_statistics([extractive_card(each) for each in some], chunks)
+    assert (found.documents, found.chunks, found.table_chunks) == (4, 1, 0)
+    assert sum(found.document_types.values()) == 4
+
+
+def test_pictures_without_words_are_described_when_somebody_can_look() -> None:
+    writer = Writer().heading("Layout").add("image", image=Image(uri="u"))
+    document = writer.add("image", image=Image(alt="two replicas")).document()
+
+    def describe(image: Image, *, context: str) -> str:
+        return f"{image.uri} under {context}"
+
+    described = described_images(document, describe)
+    assert [block.image.alt for block in described.blocks if block.image] == [
+        "u under Layout",
+        "two replicas",
+    ]
+    assert described_images(document, None) is document
