@@ -17,9 +17,12 @@ from index.search import Snapshot
 LONGEST_ANSWER = 700
 """Characters. Someone reads this in a thread, at night, on a phone."""
 _LONGEST_STATEMENT = 360
-_MOST_STATEMENTS = 4
-_WORTH_ADDING = 0.35
-"""A further statement needs this share of the best one's score."""
+_MOST_STATEMENTS = 5
+_FURTHER = 3.0
+"""Log-odds by which a further statement may be weaker than the best one."""
+_SAME_CHUNK, _SAME_SECTION, _SAME_DOCUMENT = 1.0, 0.7, 0.3
+"""Log-odds that a statement gains by standing near the best one: an answer has one place more
+often than five."""
 
 _TO_THE_READER_MODEL = re.compile(
     r"\b(?:ignore|disregard|forget|override)\b.{0,40}\b(?:instruction|rule|prompt|above|previous)"
@@ -36,6 +39,17 @@ class Statement:
     text: str
     quote: str
     chunk: Chunk
+    index: int
+    """Of the unit, in `chunk.units`."""
+
+    def follows(self, other: Statement) -> bool:
+        """Whether both are running text and this one comes right after."""
+        kinds = {self.chunk.units[self.index].kind, other.chunk.units[other.index].kind}
+        return (
+            self.chunk.id == other.chunk.id
+            and self.index == other.index + 1
+            and kinds == {"sentence"}
+        )
 
 
 def extractive_answer(
@@ -49,7 +63,8 @@ def extractive_answer(
 
 
 def choose(scored: Sequence[Scored], context: Sequence[Chunk]) -> list[Scored]:
-    """The best statement of each part of the question, then the next best while there is room."""
+    """The best statement, the best one of each part of the question, then the next best while
+    there is room; what stands near the best one counts more."""
     visible = {chunk.id for chunk in context}
     usable = [
         unit
@@ -58,21 +73,39 @@ def choose(scored: Sequence[Scored], context: Sequence[Chunk]) -> list[Scored]:
     ]
     if not usable:
         return []
-    parts = len(usable[0].aspects)
-    leaders = [max(usable, key=lambda unit: unit.aspects[part]) for part in range(1, parts)]
-    ranked = [usable[0], *leaders, *usable[1:]]
-    chosen: list[Scored] = []
-    room = LONGEST_ANSWER
-    for unit in ranked:
-        length = min(len(unit.unit.text), _LONGEST_STATEMENT)
-        enough = unit.score >= _WORTH_ADDING * usable[0].score
-        if len(chosen) == _MOST_STATEMENTS or (chosen and not enough):
-            continue
-        if (chosen and length > room) or any(_says_the_same(unit, other) for other in chosen):
-            continue
-        chosen.append(unit)
-        room -= length
-    return chosen
+    best = usable[0]
+    leaders = [
+        max(usable, key=lambda unit: unit.aspects[part]) for part in range(1, len(best.aspects))
+    ]
+    others = sorted(usable[1:], key=lambda unit: -(unit.strength + _nearness(unit, best)))
+    chosen = [best]
+    room = LONGEST_ANSWER - _length(best)
+    for unit in (*leaders, *others):
+        worth = unit.strength + _nearness(unit, best) > best.strength - _FURTHER
+        fits = len(chosen) < _MOST_STATEMENTS and _length(unit) <= room
+        if worth and fits and not any(_says_the_same(unit, other) for other in chosen):
+            chosen.append(unit)
+            room -= _length(unit)
+    return _together(chosen)
+
+
+def _nearness(unit: Scored, best: Scored) -> float:
+    chunk, center = unit.chunk, best.chunk
+    if chunk.id == center.id:
+        return _SAME_CHUNK
+    if chunk.document_id != center.document_id:
+        return 0.0
+    return _SAME_SECTION if chunk.heading_path == center.heading_path else _SAME_DOCUMENT
+
+
+def _together(chosen: Sequence[Scored]) -> list[Scored]:
+    """Chunks in the order of their best statement, each one's statements in reading order."""
+    order = {chunk: place for place, chunk in enumerate(dict.fromkeys(u.chunk.id for u in chosen))}
+    return sorted(chosen, key=lambda unit: (order[unit.chunk.id], unit.index))
+
+
+def _length(unit: Scored) -> int:
+    return min(len(unit.unit.text), _LONGEST_STATEMENT)
 
 
 def statement_of(scored: Scored, aspects: Sequence[Aspect]) -> Statement:
@@ -86,24 +119,34 @@ def statement_of(scored: Scored, aspects: Sequence[Aspect]) -> Statement:
         said = _shortened(unit.text)
         if unit.kind == "item" and chunk.heading_path:
             said = f"*{chunk.heading_path[-1]}*: {said}"
-    return Statement(text=said, quote=unit.text, chunk=chunk)
+    return Statement(text=said, quote=unit.text, chunk=chunk, index=scored.index)
 
 
 def written(
     statements: Sequence[Statement], documents: Mapping[str, DocumentCard]
 ) -> tuple[str, tuple[Citation, ...]]:
-    """One statement as a line, several as a list; one number for each chunk."""
+    """One statement as a line, several as a list; one number for each chunk.
+
+    Neighbouring sentences of a chunk are one line."""
     numbers: dict[str, int] = {}
     citations: list[Citation] = []
-    lines: list[str] = []
+    lines: list[tuple[str, int]] = []
+    previous: Statement | None = None
     for statement in statements:
         chunk = statement.chunk
         if chunk.id not in numbers:
             numbers[chunk.id] = len(numbers) + 1
             citations.append(citation(chunk, numbers[chunk.id], statement.quote, documents))
-        lines.append(f"{statement.text} [{numbers[chunk.id]}]")
-    text = "\n".join(f"- {line}" for line in lines) if len(lines) > 1 else "".join(lines)
-    return text, tuple(citations)
+        number = numbers[chunk.id]
+        if previous and statement.follows(previous):
+            lines[-1] = (f"{lines[-1][0]} {statement.text}", number)
+        else:
+            lines.append((statement.text, number))
+        previous = statement
+    said = [f"{text} [{number}]" for text, number in lines]
+    return ("\n".join(f"- {line}" for line in said) if len(said) > 1 else "".join(said)), tuple(
+        citations
+    )
 
 
 def citation(

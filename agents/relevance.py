@@ -49,6 +49,13 @@ _ASKS_PERMISSION = re.compile(
     r"|\b(?:allowed|permitted|okay?|fine|required|mandatory|problem|legit)\b",
     re.IGNORECASE,
 )
+_ASKS_STEPS = re.compile(
+    r"\b(?:how (?:do|can|should|to)|steps?|what (?:do|should) (?:i|we)|command|set ?up)\b",
+    re.IGNORECASE,
+)
+_LINKS = re.compile(
+    r"\b(?:resources|references|see also|related|further reading|bibliography)\b", re.I
+)
 _ASKS_DURATION = re.compile(
     r"\bhow (?:long|often|soon|fast|quick\w*|old|many (?:days|hours|months|weeks|years|minutes))"
     r"|\b(?:deadline|when|by when|until|till|expire|frequency|max(?:imum)? age|sla|timer|clock)\b",
@@ -84,16 +91,22 @@ class Aspect:
 
 @dataclass(frozen=True, kw_only=True)
 class Scored:
-    """One sentence or row, and the probability that it answers."""
+    """One sentence or row, and how well it answers."""
 
     chunk: Chunk
     index: int
     """Of the unit, in `chunk.units`."""
-    score: float
+    strength: float
+    """Log-odds of holding a part of the answer to the whole question."""
     similarity: float
     coverage: float
     aspects: tuple[float, ...]
-    """Score for each aspect: the whole question, then its parts."""
+    """Strength for each aspect: the whole question, then its parts."""
+
+    @property
+    def score(self) -> float:
+        """Strength as a probability, 0–1."""
+        return 1 / (1 + math.exp(-max(-50.0, min(50.0, self.strength))))
 
     @property
     def unit(self) -> Unit:
@@ -116,62 +129,63 @@ def aspects_of(plan: Plan, snapshot: Snapshot) -> list[Aspect]:
     return [Aspect(text=plan.question, weights=whole), *parts]
 
 
-FEATURES = (
-    "similarity",
-    "unit coverage",
-    "coverage with headings",
-    "code coverage",
-    "search rank",
-    "best of its chunk",
-    "chunk similarity",
-    "document",
-    "row",
-    "item",
-    "length",
-    "duration asked and given",
-    "person asked and given",
-    "number asked and given",
-    "superseded",
-    "label coverage",
-    "rule",
-    "permission asked and rule given",
-    "aside",
-    "first in its chunk",
-    "neighbours' similarity",
-    "rank by chunks",
-    "rank by units",
-    "rank by keywords",
-)
-WEIGHTS: NDArray[np.float64] = np.array(
-    [4.0, 2.0, 2.0, 0.5, 1.0, 1.0, 1.0, 1.0, 0.3, 0.0, 0.1, 0.4, 0.3, 0.2, -1.5, 0.8, 0.3, 0.3, -0.5, 0.1, 0.0, 0.0, 0.0, 0.0]
-)
-BIAS = -6.0
+WEIGHTS_BY_FEATURE = {
+    "similarity": 4.81,
+    "unit coverage": 1.72,
+    "coverage with headings": 2.44,
+    "code coverage": 0.83,
+    "search rank": 1.53,
+    "best of its chunk": 1.58,
+    "chunk similarity": 1.74,
+    "document": 0.78,
+    "row": 0.56,
+    "item": -0.11,
+    "length": 0.33,
+    "duration asked and given": 1.9,
+    "person asked and given": 0.37,
+    "number asked and given": 1.97,
+    "superseded": -2.1,
+    "label coverage": 2.65,
+    "rule": 0.64,
+    "permission asked and rule given": 0.38,
+    "aside": -0.9,
+    "first in its chunk": 0.07,
+    "neighbours' similarity": -0.28,
+    "rank by chunks": 0.94,
+    "rank by units": 0.79,
+    "rank by keywords": 1.48,
+    "rarity shared": 1.33,
+    "rarest shared": -0.03,
+    "step asked and given": 0.18,
+    "link list": -0.42,
+}
+FEATURES = tuple(WEIGHTS_BY_FEATURE)
+WEIGHTS: NDArray[np.float64] = np.array(list(WEIGHTS_BY_FEATURE.values()))
+BIAS = -9.0
 
 
 def score_units(plan: Plan, snapshot: Snapshot, hits: Sequence[Hit]) -> list[Scored]:
-    """Every unit of the hits, best first."""
-    aspects = aspects_of(plan, snapshot)
-    tables = [features(aspect, plan, snapshot, hits) for aspect in aspects]
-    scores = [_probability(table) for table in tables]
+    """Every unit of the hits, best first for the whole question.
+
+    A part of a question finds its own best statement, but ranks nothing: by itself, "can I log
+    off" matches anything (all facts said: 0.60 with parts in the ranking, 0.65 without)."""
+    tables = [features(aspect, plan, snapshot, hits) for aspect in aspects_of(plan, snapshot)]
+    strengths = [table @ WEIGHTS + BIAS for table in tables]
     scored: list[Scored] = []
-    row = 0
     for hit in hits:
         for index in range(len(hit.chunk.units)):
-            each = tuple(float(column[row]) for column in scores)
-            # A part of the question is as good as the whole of it, but says less by itself.
-            score = max(each[0], 0.9 * max(each[1:], default=0.0))
+            row = len(scored)
             scored.append(
                 Scored(
                     chunk=hit.chunk,
                     index=index,
-                    score=score,
+                    strength=float(strengths[0][row]),
                     similarity=float(tables[0][row, 0]),
                     coverage=float(tables[0][row, 2]),
-                    aspects=each,
+                    aspects=tuple(float(strength[row]) for strength in strengths),
                 )
             )
-            row += 1
-    return sorted(scored, key=lambda unit: -unit.score)
+    return sorted(scored, key=lambda unit: -unit.strength)
 
 
 def features(
@@ -188,7 +202,9 @@ def features(
         best = max(cosines, default=0.0)
         around = stems(" ".join((chunk.document_title, chunk.tab, *chunk.heading_path)))
         superseded = not past and is_superseded(snapshot.documents, chunk.document_id)
-        ranks = [1 / math.sqrt(hit.ranks.get(name, 100)) for name in ("chunks", "units", "keywords")]
+        ranks = [
+            1 / math.sqrt(hit.ranks.get(name, 100)) for name in ("chunks", "units", "keywords")
+        ]
         for place, (unit, cosine) in enumerate(zip(chunk.units, cosines, strict=True)):
             rows.append(
                 [
@@ -206,16 +222,20 @@ def features(
                     _label_coverage(aspect, chunk, unit),
                     *_standing(aspect.text, unit.text),
                     float(place == 0),
-                    max(cosines[max(0, place - 1) : place] + cosines[place + 1 : place + 2], default=0.0),
+                    max(
+                        cosines[max(0, place - 1) : place] + cosines[place + 1 : place + 2],
+                        default=0.0,
+                    ),
                     *ranks,
+                    *_shared(aspect, unit, around),
+                    float(
+                        bool(_ASKS_STEPS.search(aspect.text))
+                        and (unit.kind == "item" or chunk.kind == "code")
+                    ),
+                    float(bool(_LINKS.search(" ".join(chunk.heading_path[-1:])))),
                 ]
             )
     return np.array(rows, dtype=np.float64).reshape(len(rows), len(FEATURES))
-
-
-def _probability(table: NDArray[np.float64]) -> NDArray[np.float64]:
-    scores: NDArray[np.float64] = 1 / (1 + np.exp(-(table @ WEIGHTS + BIAS)))
-    return scores
 
 
 def _coverages(aspect: Aspect, unit: Unit, around: frozenset[str]) -> tuple[float, float, float]:
@@ -223,6 +243,15 @@ def _coverages(aspect: Aspect, unit: Unit, around: frozenset[str]) -> tuple[floa
     codes = {word: weight for word, weight in aspect.weights.items() if is_code(word)}
     exact = Aspect(text="", weights=codes).coverage(own) if codes else 0.0
     return aspect.coverage(own), aspect.coverage(own | around), exact
+
+
+def _shared(aspect: Aspect, unit: Unit, around: frozenset[str]) -> tuple[float, float]:
+    """Rarity of what is shared, by itself: chatter around a name costs nothing."""
+    own = stems(unit.index_text) | stems(unit.text)
+    found = [aspect.weights[word] for word in aspect.weights.keys() & (own | around)]
+    return sum(found) / 10, max(
+        (aspect.weights[w] for w in aspect.weights.keys() & own), default=0.0
+    ) / 7
 
 
 def _document_scores(hits: Sequence[Hit]) -> dict[str, float]:
