@@ -18,7 +18,7 @@ from loaders.html_lists import item_markers, list_level
 from loaders.html_tables import is_block, read_table, to_image
 from loaders.inline import clean
 from loaders.limits import MAX_MARKUP_NESTING, check_size, too_deep
-from loaders.table_headers import outline
+from loaders.table_headers import outline, own_cells
 
 _INVISIBLE = ["script", "style", "noscript", "template", "head", "iframe", "object", "svg"]
 _TAB = re.compile(r"\s*tab:\s*(.+?)\s*", re.DOTALL)
@@ -194,7 +194,7 @@ class _Walk:
         cells = [cell for row in table.rows for cell in row]
         if len(cells) > 1:
             self.writer.add("table", outline(table), "", table=table)
-            for cell in dict.fromkeys(cells):
+            for cell in own_cells(table):
                 self._refer(cell.markdown)
         elif cells:
             box = node.find(["td", "th"])

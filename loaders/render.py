@@ -11,9 +11,11 @@ from typing import Any
 from loaders.document import Block, Document, Tab, Table
 from loaders.google_docs import parse_document
 from loaders.inline import destination, escape
+from loaders.table_headers import own_cells
 from loaders.tables import table_to_markdown
 
 _BLOCK_START = re.compile(r"(?m)^(\s*)([-+*](?=\s|$)|[>|]|#{1,6}(?=\s|$)|=+\s*$|-+\s*$|~~~)")
+_CLOSING_HASHES = re.compile(r"(^|\s)(#+)$")
 _NUMBER_START = re.compile(r"(?m)^(\s*\d{1,9})([.)])(?=\s)")
 _NUMBER = re.compile(r"\d{1,9}[.)]")
 _INDENT = "    "
@@ -54,7 +56,8 @@ def block_to_markdown(block: Block) -> str:
     """One block with its `#`, list marker, `>` or fence."""
     match block.kind:
         case "heading":
-            return "#" * max(1, min(block.level, 6)) + " " + block.markdown.replace("\n", " ")
+            title = _CLOSING_HASHES.sub(r"\1\\\2", block.markdown.replace("\n", " "))
+            return "#" * max(1, min(block.level, 6)) + " " + title
         case "list_item":
             return _list_item(block)
         case "table":
@@ -104,7 +107,7 @@ def _list_item(block: Block) -> str:
 def _tables(table: Table) -> Iterator[str]:
     """The table, then the tables nested in it, each as a grid of its own."""
     yield table_to_markdown(table, header_levels_too=True)
-    for cell in dict.fromkeys(cell for row in table.rows for cell in row):
+    for cell in own_cells(table):
         for nested in cell.tables:
             yield from _tables(nested)
 

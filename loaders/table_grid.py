@@ -49,7 +49,7 @@ def build_table(
     if placeholders and any(len(row) != width for row in rows):
         warnings.append("rows of different length were filled up with empty cells")
     cells = _cells(grid)
-    _check_characters(cells, document, place)
+    _check_size(cells, document, place)
     styles = [[_style(placed) for placed in row] for row in grid]
     headers = detect_headers(cells, styles, marked_rows)
     table = Table(
@@ -154,12 +154,26 @@ def _cells(grid: _Grid) -> tuple[tuple[Cell, ...], ...]:
     return tuple(rows)
 
 
-def _check_characters(rows: Sequence[Sequence[Cell]], document: str, place: str) -> None:
+def _check_size(rows: Sequence[Sequence[Cell]], document: str, place: str) -> None:
+    """With all merges filled in, also in nested tables: merges in merges grow exponentially."""
+    weights = {
+        (i, j): 1 + sum(map(_positions, cell.tables))
+        for i, row in enumerate(rows)
+        for j, cell in enumerate(row)
+        if (cell.row, cell.column) == (i, j)
+    }
+    count = sum(weights[cell.row, cell.column] for row in rows for cell in row)
+    if count > MAX_CELLS:
+        raise too_many(document, place, count, MAX_CELLS, "table cells")
     size = sum(len(cell.text) + len(cell.markdown) for row in rows for cell in row)
     if size > 2 * MAX_CHARACTERS:
         raise LoadError(
             document, f"a table of {size:,} characters, merges filled in, is too big", place=place
         )
+
+
+def _positions(table: Table) -> int:
+    return sum(1 + sum(map(_positions, cell.tables)) for row in table.rows for cell in row)
 
 
 def _style(placed: _Placed | None) -> Style:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from loaders.document import Cell, Table
@@ -38,6 +38,12 @@ def header_paths(table: Table) -> tuple[str, ...]:
         LEVEL_SEPARATOR.join(level.text.replace("\n", " ") for level in levels)
         for levels in header_levels(table)
     )
+
+
+def own_cells(table: Table) -> Iterator[Cell]:
+    """Each cell once, where its merge begins."""
+    for i, row in enumerate(table.rows):
+        yield from (cell for j, cell in enumerate(row) if (cell.row, cell.column) == (i, j))
 
 
 def outline(table: Table) -> str:

@@ -434,6 +434,14 @@ def test_ten_thousand_nested_tables_are_refused() -> None:
         read(inner)
 
 
+def test_merges_in_merges_are_refused_before_they_explode() -> None:
+    inner: Json = paragraph("x")
+    for _ in range(30):
+        inner = table([cell(inner, rowSpan=2, columnSpan=2), ""], ["", ""])
+    with pytest.raises(LoadError, match="more than the 200,000 that are read"):
+        read(inner)
+
+
 def test_boxes_in_boxes_are_refused_beyond_the_limit() -> None:
     inner: Json = paragraph("x")
     for _ in range(10_000):
