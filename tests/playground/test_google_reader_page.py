@@ -1,0 +1,51 @@
+"""Citations open the right heading, in a real browser."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+
+import pytest
+from playwright.sync_api import Browser, expect, sync_playwright
+
+from playground.docs_render import render_document
+from playground.google import DriveFile, GoogleStandIn
+from playground.reader_html import headings
+
+CHROMIUM = shutil.which("chromium")
+FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-sync"]
+pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="no chromium on this machine")
+
+FILLER = "Words that fill a line.\n\n" * 60
+TEXT = (
+    f"# Guide\n\n## First\n\n{FILLER}<!-- tab: Later -->\n\n## Start\n\n{FILLER}## Target\n\nEnd."
+)
+GUIDE = DriveFile(id="guide", name="Guide", content=TEXT)
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    with sync_playwright() as playwright:
+        yield playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
+
+
+def test_a_link_opens_the_tab_and_shows_the_heading(browser: Browser) -> None:
+    tabs = render_document("guide", "Guide", TEXT, base_url="")["tabs"]
+    later = tabs[1]["tabProperties"]["tabId"]
+    _, target, _ = headings(tabs[1])[1]
+    with GoogleStandIn([GUIDE]) as google, browser.new_context() as context:
+        page = context.new_page()
+        problems: list[str] = []
+        page.on("pageerror", lambda error: problems.append(str(error)))
+        for query in (f"?tab={later}", ""):
+            page.goto(f"{google.url}/document/d/guide/edit{query}#heading={target}")
+            heading = page.get_by_role("heading", name="Target")
+            expect(heading).to_be_in_viewport()
+            expect(heading).to_have_class("cited")
+            expect(page.get_by_role("heading", name="First")).to_be_hidden()
+            page.goto("about:blank")
+        page.goto(f"{google.url}/document/d/guide/edit")
+        expect(page.get_by_role("heading", name="First")).to_be_in_viewport()
+        page.get_by_role("link", name="Later", exact=True).click()
+        expect(page.get_by_role("heading", name="Start")).to_be_in_viewport()
+        assert problems == []
