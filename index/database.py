@@ -6,7 +6,7 @@ from typing import Any
 
 from sqlalchemy import Engine, create_engine, event
 from sqlalchemy.engine import make_url
-from sqlalchemy.exc import ArgumentError, OperationalError
+from sqlalchemy.exc import ArgumentError, DBAPIError
 
 from config.errors import ConfigError
 from config.settings import Settings
@@ -20,7 +20,7 @@ def open_database(settings: Settings) -> Engine:
     engine = _postgresql(settings.database_url) if settings.database_url else _sqlite(settings)
     try:
         engine.connect().close()
-    except OperationalError as error:
+    except DBAPIError as error:
         where = engine.url.render_as_string(hide_password=True)
         raise ConfigError(
             f"cannot open the database {where}", remedy="check DATABASE_URL and ONCALL_DATA_DIR"

@@ -54,6 +54,7 @@ class Staging:
         self._vectors = VectorSource(embedder, [])
 
     def __enter__(self) -> Staging:
+        lookups = self._shelf.lookups(self._domain, self._base_folder)
         mark = hashlib.sha256(self._embedder.name.encode()).hexdigest()[:12]
         path = self._shelf.of(self._domain) / f"embedded-{mark}.journal"
         journal = self._closing.enter_context(Journal(path, self._embedder.dimensions))
@@ -61,7 +62,7 @@ class Staging:
             self._embedder,
             [
                 lambda keys: {key: journal.vectors[key] for key in keys if key in journal.vectors},
-                *self._shelf.lookups(self._domain, self._base_folder),
+                *lookups,
             ],
             on_embedded=journal.append,
         )

@@ -1,0 +1,180 @@
+"""A damaged index heals itself from the database, or says what is wrong: no wrong answers."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from config.errors import ConfigError, IndexUnavailable
+from config.settings import Settings
+from enrichment.chunk import Chunk, DocumentCard
+from index import vectors
+from index.publish import Index, open_index
+from index.search import Hit, SearchQuery
+
+Corpus = dict[str, tuple[DocumentCard, list[Chunk]]]
+QUESTIONS = ("how often are signing keys rotated", "P0 minutes", "hbr-eu1")
+
+
+def answers(index: Index) -> list[list[Hit]]:
+    snapshot = index.snapshot("help")
+    return [snapshot.search(SearchQuery(variants=(question,))) for question in QUESTIONS]
+
+
+@pytest.fixture
+def opened(embedded: Settings) -> Iterator[Callable[[Any], Index]]:
+    """Opens the same index as a new process would."""
+    indexes: list[Index] = []
+
+    def run(embedder: Any) -> Index:
+        indexes.append(open_index(embedded, embedder))
+        return indexes[-1]
+
+    yield run
+    for one in indexes:
+        one.close()
+
+
+@pytest.fixture
+def sound(opened: Callable[[Any], Index], embedder: Any, corpus: Corpus) -> list[list[Hit]]:
+    """Publishes; returns what an undamaged index answers."""
+    index = opened(embedder)
+    with index.stage("help") as staging:
+        for card, chunks in corpus.values():
+            staging.put(card, chunks)
+        staging.commit({})
+    return answers(index)
+
+
+def truncate(path: Path) -> None:
+    path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
+
+
+def flip(path: Path) -> None:
+    data = bytearray(path.read_bytes())
+    data[-1] ^= 0xFF
+    path.write_bytes(bytes(data))
+
+
+DAMAGES: dict[str, Callable[[Path], None]] = {
+    "everything deleted": shutil.rmtree,
+    "manifest deleted": lambda folder: (folder / "manifest.json").unlink(),
+    "manifest not JSON": lambda folder: (folder / "manifest.json").write_text("{"),
+    "BM25 file truncated": lambda folder: truncate(folder / "keywords/data.csc.index.npy"),
+    "vocabulary emptied": lambda folder: (folder / "keywords/vocab.index.json").write_text("{}"),
+    "one bit of a vector flipped": lambda folder: flip(folder / "chunk_vectors.npy"),
+    "unit vectors deleted": lambda folder: (folder / "unit_vectors.npy").unlink(),
+    "Chroma deleted": lambda folder: shutil.rmtree(folder / "chroma"),
+    "Chroma's graph truncated": lambda folder: truncate(
+        max((folder / "chroma").rglob("*.bin"), key=lambda file: file.stat().st_size)
+    ),
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGES.values(), ids=DAMAGES)
+def test_a_damaged_folder_is_rebuilt_from_the_database(
+    embedded: Settings,
+    opened: Callable[[Any], Index],
+    sound: list[list[Hit]],
+    embedder: Any,
+    damage: Callable[[Path], None],
+) -> None:
+    folder = embedded.data_dir / "index/help/000001"
+    damage(folder)
+    healed = opened(embedder)
+    assert answers(healed) == sound
+    assert answers(opened(embedder)) == sound
+    with healed.stage("help") as staging:
+        staging.remove("laptop-policy")
+        assert staging.commit({}).documents == 2
+
+
+def test_vectors_are_salvaged_from_chroma_before_the_model_is_asked(
+    embedded: Settings, opened: Callable[[Any], Index], sound: list[list[Hit]], embedder: Any
+) -> None:
+    flip(embedded.data_dir / "index/help/000001/chunk_vectors.npy")
+    asked = embedder.texts
+    opened(embedder).snapshot("help")
+    assert embedder.texts == asked
+    assert answers(opened(embedder)) == sound
+
+
+def test_a_leftover_folder_of_a_run_that_died_is_not_taken_for_the_next_generation(
+    embedded: Settings,
+    opened: Callable[[Any], Index],
+    sound: list[list[Hit]],
+    embedder: Any,
+    corpus: Corpus,
+) -> None:
+    folder = embedded.data_dir / "index/help"
+    shutil.copytree(folder / "000001", folder / "000002")
+    shutil.copytree(folder / "000001", folder / ".building-dead")
+    index = opened(embedder)
+    with index.stage("help") as staging:
+        staging.remove("key-rotation")
+        assert staging.commit({}).number == 2
+    assert "key-rotation" not in index.snapshot("help").documents
+    assert not (folder / ".building-dead").exists()
+
+
+def test_another_model_cannot_heal_what_it_did_not_make(
+    embedded: Settings,
+    opened: Callable[[Any], Index],
+    sound: list[list[Hit]],
+    make_embedder: Callable[..., Any],
+) -> None:
+    shutil.rmtree(embedded.data_dir / "index/help/000001")
+    with pytest.raises(IndexUnavailable, match="ONCALL_EMBEDDING_MODEL=words"):
+        opened(make_embedder("other")).snapshot("help")
+
+
+def test_large_searches_go_on_exactly_when_chroma_fails(
+    monkeypatch: pytest.MonkeyPatch,
+    embedded: Settings,
+    opened: Callable[[Any], Index],
+    sound: list[list[Hit]],
+    embedder: Any,
+) -> None:
+    monkeypatch.setattr(vectors, "EXACT_ROWS", 2)
+    index = opened(embedder)
+    snapshot = index.snapshot("help")
+    # Gone after the folder was checked: the worst moment.
+    shutil.rmtree(embedded.data_dir / "index/help/000001/chroma")
+    found = [snapshot.search(SearchQuery(variants=(question,))) for question in QUESTIONS]
+    assert found == sound
+
+
+def test_an_unusable_database_is_told(embedded: Settings, embedder: Any) -> None:
+    embedded.data_dir.mkdir()
+    (embedded.data_dir / "oncall.db").write_bytes(b"not a database" * 100)
+    with pytest.raises(ConfigError, match="cannot open the database"):
+        open_index(embedded, embedder)
+
+
+@pytest.mark.parametrize(
+    ("url", "problem"),
+    [
+        ("nonsense", "not a database URL"),
+        ("mysql://root:secret@db/x", "names 'mysql'"),
+        ("postgresql://user:secret@127.0.0.1:9/x", "cannot open the database"),
+    ],
+)
+def test_a_wrong_database_url_is_told_without_its_password(
+    tmp_path: Path, embedder: Any, url: str, problem: str
+) -> None:
+    settings = Settings(_env_file=None, data_dir=tmp_path, database_url=url)
+    with pytest.raises(ConfigError, match=problem) as caught:
+        open_index(settings, embedder)
+    assert "secret" not in str(caught.value)
+
+
+def test_an_unreachable_chroma_server_is_told(tmp_path: Path, embedder: Any) -> None:
+    settings = Settings(_env_file=None, data_dir=tmp_path, chroma_url="http://127.0.0.1:9")
+    index = open_index(settings, embedder)
+    with pytest.raises(IndexUnavailable, match="check CHROMA_URL"), index.stage("help"):
+        pass
+    index.close()
