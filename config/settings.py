@@ -81,6 +81,11 @@ class Settings(BaseSettings):
         description="Docs read quota per user of your Google project; we stay a tenth below it",
     )
 
+    api_token: SecretStr | None = Field(
+        None,
+        validation_alias=_from("ONCALL_API_TOKEN"),
+        description="Opens the HTTP API to other machines",
+    )
     database_url: str | None = Field(
         None,
         validation_alias=_from("DATABASE_URL"),
@@ -90,6 +95,11 @@ class Settings(BaseSettings):
         None,
         validation_alias=_from("CHROMA_URL"),
         description="A Chroma server; embedded without it",
+    )
+    api_token: SecretStr | None = Field(
+        None,
+        validation_alias=_from("ONCALL_API_TOKEN"),
+        description="Bearer token of the HTTP API; without one only this machine may use it",
     )
     config_dir: Path = Field(
         Path("config"),
