@@ -1,6 +1,7 @@
 """A burst of mentions: this bot, and Slack's sample pattern, under the same fire.
 
     python -m benchmarks.slack_burst [--questions 200] [--seconds 10] [--latency 5] [--limits]
+    python -m benchmarks.slack_burst --kills 30    the bot killed at random moments under load
 
 The app runs in a process of its own against the playground's Slack. An ack is timed from the
 moment Slack sends the envelope until it has the acknowledgement. The sample pattern is a Bolt
@@ -10,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import random
 import subprocess
 import sys
 import tempfile
@@ -45,7 +47,11 @@ class Result:
 
 def burst(app: str, *, questions: int, seconds: float, latency: float, limits: bool) -> Result:
     result = Result(app=app)
-    with SlackStandIn(enforce_rate_limits=limits) as slack, running(app, slack, latency) as process:
+    with (
+        SlackStandIn(enforce_rate_limits=limits) as slack,
+        tempfile.TemporaryDirectory() as folder,
+        running(app, slack, latency, folder) as process,
+    ):
         timed(slack, result.acks)
         result.memory_before = memory(process.pid)
         began = time.monotonic()
@@ -61,11 +67,56 @@ def burst(app: str, *, questions: int, seconds: float, latency: float, limits: b
         result.seconds = time.monotonic() - began
         time.sleep(ACK_LIMIT + 2)  # for answers to events that were sent again
         result.memory_after = memory(process.pid)
-        found = answers(slack)
-        result.answered = sum(1 for ts in asked if found[ts])
-        result.lost = len(asked) - result.answered
-        result.twice = sum(1 for ts in asked if found[ts] > 1)
+        _count(result, asked, slack)
     return result
+
+
+def killed(app: str, *, kills: int, latency: float) -> Result:
+    """Every event three times and out of order, kill -9 at random moments, restart at once."""
+    result = Result(app=f"{app}, killed {kills} times")
+    stop = threading.Event()
+    asked: list[str] = []
+    with (
+        SlackStandIn(enforce_rate_limits=False) as slack,
+        tempfile.TemporaryDirectory() as folder,
+    ):
+        slack.retry_delays = (0.5, 1.0, 2.0, 4.0, 8.0)
+        slack.faults.deliver_times, slack.faults.scatter = 3, 2.0
+
+        def ask() -> None:
+            while not stop.wait(random.uniform(0.1, 0.6)):
+                text = f"<@{slack.bot_user_id}> {TEXT} ({len(asked)})"
+                asked.append(slack.post_as_user(CHANNEL, text))
+
+        asker = threading.Thread(target=ask)
+        asker.start()
+        began = time.monotonic()
+        for _ in range(kills):
+            with running(app, slack, latency, folder):
+                time.sleep(random.uniform(0.0, 2 * latency))
+        stop.set()
+        asker.join()
+        with running(app, slack, latency, folder) as process:
+            deadline = time.monotonic() + 240
+            while time.monotonic() < deadline and len(answers(slack)) < len(asked):
+                time.sleep(0.5)
+            result.seconds = time.monotonic() - began
+            time.sleep(10)
+            result.memory_after = memory(process.pid)
+        _count(result, asked, slack)
+    return result
+
+
+def _count(result: Result, asked: list[str], slack: SlackStandIn) -> None:
+    found = answers(slack)
+    posts = Counter(
+        str(message["thread_ts"])
+        for message in slack.messages(CHANNEL)
+        if message.get("user") == slack.bot_user_id
+    )
+    result.answered = sum(1 for ts in asked if found[ts])
+    result.lost = len(asked) - result.answered
+    result.twice = sum(1 for ts in asked if posts[ts] > 1)
 
 
 def answers(slack: SlackStandIn) -> Counter[str]:
@@ -92,29 +143,31 @@ def timed(slack: SlackStandIn, acks: list[float]) -> None:
 
 
 @contextmanager
-def running(app: str, slack: SlackStandIn, latency: float) -> Iterator[subprocess.Popen[str]]:
-    with tempfile.TemporaryDirectory() as folder:
-        environment = {
-            **os.environ,
-            "SLACK_BOT_TOKEN": slack.bot_token,
-            "SLACK_APP_TOKEN": slack.app_token,
-            "SLACK_API_URL": slack.api_url,
-            "ONCALL_DATA_DIR": folder,
-        }
-        command = [sys.executable, "-m", "benchmarks.slack_burst", "--as", app]
-        process = subprocess.Popen(
-            [*command, "--latency", str(latency)], env=environment, text=True,
-            stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
-        )  # fmt: skip
+def running(
+    app: str, slack: SlackStandIn, latency: float, folder: str
+) -> Iterator[subprocess.Popen[str]]:
+    """The app in a process of its own, up; killed at the end."""
+    environment = {
+        **os.environ,
+        "SLACK_BOT_TOKEN": slack.bot_token,
+        "SLACK_APP_TOKEN": slack.app_token,
+        "SLACK_API_URL": slack.api_url,
+        "ONCALL_DATA_DIR": folder,
+    }
+    command = [sys.executable, "-m", "benchmarks.slack_burst", "--as", app]
+    process = subprocess.Popen(
+        [*command, "--latency", str(latency)], env=environment, text=True,
+        stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+    )  # fmt: skip
+    try:
         assert process.stdout is not None
         while (line := process.stdout.readline()) and line.strip() != "up":
             pass
         threading.Thread(target=process.stdout.read, daemon=True).start()
-        try:
-            yield process
-        finally:
-            process.kill()
-            process.wait()
+        yield process
+    finally:
+        process.kill()
+        process.wait()
 
 
 def memory(pid: int) -> float:
@@ -151,7 +204,6 @@ def be_the_bot(latency: float) -> None:
         settings, domains={"security": domain}, ask=ask_of, engine=open_database(settings)
     )
     bot.start()
-    time.sleep(1.5)
     sys.stdout.write("up\n")
     sys.stdout.flush()
     bot.stop_on_signals()
@@ -188,7 +240,13 @@ def table(results: list[Result]) -> str:
         "|---|---|---|---|---|---|---|---|---|---|",
     ]
     for r in results:
-        acks = sorted(r.acks) or [0.0]
+        acks = sorted(r.acks)
+        if not acks:
+            rows.append(
+                f"| {r.app} | – | – | – | – | {r.answered} | {r.lost} | {r.twice} "
+                f"| {r.seconds:.0f} s | – / – / {r.memory_after:.0f} MB |"
+            )
+            continue
         p50, p99 = acks[len(acks) // 2], acks[min(len(acks) - 1, int(len(acks) * 0.99))]
         late = sum(1 for ack in acks if ack >= ACK_LIMIT)
         rows.append(
@@ -207,9 +265,13 @@ def main() -> None:
     parser.add_argument("--limits", action="store_true", help="with Slack's rate limits")
     parser.add_argument("--only", choices=["bot", "sample"])
     parser.add_argument("--as", dest="role", choices=["bot", "sample"], help=argparse.SUPPRESS)
+    parser.add_argument("--kills", type=int, default=0, help="kill the bot this often instead")
     given = parser.parse_args()
     if given.role:
         (be_the_bot if given.role == "bot" else be_the_sample)(given.latency)
+        return
+    if given.kills:
+        print(table([killed("bot", kills=given.kills, latency=given.latency)]))
         return
     results = [
         burst(

@@ -28,7 +28,7 @@ SCOPES = {
 
 HEADER = """\
 # The Slack app: paste this at https://api.slack.com/apps → Create New App → From a manifest.
-# Made from the bot's listeners by `oncall config manifest`; a test keeps it true.
+# Made from the bot's listeners by bot/manifest.py; a test keeps it true.
 """
 
 
