@@ -11,7 +11,7 @@ Results = dict[str, dict[str, dict[str, float]]]
 
 MEASURES = ("all", "tables", "top 5")
 _MARKS = ("<!-- results -->", "<!-- /results -->")
-_BAR, _LEFT, _SCALE = 18, 300, 340
+_BAR, _LEFT, _SCALE = 24, 300, 340
 
 
 def table(results: Results) -> str:
@@ -48,14 +48,14 @@ def chart(results: Results) -> str:
         parts.append(_text(10, y, f"{corpus}: evidence inside 4,000 characters", bold=True))
         y += 14
         for way, measures in ways.items():
-            parts.append(_text(10, y + 15, way))
-            for offset, measure, colour in ((0, "all", "#1f5f8b"), (9, "tables", "#8fc1e3")):
+            parts.append(_text(10, y + 16, way))
+            for offset, measure, colour in ((0, "all", "#1f5f8b"), (12, "tables", "#8fc1e3")):
                 width = measures[measure] * _SCALE
                 parts.append(
-                    f'<rect x="{_LEFT}" y="{y + offset}" width="{width:.0f}" height="8" '
+                    f'<rect x="{_LEFT}" y="{y + offset}" width="{width:.0f}" height="10" '
                     f'fill="{colour}"><title>{measure}: {measures[measure]:.2f}</title></rect>'
                 )
-                parts.append(_text(_LEFT + width + 5, y + offset + 8, f"{measures[measure]:.2f}"))
+                parts.append(_text(_LEFT + width + 5, y + offset + 9, f"{measures[measure]:.2f}"))
             y += _BAR + 12
         y += 26
     parts.append(_text(_LEFT, y - 8, "dark: all questions; light: table questions"))
