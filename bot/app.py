@@ -6,7 +6,7 @@ import logging
 import os
 import signal
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,6 +19,7 @@ from sqlalchemy import Engine
 from agents.answer import Ask
 from bot.answering import Answering
 from bot.asking import Asking, EveryoneMayRead
+from bot.defang import mrkdwn
 from bot.feedback import Feedback
 from bot.handoff import Handoffs
 from bot.home import Home, StatusOf
@@ -112,6 +113,7 @@ class Bot:
         everyone_may_read: EveryoneMayRead,
     ) -> None:
         self._settings = settings
+        self._domains = domains
         self._socket = socket
         self._handler: Any = None
         self._stopped = threading.Event()
@@ -211,6 +213,16 @@ class Bot:
         """Would a question asked now be answered? False when the socket is dead."""
         listening = not self._socket or bool(self._handler and self._handler.client.is_connected())
         return listening and self.inbox.ready()
+
+    def tell_admins(self, problems: Sequence[str]) -> None:
+        """Write to every domain's admins, e.g. that an edit of a domain file is broken."""
+        admins = {user for domain in self._domains().values() for user in domain.admins}
+        text = "\n".join(f"• {mrkdwn(problem)}" for problem in problems)[:3_000]
+        for user in sorted(admins):
+            try:
+                self.web.once("chat.postMessage", channel=user, text=text)
+            except (SlackRefused, SlackUnsure, SlackBusy) as error:
+                log.warning("an admin could not be told", user=user, reason=str(error))
 
     def _bolt(self, token: str, base: str) -> App:
         secret = self._settings.slack_signing_secret
