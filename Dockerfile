@@ -12,7 +12,7 @@ COPY pyproject.toml constraints.txt README.md LICENSE ./
 RUN if [ -n "$EXTRAS" ]; then \
       pip install --constraint constraints.txt --extra-index-url "$TORCH_INDEX" torch; \
     fi
-COPY oncall.py ./
+COPY oncall.py oncall_commands.py oncall_demo.py ./
 COPY agents agents
 COPY bot bot
 COPY config config

@@ -1,26 +1,27 @@
-"""START HERE. The composition root, and the `oncall` command.
+"""START HERE. The composition root.
 
-`Copilot` is the one place that builds clients and wires the layers together; the commands below
-it are thin. Heavy libraries load when a part is first used: `oncall --help` is quick.
-"""
+`Copilot` is the one place that builds clients and wires the layers together; `oncall_commands`
+holds the commands, `oncall_demo` the demo. Parts are built when first used, and heavy libraries
+load with them: `oncall --help` is quick."""
 
 from __future__ import annotations
 
-import json
 import sys
+from collections.abc import Collection, Mapping
 from contextlib import suppress
 from functools import cached_property
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
-
-import typer
+from typing import TYPE_CHECKING, Any
 
 from config.errors import CopilotError, UsageError
 
 if TYPE_CHECKING:
+    from fastapi import FastAPI
+
     from agents.answer import Ask
     from bot.app import Bot
+    from bot.home import IndexStatus
     from config.domain import Domain
+    from config.live_domains import LiveDomains
     from config.models import ChatModel, Embedder
     from config.settings import Settings
     from enrichment.enrich import Enriched
@@ -35,13 +36,18 @@ class Copilot:
 
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
-        self._asks: dict[str, Ask] = {}
+        self._asks: dict[str, tuple[Domain, Ask]] = {}
 
     @cached_property
-    def domains(self) -> dict[str, Domain]:
-        from config.domain_files import load_domains
+    def live_domains(self) -> LiveDomains:
+        from config.live_domains import LiveDomains
 
-        return load_domains(self.settings.config_dir)
+        return LiveDomains(self.settings.config_dir)
+
+    @property
+    def domains(self) -> Mapping[str, Domain]:
+        """By id, as their files are now."""
+        return self.live_domains()
 
     @cached_property
     def embedder(self) -> Embedder:
@@ -65,21 +71,32 @@ class Copilot:
         """Raises UsageError that names the nearest domain."""
         from config.domain_files import nearest
 
-        if name not in self.domains:
-            raise UsageError(f"no domain {name!r}{nearest(name, sorted(self.domains))}")
-        return self.domains[name]
+        domains = self.domains
+        if name not in domains:
+            raise UsageError(f"no domain {name!r}{nearest(name, sorted(domains))}")
+        return domains[name]
 
     def ask(self, name: str) -> Ask:
-        """The agents of one domain; its generation is looked up at each question."""
+        """The agents of one domain, built anew when its file changes; its generation is looked
+        up at each question."""
         from agents.graph import build_ask
 
-        if name not in self._asks:
-            self._asks[name] = build_ask(
-                snapshot=lambda: self.index.snapshot(name),
-                domain=self.domain(name),
-                model=self.model,
+        domain = self.domain(name)
+        known = self._asks.get(name)
+        if known is None or known[0] is not domain:
+            ask = build_ask(
+                snapshot=lambda: self.index.snapshot(name), domain=domain, model=self.model
             )
-        return self._asks[name]
+            known = self._asks[name] = (domain, ask)
+        return known[1]
+
+    def retrieve(self, name: str, question: str, **options: Any) -> dict[str, Any]:
+        """The `/api/retrieve` response; `options` are those of `index.pipelines.retrieve`."""
+        from index.pipelines import Narrowing, retrieve
+
+        narrowing = Narrowing(readers=options.pop("readers", None))
+        snapshot = self.index.snapshot(self.domain(name).domain)
+        return retrieve(snapshot, question, model=self.model, narrowing=narrowing, **options)
 
     def ingest(self, name: str, *, full: bool = False, watch: Watch | None = None) -> IngestReport:
         """One run of the ingestion job."""
@@ -133,265 +150,56 @@ class Copilot:
         return sources
 
     def bot(self, *, socket: bool = True) -> Bot:
+        """`socket=False`: Slack's events come in over HTTP."""
         from bot.app import build_bot
 
         return build_bot(
             self.settings,
-            domains=self.domains,
+            domains=self.live_domains,
             ask=self.ask,
             engine=self.index.engine,
             socket=socket,
+            status=self.index_status,
+            everyone_may_read=self.everyone_may_read,
         )
 
+    def api(self, *, slack: bool) -> FastAPI:
+        """The HTTP API, with Slack's events beside it when `slack`."""
+        from bot.api import build_api
 
-app = typer.Typer(
-    no_args_is_help=True,
-    add_completion=False,
-    pretty_exceptions_enable=False,
-    help="A Slack on-call copilot that answers from your team's Google Docs.",
-)
-config_app = typer.Typer(no_args_is_help=True, help="Check and show the domain files.")
-index_app = typer.Typer(no_args_is_help=True, help="Published generations.")
-docs_app = typer.Typer(no_args_is_help=True, help="Documents as the bot sees them.")
-google_app = typer.Typer(no_args_is_help=True, help="Access to Google Drive.")
-app.add_typer(config_app, name="config")
-app.add_typer(index_app, name="index")
-app.add_typer(docs_app, name="docs")
-app.add_typer(google_app, name="google")
+        return build_api(
+            domains=self.live_domains,
+            ask=self.ask,
+            retrieve=self.retrieve,
+            snapshot=self.index.snapshot,
+            token=self.settings.api_token,
+            bot=self.bot(socket=False) if slack else None,
+        )
 
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
-DomainNames = Annotated[
-    list[str] | None, typer.Argument(metavar="[DOMAIN]…", help="All domains by default.")
-]
-DomainName = Annotated[str, typer.Argument(help="Domain, as in its file.", metavar="DOMAIN")]
+    def index_status(self, name: str) -> IndexStatus | None:
+        """What a domain answers from; None when nothing was ever published."""
+        from bot.home import IndexStatus
 
+        for info in self.index.generations(name):
+            if info.is_current:
+                return IndexStatus(
+                    generation=info.number,
+                    documents=info.documents,
+                    published_at=info.created_at,
+                )
+        return None
 
-def _copilot() -> Copilot:
-    from config.settings import read_settings
-
-    return Copilot(read_settings())
-
-
-def _print_json(value: object) -> None:
-    sys.stdout.write(json.dumps(value, ensure_ascii=False, indent=2, default=str) + "\n")
-
-
-@app.command()
-def demo(
-    once: Annotated[bool, typer.Option("--once", help="Exit after the sample answer.")] = False,
-) -> None:
-    """Try it: local Slack and Google, the demo documents, a question answered in a thread."""
-    from config.settings import read_settings
-    from oncall_demo import run_demo
-
-    run_demo(Copilot, read_settings(), once=once)
-
-
-@app.command("ingest")
-def ingest_command(
-    names: DomainNames = None,
-    full: Annotated[bool, typer.Option("--full", help="Do every document again.")] = False,
-    as_json: AsJson = False,
-) -> None:
-    """Run the ingestion job once: load, split, enrich, publish."""
-    from jobs.report import ProgressBar, print_reports, to_json
-
-    copilot = _copilot()
-    chosen = [copilot.domain(name).domain for name in names or copilot.domains]
-    reports = []
-    for name in chosen:
-        with ProgressBar(name, shown=not as_json) as bar:
-            reports.append(copilot.ingest(name, full=full, watch=bar))
-    if as_json:
-        _print_json([to_json(report) for report in reports])
-    else:
-        print_reports(reports)
-    if any(report.failed for report in reports):
-        raise typer.Exit(1)
-
-
-@app.command()
-def ask(
-    domain: DomainName,
-    question: Annotated[str, typer.Argument(metavar="QUESTION")],
-    history: Annotated[
-        Path | None, typer.Option(help="JSON or YAML list of {role, content}, oldest first.")
-    ] = None,
-    explain: Annotated[bool, typer.Option("--explain", help="Show every step.")] = False,
-    as_json: AsJson = False,
-) -> None:
-    """Answer a question in the terminal."""
-    from agents.answer import Question
-    from agents.history import read_history
-    from agents.response import to_full_response
-
-    turns = read_history(history) if history else ()
-    answer = _copilot().ask(domain)(Question(text=question, history=turns), None)
-    if as_json:
-        _print_json(to_full_response(answer))
-        return
-    from agents.explain import print_answer, print_explanation
-
-    (print_explanation if explain else print_answer)(answer)
-
-
-@app.command()
-def retrieve(
-    domain: DomainName,
-    question: Annotated[str, typer.Argument(metavar="QUESTION")],
-    top_k: Annotated[int, typer.Option(min=1, max=200, help="Passages to return.")] = 8,
-    pipeline: Annotated[
-        str, typer.Option(help="standard, rerank, advanced or facets.")
-    ] = "standard",
-    as_json: AsJson = False,
-) -> None:
-    """Find passages without answering."""
-    from index.pipelines import print_retrieved, retrieve
-
-    copilot = _copilot()
-    snapshot = copilot.index.snapshot(copilot.domain(domain).domain)
-    found = retrieve(snapshot, question, pipeline=pipeline, top_k=top_k, model=copilot.model)
-    if as_json:
-        _print_json(found)
-    else:
-        print_retrieved(found)
-
-
-@app.command()
-def convert(
-    file: Annotated[Path, typer.Argument(metavar="FILE")],
-    as_json: Annotated[bool, typer.Option("--json", help="Print blocks as JSON.")] = False,
-) -> None:
-    """Show a file as markdown: a saved Docs response, HTML, Markdown, docx, PDF, CSV or text."""
-    from loaders.files import load_file
-    from loaders.render import document_to_json, document_to_markdown
-
-    document = load_file(file)
-    for warning in document.warnings:
-        sys.stderr.write(f"oncall: {file}: {warning}\n")
-    if as_json:
-        _print_json(document_to_json(document))
-    else:
-        sys.stdout.write(document_to_markdown(document))
-
-
-@app.command("bot")
-def bot_command() -> None:
-    """Answer in Slack over Socket Mode until stopped."""
-    _copilot().bot().run()
-
-
-@app.command()
-def evaluate(
-    golden: Annotated[list[Path], typer.Argument(metavar="GOLDEN…", help="Golden question files.")],
-    domain: Annotated[str, typer.Option(help="The domain that answers.")],
-    out: Annotated[
-        Path | None, typer.Option(help="Folder for report.json and report.html.")
-    ] = None,
-    compare: Annotated[
-        Path | None, typer.Option(help="An earlier report.json to hold against.")
-    ] = None,
-) -> None:
-    """Ask the golden questions and score the answers."""
-    from jobs.evaluate import run_evaluation
-
-    copilot = _copilot()
-    run_evaluation(
-        copilot.ask(domain),
-        golden,
-        domain=domain,
-        model=copilot.model.name if copilot.model else "",
-        out=out,
-        compare=compare,
-    )
-
-
-@index_app.command("list")
-def index_list(domain: DomainName) -> None:
-    """List a domain's generations, newest first."""
-    from jobs.inspect import print_generations
-
-    copilot = _copilot()
-    print_generations(domain, copilot.index.generations(copilot.domain(domain).domain))
-
-
-@index_app.command("rollback")
-def index_rollback(domain: DomainName) -> None:
-    """Answer from the generation before the current one."""
-    copilot = _copilot()
-    info = copilot.index.rollback(copilot.domain(domain).domain)
-    typer.echo(f"{domain} answers from generation {info.number} now")
-
-
-@docs_app.command("list")
-def docs_list(domain: DomainName) -> None:
-    """List a domain's documents with their summaries."""
-    from jobs.inspect import print_documents
-
-    copilot = _copilot()
-    print_documents(copilot.index.snapshot(copilot.domain(domain).domain))
-
-
-@docs_app.command("show")
-def docs_show(document: Annotated[str, typer.Argument(metavar="ID")]) -> None:
-    """Show a document's card and chunks as the bot sees them."""
-    from jobs.inspect import print_document
-
-    print_document(_copilot().published(), document)
-
-
-@google_app.command("check")
-def google_check(names: DomainNames = None) -> None:
-    """Say what the credentials can read, folder by folder, with the remedy."""
-    from jobs.inspect import print_access
-    from loaders.google_drive import open_drive
-
-    copilot = _copilot()
-    fine = True
-    with open_drive(copilot.settings) as drive:
-        for name in names or copilot.domains:
-            source = copilot.domain(name).sources.google_drive
-            fine &= print_access(name, drive.check(source))
-    if not fine:
-        raise typer.Exit(1)
-
-
-@app.command()
-def status() -> None:
-    """Say what is configured, published and reachable."""
-    from jobs.status import print_status
-
-    copilot = _copilot()
-    print_status(copilot.settings, copilot.domains, copilot.index)
-
-
-@config_app.command("check")
-def config_check() -> None:
-    """Check every domain file, as a compiler would."""
-    from config.domain_files import check_domains
-    from config.settings import read_settings
-
-    domains, problems = check_domains(read_settings().config_dir)
-    for problem in problems:
-        typer.echo(problem, err=True)
-    for name, domain in domains.items():
-        typer.echo(f"{domain.path}: ok ({name}, {len(domain.channels)} channels)")
-    if problems:
-        raise typer.Exit(2)
-
-
-@config_app.command("schema")
-def config_schema() -> None:
-    """Print the JSON Schema of a domain file, for editors."""
-    from config.domain import Domain
-
-    _print_json(Domain.model_json_schema())
-
-
-@config_app.command("show")
-def config_show(domain: DomainName) -> None:
-    """Print a domain with every default filled in."""
-    _print_json(_copilot().domain(domain).model_dump(mode="json"))
+    def everyone_may_read(self, name: str, documents: Collection[str]) -> bool:
+        """Whether these documents are open to anyone; files carry no permissions and are."""
+        cards = self.index.snapshot(name).documents
+        return all(
+            document in cards
+            and (
+                not cards[document].permissions
+                or any(permission.kind == "anyone" for permission in cards[document].permissions)
+            )
+            for document in documents
+        )
 
 
 def main() -> None:
@@ -399,12 +207,14 @@ def main() -> None:
     debug = "--debug" in sys.argv
     if debug:
         sys.argv.remove("--debug")
+    from oncall_commands import app
+
     try:
         app()
     except CopilotError as error:
         if debug:
             raise
-        typer.echo(f"oncall: {error}", err=True)
+        sys.stderr.write(f"oncall: {error}\n")
         sys.exit(error.exit_code)
 
 

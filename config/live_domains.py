@@ -1,0 +1,64 @@
+"""The domain files as they are now: an edit counts at once, a broken one never does."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from threading import Lock
+
+import structlog
+
+from config.domain import Domain
+from config.domain_files import check_domains, load_domains
+from config.errors import ConfigError
+
+LOOK_EVERY_SECONDS = 2.0
+
+log = structlog.get_logger()
+
+
+class LiveDomains:
+    """Call it for the current domains. Raises ConfigError only for the first reading."""
+
+    def __init__(
+        self, config_dir: Path, *, on_problems: Callable[[list[str]], None] = lambda problems: None
+    ) -> None:
+        """`on_problems` hears once what is wrong with an edit; the last good one stays in force."""
+        self._config_dir = config_dir
+        self._on_problems = on_problems
+        self._lock = Lock()
+        self._seen = self._stamp()
+        self._domains: Mapping[str, Domain] = load_domains(config_dir)
+        self._looked = time.monotonic()
+
+    def __call__(self) -> Mapping[str, Domain]:
+        with self._lock:
+            if time.monotonic() - self._looked >= LOOK_EVERY_SECONDS:
+                self._look()
+            return self._domains
+
+    def _look(self) -> None:
+        self._looked = time.monotonic()
+        stamp = self._stamp()
+        if stamp == self._seen:
+            return
+        self._seen = stamp
+        try:
+            domains, problems = check_domains(self._config_dir)
+            said = [str(problem) for problem in problems]
+        except ConfigError as error:
+            domains, said = {}, [str(error)]
+        if said:
+            log.error("domain files are broken; the last good ones stay in force", problems=said)
+            self._on_problems(said)
+            return
+        # A domain whose file says the same stays the same object: what was built from it holds.
+        same = {n: d for n, d in self._domains.items() if domains.get(n) == d}
+        self._domains = {**domains, **same}
+        log.info("domain files read again", domains=sorted(domains))
+
+    def _stamp(self) -> tuple[tuple[str, int, int], ...]:
+        folder = self._config_dir / "domains"
+        files = sorted(path for path in folder.glob("*.y*ml") if path.is_file())
+        return tuple((path.name, path.stat().st_mtime_ns, path.stat().st_size) for path in files)
