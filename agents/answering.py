@@ -147,7 +147,7 @@ class Answering:
 
 
 def _parts(state: State) -> dict[str, float]:
-    return confidence_parts(state["plan"], state["snapshot"], state["hits"], state["scored"])
+    return confidence_parts(state["plan"], state["snapshot"], state["scored"])
 
 
 def _citations(written: Written, state: State) -> tuple[Citation, ...]:

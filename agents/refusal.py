@@ -3,54 +3,56 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping, Sequence
 
 from agents.answer import Citation
 from agents.extractive_answer import citation
 from agents.plan import Plan
 from agents.relevance import Scored, aspects_of
-from agents.words import stems
 from config.domain import Domain
 from enrichment.chunk import Chunk
 from index.search import Hit, Snapshot
 
-ENOUGH = 0.35
+_MANY_WORDS = 15
+ENOUGH = 0.5
 """Below this confidence, the documents are said not to know."""
-_WEIGHTS = {"match": 3.0, "coverage": 3.0, "similarity": 3.0, "rare words": 1.0, "agreement": 0.5}
-_BIAS = -4.0
+WEIGHTS = {"similarity": 8.73, "coverage": 2.6, "words named": 7.99, "price not given": -3.74}
+BIAS = -6.93
+
+_ASKS_PRICE = re.compile(
+    r"\b(?:costs?|priced?|prices|pricing|budget|cheap\w*|expensive|fees?|fine|salary|bonus"
+    r"|how much (?:is|are|does|do|would|will)|per seat)\b",
+    re.IGNORECASE,
+)
+_PRICE = re.compile(
+    r"[$€£¥]\s?\d|\d\s?[$€£¥]|\b(?:eur|usd|gbp|sgd|dollars?|euros?)\b", re.IGNORECASE
+)
 
 
-def confidence_parts(
-    plan: Plan, snapshot: Snapshot, hits: Sequence[Hit], scored: Sequence[Scored]
-) -> dict[str, float]:
-    """What speaks for an answer being in the documents, each 0–1."""
+def confidence_parts(plan: Plan, snapshot: Snapshot, scored: Sequence[Scored]) -> dict[str, float]:
+    """What speaks for and against an answer being in the documents."""
     if not scored:
         return {}
-    whole = aspects_of(plan, snapshot)[0]
-    best = scored[:5]
-    found: frozenset[str] = frozenset()
-    for unit in best:
-        chunk = unit.chunk
-        found |= stems(unit.unit.index_text) | stems(
-            " ".join((chunk.document_title, *chunk.heading_path))
-        )
-    rarest = sorted(whole.weights, key=lambda word: -whole.weights[word])[:3]
-    ranks = [hit.ranks for hit in hits[:5]]
-    agreement = sum(len(rank) for rank in ranks) / (3 * len(ranks)) if ranks else 0.0
+    best, said = scored[0], " ".join(unit.unit.text for unit in scored[:5])
+    named = len(aspects_of(plan, snapshot)[0].weights)
+    asks_price = bool(_ASKS_PRICE.search(plan.question))
     return {
-        "match": scored[0].score,
-        "coverage": max(unit.coverage for unit in best),
-        "similarity": max(0.0, max(unit.similarity for unit in best)),
-        "rare words": sum(word in found for word in rarest) / len(rarest) if rarest else 0.0,
-        "agreement": min(1.0, agreement),
+        "similarity": max(0.0, best.similarity),
+        "coverage": best.coverage,
+        # A long message is never as similar to one sentence as a short one is.
+        "words named": min(named, _MANY_WORDS) / _MANY_WORDS,
+        "price not given": float(asks_price and not _PRICE.search(said)),
     }
 
 
 def confidence(parts: Mapping[str, float]) -> float:
-    """Probability that the answer is in the documents, 0–1; 0 without any evidence."""
+    """Probability that the answer is in the documents, 0–1; 0 without any evidence.
+
+    Fitted by `benchmarks/fit_relevance.py` on answerable and unanswerable questions."""
     if not parts:
         return 0.0
-    total = _BIAS + sum(weight * parts.get(name, 0.0) for name, weight in _WEIGHTS.items())
+    total = BIAS + sum(weight * parts.get(name, 0.0) for name, weight in WEIGHTS.items())
     return 1 / (1 + math.exp(-total))
 
 

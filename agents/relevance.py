@@ -99,7 +99,9 @@ class Scored:
     strength: float
     """Log-odds of holding a part of the answer to the whole question."""
     similarity: float
+    """Cosine with the whole question."""
     coverage: float
+    """Share of the question's rarity that it holds, headings included, 0–1."""
     aspects: tuple[float, ...]
     """Strength for each aspect: the whole question, then its parts."""
 
@@ -162,6 +164,7 @@ WEIGHTS_BY_FEATURE = {
 FEATURES = tuple(WEIGHTS_BY_FEATURE)
 WEIGHTS: NDArray[np.float64] = np.array(list(WEIGHTS_BY_FEATURE.values()))
 BIAS = -9.0
+_SIMILARITY, _COVERAGE = FEATURES.index("similarity"), FEATURES.index("coverage with headings")
 
 
 def score_units(plan: Plan, snapshot: Snapshot, hits: Sequence[Hit]) -> list[Scored]:
@@ -180,8 +183,8 @@ def score_units(plan: Plan, snapshot: Snapshot, hits: Sequence[Hit]) -> list[Sco
                     chunk=hit.chunk,
                     index=index,
                     strength=float(strengths[0][row]),
-                    similarity=float(tables[0][row, 0]),
-                    coverage=float(tables[0][row, 2]),
+                    similarity=float(tables[0][row, _SIMILARITY]),
+                    coverage=float(tables[0][row, _COVERAGE]),
                     aspects=tuple(float(strength[row]) for strength in strengths),
                 )
             )
