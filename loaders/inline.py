@@ -16,7 +16,7 @@ Mark = Literal["bold", "italic", "strike"]
 _MARKS: tuple[tuple[Mark, str], ...] = (("bold", "**"), ("italic", "*"), ("strike", "~~"))
 
 _ESCAPED = r"""
-      \\(?=[!-/:-@\[-`{-~\n]|$)           # a backslash that would escape something
+      \\(?=[!-/:-@\[-`{-~]|\s*(?:\n|$))   # a backslash that would escape something
     | `
     | (?<!\s)\*|\*(?!\s)                  # `5 * 3` stays
     | (?<!\w)_|_(?!\w)                    # snake_case stays
@@ -25,9 +25,9 @@ _ESCAPED = r"""
     | &(?=\#?\w{1,31};)
 """
 _SPECIAL = re.compile(
-    _ESCAPED + r"| \[(?=\^|[^\[\]\n]*\][(\[:])  # would be a footnote or a link", re.VERBOSE
+    _ESCAPED + r"| \[(?=\^)|\](?=[(\[:])  # would be a footnote or a link", re.VERBOSE
 )
-_SPECIAL_IN_LINK = re.compile(_ESCAPED + r"| [\[\]]", re.VERBOSE)
+_SPECIAL_IN_LINK = re.compile(_ESCAPED + r"| [\[\]^]", re.VERBOSE)
 _SIGN = re.compile(r"[\\`*_~\[\]<&]|^\W|\W$")
 _LINE_ENDS = re.compile(r"\r\n|[\n\r\v\f\x1c-\x1e\x85\u2028\u2029]")
 _INVISIBLE = re.compile("[\ue907\uec02\uec03\ufeff\x00-\x08\x0e-\x1b\x1f]")

@@ -11,7 +11,7 @@ from markdown_it.token import Token
 
 from loaders.numbering import number
 
-_FOOTNOTE_MARK = re.compile(r"\[\^[^\]\s]+\]")
+_FOOTNOTE_MARK = re.compile(r"\[\^[^\]\s\\]+\]")
 _LIST_TAG = re.compile(r"<(/?)(ol|ul|li)\b([^>]*)>", re.IGNORECASE)
 _BREAK_TAG = re.compile(r"</?(?:br|p|div)\b[^>]*>", re.IGNORECASE)
 _KNOWN_TAG = re.compile(
