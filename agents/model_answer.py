@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from agents.plan import Plan
@@ -14,8 +14,8 @@ from config.models import ChatModel, Prompt, Usage
 from enrichment.chunk import Chunk, DocumentCard
 
 NO_ANSWER = "NO_ANSWER"
-_OPEN_BRACKET = re.compile(r"\s?\[\d{0,3}$")
-_CITATION = re.compile(r"\[(\d{1,3})\]")
+_OPEN_BRACKET = re.compile(r"\s?(?:\[\d{0,3})?$")
+_CITATION = re.compile(r"\s?\[(\d{1,3})\]")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -74,40 +74,39 @@ def _streamed(
     model: ChatModel, prompt: Prompt, context: Sequence[Chunk], tell: Callable[[str], None]
 ) -> Written:
     numbering = Numbering(context=context)
-    usage = Usage()
-    text = ""
-    for piece in _held_back(model.stream(prompt)):
+    usage, text, waiting, declined = Usage(), "", "", True
+    for piece in model.stream(prompt):
         if isinstance(piece, Usage):
             usage = piece
             continue
-        shown = numbering.apply(piece)
-        text += shown
-        tell(shown)
-    text = text.strip()
-    if not text:
-        raise InvalidModelOutput(f"the model wrote nothing for {prompt.name!r}")
-    refused = text.strip("*_`. \n").upper().startswith(NO_ANSWER)
-    return Written(text="" if refused else text, sources=tuple(numbering.sources), usage=usage)
-
-
-def _held_back(pieces: Iterator[str | Usage]) -> Iterator[str | Usage]:
-    """The same text, but never half a citation; the refusal word is not let through at all."""
-    waiting, opened = "", False
-    for piece in pieces:
-        if isinstance(piece, Usage):
-            yield piece
-            continue
         waiting += piece
-        if not opened and NO_ANSWER.startswith(waiting.lstrip("*_` \n")[: len(NO_ANSWER)]):
-            continue
-        opened = True
-        half = _OPEN_BRACKET.search(waiting)
-        ready = waiting[: half.start()] if half else waiting
-        waiting = waiting[len(ready) :]
-        if ready:
-            yield ready
-    if waiting:
-        yield waiting
+        declined = declined and _may_decline(waiting)
+        if not declined:
+            ready = _without_half_citation(waiting)
+            waiting = waiting[len(ready) :]
+            text += _told(numbering.apply(ready), tell)
+    if not declined:
+        text += _told(numbering.apply(waiting), tell)
+    elif not waiting.strip():
+        raise InvalidModelOutput(f"the model wrote nothing for {prompt.name!r}")
+    return Written(text=text.strip(), sources=tuple(numbering.sources), usage=usage)
+
+
+def _may_decline(text: str) -> bool:
+    """Whether this is, or may still become, the word of refusal: then nobody is shown it."""
+    begun = text.lstrip("*_`# \n")[: len(NO_ANSWER)]
+    return NO_ANSWER.startswith(begun.upper())
+
+
+def _without_half_citation(text: str) -> str:
+    half = _OPEN_BRACKET.search(text)
+    return text[: half.start()] if half else text
+
+
+def _told(text: str, tell: Callable[[str], None]) -> str:
+    if text:
+        tell(text)
+    return text
 
 
 @dataclass
@@ -118,15 +117,16 @@ class Numbering:
     sources: list[Chunk] = field(default_factory=list)
 
     def apply(self, text: str) -> str:
-        return _CITATION.sub(lambda match: self._renumbered(int(match[1])), text)
+        return _CITATION.sub(self._renumbered, text)
 
-    def _renumbered(self, number: int) -> str:
+    def _renumbered(self, match: re.Match[str]) -> str:
+        number = int(match[1])
         if not 1 <= number <= len(self.context):
             return ""
         chunk = self.context[number - 1]
         if chunk not in self.sources:
             self.sources.append(chunk)
-        return f"[{self.sources.index(chunk) + 1}]"
+        return f"{match[0].partition('[')[0]}[{self.sources.index(chunk) + 1}]"
 
 
 def _label(number: int, chunk: Chunk, documents: Mapping[str, DocumentCard]) -> str:

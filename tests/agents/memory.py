@@ -42,9 +42,7 @@ class MemorySnapshot:
         self._words = [Counter(stems(chunk.index_text)) for chunk in chunks]
         self._holding = Counter(word for words in self._words for word in words)
         self._chunk_vectors = embed([chunk.index_text for chunk in chunks])
-        units = [
-            (place, unit.index_text) for place, c in enumerate(chunks) for unit in c.units
-        ]
+        units = [(place, unit.index_text) for place, c in enumerate(chunks) for unit in c.units]
         self._unit_chunk = np.array([place for place, _ in units], dtype=int)
         self._unit_vectors = embed([text for _, text in units])
         self._first_unit = np.cumsum([0, *(len(chunk.units) for chunk in chunks)])

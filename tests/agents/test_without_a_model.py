@@ -1,0 +1,150 @@
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from .corpus import HOSTILE, LAPTOPS, OLD_ROTATION, ROTATION, asking, snapshot
+from .scripted import Watching
+
+
+def test_a_table_question_is_answered_by_the_row_with_header_and_label() -> None:
+    answer = asking()("what is the maximum age of a webhook secret for restricted data?")
+    assert "**Webhook secret** — Restricted data: 30 days" in answer.text
+    assert answer.citations[0].document == "key-rotation"
+    assert answer.citations[0].heading == "Maximum age"
+    assert answer.path == "company_specific_rag_success"
+
+
+def test_a_text_question_is_answered_verbatim_and_cited() -> None:
+    answer = asking()("how quickly must a leaked key be replaced after discovery?")
+    assert "A leaked key is replaced within 24 hours of its discovery" in answer.text
+    cited = answer.citations[0]
+    assert f"[{cited.number}]" in answer.text
+    chunk = next(chunk for chunk in answer.context if chunk.id == cited.chunk_id)
+    assert cited.quote in " ".join(chunk.text.split())
+
+
+def test_every_number_in_an_answer_has_its_citation() -> None:
+    answer = asking()("what do I do when my laptop is stolen, and when does the screen lock?")
+    assert {citation.number for citation in answer.citations} >= {1, 2}
+    for citation in answer.citations:
+        assert f"[{citation.number}]" in answer.text
+
+
+def test_an_answer_is_never_a_wall_of_text() -> None:
+    long = ROTATION + "\n\n".join(
+        f"## Rule {number}\n\nA leaked signing key of kind {number} is replaced by its owner "
+        + "and then " * 60
+        + "reported."
+        for number in range(12)
+    )
+    answer = asking(snapshot(long))("who replaces a leaked signing key?")
+    assert 0 < len(answer.text) < 1_100
+
+
+def test_what_the_documents_do_not_say_is_refused_with_the_nearest_documents() -> None:
+    answer = asking()("may I bring my dog to the office party?")
+    assert answer.path == "no_answer_found"
+    assert "2 documents" in answer.text
+    assert answer.citations == ()
+    assert answer.confidence < 0.5
+
+
+def test_a_follow_up_inherits_the_question_before_it() -> None:
+    ask = asking()
+    answer = ask(
+        "and a TLS certificate?", "what is the maximum age of a webhook secret?", "30 days"
+    )
+    assert "TLS certificate" in answer.text
+    assert "webhook secret" in answer.standalone_question
+
+
+def test_a_full_question_in_a_thread_stands_alone() -> None:
+    question = "after how many minutes without use does the laptop screen lock itself automatically"
+    answer = asking()(question, "what is the maximum age of a webhook secret?", "30 days")
+    assert answer.standalone_question == question
+    assert "5 minutes" in answer.text
+
+
+def test_a_superseded_document_loses_to_its_successor() -> None:
+    found = snapshot(OLD_ROTATION, ROTATION)
+    answer = asking(found)("maximum age of an API signing key for restricted data?")
+    assert answer.citations[0].document == "key-rotation"
+    assert answer.text.index("60 days") < (answer.text + "90 days").index("90 days")
+
+
+def test_a_sentence_that_addresses_the_assistant_is_never_an_answer() -> None:
+    answer = asking(snapshot(HOSTILE, ROTATION, LAPTOPS))(
+        "what is the maximum age of an API signing key?"
+    )
+    assert "never expires" not in answer.text
+    assert "60 days" in answer.text
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("thanks!", "welcome"),
+        ("thank you so much, that worked :tada:", "welcome"),
+        ("hi there", "Security help"),
+        ("what can you do?", "Security help"),
+        ("", "Security help"),
+        ("🎉🎉🎉", "Security help"),
+        ("<@U123>", "Security help"),
+    ],
+)
+def test_small_talk_is_answered_without_retrieval(text: str, expected: str) -> None:
+    answer = asking()(text)
+    assert answer.path == "small_talk"
+    assert expected in answer.text
+    assert answer.context == ()
+    assert "retrieval" not in answer.timings_ms
+
+
+def test_progress_hears_the_steps_and_the_whole_answer() -> None:
+    watching = Watching()
+    answer = asking()("maximum age of a webhook secret?", progress=watching)
+    assert watching.text == answer.text
+    assert any("Searching" in line for line in watching.lines)
+    assert any("Reading" in line for line in watching.lines)
+
+
+def test_each_node_is_timed_and_nothing_is_called() -> None:
+    answer = asking()("maximum age of a webhook secret?")
+    assert {"query_optimizer", "retrieval", "post_processor", "answer", "verify", "total"} <= set(
+        answer.timings_ms
+    )
+    assert answer.usage.calls == 0
+    assert answer.degraded == ()
+
+
+def test_the_context_keeps_to_the_budget_and_to_reading_order() -> None:
+    answer = asking()("what is the maximum age of a key, and what when it leaks?")
+    assert sum(len(chunk.text) for chunk in answer.context) <= 12_000
+    places = [chunk.position for chunk in answer.context if chunk.document_id == "key-rotation"]
+    assert places == sorted(places)
+
+
+def test_an_empty_domain_is_refused_honestly() -> None:
+    from .memory import MemorySnapshot
+
+    answer = asking(MemorySnapshot([], []))("how old may a key get?")
+    assert answer.path == "no_answer_found"
+    assert answer.nearest == ()
+
+
+@settings(max_examples=25, deadline=None)
+@given(text=st.text(max_size=300), before=st.lists(st.text(max_size=80), max_size=3))
+def test_no_question_crashes_it(text: str, before: list[str]) -> None:
+    answer = _ASK(text, *before)
+    assert 0 <= answer.confidence <= 1
+    assert answer.text
+
+
+def test_a_huge_message_is_read_in_part() -> None:
+    answer = asking()("key rotation " * 50_000)
+    assert len(answer.standalone_question) <= 4_000
+
+
+_ASK = asking()
