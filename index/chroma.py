@@ -37,6 +37,7 @@ class Collection:
         return int(_said(self._vendor.count))
 
     def add(self, keys: Sequence[str], vectors: Vectors) -> None:
+        """Keys that are there already are replaced."""
         for start in range(0, len(keys), BATCH):
             part = slice(start, start + BATCH)
             _said(self._vendor.upsert, ids=list(keys[part]), embeddings=vectors[part])

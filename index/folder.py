@@ -128,10 +128,11 @@ class Folder:
     def _array(self, name: str) -> NDArray[Any]:
         path = self.path / f"{name}.npy"
         try:
-            array: NDArray[Any] = np.load(path, mmap_mode="r")
+            mapped = np.load(path, mmap_mode="r")
         except ValueError:  # an empty array can't be mapped
-            array = np.load(path)
-        return array
+            mapped = np.load(path)
+        # A plain view of the same memory: numpy's memmap class makes every slice slow.
+        return np.asarray(mapped)
 
 
 def read_manifest(path: Path) -> Manifest:

@@ -27,17 +27,20 @@ class Fused:
     ranks: dict[str, int]
 
 
-def fuse(rankings: Sequence[Ranking], *, k: int = K) -> list[Fused]:
+def fuse(rankings: Sequence[Ranking], *, k: int = K, limit: int | None = None) -> list[Fused]:
     """Merge best-first rankings by weighted reciprocal rank.
 
     Score: sum of weight / (k + rank), rank from 1; ties keep first-seen order.
     Source: Cormack, Clarke & Büttcher, SIGIR 2009."""
     scores: dict[int, float] = {}
-    ranks: dict[int, dict[str, int]] = {}
     for ranking in rankings:
         for rank, row in enumerate(ranking.rows, start=1):
             scores[row] = scores.get(row, 0.0) + ranking.weight / (k + rank)
-            best = ranks.setdefault(row, {})
-            best[ranking.name] = min(rank, best.get(ranking.name, rank))
-    ordered = sorted(scores, key=lambda row: -scores[row])
+    ordered = sorted(scores, key=lambda row: -scores[row])[:limit]
+    ranks: dict[int, dict[str, int]] = {row: {} for row in ordered}
+    for ranking in rankings:
+        for rank, row in enumerate(ranking.rows, start=1):
+            if row in ranks:
+                best = ranks[row].get(ranking.name, rank)
+                ranks[row][ranking.name] = min(rank, best)
     return [Fused(row=row, score=scores[row], ranks=ranks[row]) for row in ordered]

@@ -103,8 +103,9 @@ class SparseBm25:
 
     def __init__(self, folder: Path) -> None:
         def column(name: str) -> NDArray[Any]:
-            loaded: NDArray[Any] = np.load(folder / f"{name}.csc.index.npy", mmap_mode="r")
-            return loaded
+            path = folder / f"{name}.csc.index.npy"
+            empty = path.stat().st_size == 0
+            return np.asarray(np.load(path, mmap_mode=None if empty else "r"))
 
         self._data, self._rows, self._starts = column("data"), column("indices"), column("indptr")
         parameters = json.loads((folder / "params.index.json").read_text("utf-8"))

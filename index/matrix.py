@@ -13,6 +13,8 @@ Mask = NDArray[np.bool_]
 
 def similarities(matrix: Vectors, queries: Vectors) -> Vectors:
     """(rows, queries) cosines."""
+    if len(queries) == 1:  # one vector at a time is twice as fast as a matrix of one column
+        return np.asarray(matrix @ queries[0], dtype=np.float32)[:, None]
     return np.asarray(matrix @ queries.T, dtype=np.float32)
 
 

@@ -79,13 +79,14 @@ class Generation:
         # Without vectors, during an outage of their model, keywords still find something.
         strategy = query.strategy if len(vectors) else "keyword"
 
-        def ranked(allowed: Mask | None) -> list[Fused]:
+        def ranked(allowed: Mask | None, limit: int | None = query.limit) -> list[Fused]:
             return fuse(
-                self._rankings(vectors, bags, strategy=strategy, depth=depth, allowed=allowed)
+                self._rankings(vectors, bags, strategy=strategy, depth=depth, allowed=allowed),
+                limit=limit,
             )
 
         allowed = self._allowed(query)
-        fused = ranked(allowed)
+        fused = ranked(allowed, query.limit if query.documents is None else None)
         inside = None
         if query.documents is not None:
             inside = self._rows_of(query.documents)
@@ -94,7 +95,7 @@ class Generation:
             reachable[escapes] = True
             # One ranking over both: an escape no better than what is inside stays below it.
             fused = ranked(reachable)
-        return self._hits(fused[: query.limit], vectors, inside)
+        return self._hits(fused, vectors, inside)
 
     def chunks(self, document_id: str) -> Sequence[Chunk]:
         place = self._place.get(document_id)

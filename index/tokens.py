@@ -40,23 +40,23 @@ def terms(text: str) -> list[str]:
     A compound gives itself, its parts and, of letters alone, its joined form: `on-call` is found
     by `oncall`, `SEC-1234` by itself before everything that merely holds 1234."""
     folded = unicodedata.normalize("NFKC", text[:MAX_CHARACTERS]).casefold()
-    return list(_terms(POSSESSIVE.sub("", folded)))
+    words = COMPOUND.findall(POSSESSIVE.sub("", folded))
+    return [term for word in words for term in _terms(word)]
 
 
-def _terms(text: str) -> Iterator[str]:
-    for match in COMPOUND.finditer(text):
-        whole = match.group().strip("_")
-        if UNSPACED.search(whole):
-            yield from _pairs(whole)
-            continue
-        parts = PART.findall(whole)
-        if len(parts) > 1:
-            yield whole
-            if all(part.isalpha() for part in parts) and JOINER.search(whole):
-                yield stem("".join(parts))
-            yield from (stem(part) for part in parts if part not in STOP_WORDS and len(part) > 1)
-        elif parts and whole not in STOP_WORDS:
-            yield whole if whole != parts[0] else stem(whole)
+@lru_cache(maxsize=200_000)
+def _terms(word: str) -> tuple[str, ...]:
+    whole = word.strip("_")
+    if UNSPACED.search(whole):
+        return tuple(_pairs(whole))
+    parts = PART.findall(whole)
+    if len(parts) < 2:
+        return () if whole in STOP_WORDS or not parts else (stem(whole),)
+    found = [whole]
+    if all(part.isalpha() for part in parts) and JOINER.search(whole):
+        found.append(stem("".join(parts)))
+    found += [stem(part) for part in parts if part not in STOP_WORDS and len(part) > 1]
+    return tuple(found)
 
 
 def _pairs(text: str) -> Iterator[str]:
@@ -66,7 +66,6 @@ def _pairs(text: str) -> Iterator[str]:
     yield from (stem(part) for part in PART.findall(UNSPACED.sub(" ", text)))
 
 
-@lru_cache(maxsize=100_000)
 def stem(word: str) -> str:
     """English stem; a word with a digit is a code and stays."""
     if not word.isalpha():

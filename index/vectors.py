@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
+from functools import cached_property
 from typing import Protocol
 
 import numpy as np
@@ -13,7 +14,7 @@ from config.models import Vectors
 from index.folder import Keys
 from index.matrix import Mask, Rows, best, runs_of, similarities, similarities_within
 
-EXACT_ROWS = 10_000
+EXACT_ROWS = 8_000
 """Up to here one pass over the matrix beats Chroma's 2 ms a query (docs/decisions/031)."""
 OVERFETCH = 2.0
 MOST_NEIGHBOURS = 1_000
@@ -33,10 +34,11 @@ class VectorSearch:
     def __init__(
         self, matrix: Vectors, keys: Callable[[], Keys], neighbours: Callable[[], Neighbours]
     ) -> None:
-        self._matrix = matrix
-        self._keys = keys
-        self._neighbours = neighbours
         self._approximate = len(matrix) > EXACT_ROWS
+        # What is read whole at every search is faster in large pages of memory than in a file's.
+        self._matrix = matrix if self._approximate else matrix.copy()
+        self._keys = keys
+        self._open_neighbours = neighbours
 
     def __call__(self, queries: Vectors, depth: int, allowed: Mask | None = None) -> list[Rows]:
         """Rows for each query, best first, at most `depth`; only allowed ones."""
@@ -64,7 +66,7 @@ class VectorSearch:
         if wanted > MOST_NEIGHBOURS:
             return None
         try:
-            found = self._neighbours().nearest(queries, wanted)
+            found = self._neighbours.nearest(queries, wanted)
         except IndexUnavailable as error:
             # Slower, never wrong: the matrix holds the same vectors.
             logger.warning("searching without Chroma: %s", error)
@@ -75,6 +77,10 @@ class VectorSearch:
         ]
         enough = min(depth, reach)
         return [one[:depth] for one in rows] if all(len(one) >= enough for one in rows) else None
+
+    @cached_property
+    def _neighbours(self) -> Neighbours:
+        return self._open_neighbours()
 
     def _ranked(self, keys: list[str], query: Vectors, allowed: Mask | None) -> Rows:
         """Rows of the keys in exact order: the graph's own distances are not needed."""
