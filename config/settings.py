@@ -96,11 +96,6 @@ class Settings(BaseSettings):
         validation_alias=_from("CHROMA_URL"),
         description="A Chroma server; embedded without it",
     )
-    api_token: SecretStr | None = Field(
-        None,
-        validation_alias=_from("ONCALL_API_TOKEN"),
-        description="Bearer token of the HTTP API; without one only this machine may use it",
-    )
     config_dir: Path = Field(
         Path("config"),
         validation_alias=_from("ONCALL_CONFIG_DIR"),
