@@ -7,7 +7,6 @@ import os
 import signal
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import structlog
@@ -19,13 +18,13 @@ from sqlalchemy import Engine
 from agents.answer import Ask
 from bot.answering import Answering
 from bot.asking import Asking, EveryoneMayRead
+from bot.connection import api_base, connect, identify, inbox_url, lease_for
 from bot.defang import mrkdwn
 from bot.feedback import Feedback
 from bot.handoff import Handoffs
 from bot.home import Home, StatusOf
 from bot.inbox import Inbox
 from bot.interactions import interact
-from bot.lease import FileLease, Lease, PostgresLease
 from bot.limits import Limiter
 from bot.listeners import listen
 from bot.people import People
@@ -33,27 +32,14 @@ from bot.records import Records
 from bot.web import SlackBusy, SlackRefused, SlackUnsure, Web
 from bot.worker import Worker
 from config.domain import Domain
-from config.errors import ConfigError, CopilotError
 from config.settings import Settings
 
 log = structlog.get_logger()
 
-SOCKET_THREADS = 32
-"""Each holds an event for the millisecond that storing takes; Slack's default is 10."""
 WORKERS = 64
 """Questions worked on at a time; they mostly wait for the model."""
 DRAIN_SECONDS = 25.0
 """Less than the 30 s that container platforms give between SIGTERM and SIGKILL."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Identity:
-    """Who the bot is in this workspace."""
-
-    user: str
-    bot: str
-    team: str
-    team_url: str
 
 
 def build_bot(
@@ -118,7 +104,7 @@ class Bot:
         self._handler: Any = None
         self._stopped = threading.Event()
         token = settings.slack_bot_token.get_secret_value() if settings.slack_bot_token else ""
-        base = _base(settings.slack_api_url)
+        base = api_base(settings.slack_api_url)
         self.web = Web(WebClient(token=token, base_url=base, timeout=30))
         self.identity = identify(self.web)
         self.engine = engine
@@ -185,6 +171,8 @@ class Bot:
         """Work until SIGTERM or Ctrl-C, then drain; health and metrics on `health_port`."""
         self.stop_on_signals()
         if health_port is not None:
+            from bot.http import serve_health
+
             serve_health(self, health_port)
         self.start()
         self.wait()
@@ -241,71 +229,3 @@ class Bot:
             # The listener stores the event, and only then is it acknowledged.
             process_before_response=True,
         )
-
-
-def identify(web: Web) -> Identity:
-    """Who the token belongs to. Raises ConfigError when Slack refuses it."""
-    try:
-        who = web.call("auth.test", patience=30.0)
-    except SlackRefused as refused:
-        raise ConfigError(
-            f"Slack refused SLACK_BOT_TOKEN: {refused.code}",
-            remedy="copy it again from the Slack app's OAuth & Permissions page",
-        ) from refused
-    except (SlackBusy, SlackUnsure) as error:
-        raise CopilotError(
-            f"could not reach Slack: {error}", remedy="check SLACK_API_URL"
-        ) from error
-    return Identity(
-        user=str(who.get("user_id") or ""),
-        bot=str(who.get("bot_id") or ""),
-        team=str(who.get("team_id") or ""),
-        team_url=str(who.get("url") or ""),
-    )
-
-
-def connect(app: App, settings: Settings) -> Any:
-    """Open Socket Mode. Raises ConfigError when Slack refuses the app token."""
-    from slack_bolt.adapter.socket_mode.builtin import SocketModeHandler
-    from slack_sdk.errors import SlackApiError
-
-    token = settings.slack_app_token.get_secret_value() if settings.slack_app_token else ""
-    handler: Any = SocketModeHandler(app, token, concurrency=SOCKET_THREADS, ping_interval=5)
-    try:
-        handler.connect()
-    except SlackApiError as error:
-        handler.close()
-        raise ConfigError(
-            f"Slack refused SLACK_APP_TOKEN: {error.response.get('error')}",
-            remedy="create an app-level token with connections:write on Basic Information",
-        ) from error
-    return handler
-
-
-def serve_health(bot: Bot, port: int) -> None:
-    """Health and metrics for probers, in a thread that ends with the process."""
-    import uvicorn
-
-    from bot.http import health_app
-
-    config = uvicorn.Config(health_app(bot), host="0.0.0.0", port=port, log_level="warning")  # noqa: S104 - probers are on other hosts
-    server = uvicorn.Server(config)
-    threading.Thread(target=server.run, name="health", daemon=True).start()
-
-
-def inbox_url(settings: Settings) -> str:
-    """Where DBOS keeps the inbox: beside everything else in PostgreSQL, or a file of its own."""
-    if settings.database_url:
-        return settings.database_url
-    settings.data_dir.mkdir(parents=True, exist_ok=True)
-    return f"sqlite:///{(settings.data_dir / 'inbox.sqlite').absolute()}"
-
-
-def lease_for(settings: Settings) -> Lease:
-    if settings.database_url:
-        return PostgresLease(settings.database_url)
-    return FileLease(settings.data_dir / "bot.lock")
-
-
-def _base(url: str) -> str:
-    return url if url.endswith("/") else f"{url}/"

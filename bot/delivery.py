@@ -8,8 +8,9 @@ from typing import Any
 
 import structlog
 
+from bot.blockkit import Json
 from bot.event import Asked
-from bot.reply import METADATA_EVENT, Json, Outgoing, plain_version
+from bot.reply import METADATA_EVENT, Outgoing, plain_version
 from bot.thread import Message, fetch, is_own, part_of, question_id
 from bot.web import LONGEST_WAIT, SlackBusy, SlackRefused, SlackUnsure, Web, backoff
 

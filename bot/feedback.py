@@ -9,8 +9,8 @@ from typing import Any
 from sqlalchemy import Engine, func, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
+from bot.blockkit import Json
 from bot.records import now
-from bot.reply import Json
 from bot.tables import feedback, metadata, questions
 
 REASON_VIEW = "feedback_reason"

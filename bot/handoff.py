@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -12,22 +11,11 @@ import structlog
 from sqlalchemy import Engine, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
-from agents.answer import Answer
-from bot.codec import decode
-from bot.defang import mrkdwn
+from bot.blockkit import Json
 from bot.delivery import find_post, metadata_of, post_once, richest
 from bot.event import Asked
-from bot.feedback import input_block, text_input
+from bot.handoff_card import Handoff, card
 from bot.records import Record, Records, now
-from bot.reply import (
-    Json,
-    Outgoing,
-    button,
-    confidence_words,
-    context,
-    link,
-    section,
-)
 from bot.rota import on_call
 from bot.tables import handoffs
 from bot.web import SlackRefused, Web
@@ -36,25 +24,8 @@ from config.errors import ConfigError
 
 log = structlog.get_logger()
 
-TAKE = "handoff_take"
-RESOLVE = "handoff_resolve"
-RESOLVE_VIEW = "handoff_resolution"
 CARD_EVENT = "oncall_handoff"
 DONE_EMOJI = "white_check_mark"
-
-
-@dataclass(frozen=True, kw_only=True)
-class Handoff:
-    """The hand-off of one question, as far as it got."""
-
-    question_id: str
-    channel: str
-    card_ts: str
-    called: str
-    requested_by: str
-    taken_by: str
-    resolved_by: str
-    resolution: str
 
 
 class Handoffs:
@@ -104,7 +75,7 @@ class Handoffs:
 
         ts = find() or post_once(
             self._web,
-            self._card(record, known, domain),
+            card(record, known, domain),
             channel=record.channel,
             thread_ts=record.thread_ts,
             metadata=metadata_of(CARD_EVENT, question_id),
@@ -156,9 +127,9 @@ class Handoffs:
             "ts": known.card_ts,
             "metadata": metadata_of(CARD_EVENT, question_id),
         }
-        card = self._card(record, known, self._domain(record))
+        shown = card(record, known, self._domain(record))
         try:
-            richest(self._web.call, "chat.update", card, arguments)
+            richest(self._web.call, "chat.update", shown, arguments)
         except SlackRefused as refused:
             log.warning("the hand-off card could not be updated", reason=refused.code)
 
@@ -176,31 +147,6 @@ class Handoffs:
             )
         except SlackRefused as refused:
             log.debug("no tick on the thread", reason=refused.code)
-
-    def _card(self, record: Record, handoff: Handoff, domain: Domain | None) -> Outgoing:
-        answer = decode(record.answer) if record.answer else None
-        called = (
-            f"{_mention(handoff.called)} can you help here?"
-            if handoff.called
-            else ("Nobody is configured to be called here; can somebody help?")
-        )
-        message = domain.escalation.message if domain else ""
-        blocks = [
-            section(f":raising_hand: {called}" + (f"\n{mrkdwn(message)}" if message else "")),
-            section(
-                f"*Question* from <@{record.asker or handoff.requested_by}>\n{_quote(record.text)}"
-            ),
-            section(_tried(answer, private=bool(domain and domain.access.audience == "asker"))),
-        ]
-        progress = _progress(handoff)
-        if progress:
-            blocks.append(context([progress]))
-        if not handoff.resolved_by:
-            buttons = [button("Resolved", RESOLVE, record.id)]
-            if not handoff.taken_by:
-                buttons.insert(0, button("I'll take it", TAKE, record.id, style="primary"))
-            blocks.append({"type": "actions", "elements": buttons})
-        return Outgoing(text=f"{called} {mrkdwn(record.text)[:300]}", blocks=blocks)
 
     def _on_call(self, domain: Domain | None) -> str:
         """Slack id of whoever is on call: the rota first, else the configured user or group."""
@@ -247,62 +193,6 @@ class Handoffs:
         change = update(handoffs).where(handoffs.c.question_id == question_id).values(**values)
         with self._engine.begin() as connection:
             connection.execute(change)
-
-
-def resolution_view(question_id: str, suggestion: str = "") -> Json:
-    """The modal behind *Resolved*."""
-    return {
-        "type": "modal",
-        "callback_id": RESOLVE_VIEW,
-        "private_metadata": question_id,
-        "title": {"type": "plain_text", "text": "Resolved"},
-        "submit": {"type": "plain_text", "text": "Done"},
-        "close": {"type": "plain_text", "text": "Cancel"},
-        "blocks": [
-            input_block(
-                "resolution",
-                "What was the answer? It helps me next time.",
-                text_input(multiline=True, initial=suggestion),
-            )
-        ],
-    }
-
-
-def _tried(answer: Answer | None, *, private: bool) -> str:
-    if answer is None:
-        return "*What I tried*\nI could not answer at all."
-    if private:
-        return "*What I tried*\nI answered the asker alone: not everyone may read the sources."
-    text = mrkdwn(" ".join(answer.text.split()))
-    lines = ["*What I tried*", text if len(text) <= 600 else f"{text[:599]}…"]
-    lines.extend(_cited(answer))
-    lines.append(f"Confidence: {confidence_words(answer.confidence)} ({answer.confidence:.0%})")
-    return "\n".join(lines)
-
-
-def _cited(answer: Answer) -> Sequence[str]:
-    citations = answer.citations or answer.nearest
-    names = [f"{c.title} › {c.heading}" if c.heading else c.title for c in citations[:4]]
-    return [
-        f"• {link(c.url, n[:150])}"
-        for c, n in zip(citations, names, strict=False)
-        if len(c.url) < 500
-    ]
-
-
-def _quote(text: str) -> str:
-    shown = text if len(text) <= 1_500 else f"{text[:1_499]}…"
-    return "\n".join(f"> {mrkdwn(line)}" for line in shown.splitlines())
-
-
-def _mention(who: str) -> str:
-    return f"<!subteam^{who}>" if who.startswith("S") else f"<@{who}>"
-
-
-def _progress(handoff: Handoff) -> str:
-    if handoff.resolved_by:
-        return f":white_check_mark: Resolved by <@{handoff.resolved_by}>"
-    return f":eyes: <@{handoff.taken_by}> is on it" if handoff.taken_by else ""
 
 
 def _event_of(record: Record) -> Asked:

@@ -8,10 +8,10 @@ from datetime import UTC, datetime, timedelta
 
 import structlog
 
+from bot.blockkit import Json, age, context, link, section
 from bot.defang import mrkdwn
 from bot.feedback import Feedback, Verdicts
 from bot.records import Record, Records, now
-from bot.reply import Json, age, context, link, section
 from bot.web import SlackBusy, SlackRefused, SlackUnsure, Web
 from config.domain import Domain
 

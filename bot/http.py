@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import AsyncIterator, Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
@@ -83,3 +84,12 @@ def health_app(bot: Bot) -> FastAPI:
     app = FastAPI(docs_url=None, redoc_url=None, openapi_url=None)
     add_health(app, bot)
     return app
+
+
+def serve_health(bot: Bot, port: int) -> None:
+    """Health and metrics for probers, in a thread that ends with the process."""
+    import uvicorn
+
+    config = uvicorn.Config(health_app(bot), host="0.0.0.0", port=port, log_level="warning")  # noqa: S104 - probers are on other hosts
+    server = uvicorn.Server(config)
+    threading.Thread(target=server.run, name="health", daemon=True).start()

@@ -11,11 +11,12 @@ import structlog
 from slack_bolt import App
 
 from bot import metrics
+from bot.blockkit import Json
 from bot.event import Asked
 from bot.feedback import REASON_VIEW, Feedback, reason_view, submitted
-from bot.handoff import RESOLVE, RESOLVE_VIEW, TAKE, resolution_view
+from bot.handoff_card import RESOLVE, RESOLVE_VIEW, TAKE, resolution_view
 from bot.listeners import SHORTCUT
-from bot.reply import ASK_HUMAN, CLARIFY, FEEDBACK, Json
+from bot.reply import ASK_HUMAN, CLARIFY, FEEDBACK
 from bot.web import SlackBusy, SlackRefused, SlackUnsure, Web
 from bot.words import plain, words_of
 

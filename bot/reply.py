@@ -5,13 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import Any
 
 from agents.answer import Answer, Citation
-from bot.defang import defang, is_web, links_to, mrkdwn
+from bot.blockkit import Json, actions, age, button, context, link, section, short
+from bot.defang import defang, links_to, mrkdwn
 from bot.markdown import MAX_COLUMNS, Grid, Prose, aligned, pieces, segments, slices
-
-Json = dict[str, Any]
 
 METADATA_EVENT = "oncall_answer"
 """Message metadata type by which the bot knows its own messages again."""
@@ -23,8 +21,6 @@ BODY_LIMIT = 8_500
 """Characters of answer per message: leaves room for sources, buttons and the fallback."""
 SOURCES_LIMIT = 2_700
 SECTION_LIMIT = 2_900
-BUTTON_TEXT = 75
-BUTTON_VALUE = 2_000
 
 FEEDBACK = "answer_feedback"
 ASK_HUMAN = "ask_human"
@@ -90,57 +86,13 @@ def apology(reference: str, *, question_id: str, can_ask_human: bool = True) -> 
     )
     blocks: list[Json] = [section(text)]
     if can_ask_human:
-        blocks.append(_actions([_ask_human(question_id)]))
+        blocks.append(actions([_ask_human(question_id)]))
     return Outgoing(text=text, blocks=blocks)
 
 
 def said(text: str) -> Outgoing:
     """A plain sentence of the bot."""
     return Outgoing(text=text, blocks=[section(text)])
-
-
-def section(text: str, **more: Any) -> Json:
-    return {"type": "section", "text": {"type": "mrkdwn", "text": text[:3_000]}, **more}
-
-
-def context(texts: Sequence[str], **more: Any) -> Json:
-    elements = [{"type": "mrkdwn", "text": text[:3_000]} for text in texts[:10]]
-    return {"type": "context", "elements": elements, **more}
-
-
-def button(text: str, action_id: str, value: str, **more: Any) -> Json:
-    return {
-        "type": "button",
-        "text": {"type": "plain_text", "text": _short(text, BUTTON_TEXT), "emoji": False},
-        "action_id": action_id,
-        "value": value[:BUTTON_VALUE],
-        **more,
-    }
-
-
-def link(url: str, label: str) -> str:
-    """A mrkdwn link whose address can't end early; the bare label when there is no address."""
-    if not is_web(url):
-        return mrkdwn(label)
-    safe = url.replace("|", "%7C").replace("<", "%3C").replace(">", "%3E").replace(" ", "%20")
-    safe = safe.replace("&amp;", "&").replace("&", "&amp;")
-    return f"<{safe}|{mrkdwn(label).replace('|', '¦')}>"
-
-
-def age(modified: datetime | None, now: datetime) -> str:
-    """`updated 3 months ago`; empty when the source doesn't say."""
-    if modified is None:
-        return ""
-    if modified.tzinfo is None:
-        modified = modified.replace(tzinfo=UTC)
-    days = max(0, (now - modified).days)
-    if days == 0:
-        return "updated today"
-    for unit, length in (("year", 365), ("month", 30), ("week", 7), ("day", 1)):
-        if days >= length:
-            count = days // length
-            return f"updated {count} {unit}{'s' if count > 1 else ''} ago"
-    return ""
 
 
 def confidence_words(confidence: float) -> str:
@@ -220,7 +172,7 @@ def _sources(answer: Answer, now: datetime) -> Iterator[Json]:
 
 def _source(citation: Citation, now: datetime, numbered: bool) -> str:
     heading = citation.heading if citation.heading != citation.title else ""
-    name = " › ".join(_short(part, 120) for part in (citation.title, heading) if part)
+    name = " › ".join(short(part, 120) for part in (citation.title, heading) if part)
     page = f"page {citation.page}" if citation.page else ""
     details = [part for part in (page, age(citation.modified_at, now)) if part]
     mark = f"[{citation.number}]" if numbered else "•"
@@ -245,7 +197,7 @@ def _context(answer: Answer, notes: Sequence[str]) -> Iterator[Json]:
 
 def _buttons(answer: Answer, question_id: str, can_ask_human: bool) -> Iterator[Json]:
     if answer.options:
-        yield _actions(
+        yield actions(
             [button(o, f"{CLARIFY}_{n}", o) for n, o in enumerate(answer.options[:5])],
             block_id="oncall_options",
         )
@@ -264,7 +216,7 @@ def _buttons(answer: Answer, question_id: str, can_ask_human: bool) -> Iterator[
         ],
     }
     if can_ask_human:
-        yield _actions([_ask_human(question_id)], block_id="oncall_human")
+        yield actions([_ask_human(question_id)], block_id="oncall_human")
 
 
 def _feedback(text: str, verdict: str, question_id: str) -> Json:
@@ -279,15 +231,6 @@ def _ask_human(question_id: str) -> Json:
     return button("Ask a human", ASK_HUMAN, question_id)
 
 
-def _actions(elements: list[Json], **more: Any) -> Json:
-    return {"type": "actions", "elements": elements, **more}
-
-
-def _short(text: str, limit: int) -> str:
-    text = " ".join(text.split())
-    return text if len(text) <= limit else text[: limit - 1] + "…"
-
-
 def _plain_block(block: Json) -> Iterator[Json]:
     kind = block["type"]
     if kind == "markdown":
@@ -299,7 +242,7 @@ def _plain_block(block: Json) -> Iterator[Json]:
             yield section(piece)
     elif kind == "context_actions":
         pair = block["elements"][0]
-        yield _actions(
+        yield actions(
             [
                 button(side["text"]["text"], f"{FEEDBACK}_{name}", side["value"])
                 for name, side in (

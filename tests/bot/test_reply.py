@@ -12,9 +12,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agents.answer import Citation
+from bot.blockkit import age, link
 from bot.defang import Links, defang, links_to
 from bot.markdown import Grid, Prose, aligned, pieces, segments
-from bot.reply import age, apology, link, plain_version, render
+from bot.reply import apology, plain_version, render
 from bot.stream import safe_end
 from tests.bot.fakes import answer
 

@@ -1,0 +1,83 @@
+"""How the bot reaches Slack and its inbox, and what it says when it can't."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from slack_bolt import App
+
+from bot.lease import FileLease, Lease, PostgresLease
+from bot.web import SlackBusy, SlackRefused, SlackUnsure, Web
+from config.errors import ConfigError, CopilotError
+from config.settings import Settings
+
+SOCKET_THREADS = 32
+"""Each holds an event for the millisecond that storing takes; Slack's default is 10."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Identity:
+    """Who the bot is in this workspace."""
+
+    user: str
+    bot: str
+    team: str
+    team_url: str
+
+
+def identify(web: Web) -> Identity:
+    """Who the token belongs to. Raises ConfigError when Slack refuses it."""
+    try:
+        who = web.call("auth.test", patience=30.0)
+    except SlackRefused as refused:
+        raise ConfigError(
+            f"Slack refused SLACK_BOT_TOKEN: {refused.code}",
+            remedy="copy it again from the Slack app's OAuth & Permissions page",
+        ) from refused
+    except (SlackBusy, SlackUnsure) as error:
+        raise CopilotError(
+            f"could not reach Slack: {error}", remedy="check SLACK_API_URL"
+        ) from error
+    return Identity(
+        user=str(who.get("user_id") or ""),
+        bot=str(who.get("bot_id") or ""),
+        team=str(who.get("team_id") or ""),
+        team_url=str(who.get("url") or ""),
+    )
+
+
+def connect(app: App, settings: Settings) -> Any:
+    """Open Socket Mode. Raises ConfigError when Slack refuses the app token."""
+    from slack_bolt.adapter.socket_mode.builtin import SocketModeHandler
+    from slack_sdk.errors import SlackApiError
+
+    token = settings.slack_app_token.get_secret_value() if settings.slack_app_token else ""
+    handler: Any = SocketModeHandler(app, token, concurrency=SOCKET_THREADS, ping_interval=5)
+    try:
+        handler.connect()
+    except SlackApiError as error:
+        handler.close()
+        raise ConfigError(
+            f"Slack refused SLACK_APP_TOKEN: {error.response.get('error')}",
+            remedy="create an app-level token with connections:write on Basic Information",
+        ) from error
+    return handler
+
+
+def inbox_url(settings: Settings) -> str:
+    """Where DBOS keeps the inbox: beside everything else in PostgreSQL, or a file of its own."""
+    if settings.database_url:
+        return settings.database_url
+    settings.data_dir.mkdir(parents=True, exist_ok=True)
+    return f"sqlite:///{(settings.data_dir / 'inbox.sqlite').absolute()}"
+
+
+def lease_for(settings: Settings) -> Lease:
+    if settings.database_url:
+        return PostgresLease(settings.database_url)
+    return FileLease(settings.data_dir / "bot.lock")
+
+
+def api_base(url: str) -> str:
+    return url if url.endswith("/") else f"{url}/"

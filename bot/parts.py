@@ -1,0 +1,144 @@
+"""The messages that answer one question: made once, found again after a crash, changed, taken back.
+
+See docs/decisions/051-one-post-per-question.md."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import structlog
+
+from bot.blockkit import Json
+from bot.delivery import metadata_of, own_messages, post_once, richest
+from bot.event import Asked
+from bot.records import Records
+from bot.reply import METADATA_EVENT, Outgoing
+from bot.thread import earlier, part_of, question_id
+from bot.web import SlackRefused, Web
+
+log = structlog.get_logger()
+
+GONE = {"message_not_found", "cant_update_message", "edit_window_closed"}
+
+
+class Parts:
+    """`ts`: part → timestamp of what is known to be posted; part 0 is the placeholder's."""
+
+    def __init__(
+        self, web: Web, records: Records, event: Asked, *, bot_user: str, streams: bool
+    ) -> None:
+        self._web = web
+        self._records = records
+        self._event = event
+        self._bot_user = bot_user
+        self._streams = streams
+        self.ts: dict[int, str] = dict(records.posts(event.id))
+
+    def find(self) -> None:
+        """Messages that an attempt before a crash posted but didn't record."""
+        spoken = own_messages(self._web, self._event, self._bot_user)
+        for message in spoken:
+            if question_id(message) == self._event.id and part_of(message) not in self.ts:
+                self.own(part_of(message), str(message["ts"]))
+        if 0 not in self.ts and self._streams:
+            # A stream carries no metadata until it is stopped, so an unmarked message of the
+            # bot that nobody owns is a stream whose start was not recorded.
+            later = [
+                str(m["ts"])
+                for m in spoken
+                if not m.get("metadata") and earlier({"ts": self._event.ts}, str(m["ts"]))
+            ]
+            owned = self._records.owned(self._event.channel, later)
+            for ts in (ts for ts in later if ts not in owned):
+                if self.own(0, ts):
+                    break
+
+    def own(self, part: int, ts: str) -> bool:
+        """Take a message for this question; False when it is another's."""
+        owns = self._records.own_post(self._event.id, part, self._event.channel, ts)
+        if owns:
+            self.ts[part] = ts
+        return owns
+
+    def create(
+        self, part: int, message: Outgoing, *, state: str, busy: Callable[[float], None]
+    ) -> None:
+        """Post a message that isn't there yet. `busy` hears of Slack's limits."""
+        found: list[str] = []
+
+        def find() -> str | None:
+            self.find()
+            if part in self.ts:
+                found.append(self.ts[part])
+            return self.ts.get(part)
+
+        ts = post_once(
+            self._web,
+            message,
+            channel=self._event.channel,
+            thread_ts=self._event.thread_ts,
+            metadata=self.metadata(part, state),
+            find=find,
+            busy=busy,
+        )
+        if not found:
+            self.own(part, ts)
+        elif state == "answered":
+            self.update(part, message)  # what was found may be an earlier placeholder
+
+    def update(self, part: int, message: Outgoing) -> bool:
+        """False when the message is gone, and another must be posted."""
+        arguments = {
+            "channel": self._event.channel,
+            "ts": self.ts[part],
+            "metadata": self.metadata(part, "answered"),
+        }
+        try:
+            try:
+                richest(self._web.call, "chat.update", message, arguments)
+            except SlackRefused as refused:
+                if refused.code != "streaming_state_conflict":
+                    raise
+                self.stop(part)  # a stream that an earlier process began
+                richest(self._web.call, "chat.update", message, arguments)
+        except SlackRefused as refused:
+            if refused.code not in GONE:
+                raise
+            self._forget(part)
+            return False
+        return True
+
+    def delete(self, part: int) -> None:
+        """Take a message back, as far as Slack lets us."""
+        arguments: Json = {"channel": self._event.channel, "ts": self.ts[part]}
+        try:
+            try:
+                self._web.call("chat.delete", **arguments)
+            except SlackRefused as refused:
+                if refused.code != "cant_delete_message" or not self._streams:
+                    raise
+                self.stop(part)
+                self._web.call("chat.delete", **arguments)
+        except SlackRefused as refused:
+            log.info("could not delete a message", reason=refused.code)
+        self._forget(part)
+
+    def _forget(self, part: int) -> None:
+        self._records.forget_post(self._event.id, part)
+        del self.ts[part]
+
+    def stop(self, part: int) -> None:
+        """End a stream, so that it may be updated or deleted."""
+        try:
+            self._web.call(
+                "chat.stopStream",
+                channel=self._event.channel,
+                ts=self.ts[part],
+                metadata=self.metadata(part, "working"),
+            )
+        except SlackRefused as refused:
+            log.debug("the stream had ended", reason=refused.code)
+
+    def metadata(self, part: int, state: str) -> Json:
+        """By which the message is found again."""
+        return metadata_of(METADATA_EVENT, self._event.id, part=part, state=state)
