@@ -1,0 +1,68 @@
+from __future__ import annotations
+
+import pytest
+
+from agents.answer import Turn
+from agents.conversation import cleaned, leans_on, questions_in, small_talk_reply
+from agents.words import codes, terms
+
+
+def turns(*contents: str) -> tuple[Turn, ...]:
+    return tuple(
+        Turn(role="assistant" if place % 2 else "user", content=content)
+        for place, content in enumerate(contents)
+    )
+
+
+@pytest.mark.parametrize(
+    "text", ["and write?", "what if its on hbr-sg1?", "same for contractors?", "why?", "how long?"]
+)
+def test_what_says_too_little_leans_on_the_turn_before(text: str) -> None:
+    earlier = turns("how long can an employee read the ledger?", "180 days.")
+    assert leans_on(text, earlier) == "how long can an employee read the ledger?"
+
+
+def test_a_chain_of_follow_ups_reaches_back_to_the_question() -> None:
+    earlier = turns("how long may an employee read the ledger?", "180 days.", "and write?", "14.")
+    assert leans_on("for contractors?", earlier) == (
+        "how long may an employee read the ledger, and write?"
+    )
+
+
+def test_nothing_is_leant_on_without_an_earlier_question() -> None:
+    assert leans_on("and write?", ()) == ""
+    assert leans_on("and write?", turns("thanks")) == ""
+
+
+def test_a_question_of_its_own_does_not_lean() -> None:
+    text = "how many approvers does an emergency production database change need on weekends"
+    assert leans_on(text, turns("how long can I read the ledger?", "180 days")) == ""
+
+
+@pytest.mark.parametrize(
+    ("text", "parts"),
+    [
+        ("who approves it and how long does a grant last?", 2),
+        ("how often do keys rotate? who owns them?", 2),
+        ("what sev is it, when do we need an IC and how often are updates posted?", 3),
+        ("how often do signing keys and certificates rotate", 0),
+        ("search and rescue plan for laptops", 0),
+    ],
+)
+def test_several_questions_are_told_apart(text: str, parts: int) -> None:
+    assert len(questions_in(text)) == parts
+
+
+def test_a_question_that_begins_with_thanks_is_a_question() -> None:
+    assert small_talk_reply("thanks! how often do keys rotate?", "Help") == ""
+    assert small_talk_reply("good morning, vault is down", "Help") == ""
+
+
+def test_slack_markup_is_taken_out_and_names_stay() -> None:
+    text = "<@U0BOT> see <https://x.test|the runbook> in <#C1|help> :fire: now"
+    assert cleaned(text) == "see the runbook in help now"
+
+
+def test_shorthand_is_written_out_and_codes_stay_whole() -> None:
+    assert {"databas", "hbr-sg1", "sg"} <= set(terms("prod db on hbr-sg1 in Singapore"))
+    assert codes("is P1 on hbr-sg1 a SEV2?") == ("P1", "hbr-sg1", "SEV2")

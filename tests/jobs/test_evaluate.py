@@ -1,0 +1,191 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from agents.answer import Answer, Citation, Progress, Question
+from config.errors import ConfigError
+from enrichment.chunk import Chunk
+from jobs.evaluate import compared, evaluate, read_report, run_evaluation
+from jobs.golden import GoldenQuestion, load_golden
+from jobs.scoring import says, score
+
+ROOT = Path(__file__).parents[2]
+GOLDEN = """
+- id: keys-001
+  kind: table
+  question: how old may a signing key get
+  reference: 60 days.
+  must_include: [60 days, no extension]
+  evidence:
+  - {document: keys, heading: Maximum age, quote: "60 days in SG only"}
+- id: keys-002
+  kind: unanswerable
+  question: what does a key cost
+- id: keys-003
+  kind: ambiguous
+  question: how old can it get
+  evidence:
+  - {document: keys, heading: Maximum age, quote: "60 days in SG only"}
+"""
+
+
+def chunk(text: str, document: str = "keys") -> Chunk:
+    return Chunk(
+        id=f"{document}-1",
+        document_id=document,
+        document_title="Keys",
+        kind="table",
+        position=0,
+        heading_path=("Keys", "Maximum age"),
+        text=text,
+        index_text=text,
+        tokens=10,
+    )
+
+
+def cites(document: str = "keys") -> Citation:
+    return Citation(
+        number=1, document=document, title="Keys", heading="Maximum age", url="u", quote="q"
+    )
+
+
+def answer(text: str, *, path: str = "company_specific_rag_success", **more: object) -> Answer:
+    return Answer(text=text, path=path, confidence=0.9, **more)  # type: ignore[arg-type]
+
+
+def ask(question: Question, progress: Progress | None) -> Answer:
+    if "cost" in question.text:
+        return answer("I found no answer.", path="no_answer_found")
+    context = (chunk("| API key | **60 days** in SG&nbsp;only |"),)
+    return answer("It is 60 days [1].", citations=(cites(),), context=context)
+
+
+@pytest.fixture
+def golden(tmp_path: Path) -> Path:
+    path = tmp_path / "keys.yaml"
+    path.write_text(GOLDEN, encoding="utf-8")
+    return path
+
+
+@pytest.mark.parametrize(
+    ("text", "fact", "found"),
+    [
+        ("It lasts **60 days**, in SG.", "60 days", True),
+        ("| a | 60\n days |", "60 DAYS", True),
+        ("run `lockbox scan`", "lockbox scan", True),
+        ("It isn’t allowed", "isn't allowed", True),
+        ("60 days [1] in SG", "60 days in SG", True),
+        ("Not granted. Note this.", "no", False),
+        ("160 days", "60 days", False),
+        ("anything", "", False),
+    ],
+)
+def test_facts_match_as_words_whatever_the_markup(text: str, fact: str, found: bool) -> None:
+    assert says(text, fact) is found
+
+
+def test_a_report_holds_what_the_contract_names(golden: Path, tmp_path: Path) -> None:
+    report = run_evaluation(ask, [golden], domain="security", out=tmp_path / "out")
+    written = json.loads((tmp_path / "out" / "report.json").read_text(encoding="utf-8"))
+    assert written == report
+    first = written["questions"][0]
+    assert {"id", "kind", "question", "answer", "path", "confidence"} <= first.keys()
+    assert {"metrics", "timings_ms", "calls", "tokens", "degraded"} <= first.keys()
+    assert (
+        first["citations"][0] | {"document": "keys", "heading": "Maximum age", "url": "u"}
+        == (first["citations"][0])
+    )
+    assert first["context"][0]["document"] == "keys"
+    assert first["context"][0]["heading"] == "Maximum age"
+    page = (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
+    assert "how old may a signing key get" in page
+    assert "http" not in page
+
+
+def test_each_kind_is_scored_by_what_is_due(golden: Path) -> None:
+    metrics = evaluate(ask, load_golden([golden]), domain="security")["metrics"]
+    assert metrics["table"]["cited"] == 1.0
+    assert metrics["table"]["fact_any"] == 1.0
+    assert metrics["table"]["facts_all"] == 0.0
+    assert metrics["table"]["evidence_all"] == 1.0
+    assert metrics["table"]["refused_wrong"] == 0.0
+    assert metrics["unanswerable"] == {"questions": 1.0, "refused_right": 1.0}
+    assert metrics["ambiguous"]["clarified"] == 0.0
+    assert "cited" not in metrics["ambiguous"]
+
+
+def test_evidence_counts_only_in_its_own_document(golden: Path) -> None:
+    question = load_golden([golden])[0]
+    elsewhere = answer("60 days", context=(chunk("60 days in SG only", "other"),))
+    assert score(question, elsewhere)["evidence_all"] == 0.0
+
+
+def test_questions_of_a_page_are_text_not_markup(tmp_path: Path) -> None:
+    path = tmp_path / "x.yaml"
+    path.write_text("- {id: x, kind: lookup, question: '<script>alert(1)</script>'}", "utf-8")
+    run_evaluation(ask, [path], domain="d", out=tmp_path)
+    assert "<script>" not in (tmp_path / "report.html").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    ("text", "complaint"),
+    [
+        ("- id: [", "golden.yaml:1:8"),
+        ("a: 1", "expected a list"),
+        ("- id: q1\n  kind: riddle\n  question: x", "golden.yaml:1:3: q1 kind"),
+        ("- id: q1\n  kind: lookup", "question: Field required"),
+        ("- id: q1\n  kind: lookup\n  question: x\n  quetsion: y", "quetsion"),
+        ("- just text", "golden.yaml:1:3"),
+        ("", "no golden questions"),
+    ],
+)
+def test_a_malformed_golden_file_is_named_with_the_place(
+    text: str, complaint: str, tmp_path: Path
+) -> None:
+    path = tmp_path / "golden.yaml"
+    path.write_text(text, encoding="utf-8")
+    with pytest.raises(ConfigError, match=complaint):
+        load_golden([path])
+
+
+def test_a_missing_or_binary_golden_file_is_named(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=r"gone\.yaml"):
+        load_golden([tmp_path / "gone.yaml"])
+    binary = tmp_path / "binary.yaml"
+    binary.write_bytes(b"\xff\xfe\x00\x01")
+    with pytest.raises(ConfigError, match="UTF-8"):
+        load_golden([binary])
+
+
+def test_an_id_may_be_used_once(golden: Path) -> None:
+    with pytest.raises(ConfigError, match="keys-001"):
+        load_golden([golden, golden])
+
+
+def test_two_reports_are_compared_by_metric_and_question(golden: Path, tmp_path: Path) -> None:
+    before = run_evaluation(ask, [golden], domain="d", out=tmp_path)
+
+    def better(question: Question, progress: Progress | None) -> Answer:
+        one = ask(question, progress)
+        return answer(one.text + " no extension", path=one.path, citations=one.citations)
+
+    after = evaluate(better, load_golden([golden]), domain="d")
+    change = compared(read_report(tmp_path), after)
+    assert change["metrics"]["facts_all"] == {"before": 0.0, "after": 1.0}
+    assert before["run"]["questions"] == 3
+    assert "keys-003" in change["worse"]
+
+
+def test_a_file_that_is_no_report_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "report.json").write_text("[]", encoding="utf-8")
+    with pytest.raises(ConfigError, match="not a report"):
+        read_report(tmp_path)
+
+
+def test_the_demo_s_golden_files_are_well_formed() -> None:
+    paths = sorted((ROOT / "playground/demo/golden").glob("*.yaml"))
+    questions: list[GoldenQuestion] = load_golden(paths)
+    assert len(questions) > 150
