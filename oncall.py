@@ -9,7 +9,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Collection, Mapping
 from contextlib import suppress
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 from config.errors import CopilotError, UsageError
@@ -24,11 +24,9 @@ if TYPE_CHECKING:
     from config.live_domains import LiveDomains
     from config.models import ChatModel, Embedder
     from config.settings import Settings
-    from enrichment.enrich import Enriched
     from index.publish import Index
     from index.search import Snapshot
     from jobs.ingest import IngestReport, Source, Watch
-    from loaders.document import Document
 
 
 class Copilot:
@@ -102,25 +100,27 @@ class Copilot:
         """One run of the ingestion job."""
         from enrichment.budget import Budget
         from enrichment.cache import ReplyCache
-        from enrichment.chunker import ChunkOptions, split
-        from enrichment.enrich import enrich
+        from enrichment.chunker import ChunkOptions
+        from enrichment.pipeline import VERSION, prepare
         from jobs.ingest import ingest
 
         options = ChunkOptions()
         budget = Budget()
-        cache = ReplyCache(self.index.engine) if self.model else None
-
-        def enriched(document: Document) -> Enriched:
-            chunks = split(document, count_tokens=self.embedder.count_tokens, options=options)
-            return enrich(document, chunks, model=self.model, cache=cache, budget=budget)
-
+        prepared = partial(
+            prepare,
+            count_tokens=self.embedder.count_tokens,
+            options=options,
+            model=self.model,
+            cache=ReplyCache(self.index.engine) if self.model else None,
+            budget=budget,
+        )
         return ingest(
             name,
             sources=self.sources(name),
             stage=self.index.stage,
-            enrich=enriched,
+            enrich=prepared,
             enriched_by=self.model.name if self.model else "extractive",
-            pipeline=f"{options} {self.embedder.name}",
+            pipeline=f"{VERSION} {options} {self.embedder.name}",
             spent=lambda: budget.usage,
             full=full,
             watch=watch,

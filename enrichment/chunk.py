@@ -108,6 +108,8 @@ class DocumentCard:
     status: str = ""
     superseded_by: str = ""
     """Id of the successor when the text names one."""
+    replaces: tuple[str, ...] = ()
+    """Ids of documents that this one says it replaces."""
     permissions: tuple[Permission, ...] = ()
     enriched_by: str = "extractive"
     """`extractive`, or the model's name."""

@@ -10,7 +10,6 @@ from enrichment.budget import Budget
 from enrichment.cache import ReplyCache
 from enrichment.chunk import Chunk, DocumentCard
 from enrichment.extractive import extractive_card, extractive_chunks
-from enrichment.succession import predecessors
 from enrichment.verified_tables import TableReport
 from enrichment.with_model import Asked, enrich_card, enrich_passages
 from loaders.document import Document
@@ -22,8 +21,6 @@ class Enriched:
 
     card: DocumentCard
     chunks: tuple[Chunk, ...]
-    replaces: tuple[str, ...] = ()
-    """Ids of documents that this one says it replaces; see `with_successors`."""
     calls: int = 0
     """Requests made for it, failed ones included; what they cost is counted by the Budget."""
     cached: int = 0
@@ -51,16 +48,14 @@ def enrich(
     `card.enriched_by` is the model's name only when nothing failed."""
     card = extractive_card(document)
     described = extractive_chunks(document, chunks)
-    replaces = predecessors(document)
     if model is None or cache is None:
-        return Enriched(card=card, chunks=described, replaces=replaces)
+        return Enriched(card=card, chunks=described)
     asked = Asked(model=model, budget=budget or Budget(), cache=cache)
     card = enrich_card(document, card, asked)
     described = enrich_passages(document, described, asked)
     return Enriched(
         card=replace(card, enriched_by="extractive") if asked.failures else card,
         chunks=described,
-        replaces=replaces,
         calls=asked.calls,
         cached=asked.cached,
         failures=tuple(asked.failures),

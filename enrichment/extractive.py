@@ -11,7 +11,7 @@ from enrichment.entities import entities, system_names
 from enrichment.faqs import faqs
 from enrichment.keyphrases import document_keywords, key_phrases
 from enrichment.profile import Profile, profile
-from enrichment.succession import is_out_of_force, successor
+from enrichment.succession import is_out_of_force, predecessors, successor
 from enrichment.summary import summarise
 from loaders.document import Document
 
@@ -36,6 +36,7 @@ def extractive_card(document: Document) -> DocumentCard:
         headings=tuple(dict.fromkeys(name for name in headings if name != document.title)),
         modified_at=document.modified_at,
         owner=document.owner,
+        replaces=predecessors(document),
         status=document.status or ("superseded" if is_out_of_force(document) else ""),
         superseded_by=successor(document),
         permissions=document.permissions,

@@ -15,6 +15,9 @@ from enrichment.pieces import CountTokens
 from enrichment.verified_tables import TableReport, with_verified_tables
 from loaders.document import Document
 
+VERSION = 1
+"""To be raised when the same document comes out differently: every document is then done again."""
+
 
 def prepare(
     document: Document,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable
 from dataclasses import replace
 
 from enrichment.chunk import DocumentCard
@@ -65,14 +65,13 @@ def predecessors(document: Document) -> tuple[str, ...]:
     return tuple(dict.fromkeys(target for target in found if target and target != document.id))
 
 
-def with_successors(
-    cards: Iterable[DocumentCard], replaces: Mapping[str, Sequence[str]]
-) -> list[DocumentCard]:
+def with_successors(cards: Iterable[DocumentCard]) -> list[DocumentCard]:
     """Cards of a whole domain, joined: what a successor says of its predecessor counts too.
 
-    `replaces`: document id → `predecessors` of that document. Dates are not asked: a superseded
-    page is often touched again after its successor was written."""
-    after = {old: new for new, olds in replaces.items() for old in olds}
+    Dates are not asked: a superseded page is often touched again after its successor was written.
+    """
+    known = list(cards)
+    after = {old: card.id for card in known for old in card.replaces}
     return [
         card
         if card.id not in after and not card.superseded_by
@@ -81,7 +80,7 @@ def with_successors(
             superseded_by=card.superseded_by or after[card.id],
             status=card.status or "superseded",
         )
-        for card in cards
+        for card in known
     ]
 
 

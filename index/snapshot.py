@@ -14,6 +14,7 @@ import numpy as np
 from config.errors import IndexUnavailable, ModelUnavailable
 from config.models import Embedder, Vectors
 from enrichment.chunk import Chunk, DocumentCard
+from enrichment.succession import with_successors
 from index.filters import may_answer
 from index.folder import Folder
 from index.fusion import Fused, fuse
@@ -49,7 +50,8 @@ class Generation:
         self._folder = folder
         self._store = store
         self._embedder = embedder
-        self._cards = store.cards(info.domain, info.number)
+        cards = store.cards(info.domain, info.number)
+        self._cards = {card.id: card for card in with_successors(cards.values())}
         self._place = {document: place for place, document in enumerate(self._cards)}
         self._document_of = np.repeat(np.arange(len(self._cards)), np.diff(folder.row_starts))
         self._rankings = Rankings(folder, neighbours)

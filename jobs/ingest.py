@@ -12,6 +12,7 @@ from typing import Protocol
 from config.errors import LoadError
 from config.models import Usage
 from enrichment.chunk import Chunk, DocumentCard
+from enrichment.verified_tables import TableReport
 from loaders.document import Document
 
 LOADERS = 4
@@ -61,6 +62,9 @@ class Enriched(Protocol):
 
     @property
     def complete(self) -> bool: ...
+
+    @property
+    def tables(self) -> TableReport: ...
 
 
 Enrich = Callable[[Document], Enriched]
@@ -120,6 +124,8 @@ class IngestReport:
     chunks: int = 0
     embedded: int = 0
     """Texts that went through the embedding model in this run."""
+    tables: TableReport = field(default_factory=TableReport)
+    """Tables of the documents that were done in this run, and what the model made of them."""
     unenriched: int = 0
     """Documents whose model enrichment failed; tried again at the next run."""
     usage: Usage = Usage()
@@ -137,6 +143,7 @@ class _Run:
     present: set[str] = field(default_factory=set)
     paths: dict[str, str] = field(default_factory=dict)
     """Id → what it was loaded from: two sources of one id would overwrite each other."""
+    tables: TableReport = field(default_factory=TableReport)
     unenriched: int = 0
 
 
@@ -196,6 +203,7 @@ def ingest(
         warnings=tuple(run.warnings),
         chunks=published.chunks,
         embedded=published.embedded,
+        tables=run.tables,
         unenriched=run.unenriched,
         usage=spent(),
         seconds=time.monotonic() - started,
@@ -245,6 +253,7 @@ def _take(
         return
     enriched = enrich(document)
     run.unenriched += not enriched.complete
+    run.tables.add(enriched.tables)
     staging.put(enriched.card, enriched.chunks)
     (run.added if previous is None else run.changed).append(document.id)
 
@@ -256,7 +265,7 @@ def _same(card: DocumentCard, document: Document) -> bool:
         and card.title == document.title
         and card.url == document.url
         and card.modified_at == document.modified_at
-        and card.status == document.status
+        and document.status in ("", card.status)
         and card.permissions == document.permissions
     )
 

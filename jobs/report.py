@@ -77,6 +77,12 @@ def print_reports(reports: Sequence[IngestReport]) -> None:
             console.print(f"[red]failed[/] {report.domain}: {error}", highlight=False)
         for warning in report.warnings:
             console.print(f"[yellow]warning[/] {report.domain}: {warning}", highlight=False)
+        if report.tables.asked:
+            console.print(
+                f"{report.domain}: {report.tables.asked} unclear tables asked of the model, "
+                f"{report.tables.accepted} accepted, {report.tables.rejected.total()} rejected "
+                f"by the check against the grid, {report.tables.failed} failed"
+            )
         if report.unenriched:
             console.print(
                 f"[yellow]warning[/] {report.domain}: {report.unenriched} documents kept their "
@@ -107,6 +113,14 @@ def to_json(report: IngestReport) -> dict[str, Any]:
             for error in report.failed
         ],
         "warnings": list(report.warnings),
+        "tables": {
+            "tables": report.tables.tables,
+            "asked": report.tables.asked,
+            "accepted": report.tables.accepted,
+            "failed": report.tables.failed,
+            "rejected": dict(report.tables.rejected),
+            "reasons": report.tables.reasons,
+        },
         "unenriched": report.unenriched,
         "tokens": {"input": report.usage.input_tokens, "output": report.usage.output_tokens},
         "seconds": round(report.seconds, 2),

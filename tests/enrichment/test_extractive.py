@@ -153,7 +153,7 @@ def test_a_successor_that_names_its_predecessor_is_enough() -> None:
     )
     assert predecessors(new.document()) == ("old",)
     cards = [extractive_card(old), extractive_card(new.document())]
-    old_card, new_card = with_successors(cards, {"new": predecessors(new.document())})
+    old_card, new_card = with_successors(cards)
     assert (old_card.superseded_by, old_card.status) == ("new", "superseded")
     assert new_card.superseded_by == ""
 
