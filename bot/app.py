@@ -164,7 +164,11 @@ class Bot:
         """Begin to work and, with Socket Mode, to listen. Returns at once."""
         self.inbox.start()
         if self._socket:
-            self._handler = connect(self.app, self._settings)
+            try:
+                self._handler = connect(self.app, self._settings)
+            except BaseException:
+                self.inbox.stop(0)
+                raise
         log.info("the bot is up", user=self.identity.user, team=self.identity.team)
 
     def run(self, *, health_port: int | None = None) -> None:

@@ -20,6 +20,8 @@ from bot.web import SlackBusy, SlackRefused, SlackUnsure
 
 log = structlog.get_logger()
 
+_one_per_process = threading.Lock()
+
 Item = dict[str, Any]
 Handler = Callable[[str, Item], None]
 
@@ -63,6 +65,9 @@ class Inbox:
         from dbos import DBOS
 
         self._lease.acquire()
+        if not _one_per_process.acquire(blocking=False):
+            self._lease.release()
+            raise RuntimeError("this process has an inbox already, and DBOS can't have two")
         _tame_logs()
         _write_ahead(self._url)
         DBOS(
@@ -118,12 +123,15 @@ class Inbox:
         """Finish what was begun, as far as time allows; the rest is another start's work."""
         from dbos import DBOS
 
+        if self._queue is None:
+            return
         self._stopping.set()
         wait = int(drain_seconds) if self._running else 0
         DBOS.destroy(destroy_registry=True, workflow_completion_timeout_sec=wait)
         if self._keeper:
             self._keeper.join(timeout=5)
         self._lease.release()
+        _one_per_process.release()
 
     def _run(self, event_id: str, item: Item) -> None:
         self._running.add(event_id)

@@ -98,7 +98,7 @@ class Desk:
         thread = self.slack.thread(channel, thread_ts)
         return [m for m in thread if m.get("user") == self.slack.bot_user_id]
 
-    def settle(self, seconds: float = 1.2) -> None:
+    def settle(self, seconds: float = 0.5) -> None:
         """Wait until everything stored has been worked off, for tests of what doesn't happen."""
         time.sleep(0.3)
         deadline = time.monotonic() + seconds
@@ -106,19 +106,26 @@ class Desk:
             time.sleep(0.1)
 
 
+LIMITS = {"questions_per_user_per_hour": 10_000}
 DOMAINS = {
     "security": domain(
+        limits=LIMITS,
         admins=["U0INES"],
         answer={"alert_bots": ["B0BEACON"], "links": ["wiki.tidewater.example"]},
         escalation={"usergroup": "S0SECENG", "message": "SecEng takes it from here"},
         examples=[{"question": "how often do we rotate keys?", "documents": ["key-rotation"]}],
     ),
-    "privacy": domain("privacy", "C0PRIVACY", answer={"when": "question", "follow_ups": "mention"}),
-    "platform": domain("platform", "C0PLATFORM", answer={"when": "always"}),
+    "privacy": domain(
+        "privacy",
+        "C0PRIVACY",
+        limits=LIMITS,
+        answer={"when": "question", "follow_ups": "mention"},
+    ),
+    "platform": domain("platform", "C0PLATFORM", limits=LIMITS, answer={"when": "always"}),
 }
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="module")  # and not longer: DBOS is one to a process
 def running_desk(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Desk]:
     agents = Agents()
     with (
@@ -130,8 +137,10 @@ def running_desk(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Desk]:
 
 @pytest.fixture
 def desk(running_desk: Desk) -> Desk:
-    """One bot for all tests of a module, its script fresh for each."""
+    """One bot for many tests, its script fresh and Slack healthy for each."""
     running_desk.agents.reset()
+    running_desk.slack.faults.clear()
+    running_desk.bot.answering.pace.quiet_until = 0.0
     return running_desk
 
 

@@ -130,7 +130,7 @@ def test_a_question_deleted_while_it_is_thought_about_is_not_answered(desk: Desk
     ts = desk.slack.post_as_user(CHANNEL, f"{desk.at} what is the password?")
     desk.slack.wait_for(lambda: desk.said(CHANNEL, ts))
     desk.slack.delete_message(CHANNEL, ts)
-    desk.settle(1.5)
+    desk.settle(1.0)
     assert not desk.said(CHANNEL, ts)
 
 

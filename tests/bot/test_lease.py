@@ -8,6 +8,9 @@ import pytest
 
 from bot.lease import FileLease
 from config.errors import ConfigError
+from playground.slack import SlackStandIn
+from tests.bot.conftest import running
+from tests.bot.fakes import Agents
 
 
 def test_a_second_worker_on_sqlite_refuses_and_says_why(tmp_path: Path) -> None:
@@ -20,3 +23,12 @@ def test_a_second_worker_on_sqlite_refuses_and_says_why(tmp_path: Path) -> None:
     first.release()
     second.acquire()
     second.release()
+
+
+def test_a_refused_app_token_stops_the_start(slack: SlackStandIn, tmp_path: Path) -> None:
+    slack.faults.add("apps.connections.open", error="invalid_auth")
+    with (
+        pytest.raises(ConfigError, match="SLACK_APP_TOKEN: invalid_auth"),
+        running(slack, tmp_path, Agents()),
+    ):
+        pass

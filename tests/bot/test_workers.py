@@ -49,7 +49,7 @@ def test_a_survivor_finishes_the_questions_of_a_killed_worker(
     slack: SlackStandIn, tmp_path: Path, database: str
 ) -> None:
     slack.api.enforce_rate_limits = False
-    shared = {"DATABASE_URL": database, "THINK_SECONDS": "3"}
+    shared = {"DATABASE_URL": database, "THINK_SECONDS": "2"}
     with (
         worker(slack, tmp_path / "a", **shared) as first,
         worker(slack, tmp_path / "b", **shared) as second,
