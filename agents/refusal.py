@@ -18,7 +18,7 @@ _MANY_WORDS = 15
 ENOUGH = 0.5
 """Below this confidence, the documents are said not to know."""
 WEIGHTS = {"similarity": 8.73, "coverage": 2.6, "words named": 7.99, "price not given": -3.74}
-BIAS = -6.93
+BIAS = -6.8
 
 _ASKS_PRICE = re.compile(
     r"\b(?:costs?|priced?|prices|pricing|budget|cheap\w*|expensive|fees?|fine|salary|bonus"

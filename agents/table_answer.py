@@ -25,7 +25,7 @@ class Column:
 
 def row_in_words(table: ChunkTable, row: int, aspect: Aspect) -> str:
     """`**label**: header: cell; header: cell`, the columns asked for first, within LONGEST_ROW."""
-    columns = columns_of(table, row)
+    columns = _of_the_group_named(columns_of(table, row), aspect)
     label = row_label(table, row)
     ranked = sorted(columns, key=lambda column: -_asked(column, aspect))
     chosen: list[Column] = []
@@ -82,6 +82,21 @@ def small_table(table: ChunkTable, rows: Sequence[int], aspect: Aspect, *, colum
         *(_line([_flat(table.rows[row][position]) for position in shown]) for row in rows),
     ]
     return "\n".join(lines)
+
+
+def _of_the_group_named(columns: Sequence[Column], aspect: Aspect) -> list[Column]:
+    """Without the header groups that compete with the one the question names.
+
+    A question about a contractor needs no `Employee › …` beside `Contractor › …`."""
+    groups = {_group(column): aspect.coverage(stems(_group(column))) for column in columns}
+    named = [group for group, coverage in groups.items() if group and coverage > 0]
+    if not named:
+        return list(columns)
+    return [column for column in columns if not _group(column) or _group(column) in named]
+
+
+def _group(column: Column) -> str:
+    return column.header.split(" › ")[0] if " › " in column.header else ""
 
 
 def _asked(column: Column, aspect: Aspect) -> float:
