@@ -1,0 +1,170 @@
+"""From a Google Doc to a cited reply in a Slack thread, with every part real but the servers."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+from pydantic import SecretStr
+
+from bot.reply import FEEDBACK
+from bot.tables import feedback
+from config.settings import Settings
+from oncall import Copilot
+from playground.google import DEMO_FOLDER, GoogleStandIn
+from playground.slack import SlackStandIn
+
+CHROMIUM = shutil.which("chromium")
+FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-sync"]
+CHANNEL = "C0SECURITY"
+DOCUMENTS = ("key-rotation-standard", "key-rotation-standard-2024", "device-security-standard")
+DOMAIN = """\
+domain: security
+title: Security help
+channels: [C0SECURITY]
+sources:
+  google_drive: {folders: [demo-security]}
+"""
+
+
+@dataclass(frozen=True)
+class House:
+    copilot: Copilot
+    google: GoogleStandIn
+    slack: SlackStandIn
+
+    def ask(self, text: str, thread: str | None = None) -> tuple[str, dict[str, Any]]:
+        """Ask with a mention; the question's ts and the answer that came in its thread."""
+        mention = f"<@{self.slack.bot_user_id}> {text}"
+        ts = self.slack.post_as_user(CHANNEL, mention, thread_ts=thread)
+
+        def is_new_answer(message: dict[str, Any]) -> bool:
+            payload = message.get("metadata", {}).get("event_payload", {})
+            return payload.get("state") == "answered" and message["ts"] > ts
+
+        return ts, self.slack.wait_for_reply(CHANNEL, thread or ts, 60, until=is_new_answer)
+
+
+@pytest.fixture(scope="module")
+def house(tmp_path_factory: pytest.TempPathFactory) -> Iterator[House]:
+    folder = tmp_path_factory.mktemp("house")
+    documents = folder / "documents" / "security"
+    documents.mkdir(parents=True)
+    for name in DOCUMENTS:
+        shutil.copy(DEMO_FOLDER / "security" / f"{name}.md", documents)
+    (folder / "config" / "domains").mkdir(parents=True)
+    (folder / "config" / "domains" / "security.yaml").write_text(DOMAIN)
+    with GoogleStandIn(documents.parent) as google, SlackStandIn() as slack:
+        settings = Settings(_env_file=None).model_copy(
+            update={
+                "slack_api_url": slack.api_url,
+                "slack_bot_token": SecretStr(slack.bot_token),
+                "slack_app_token": SecretStr(slack.app_token),
+                "google_api_url": google.url,
+                "google_credentials": google.write_credentials(folder / "key.json"),
+                "config_dir": folder / "config",
+                "data_dir": folder / "var",
+            }
+        )
+        copilot = Copilot(settings)
+        assert copilot.ingest("security").failed == ()
+        bot = copilot.bot()
+        bot.start()
+        try:
+            yield House(copilot, google, slack)
+        finally:
+            bot.stop(5)
+            copilot.index.close()
+
+
+def words(message: dict[str, Any]) -> str:
+    return str([block for block in message["blocks"] if block["type"] != "actions"])
+
+
+def test_a_table_cell_is_answered_with_a_link_to_its_heading(house: House) -> None:
+    _, reply = house.ask("how old may an API signing key on Restricted data get in Singapore?")
+    assert "60 days" in words(reply)
+    assert f"{house.google.url}/document/d/key-rotation-standard/edit" in words(reply)
+    assert re.search(r"#heading=h\.\w+", words(reply))
+
+
+def test_a_follow_up_is_understood_from_its_thread(house: House) -> None:
+    thread, _ = house.ask("how old may an API signing key on Restricted data get in Singapore?")
+    _, reply = house.ask("and a database credential?", thread)
+    assert reply["thread_ts"] == thread
+    assert "30 days" in words(reply)
+
+
+def test_what_no_document_says_is_admitted(house: House) -> None:
+    _, reply = house.ask("what does the cafeteria serve on Fridays?")
+    assert "found no answer" in words(reply)
+
+
+def test_feedback_is_kept(house: House) -> None:
+    _, reply = house.ask("how often are break-glass credentials rotated?")
+    house.slack.click(CHANNEL, reply["ts"], FEEDBACK, chosen={"value": "helpful"})
+
+    def stored() -> list[Any]:
+        with house.copilot.index.engine.connect() as connection:
+            return list(connection.execute(feedback.select()))
+
+    house.slack.wait_for(stored, 10)
+    assert "helpful" in str(stored())
+
+
+def test_an_unchanged_drive_publishes_and_embeds_nothing(house: House) -> None:
+    before = house.google.requests["documents.get"]
+    report = house.copilot.ingest("security")
+    assert (report.unchanged, report.changed, report.embedded) == (len(DOCUMENTS), (), 0)
+    assert house.google.requests["documents.get"] == before
+
+
+def test_an_edit_in_google_docs_reaches_the_answers_without_a_restart(house: House) -> None:
+    source = (DEMO_FOLDER / "security" / "device-security-standard.md").read_text("utf-8")
+    added = "\n\n## Lost badges\n\nA lost badge is reported to the front desk within 3 hours.\n"
+    now = datetime.now(UTC)
+    house.google.drive.edit("device-security-standard", source + added, modified=now)
+    report = house.copilot.ingest("security")
+    assert report.changed == ("device-security-standard",)
+    assert 0 < report.embedded < 10
+    house.slack.wait_for(lambda: True, 1)
+    _, reply = house.ask("when do I have to report a lost badge?")
+    assert "within 3 hours" in words(reply)
+
+
+def test_a_document_we_may_no_longer_read_leaves_the_answers(house: House) -> None:
+    house.google.drive.revoke("key-rotation-standard-2024")
+    report = house.copilot.ingest("security")
+    assert report.removed == ("key-rotation-standard-2024",)
+    assert "key-rotation-standard-2024" not in house.copilot.index.snapshot("security").documents
+
+
+@pytest.mark.skipif(CHROMIUM is None, reason="no chromium on this machine")
+def test_in_a_browser_the_citation_opens_its_heading_and_feedback_is_taken(house: House) -> None:
+    from playwright.sync_api import expect, sync_playwright
+
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
+        page = browser.new_page(viewport={"width": 1280, "height": 800})
+        page.goto(f"{house.slack.url}archives/{CHANNEL}")
+        box = page.get_by_label("Message #help-security")
+        box.click()
+        page.keyboard.type("@Cop")
+        page.keyboard.press("Enter")
+        page.keyboard.type("how often are Sluice client certificates rotated?")
+        page.keyboard.press("Enter")
+        thread = page.get_by_role("complementary", name="Thread")
+        expect(thread.get_by_text("90 days").first).to_be_visible(timeout=30_000)
+        link = thread.get_by_role("link", name=re.compile("Key Rotation Standard")).first
+        with page.expect_popup() as opened:
+            link.click()
+        expect(opened.value.get_by_role("heading", name="Maximum age")).to_be_in_viewport()
+        helpful = thread.get_by_role("button", name="Mark this answer as helpful")
+        helpful.click()
+        expect(helpful).to_have_attribute("aria-pressed", "true")
+        browser.close()
