@@ -18,7 +18,7 @@ from enrichment.chunk import Chunk, DocumentCard
 from index.tokens import terms
 
 K1 = 1.2
-B = 0.6
+B = 0.4
 MAX_QUERY_TERMS = 256
 
 WEIGHTS: Mapping[str, int] = {
@@ -31,7 +31,7 @@ WEIGHTS: Mapping[str, int] = {
     "document_keywords": 1,
     "questions": 1,
 }
-"""Field → how often its terms are counted. Tuned in docs/decisions/033."""
+"""Field → how often its terms are counted (docs/decisions/033)."""
 
 
 class Keywords(Protocol):

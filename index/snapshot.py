@@ -27,6 +27,8 @@ from index.tokens import terms
 from index.vectors import Neighbours
 
 MAX_VARIANTS = 16
+FUSION_K = 20
+"""Steeper than the published 60: three rankings that agree at the top should win (decision 033)."""
 MIN_DEPTH = 50
 DEPTH_PER_LIMIT = 3
 CACHED_CHUNKS = 20_000
@@ -84,6 +86,7 @@ class Generation:
         def ranked(allowed: Mask | None, limit: int | None = query.limit) -> list[Fused]:
             return fuse(
                 self._rankings(vectors, bags, strategy=strategy, depth=depth, allowed=allowed),
+                k=FUSION_K,
                 limit=limit,
             )
 

@@ -8,7 +8,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from enrichment.chunk import Chunk, DocumentCard, Entity, Faq
-from index.keywords import RankBm25, SparseBm25, chunk_terms, save_sparse
+from index.keywords import K1, B, RankBm25, SparseBm25, chunk_terms, save_sparse
 from index.tokens import terms
 
 ROWS = [
@@ -50,7 +50,7 @@ def test_bm25s_itself_builds_the_same_columns(tmp_path: Path) -> None:
     import bm25s
 
     bags = [terms(row) for row in ROWS]
-    library = bm25s.BM25(method="lucene", k1=1.2, b=0.6, backend="numpy")
+    library = bm25s.BM25(method="lucene", k1=K1, b=B, backend="numpy")
     library.index(bags, show_progress=False)
     for query in ("rotated keys", "SEC-1234", "engineer noon"):
         expected = library.get_scores(terms(query))

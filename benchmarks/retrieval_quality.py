@@ -1,0 +1,149 @@
+"""nDCG@10 and Recall@10 of hybrid retrieval and of its two halves.
+
+    python benchmarks/retrieval_quality.py
+
+On golden questions a chunk is relevant when it shows a quote that the answer needs; on the public
+table questions every chunk of the right table is. Vectors are kept in `var/benchmarks/`."""
+
+from __future__ import annotations
+
+import json
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import get_args
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path[:0] = [str(ROOT), str(ROOT / "benchmarks")]
+
+from golden_evidence import GoldenQuestion, golden_questions, words  # noqa: E402  paths first
+from kept_vectors import KeptVectors  # noqa: E402
+from public_tables import DATA, _document  # noqa: E402
+
+from config.minilm import MiniLM  # noqa: E402
+from config.models import Vectors  # noqa: E402
+from config.settings import Settings  # noqa: E402
+from enrichment.chunker import split  # noqa: E402
+from enrichment.enrich import enrich  # noqa: E402
+from index.publish import open_index  # noqa: E402
+from index.search import SearchQuery, Snapshot, Strategy  # noqa: E402
+from loaders.document import Document  # noqa: E402
+from loaders.files import load_file  # noqa: E402
+
+LIMIT = 10
+TOLERANCE = 0.01
+MEASURES = ("ndcg@10", "recall@10")
+SHARED = DATA.parents[1]
+CORPORA = {
+    "demo": (ROOT / "playground/demo", ROOT / "playground/demo/golden"),
+    "public": (SHARED / "corpus", SHARED / "golden"),
+}
+
+
+@dataclass(frozen=True)
+class Asked:
+    text: str
+    relevant: frozenset[str]
+    """Chunk ids."""
+
+
+@dataclass(frozen=True)
+class Set:
+    name: str
+    documents: Sequence[Document]
+    questions: Sequence[GoldenQuestion] | None = None
+    tables: Sequence[str] = ()
+    """Question about the document of the same place."""
+
+
+class Kept:
+    """MiniLM with its vectors kept on disk."""
+
+    def __init__(self) -> None:
+        self._model = MiniLM()
+        self.name, self.dimensions = self._model.name, self._model.dimensions
+        self.max_tokens, self.count_tokens = self._model.max_tokens, self._model.count_tokens
+        self.vectors = KeptVectors(self._model, ROOT / "var/benchmarks/vectors.npz")
+
+    def __call__(self, texts: Sequence[str]) -> Vectors:
+        return self.vectors(texts)
+
+
+def print_quality() -> bool:
+    """Whether hybrid is nowhere more than 0.01 below the better of its halves."""
+    embedder = Kept()
+    print("set".ljust(24), "questions", *(s.rjust(20) for s in get_args(Strategy)), sep="  ")
+    print(" " * 35, *(["nDCG@10  Recall@10".rjust(20)] * 3), sep="  ")
+    good = True
+    for one in _sets():
+        found = _measured(one, embedder)
+        embedder.vectors.save()
+        cells = [f"{found[s]['ndcg@10']:.3f}      {found[s]['recall@10']:.3f}" for s in found]
+        count = len(one.questions or one.tables)
+        print(one.name.ljust(24), str(count).rjust(9), *(c.rjust(20) for c in cells), sep="  ")
+        for measure in MEASURES:
+            best = max(found["semantic"][measure], found["keyword"][measure])
+            good = good and found["hybrid"][measure] >= best - TOLERANCE
+    print("met   " if good else "MISSED", " hybrid is nowhere 0.01 below the better of its halves")
+    return good
+
+
+def _sets() -> Iterator[Set]:
+    for corpus, (folder, golden) in CORPORA.items():
+        for path in sorted(golden.glob("*.yaml")):
+            documents = [load_file(file) for file in sorted((folder / path.stem).glob("*.md"))]
+            questions = golden_questions(path, {one.id: one for one in documents})
+            yield Set(f"{corpus} {path.stem}", documents, questions)
+    if DATA.is_dir():
+        lines = (DATA / "fetaQA-v1_dev.jsonl").read_text("utf-8").splitlines()
+        entries = [json.loads(line) for line in lines]
+        documents = [_document(number, entry) for number, entry in enumerate(entries)]
+        yield Set("FeTaQA tables", documents, None, [entry["question"] for entry in entries])
+
+
+def _measured(one: Set, embedder: Kept) -> dict[str, dict[str, float]]:
+    from ranx import Qrels, Run, evaluate
+
+    with tempfile.TemporaryDirectory() as folder:
+        index = open_index(Settings(_env_file=None, data_dir=Path(folder)), embedder)
+        with index.stage("bench") as staging:
+            for document in one.documents:
+                enriched = enrich(document, split(document, count_tokens=embedder.count_tokens))
+                staging.put(enriched.card, enriched.chunks)
+            staging.commit({})
+        snapshot = index.snapshot("bench")
+        asked = [each for each in _asked(one, snapshot) if each.relevant]
+        qrels = Qrels({str(n): dict.fromkeys(a.relevant, 1) for n, a in enumerate(asked)})
+        found = {}
+        for strategy in get_args(Strategy):
+            run = {str(n): _ranked(snapshot, a.text, strategy) for n, a in enumerate(asked)}
+            scores = evaluate(qrels, Run(run), list(MEASURES), make_comparable=True)
+            found[strategy] = {name: float(scores[name]) for name in MEASURES}
+        index.close()
+    return found
+
+
+def _ranked(snapshot: Snapshot, question: str, strategy: Strategy) -> dict[str, float]:
+    hits = snapshot.search(SearchQuery(variants=(question,), strategy=strategy, limit=LIMIT))
+    # By rank: scores of equal size must not be reordered.
+    return {hit.chunk.id: float(LIMIT - rank) for rank, hit in enumerate(hits)}
+
+
+def _asked(one: Set, snapshot: Snapshot) -> Iterator[Asked]:
+    for place, text in enumerate(one.tables):
+        yield Asked(text, frozenset(chunk.id for chunk in snapshot.chunks(str(place))))
+    for question in one.questions or ():
+        yield Asked(question.text, frozenset(_showing(question, snapshot)))
+
+
+def _showing(question: GoldenQuestion, snapshot: Snapshot) -> Iterator[str]:
+    for need in question.needs:
+        for chunk in snapshot.chunks(need.document):
+            if need.met_by(words(chunk.text)):
+                yield chunk.id
+
+
+if __name__ == "__main__":
+    sys.exit(0 if print_quality() else 1)
