@@ -25,7 +25,9 @@ _one_per_process = threading.Lock()
 Item = dict[str, Any]
 Handler = Callable[[str, Item], None]
 
+APP = "oncall"
 QUEUE = "oncall-inbox"
+WORK = "work"
 FORMAT = "inbox-1"
 """DBOS recovers work of the same application version only, so this moves only when stored
 items can't be read any more; a release must not strand the questions of the last one."""
@@ -52,8 +54,7 @@ class Inbox:
         self._handler = handler
         self._concurrency = concurrency
         self._poll = poll_seconds
-        self._queue: Any = None
-        self._work: Any = None
+        self._client: Any = None
         self._running: set[str] = set()
         self._idle: dict[str, int] = {}
         self._putting = threading.Lock()
@@ -62,7 +63,7 @@ class Inbox:
 
     def start(self) -> None:
         """Take the lease, recover what was left behind, and begin to work."""
-        from dbos import DBOS
+        from dbos import DBOS, DBOSClient
 
         self._lease.acquire()
         if not _one_per_process.acquire(blocking=False):
@@ -72,22 +73,22 @@ class Inbox:
         _write_ahead(self._url)
         DBOS(
             config={
-                "name": "oncall",
+                "name": APP,
                 "system_database_url": self._url,
                 "application_version": FORMAT,
                 "executor_id": self._lease.executor_id,
                 "enable_otlp": False,
                 "log_level": "WARNING",
-                "sys_db_pool_size": 20,
+                # SQLite's writers wait by sleeping: few at a time, or the unluckiest waits long.
+                "sys_db_pool_size": 3 if self._url.startswith("sqlite") else 20,
             }
         )
 
         # Registered here and not at import: the handler belongs to this inbox.
-        @DBOS.workflow(name="work")
+        @DBOS.workflow(name=WORK)
         def work(event_id: str, item: Item) -> None:
             self._run(event_id, item)
 
-        self._work = work
         DBOS.launch()
         DBOS.register_queue(
             QUEUE,
@@ -95,17 +96,23 @@ class Inbox:
             polling_interval_sec=self._poll,
             on_conflict="always_update",
         )
-        self._queue = DBOS.retrieve_queue(QUEUE)
+        # A connection of its own: an ack must not queue up behind the workers' commits.
+        self._client = DBOSClient(
+            system_database_url=self._url, system_database_pool_size=2, application_name=APP
+        )
         self._keeper = threading.Thread(target=self._keep, name="inbox-keeper", daemon=True)
         self._keeper.start()
 
     def put(self, event_id: str, item: Item) -> None:
         """Store an item; returns when it can't be lost any more. A known event id does nothing."""
-        from dbos import SetWorkflowID
-
-        # One at a time: SQLite's writers wait by sleeping, and the unluckiest of many sleeps long.
-        with self._putting, SetWorkflowID(event_id):
-            self._queue.enqueue(self._work, event_id, item)
+        options = {
+            "workflow_name": WORK,
+            "queue_name": QUEUE,
+            "workflow_id": event_id,
+            "app_version": FORMAT,
+        }
+        with self._putting:
+            self._client.enqueue(options, event_id, item)
 
     def backlog(self) -> int:
         """Items stored and not yet worked off, over all workers."""
@@ -123,11 +130,13 @@ class Inbox:
         """Finish what was begun, as far as time allows; the rest is another start's work."""
         from dbos import DBOS
 
-        if self._queue is None:
+        if self._client is None:
             return
         self._stopping.set()
         wait = int(drain_seconds) if self._running else 0
         DBOS.destroy(destroy_registry=True, workflow_completion_timeout_sec=wait)
+        self._client.destroy()
+        self._client = None
         if self._keeper:
             self._keeper.join(timeout=5)
         self._lease.release()

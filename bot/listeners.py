@@ -4,13 +4,15 @@ The tables here are what the manifest is generated from."""
 
 from __future__ import annotations
 
+import threading
+from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from typing import Any
 
 from slack_bolt import App
 
 from bot import metrics
-from bot.event import Asked, read
+from bot.event import Asked, Event, read
 from config.domain import Domain
 
 Json = dict[str, Any]
@@ -37,6 +39,7 @@ def listen(
     app: App, store: Store, *, bot_user: str, domains: Callable[[], Mapping[str, Domain]]
 ) -> None:
     """Register the listeners that go through the inbox."""
+    stored = Recent()
 
     def on_event(body: Json) -> None:
         event = body["event"]
@@ -45,10 +48,42 @@ def listen(
         if meaning is None or (isinstance(meaning, Asked) and not concerns(meaning, domains())):
             return
         with metrics.timed_storage():
-            store(event_id(body), {"event": event, "team": team})
+            stored.once(
+                _sameness(meaning) or event_id(body),
+                lambda: store(event_id(body), {"event": event, "team": team}),
+            )
 
     for name in (*EVENTS, *OLDER_EVENTS):
         app.event(name)(on_event)
+
+
+class Recent:
+    """Keys of the last few thousand stored events. Thread-safe.
+
+    Only saves work: a mention arrives as two events, and Slack repeats itself. What is not
+    known here any more is found out by the inbox and the records."""
+
+    def __init__(self, size: int = 5_000) -> None:
+        self._size = size
+        self._keys: OrderedDict[str, None] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def once(self, key: str, store: Callable[[], None]) -> None:
+        """Store what is not known yet. One at a time, so that twins don't pass each other."""
+        with self._lock:
+            if key in self._keys:
+                return
+            store()
+            self._keys[key] = None
+            while len(self._keys) > self._size:
+                self._keys.popitem(last=False)
+
+
+def _sameness(event: Event) -> str:
+    """The same for a mention's two events; empty for what only its event id tells apart."""
+    if isinstance(event, Asked) and event.mentioned and not event.edited:
+        return f"{event.id} {event.text}"
+    return ""
 
 
 def event_id(body: Json) -> str:
