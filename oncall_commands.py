@@ -99,14 +99,22 @@ def ask(
     from agents.history import read_history
     from agents.response import to_full_response
 
+    copilot = _copilot()
     turns = read_history(history) if history else ()
-    answer = _copilot().ask(domain)(Question(text=question, history=turns), None)
+    answer = copilot.ask(domain)(Question(text=question, history=turns), None)
     if as_json:
         _print_json(to_full_response(answer))
         return
-    from agents.explain import print_answer, print_explanation
+    if explain:
+        from rich.console import Console
 
-    (print_explanation if explain else print_answer)(answer)
+        from agents.explain import explain as print_steps
+
+        print_steps(answer, copilot.index.snapshot(domain).documents, Console())
+    else:
+        from jobs.inspect import print_answer
+
+        print_answer(answer)
 
 
 @app.command()

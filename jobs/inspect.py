@@ -5,11 +5,31 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from rich.markup import escape
+
+from agents.answer import Answer
 from config.errors import IndexUnavailable, UsageError
 from enrichment.chunk import DocumentCard
 from index.search import Snapshot
 from index.store import GenerationInfo
 from loaders.google_drive import AccessReport
+
+
+def print_answer(answer: Answer) -> None:
+    """The answer and its sources, as a reply in a thread would give them."""
+    from rich.console import Console
+    from rich.markdown import Markdown
+
+    console = Console(highlight=False)
+    console.print(Markdown(answer.text))
+    for option in answer.options:
+        console.print(f"[cyan]→[/] {option}")
+    for citation in answer.citations or answer.nearest:
+        number = f"[{citation.number}]" if answer.citations else "•"
+        place = " › ".join(dict.fromkeys((citation.title, citation.heading)))
+        console.print(f"[bold]{escape(number)}[/] {place} [dim]{citation.url}[/]")
+    degraded = f", degraded: {', '.join(answer.degraded)}" if answer.degraded else ""
+    console.print(f"[dim]{answer.path}, confidence {answer.confidence:.2f}{degraded}[/]")
 
 
 def print_documents(snapshot: Snapshot) -> None:

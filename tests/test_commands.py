@@ -1,0 +1,83 @@
+"""The command line as a person meets it: exit codes, and errors in one line with a remedy."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+
+
+def oncall(folder: Path, *words: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    clean = {k: v for k, v in os.environ.items() if not k.startswith(("SLACK_", "OPENAI_"))}
+    settings = {"ONCALL_DATA_DIR": str(folder / "var"), "ONCALL_CONFIG_DIR": str(ROOT / "config")}
+    return subprocess.run(
+        [sys.executable, "-c", "import oncall; oncall.main()", *words],
+        cwd=folder,
+        env={**clean, **settings, "PYTHONPATH": str(ROOT), **environment},
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "said"),
+    [
+        (["ingst"], 2, "Did you mean 'ingest'?"),
+        (["ask", "securty", "why?"], 2, "no domain 'securty'; did you mean 'security'?"),
+        (["ask", "security", "why?"], 1, "run `oncall ingest security`"),
+        (["ingest", "security"], 2, "GOOGLE_APPLICATION_CREDENTIALS"),
+        (["bot"], 2, "SLACK_BOT_TOKEN"),
+        (["convert", "missing.md"], 1, "could not load missing.md: No such file"),
+        (["index", "list", "security"], 1, "nothing has been published for 'security'"),
+        (["docs", "show", "nothing"], 2, "no document 'nothing'"),
+    ],
+)
+def test_a_mistake_is_one_line_with_its_remedy(
+    tmp_path: Path, words: list[str], code: int, said: str
+) -> None:
+    done = oncall(tmp_path, *words)
+    assert (done.returncode, done.stdout) == (code, "")
+    assert said in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_a_typo_in_a_domain_file_is_shown_with_its_place(tmp_path: Path) -> None:
+    file = tmp_path / "config" / "domains" / "security.yaml"
+    file.parent.mkdir(parents=True)
+    file.write_text("domain: security\ntitle: Security\nsources: {}\nanswr: {}\n")
+    done = oncall(tmp_path, "config", "check", ONCALL_CONFIG_DIR="config")
+    assert done.returncode == 2
+    assert "security.yaml:4:1: unknown key 'answr'; did you mean 'answer'?" in done.stderr
+
+
+def test_files_are_ingested_and_asked_without_any_service(tmp_path: Path) -> None:
+    (tmp_path / "config" / "domains").mkdir(parents=True)
+    (tmp_path / "config" / "domains" / "tea.yaml").write_text(
+        "domain: tea\ntitle: Tea\nsources: {files: ['*.md']}\n"
+    )
+    (tmp_path / "tea.md").write_text(
+        "# Tea guide\n\n## Steeping\n\n| Tea | Minutes |\n|---|---|\n| Green | 2 |\n| Black | 4 |\n"
+    )
+    (tmp_path / "broken.md").write_bytes(b"---\nid: [\n---\n# Broken\n")
+    settings = {"ONCALL_CONFIG_DIR": "config"}
+    ingested = json.loads(oncall(tmp_path, "ingest", "--json", **settings).stdout)
+    assert "tea" in ingested[0]["added"]
+    asked = oncall(tmp_path, "ask", "tea", "how many minutes does black tea steep?", **settings)
+    assert asked.returncode == 0
+    assert "4" in asked.stdout
+    assert "tea.md#steeping" in asked.stdout.replace("\n", "")
+
+
+def test_convert_prints_markdown_or_blocks(tmp_path: Path) -> None:
+    (tmp_path / "a.md").write_text("# Title\n\nSome *words*.\n")
+    assert "Some *words*" in oncall(tmp_path, "convert", "a.md").stdout
+    blocks = json.loads(oncall(tmp_path, "convert", "a.md", "--json").stdout)["blocks"]
+    assert [block["kind"] for block in blocks] == ["heading", "paragraph"]
