@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
 from importlib.metadata import PackageNotFoundError, files
 from pathlib import Path
@@ -46,8 +47,18 @@ class MiniLM:
     def __call__(self, texts: Sequence[str]) -> Vectors:
         vectors = np.zeros((len(texts), WIDTH), dtype=np.float32)
         ids = [self._token_ids(text) for text in texts]
-        for batch in batches([len(one) for one in ids], BATCH_TOKENS):
-            vectors[batch] = self._encoder([ids[index] for index in batch])
+        groups = batches([len(one) for one in ids], BATCH_TOKENS)
+        encoder = self._encoder
+
+        def encode(group: list[int]) -> Vectors:
+            return encoder([ids[index] for index in group])
+
+        if len(groups) == 1:  # a question: no thread is worth starting
+            vectors[groups[0]] = encode(groups[0])
+            return vectors
+        with ThreadPoolExecutor(encoder.threads) as pool:
+            for group, made in zip(groups, pool.map(encode, groups), strict=True):
+                vectors[group] = made
         return vectors
 
     def _token_ids(self, text: str) -> list[int]:
@@ -115,6 +126,7 @@ class _Encoder:
 
     def __init__(self, weights: Path) -> None:
         try:
+            import torch
             from safetensors.torch import load_file
         except ImportError as error:
             raise ConfigError(
@@ -131,11 +143,16 @@ class _Encoder:
                 remedy=f"reinstall {WHEEL}",
             )
         self._weights: dict[str, Any] = load_file(weights)
+        self.threads = int(torch.get_num_threads())
+        """How many batches to work on at once; OMP_NUM_THREADS bounds it."""
 
     def __call__(self, ids: Sequence[Sequence[int]]) -> Vectors:
         """Token ids, longest first → (len(ids), WIDTH) normalised float32."""
         import torch
 
+        # A thread to a batch, not threads inside one: those wait for each other at every layer,
+        # and on a busy machine a question then takes five times as long (decision 030).
+        torch.set_num_threads(1)
         longest = len(ids[0])
         tokens = torch.tensor([[*one, *[0] * (longest - len(one))] for one in ids])
         seen = torch.tensor([[True] * len(one) + [False] * (longest - len(one)) for one in ids])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 from sqlalchemy import (
     BigInteger,
     Column,
@@ -21,10 +23,12 @@ from sqlalchemy import (
     text,
     update,
 )
-from sqlalchemy.exc import IntegrityError, OperationalError, ProgrammingError
+from sqlalchemy.exc import DBAPIError
 
 from config.errors import ConfigError
 
+ATTEMPTS = 20
+PAUSE_SECONDS = 0.1
 metadata = MetaData()
 RowId = BigInteger().with_variant(Integer, "sqlite")
 
@@ -107,23 +111,30 @@ def migrate(
     part: str = "index",
     steps: tuple[tuple[str, ...], ...] = STEPS,
 ) -> None:
-    """Create what is missing and run the steps not yet taken. Safe to call from many processes."""
+    """Create what is missing and run the steps not yet taken.
+
+    Safe to call from many processes: one that finds another at the same work looks again."""
+    for _ in range(ATTEMPTS):
+        try:
+            return _migrate(engine, tables, part, steps)
+        except DBAPIError as error:
+            failure = error
+            time.sleep(PAUSE_SECONDS)
+    raise failure
+
+
+def _migrate(
+    engine: Engine, tables: MetaData, part: str, steps: tuple[tuple[str, ...], ...]
+) -> None:
     wanted = len(steps) + 1
-    try:
-        versions.create(engine, checkfirst=True)
+    versions.create(engine, checkfirst=True)
+    with engine.connect() as connection:
+        found = connection.scalar(select(versions.c.version).where(versions.c.part == part))
+    if found is None:
+        tables.create_all(engine, checkfirst=True)
         with engine.begin() as connection:
-            found = connection.scalar(select(versions.c.version).where(versions.c.part == part))
-        if found is None:
-            tables.create_all(engine, checkfirst=True)
-            with engine.begin() as connection:
-                connection.execute(insert(versions).values(part=part, version=wanted))
-            return
-    except (IntegrityError, OperationalError, ProgrammingError):
-        # Another process created the same tables between the check and the creation.
-        with engine.begin() as connection:
-            found = connection.scalar(select(versions.c.version).where(versions.c.part == part))
-        if found is None:
-            raise
+            connection.execute(insert(versions).values(part=part, version=wanted))
+        return
     if found > wanted:
         raise ConfigError(
             f"the database's {part} tables are of version {found}, this program knows {wanted}",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import time
 from collections.abc import Callable
 from dataclasses import replace
@@ -266,3 +267,18 @@ def test_a_published_index_equals_one_built_in_another_order(
         query = SearchQuery(variants=(question,))
         assert stepwise.search(query) == whole.search(query)
     assert np.isclose(stepwise.rarity("keys"), whole.rarity("keys"))
+
+
+def test_another_machine_builds_its_own_folder(
+    settings: Settings, index: Index, publish: Publish, corpus: Corpus, make_embedder: Any
+) -> None:
+    """With a database and a Chroma server shared, no file has to be, and no text embedded."""
+    publish(corpus)
+    expected = index.snapshot("help").search(SearchQuery(variants=("signing keys",)))
+    shutil.rmtree(settings.data_dir / "index")
+    embedder = make_embedder()
+    elsewhere = fresh(settings, embedder)
+    assert elsewhere.snapshot("help").search(SearchQuery(variants=("signing keys",))) == expected
+    if settings.chroma_url:
+        assert embedder.texts == 1  # the question
+    elsewhere.close()
