@@ -9,8 +9,9 @@ from dataclasses import dataclass
 from agents.answer import Citation
 from agents.plan import Plan
 from agents.relevance import Aspect, Scored, aspects_of
-from agents.table_answer import row_in_words
-from agents.words import stems
+from agents.source_identifier import asks_about_the_past, is_superseded
+from agents.table_answer import row_in_words, row_label
+from agents.words import is_code, stems, terms
 from enrichment.chunk import Chunk, DocumentCard
 from index.search import Snapshot
 
@@ -20,6 +21,8 @@ _LONGEST_STATEMENT = 360
 _MOST_STATEMENTS = 5
 _FURTHER = 3.0
 """Log-odds by which a further statement may be weaker than the best one."""
+_SURELY = 1.5
+"""Log-odds by which the row that a question names has to be ahead of a row beside it."""
 _SAME_CHUNK, _SAME_SECTION, _SAME_DOCUMENT = 1.0, 0.7, 0.3
 """Log-odds that a statement gains by standing near the best one: an answer has one place more
 often than five."""
@@ -57,9 +60,41 @@ def extractive_answer(
 ) -> tuple[str, tuple[Citation, ...]]:
     """Markdown and its citations; ("", ()) when the context holds nothing to say."""
     aspects = aspects_of(plan, snapshot)
-    chosen = choose(scored, context)
+    chosen = choose(to_the_point(scored, aspects[0], snapshot.documents), context)
     statements = [statement_of(unit, aspects) for unit in chosen]
     return written(statements, snapshot.documents)
+
+
+def to_the_point(
+    scored: Sequence[Scored], whole: Aspect, documents: Mapping[str, DocumentCard]
+) -> list[Scored]:
+    """Without what a better statement makes superfluous: rows beside the one that the question
+    names, and what a superseded document says when its successor answers."""
+    if not scored:
+        return []
+    best = scored[0]
+    past = asks_about_the_past(whole.text)
+    kept = [unit for unit in scored if not _is_beside_the_row_named(unit, best, whole)]
+    if past or is_superseded(documents, best.chunk.document_id):
+        return kept
+    return [unit for unit in kept if not is_superseded(documents, unit.chunk.document_id)]
+
+
+def _is_beside_the_row_named(unit: Scored, best: Scored, whole: Aspect) -> bool:
+    """The question names more of the best row's label than of this row's, or exactly the best
+    row's label where this one's says more (`Restricted` against `Restricted-Cardholder`)."""
+    table, other = best.chunk.table, unit.chunk.table
+    if unit is best or table is None or other is None or table.id != other.id:
+        return False
+    if best.unit.row is None or unit.unit.row is None:
+        return False
+    label = terms(row_label(table, best.unit.row)).keys()
+    beside = terms(row_label(other, unit.unit.row)).keys()
+    named, named_beside = label & whole.weights.keys(), beside & whole.weights.keys()
+    if named_beside == named:
+        return bool(named) and label < beside
+    surely = best.strength - unit.strength > _SURELY or any(map(is_code, named - named_beside))
+    return named_beside < named and (surely or named == label)
 
 
 def choose(scored: Sequence[Scored], context: Sequence[Chunk]) -> list[Scored]:

@@ -16,6 +16,19 @@ def test_a_table_question_is_answered_by_the_row_with_header_and_label() -> None
     assert answer.path == "company_specific_rag_success"
 
 
+def test_a_row_that_the_question_names_stands_alone() -> None:
+    answer = asking()("what is the maximum age of a TLS certificate on confidential data?")
+    assert "**TLS certificate**" in answer.text
+    assert "Webhook secret" not in answer.text
+    assert "API signing key" not in answer.text
+
+
+def test_a_superseded_document_is_silent_where_its_successor_answers() -> None:
+    found = snapshot(OLD_ROTATION, ROTATION)
+    answer = asking(found)("maximum age of an API signing key for restricted data?")
+    assert {citation.document for citation in answer.citations} == {"key-rotation"}
+
+
 def test_a_text_question_is_answered_verbatim_and_cited() -> None:
     answer = asking()("how quickly must a leaked key be replaced after discovery?")
     assert "A leaked key is replaced within 24 hours of its discovery" in answer.text
