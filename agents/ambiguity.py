@@ -62,9 +62,7 @@ def _documents_that_differ(
     said, citations = written(statements, snapshot.documents)
     return Readings(
         text=f"That depends on what you mean. Which of these is it?\n{said}",
-        options=tuple(
-            f"{plan.question.rstrip('?!. ')}: {_place(unit.chunk)}?" for unit in readings
-        ),
+        options=tuple(f"{asked}: {_place(unit.chunk)}?" for unit in readings),
         citations=citations,
     )
 

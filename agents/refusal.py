@@ -10,6 +10,7 @@ from agents.answer import Citation
 from agents.extractive_answer import citation
 from agents.plan import Plan
 from agents.relevance import Scored, aspects_of
+from agents.words import codes
 from config.domain import Domain
 from enrichment.chunk import Chunk
 from index.search import Hit, Snapshot
@@ -17,8 +18,14 @@ from index.search import Hit, Snapshot
 _MANY_WORDS = 15
 ENOUGH = 0.5
 """Below this confidence, the documents are said not to know."""
-WEIGHTS = {"similarity": 8.73, "coverage": 2.6, "words named": 7.99, "price not given": -3.74}
-BIAS = -6.8
+WEIGHTS = {
+    "similarity": 8.73,
+    "coverage": 2.6,
+    "words named": 7.99,
+    "price not given": -3.74,
+    "code found": 1.5,
+}
+BIAS = -7.1
 
 _ASKS_PRICE = re.compile(
     r"\b(?:costs?|priced?|prices|pricing|budget|cheap\w*|expensive|fees?|fine|salary|bonus"
@@ -42,6 +49,7 @@ def confidence_parts(plan: Plan, snapshot: Snapshot, scored: Sequence[Scored]) -
         "coverage": best.coverage,
         # A long message is never as similar to one sentence as a short one is.
         "words named": min(named, _MANY_WORDS) / _MANY_WORDS,
+        "code found": float(any(code.lower() in said.lower() for code in codes(plan.question))),
         "price not given": float(asks_price and not _PRICE.search(said)),
     }
 

@@ -1,0 +1,161 @@
+"""What each agent is worth without a language model: each one switched off in turn.
+
+    python benchmarks/agents.py [demo] [public]
+
+Evidence: all of a question's passages inside 12,000 characters. Wrong: share of the citations
+that point to a document without evidence for the question."""
+
+from __future__ import annotations
+
+import sys
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+sys.path[:0] = [str(Path(__file__).resolve().parent)]
+
+from golden_domains import Measured, measured_domains  # noqa: E402  # the path comes first
+from rich.console import Console  # noqa: E402
+from rich.table import Table  # noqa: E402
+
+from agents.answer import Answer, Question, Turn  # noqa: E402
+from agents.conversation import cleaned, questions_in  # noqa: E402
+from agents.extractive_answer import extractive_answer  # noqa: E402
+from agents.plan import Plan  # noqa: E402
+from agents.post_processor import build_context  # noqa: E402
+from agents.query_optimizer import Asked, plan_without_model  # noqa: E402
+from agents.refusal import ENOUGH, confidence, confidence_parts  # noqa: E402
+from agents.relevance import score_units  # noqa: E402
+from agents.retrieval import Narrowed, retrieve  # noqa: E402
+from agents.source_identifier import Planned, likely_documents  # noqa: E402
+from agents.trace import SourceChoice  # noqa: E402
+from enrichment.chunk import Chunk  # noqa: E402
+from index.search import Hit  # noqa: E402
+from jobs.golden import GoldenQuestion  # noqa: E402
+from jobs.scoring import score  # noqa: E402
+
+BUDGET = 12_000
+Replan = Callable[[Plan, GoldenQuestion], Plan]
+
+
+def as_planned(plan: Plan, question: GoldenQuestion) -> Plan:
+    return plan
+
+
+def last_turn_alone(plan: Plan, question: GoldenQuestion) -> Plan:
+    return Plan(question=cleaned(question.question), kind="in_domain")
+
+
+def in_one_piece(plan: Plan, question: GoldenQuestion) -> Plan:
+    return plan.model_copy(update={"sub_questions": []})
+
+
+def all_turns(plan: Plan, question: GoldenQuestion) -> Plan:
+    turns = [turn.content for turn in question.history]
+    text = " ".join([*turns, cleaned(question.question)])
+    return plan.model_copy(update={"question": text, "sub_questions": questions_in(text)})
+
+
+def by_meaning(plan: Plan, question: GoldenQuestion) -> Plan:
+    return plan.model_copy(update={"strategy": "semantic"})
+
+
+def by_words(plan: Plan, question: GoldenQuestion) -> Plan:
+    return plan.model_copy(update={"strategy": "keyword"})
+
+
+@dataclass(frozen=True)
+class Variant:
+    """The agents, with one of them changed."""
+
+    name: str
+    replan: Replan = as_planned
+    documents: int = 0
+    """Narrow to that many likely documents; 0: search all."""
+    ordered: bool = True
+    """False: search's own order instead of the post-processor's."""
+    refuses: bool = True
+
+
+VARIANTS = (
+    Variant("all agents"),
+    Variant("no query optimizer: last turn alone", replan=last_turn_alone),
+    Variant("all turns put together", replan=all_turns),
+    Variant("several questions kept in one", replan=in_one_piece),
+    Variant("narrowed to 8 likely documents", documents=8),
+    Variant("narrowed to 3 likely documents", documents=3),
+    Variant("vectors only", replan=by_meaning),
+    Variant("words only", replan=by_words),
+    Variant("no post-processor: search's order", ordered=False),
+    Variant("never refuses", refuses=False),
+)
+
+
+def answered(variant: Variant, measured: Measured, question: GoldenQuestion) -> Answer:
+    snapshot = measured.snapshot
+    history = tuple(Turn(role=turn.role, content=turn.content) for turn in question.history)
+    asked = Question(text=question.question, history=history)
+    plan = plan_without_model(measured.domain)(Asked(question=asked, snapshot=snapshot))
+    plan = variant.replan(plan, question)
+    planned = Planned(plan=plan, snapshot=snapshot)
+    likely = likely_documents(planned, ())[: variant.documents] if variant.documents else []
+    sources = SourceChoice(documents=tuple(likely))
+    hits = retrieve(Narrowed(plan=plan, sources=sources, snapshot=snapshot))
+    scored = score_units(plan, snapshot, hits)
+    context = (
+        build_context(hits, scored, characters=BUDGET).chunks if variant.ordered else first_of(hits)
+    )
+    parts = confidence_parts(plan, snapshot, scored)
+    text, citations = extractive_answer(plan, snapshot, context, scored)
+    if variant.refuses and confidence(parts) < ENOUGH:
+        return Answer(text="", path="no_answer_found", confidence=0.0, context=context)
+    path = "company_specific_rag_success" if text else "no_answer_found"
+    return Answer(text=text, path=path, confidence=1.0, citations=citations, context=context)
+
+
+def first_of(hits: Sequence[Hit]) -> tuple[Chunk, ...]:
+    room, kept = BUDGET, []
+    for hit in hits:
+        if len(hit.chunk.text) <= room:
+            kept.append(hit.chunk)
+            room -= len(hit.chunk.text)
+    return tuple(kept)
+
+
+def measure(variant: Variant, domains: Sequence[Measured]) -> dict[str, float]:
+    values: dict[str, list[float]] = defaultdict(list)
+    for measured in domains:
+        for question in measured.questions:
+            answer = answered(variant, measured, question)
+            for name, value in score(question, answer).items():
+                values[name].append(value)
+            if question.answerable:
+                wrong = [one.document not in question.documents for one in answer.citations]
+                values["wrong"] += [float(each) for each in wrong]
+    return {name: sum(each) / len(each) for name, each in values.items()}
+
+
+def main() -> None:
+    columns = {
+        "evidence_all": "evidence",
+        "cited": "right document",
+        "wrong": "wrong citations",
+        "facts_all": "all facts",
+        "refused_right": "refused rightly",
+        "refused_wrong": "wrongly",
+    }
+    with measured_domains(sys.argv[1:] or ["demo"]) as domains:
+        for name in dict.fromkeys(one.set for one in domains):
+            table = Table(title=f"{name}, without a language model", title_justify="left")
+            table.add_column("")
+            for label in columns.values():
+                table.add_column(label, justify="right")
+            for variant in VARIANTS:
+                found = measure(variant, [one for one in domains if one.set == name])
+                table.add_row(variant.name, *(f"{found.get(key, 0):.2f}" for key in columns))
+            Console().print(table)
+
+
+if __name__ == "__main__":
+    main()

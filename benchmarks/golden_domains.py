@@ -1,0 +1,94 @@
+"""The domains with golden questions, indexed for a measurement."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path[:0] = [str(ROOT), str(ROOT / "benchmarks")]
+
+from kept_vectors import KeptVectors  # noqa: E402  # the path comes first
+
+from config.domain import Domain, Sources  # noqa: E402
+from config.minilm import MiniLM  # noqa: E402
+from config.models import Vectors  # noqa: E402
+from config.settings import Settings  # noqa: E402
+from enrichment.chunker import split  # noqa: E402
+from enrichment.enrich import enrich  # noqa: E402
+from enrichment.succession import with_successors  # noqa: E402
+from index.publish import Index, open_index  # noqa: E402
+from index.search import Snapshot  # noqa: E402
+from jobs.golden import GoldenQuestion, load_golden  # noqa: E402
+from loaders.files import load_file  # noqa: E402
+
+SHARED = Path(os.environ.get("ONCALL_SHARED_DIR", ROOT.parent / "shared"))
+SETS = {
+    "demo": (ROOT / "playground/demo", ROOT / "playground/demo/golden"),
+    "public": (SHARED / "corpus", SHARED / "golden"),
+}
+
+
+@dataclass(frozen=True)
+class Measured:
+    """One domain: its documents, published, and the questions about them."""
+
+    set: str
+    domain: Domain
+    snapshot: Snapshot
+    questions: list[GoldenQuestion]
+
+
+class KeptMiniLM:
+    """MiniLM that remembers between runs."""
+
+    def __init__(self) -> None:
+        self._model = MiniLM()
+        self.name = self._model.name
+        self.dimensions = self._model.dimensions
+        self.max_tokens = self._model.max_tokens
+        self.count_tokens = self._model.count_tokens
+        self.kept = KeptVectors(self._model, ROOT / "var/benchmarks/golden_domains.npz")
+
+    def __call__(self, texts: Sequence[str]) -> Vectors:
+        return self.kept(texts) if texts else self._model(texts)
+
+
+@contextmanager
+def measured_domains(sets: Sequence[str]) -> Iterator[list[Measured]]:
+    """Every domain of these sets that is here; the index is thrown away afterwards."""
+    with TemporaryDirectory() as folder:
+        settings = Settings.model_validate({"data_dir": Path(folder)})
+        embedder = KeptMiniLM()
+        index = open_index(settings, embedder)
+        try:
+            domains = [
+                _published(name, documents / golden.stem, golden, index, embedder)
+                for name, (documents, folder_of_golden) in SETS.items()
+                if name in sets and folder_of_golden.is_dir()
+                for golden in sorted(folder_of_golden.glob("*.yaml"))
+            ]
+            embedder.kept.save()
+            yield domains
+        finally:
+            index.close()
+            embedder.kept.save()
+
+
+def _published(
+    name: str, folder: Path, golden: Path, index: Index, embedder: KeptMiniLM
+) -> Measured:
+    documents = [load_file(path) for path in sorted(folder.glob("*.md"))]
+    enriched = [enrich(one, split(one, count_tokens=embedder.count_tokens)) for one in documents]
+    cards = with_successors(one.card for one in enriched)
+    with index.stage(golden.stem) as staging:
+        for card, one in zip(cards, enriched, strict=True):
+            staging.put(card, one.chunks)
+        staging.commit({})
+    domain = Domain(domain=golden.stem, title=golden.stem, sources=Sources())
+    return Measured(name, domain, index.snapshot(golden.stem), load_golden([golden]))
