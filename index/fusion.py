@@ -15,7 +15,11 @@ class Ranking:
     name: str
     """`chunks`, `units` or `keywords`."""
     rows: Sequence[int]
+    scores: Sequence[float] = ()
+    """Of each row, on a scale of this way's own; not needed to fuse by rank."""
     weight: float = 1.0
+    floor: float | None = None
+    """The score that counts as nothing; the last row's when None."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,10 +36,36 @@ def fuse(rankings: Sequence[Ranking], *, k: int = K, limit: int | None = None) -
 
     Score: sum of weight / (k + rank), rank from 1; ties keep first-seen order.
     Source: Cormack, Clarke & Büttcher, SIGIR 2009."""
+    shares = [[1 / (k + rank) for rank, _ in enumerate(one.rows, start=1)] for one in rankings]
+    return _summed(rankings, shares, limit)
+
+
+def blend(rankings: Sequence[Ranking], *, limit: int | None = None) -> list[Fused]:
+    """Merge best-first rankings by weighted scores.
+
+    Score: sum of weight · (score - floor) / (first score - floor); ties keep first-seen order.
+    A row far ahead in one ranking stays ahead, which ranks alone can't tell.
+    Source: Bruch, Gai & Ingber, TOIS 2023."""
+    return _summed(rankings, [_scaled(one) for one in rankings], limit)
+
+
+def _scaled(ranking: Ranking) -> list[float]:
+    if not ranking.scores:
+        return []
+    first = ranking.scores[0]
+    floor = ranking.scores[-1] if ranking.floor is None else ranking.floor
+    if first <= floor:
+        return [1.0] * len(ranking.scores)
+    return [(score - floor) / (first - floor) for score in ranking.scores]
+
+
+def _summed(
+    rankings: Sequence[Ranking], shares: Sequence[Sequence[float]], limit: int | None
+) -> list[Fused]:
     scores: dict[int, float] = {}
-    for ranking in rankings:
-        for rank, row in enumerate(ranking.rows, start=1):
-            scores[row] = scores.get(row, 0.0) + ranking.weight / (k + rank)
+    for ranking, parts in zip(rankings, shares, strict=True):
+        for row, part in zip(ranking.rows, parts, strict=True):
+            scores[row] = scores.get(row, 0.0) + ranking.weight * part
     ordered = sorted(scores, key=lambda row: -scores[row])[:limit]
     ranks: dict[int, dict[str, int]] = {row: {} for row in ordered}
     for ranking in rankings:

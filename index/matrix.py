@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -34,21 +36,42 @@ def runs_of(mask: Mask) -> list[tuple[int, int]]:
     return [(int(start), int(end)) for start, end in edges.reshape(-1, 2)]
 
 
-def best(scores: NDArray[np.float32], depth: int, *, above: float = -np.inf) -> Rows:
-    """Rows of the highest scores, best first, ties by row; only scores above the bound."""
+@dataclass(frozen=True)
+class Best:
+    """Rows, best first, and their scores."""
+
+    rows: Rows
+    scores: NDArray[np.float32]
+
+    def head(self, depth: int) -> Best:
+        return Best(self.rows[:depth], self.scores[:depth])
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+
+NONE = Best(np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.float32))
+
+
+def best(scores: NDArray[np.float32], depth: int, *, above: float = -np.inf) -> Best:
+    """The highest scores, ties by row; only scores above the bound."""
     if depth < len(scores):
         # The lowest score that makes it, then every row at or over it: ties stay deterministic.
         bound = np.partition(scores, len(scores) - depth)[len(scores) - depth]
         rows = np.flatnonzero((scores >= bound) & (scores > above))
     else:
         rows = np.flatnonzero(scores > above)
-    return rows[np.argsort(-scores[rows], kind="stable")][:depth]
+    return ordered(rows, scores[rows]).head(depth)
 
 
-def best_per_group(scores: NDArray[np.float32], offsets: NDArray[np.int64]) -> NDArray[np.float32]:
-    """Highest score of each group `offsets[i]:offsets[i + 1]`, -inf for an empty one."""
-    found = np.full(len(offsets) - 1, -np.inf, dtype=np.float32)
-    filled = np.flatnonzero(offsets[1:] > offsets[:-1])
-    if len(filled):
-        found[filled] = np.maximum.reduceat(scores, offsets[filled])
-    return found
+def ordered(rows: Rows, scores: NDArray[np.float32]) -> Best:
+    """Best first; rows of equal score stay in their order."""
+    order = np.argsort(-scores, kind="stable")
+    return Best(rows[order], scores[order])
+
+
+def best_of_each(rows: Rows, scores: NDArray[np.float32]) -> Best:
+    """Each row once, with the score it has where it first stands."""
+    _, places = np.unique(rows, return_index=True)
+    places = np.sort(places)
+    return Best(rows[places], scores[places])

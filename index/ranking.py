@@ -10,13 +10,14 @@ import numpy as np
 from config.models import Vectors
 from index.folder import Folder
 from index.fusion import Ranking
-from index.matrix import Mask, Rows, best
+from index.matrix import Best, Mask, Rows, best, best_of_each
 from index.search import Strategy
 from index.vectors import Neighbours, VectorSearch
 
 UNITS_PER_CHUNK = 3
 """Units fetched for each chunk wanted: neighbours are often of the same chunk."""
-WEIGHTS: Mapping[str, float] = {"chunks": 1.0, "units": 1.0, "keywords": 1.0}
+WEIGHTS: Mapping[str, float] = {"chunks": 0.325, "units": 0.325, "keywords": 0.35}
+"""Share of each way of searching, found on golden questions (docs/decisions/033)."""
 LATER_VARIANTS = 0.5
 """Weight of a paraphrase or sub-question beside the question itself."""
 
@@ -47,21 +48,26 @@ class Rankings:
         `vectors`: (variants, dimensions), the question first; `bags`: terms of each variant."""
         found: list[Ranking] = []
         if strategy != "keyword" and len(vectors):
-            found += _weighted("chunks", self._chunks(vectors, depth, allowed))
-            found += _weighted("units", self._by_unit(vectors, depth, allowed))
+            found += _weighted("chunks", self._chunks(vectors, depth, allowed), depth)
+            found += _weighted("units", self._by_unit(vectors, depth, allowed), depth)
         if strategy != "semantic":
-            found += _weighted("keywords", [self._by_keyword(bag, depth, allowed) for bag in bags])
+            by_keyword = [self._by_keyword(bag, depth, allowed) for bag in bags]
+            found += _weighted("keywords", by_keyword, depth)
         return found
 
-    def _by_unit(self, vectors: Vectors, depth: int, allowed: Mask | None) -> list[Rows]:
-        """Chunk rows in the order of their best unit."""
+    def _by_unit(self, vectors: Vectors, depth: int, allowed: Mask | None) -> list[Best]:
+        """Chunk rows, each with the score of its best unit."""
         if allowed is not None:
             allowed = np.repeat(allowed, self._unit_counts)
         starts = self._folder.unit_starts
-        found = self._units(vectors, depth * UNITS_PER_CHUNK, allowed)
-        return [_first(np.searchsorted(starts, rows, side="right") - 1)[:depth] for rows in found]
+        return [
+            best_of_each(np.searchsorted(starts, one.rows, side="right") - 1, one.scores).head(
+                depth
+            )
+            for one in self._units(vectors, depth * UNITS_PER_CHUNK, allowed)
+        ]
 
-    def _by_keyword(self, bag: Sequence[str], depth: int, allowed: Mask | None) -> Rows:
+    def _by_keyword(self, bag: Sequence[str], depth: int, allowed: Mask | None) -> Best:
         scores = self._folder.keywords.scores(bag)
         if allowed is not None:
             scores *= allowed
@@ -72,18 +78,15 @@ class Rankings:
         return np.diff(self._folder.unit_starts)
 
 
-def _weighted(name: str, found: Sequence[Rows]) -> list[Ranking]:
+def _weighted(name: str, found: Sequence[Best], depth: int) -> list[Ranking]:
     return [
         Ranking(
             name=name,
-            rows=rows.tolist(),
+            rows=one.rows.tolist(),
+            scores=one.scores.tolist(),
             weight=WEIGHTS[name] * (LATER_VARIANTS if place else 1.0),
+            # A short list of keyword hits ends because no other row holds a term.
+            floor=0.0 if name == "keywords" and len(one) < depth else None,
         )
-        for place, rows in enumerate(found)
+        for place, one in enumerate(found)
     ]
-
-
-def _first(rows: Rows) -> Rows:
-    """Each row once, where it first stands."""
-    _, places = np.unique(rows, return_index=True)
-    return rows[np.sort(places)]

@@ -24,6 +24,8 @@ class SearchQuery:
     limit: int = 20
     documents: frozenset[str] | None = None
     """Restrict to these documents; None searches all."""
+    fusion: Literal["weights", "ranks"] = "weights"
+    """Merge rankings by their weighted scores, or by reciprocal rank."""
     escape: int = 3
     """Unrestricted hits let through beside a restriction, so that it can't hide the answer."""
     document_types: frozenset[str] = frozenset()

@@ -17,7 +17,7 @@ from enrichment.chunk import Chunk, DocumentCard
 from enrichment.succession import with_successors
 from index.filters import may_answer
 from index.folder import Folder
-from index.fusion import Fused, fuse
+from index.fusion import Fused, blend, fuse
 from index.matrix import Mask
 from index.ranking import Rankings
 from index.recent import Recent
@@ -27,9 +27,7 @@ from index.tokens import terms
 from index.vectors import Neighbours
 
 MAX_VARIANTS = 16
-FUSION_K = 20
-"""Steeper than the published 60: three rankings that agree at the top should win (decision 033)."""
-MIN_DEPTH = 50
+MIN_DEPTH = 100
 DEPTH_PER_LIMIT = 3
 CACHED_CHUNKS = 20_000
 CACHED_QUESTIONS = 512
@@ -84,10 +82,9 @@ class Generation:
         strategy = query.strategy if len(vectors) else "keyword"
 
         def ranked(allowed: Mask | None, limit: int | None = query.limit) -> list[Fused]:
-            return fuse(
-                self._rankings(vectors, bags, strategy=strategy, depth=depth, allowed=allowed),
-                k=FUSION_K,
-                limit=limit,
+            found = self._rankings(vectors, bags, strategy=strategy, depth=depth, allowed=allowed)
+            return (
+                fuse(found, limit=limit) if query.fusion == "ranks" else blend(found, limit=limit)
             )
 
         allowed = self._allowed(query)

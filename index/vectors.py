@@ -12,7 +12,16 @@ import numpy as np
 from config.errors import IndexUnavailable
 from config.models import Vectors
 from index.folder import Keys
-from index.matrix import Mask, Rows, best, runs_of, similarities, similarities_within
+from index.matrix import (
+    NONE,
+    Best,
+    Mask,
+    best,
+    ordered,
+    runs_of,
+    similarities,
+    similarities_within,
+)
 
 EXACT_ROWS = 8_000
 """Up to here one pass over the matrix beats Chroma's 2 ms a query (docs/decisions/031)."""
@@ -40,18 +49,18 @@ class VectorSearch:
         self._keys = keys
         self._open_neighbours = neighbours
 
-    def __call__(self, queries: Vectors, depth: int, allowed: Mask | None = None) -> list[Rows]:
+    def __call__(self, queries: Vectors, depth: int, allowed: Mask | None = None) -> list[Best]:
         """Rows for each query, best first, at most `depth`; only allowed ones."""
         reach = len(self._matrix) if allowed is None else int(allowed.sum())
         if reach == 0:
-            return [np.zeros(0, dtype=np.int64) for _ in queries]
+            return [NONE for _ in queries]
         if self._approximate and reach > EXACT_ROWS:
             found = self._by_graph(queries, depth, allowed, reach)
             if found is not None:
                 return found
         return self._exactly(queries, depth, allowed)
 
-    def _exactly(self, queries: Vectors, depth: int, allowed: Mask | None) -> list[Rows]:
+    def _exactly(self, queries: Vectors, depth: int, allowed: Mask | None) -> list[Best]:
         if allowed is None:
             scores = similarities(self._matrix, queries)
         else:
@@ -60,7 +69,7 @@ class VectorSearch:
 
     def _by_graph(
         self, queries: Vectors, depth: int, allowed: Mask | None, reach: int
-    ) -> list[Rows] | None:
+    ) -> list[Best] | None:
         """None when the graph can't give enough allowed rows, or can't be read."""
         wanted = depth if allowed is None else int(depth * len(self._matrix) / reach * OVERFETCH)
         if wanted > MOST_NEIGHBOURS:
@@ -72,21 +81,19 @@ class VectorSearch:
             logger.warning("searching without Chroma: %s", error)
             self._approximate = False
             return None
-        rows = [
-            self._ranked(keys, query, allowed) for keys, query in zip(found, queries, strict=True)
-        ]
+        pairs = zip(found, queries, strict=True)
+        ranked = [self._ranked(keys, query, allowed).head(depth) for keys, query in pairs]
         enough = min(depth, reach)
-        return [one[:depth] for one in rows] if all(len(one) >= enough for one in rows) else None
+        return ranked if all(len(one) >= enough for one in ranked) else None
 
     @cached_property
     def _neighbours(self) -> Neighbours:
         return self._open_neighbours()
 
-    def _ranked(self, keys: list[str], query: Vectors, allowed: Mask | None) -> Rows:
+    def _ranked(self, keys: list[str], query: Vectors, allowed: Mask | None) -> Best:
         """Rows of the keys in exact order: the graph's own distances are not needed."""
         held = [rows for rows in self._keys().rows(keys) if len(rows)]
         rows = np.sort(np.concatenate(held)) if held else np.zeros(0, dtype=np.int64)
         if allowed is not None:
             rows = rows[allowed[rows]]
-        scores = self._matrix[rows] @ query
-        return np.asarray(rows[np.argsort(-scores, kind="stable")], dtype=np.int64)
+        return ordered(rows, self._matrix[rows] @ query)

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from index.fusion import Ranking, fuse
+from index.fusion import Ranking, blend, fuse
 
 rows = st.lists(st.integers(0, 20), unique=True, max_size=10)
 
@@ -34,3 +34,31 @@ def test_every_row_comes_once_best_first(found: list[list[int]]) -> None:
     assert {one.row for one in fused} == {row for one in found for row in one}
     assert len({one.row for one in fused}) == len(fused)
     assert [one.score for one in fused] == sorted((one.score for one in fused), reverse=True)
+
+
+def test_blending_keeps_the_lead_of_a_row_far_ahead() -> None:
+    near = Ranking(name="chunks", rows=[1, 2, 3], scores=[0.50, 0.49, 0.10], weight=0.6)
+    far = Ranking(name="keywords", rows=[2, 1], scores=[9.0, 1.0], weight=0.4, floor=0.0)
+    blended = blend([near, far])
+    assert [one.row for one in blended] == [2, 1, 3]
+    assert blended[0].score == pytest.approx(0.6 * 0.39 / 0.40 + 0.4)
+    assert blended[1].score == pytest.approx(0.6 + 0.4 / 9)
+    assert blended[0].ranks == {"chunks": 2, "keywords": 1}
+
+
+def test_equal_scores_all_count_in_full() -> None:
+    blended = blend([Ranking(name="units", rows=[4, 5], scores=[0.3, 0.3])])
+    assert [(one.row, one.score) for one in blended] == [(4, 1.0), (5, 1.0)]
+
+
+def test_nothing_blends_to_nothing() -> None:
+    assert blend([]) == [] == blend([Ranking(name="units", rows=[])])
+
+
+@given(st.lists(st.lists(st.floats(-1, 1, width=32), max_size=8), max_size=4))
+def test_blended_scores_stay_within_the_weights(found: list[list[float]]) -> None:
+    rankings = [
+        Ranking(name=str(n), rows=range(len(one)), scores=sorted(one, reverse=True))
+        for n, one in enumerate(found)
+    ]
+    assert all(-1e-6 <= one.score <= len(rankings) + 1e-6 for one in blend(rankings))

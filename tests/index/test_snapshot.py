@@ -63,6 +63,13 @@ def test_every_variant_is_searched(snapshot: Snapshot) -> None:
     assert {chunk.document_id for chunk in best} == {"key-rotation", "laptop-policy"}
 
 
+@pytest.mark.parametrize("fusion", ["weights", "ranks"])
+def test_rankings_merge_by_scores_or_by_ranks(snapshot: Snapshot, fusion: Any) -> None:
+    hits = snapshot.search(SearchQuery(variants=("signing keys rotated",), fusion=fusion))
+    assert hits[0].chunk.document_id == "key-rotation"
+    assert [hit.score for hit in hits] == sorted((hit.score for hit in hits), reverse=True)
+
+
 def test_the_limit_holds(snapshot: Snapshot) -> None:
     assert len(snapshot.search(SearchQuery(variants=("keys",), limit=2))) == 2
     assert snapshot.search(SearchQuery(variants=("keys",), limit=0)) == []

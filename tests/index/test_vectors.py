@@ -76,17 +76,17 @@ def test_the_graph_finds_what_exact_search_finds(
 ) -> None:
     queries = matrix[[5, 500, 2_500]]
     shared = [
-        len(set(graph.tolist()) & set(exact.tolist())) / DEPTH
+        len(set(graph.rows.tolist()) & set(exact.rows.tolist())) / DEPTH
         for graph, exact in zip(both[0](queries, DEPTH), both[1](queries, DEPTH), strict=True)
     ]
     assert np.mean(shared) >= 0.95
-    assert both[0](queries, 1)[1].tolist() == [500]
+    assert both[0](queries, 1)[1].rows.tolist() == [500]
 
 
 def test_rows_of_equal_texts_are_both_found(
     both: tuple[VectorSearch, VectorSearch], matrix: Vectors
 ) -> None:
-    assert {7, 11} <= set(both[0](matrix[[7]], DEPTH)[0].tolist())
+    assert {7, 11} <= set(both[0](matrix[[7]], DEPTH)[0].rows.tolist())
 
 
 @pytest.mark.parametrize("share", [0.9, 0.3, 0.02, 0.0])
@@ -94,7 +94,7 @@ def test_only_allowed_rows_are_found(
     both: tuple[VectorSearch, VectorSearch], matrix: Vectors, share: float
 ) -> None:
     allowed = np.random.default_rng(4).random(SIZE) < share
-    graph, exact = (search(matrix[[42]], DEPTH, allowed)[0] for search in both)
+    graph, exact = (search(matrix[[42]], DEPTH, allowed)[0].rows for search in both)
     assert allowed[graph].all()
     assert len(graph) == len(exact) == min(DEPTH, allowed.sum())
     assert len(set(graph.tolist()) & set(exact.tolist())) >= 0.9 * len(exact)
