@@ -25,7 +25,7 @@ WEIGHTS = {
     "price not given": -3.74,
     "code found": 1.5,
 }
-BIAS = -7.1
+BIAS = -6.9
 
 _ASKS_PRICE = re.compile(
     r"\b(?:costs?|priced?|prices|pricing|budget|cheap\w*|expensive|fees?|fine|salary|bonus"

@@ -161,3 +161,74 @@ def test_a_huge_message_is_read_in_part() -> None:
 
 
 _ASK = asking()
+
+
+TEAMS = """---
+id: team-rules
+title: Team Calendar
+---
+# Team Calendar
+
+## Review
+
+The review is due every month.
+"""
+
+VENDORS = """---
+id: vendor-rules
+title: Vendor Guide
+---
+# Vendor Guide
+
+## Review
+
+The review is due every quarter.
+"""
+
+
+def test_few_words_that_several_documents_answer_get_a_question_back() -> None:
+    answer = asking(snapshot(TEAMS, VENDORS))("when is the review due?")
+    assert answer.path == "ambiguous_query"
+    assert 2 <= len(answer.options) <= 4
+    assert {citation.document for citation in answer.citations} == {"team-rules", "vendor-rules"}
+    assert "every month" in answer.text
+    assert "every quarter" in answer.text
+
+
+def test_a_question_that_names_its_document_is_not_asked_back() -> None:
+    answer = asking(snapshot(TEAMS, VENDORS))("when is the vendor review due for a new vendor?")
+    assert answer.path != "ambiguous_query"
+
+
+GRANTS = """---
+id: grants
+title: Access Grants
+---
+# Access Grants
+
+## Longest grant
+
+<table>
+<thead>
+<tr><th rowspan="2">Role</th><th colspan="2">Employee</th><th colspan="2">Contractor</th></tr>
+<tr><th>Approver</th><th>Longest grant</th><th>Approver</th><th>Longest grant</th></tr>
+</thead>
+<tbody>
+<tr><td>ledger-read</td><td>Line manager</td><td>180 days</td>
+<td>Data owner</td><td>30 days</td></tr>
+<tr><td>ledger-write</td><td>System owner</td><td>14 days</td><td colspan="2">Not granted</td></tr>
+</tbody>
+</table>
+"""
+
+
+def test_cells_of_the_header_group_that_the_question_names_are_said_alone() -> None:
+    answer = asking(snapshot(GRANTS))("longest ledger-read grant for a contractor, who approves?")
+    assert "Contractor › Longest grant: 30 days" in answer.text
+    assert "Contractor › Approver: Data owner" in answer.text
+    assert "180 days" not in answer.text
+
+
+def test_a_merged_cell_is_said_once_for_its_header_group() -> None:
+    answer = asking(snapshot(GRANTS))("can a contractor get ledger-write?")
+    assert "Contractor: Not granted" in answer.text
