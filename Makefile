@@ -31,7 +31,8 @@ docs: $(VENV)/.ready-dev ## Write the parts of the documentation that code knows
 	@$(BIN)/python docs/generate.py
 
 bench: $(VENV)/.ready-dev ## Print the benchmark tables
-	@for table in benchmarks/[a-z]*.py; do echo; $(BIN)/python $$table || exit 1; done
+	@for table in conversion enrichment retrieval retrieval_quality agents slack_burst; do \
+	  echo; $(BIN)/python -m benchmarks.$$table || exit 1; done
 
 clean: ## Remove what the demo and the tools wrote; keeps .venv
 	@rm -rf var build .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis

@@ -190,7 +190,7 @@ def _context(answer: Answer, notes: Sequence[str]) -> Iterator[Json]:
     if answer.path == "general_llm_knowledge":
         said.append(":warning: General knowledge, not from your team's documents.")
     if answer.path not in {"small_talk", "ambiguous_query"} and answer.path not in FOUND_NOTHING:
-        said.append(f"Confidence: {confidence_words(answer.confidence)} ({answer.confidence:.0%})")
+        said.append(f"Confidence: {confidence_words(answer.confidence)}")
     if said:
         yield context(said, block_id="oncall_notes")
 
