@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 K = 60
+SAMPLE = 100
+"""Scores that say what is usual; always as many, or results would change with the limit."""
+TINY = 1e-12
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -18,8 +22,8 @@ class Ranking:
     scores: Sequence[float] = ()
     """Of each row, on a scale of this way's own; not needed to fuse by rank."""
     weight: float = 1.0
-    floor: float | None = None
-    """The score that counts as nothing; the last row's when None."""
+    blanks: int = 0
+    """Rows that were looked at and not listed because their score is zero."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,22 +45,24 @@ def fuse(rankings: Sequence[Ranking], *, k: int = K, limit: int | None = None) -
 
 
 def blend(rankings: Sequence[Ranking], *, limit: int | None = None) -> list[Fused]:
-    """Merge best-first rankings by weighted scores.
+    """Merge best-first rankings by weighted, standardised scores.
 
-    Score: sum of weight · (score - floor) / (first score - floor); ties keep first-seen order.
-    A row far ahead in one ranking stays ahead, which ranks alone can't tell.
-    Source: Bruch, Gai & Ingber, TOIS 2023."""
-    return _summed(rankings, [_scaled(one) for one in rankings], limit)
+    Score: sum of weight · (1 + deviations from the mean of the ranking's first 100), at least 0;
+    ties keep first-seen order. A row far ahead in one ranking stays ahead, which ranks alone
+    can't tell. Source: Bruch, Gai & Ingber, TOIS 2023."""
+    return _summed(rankings, [_standardised(one) for one in rankings], limit)
 
 
-def _scaled(ranking: Ranking) -> list[float]:
-    if not ranking.scores:
-        return []
-    first = ranking.scores[0]
-    floor = ranking.scores[-1] if ranking.floor is None else ranking.floor
-    if first <= floor:
+def _standardised(ranking: Ranking) -> list[float]:
+    head = ranking.scores[:SAMPLE]
+    blanks = min(ranking.blanks, SAMPLE - len(head))
+    count = max(1, len(head) + blanks)
+    mean = sum(head) / count
+    variance = (sum((score - mean) ** 2 for score in head) + blanks * mean**2) / count
+    if variance < TINY:
         return [1.0] * len(ranking.scores)
-    return [(score - floor) / (first - floor) for score in ranking.scores]
+    deviation = math.sqrt(variance)
+    return [max(0.0, 1 + (score - mean) / deviation) for score in ranking.scores]
 
 
 def _summed(

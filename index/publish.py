@@ -200,7 +200,13 @@ class _Reader:
         self._looked = -LOOK_EVERY_SECONDS
 
     def _refreshed(self) -> Generation:
-        number = self._store.current(self._domain)
+        try:
+            number = self._store.current(self._domain)
+        except IndexUnavailable as error:
+            if self._held is None:
+                raise
+            logger.warning("staying with generation %s: %s", self._held.generation, error)
+            number = self._held.generation
         if number is None:
             self._held = None
             raise IndexUnavailable(

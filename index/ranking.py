@@ -16,7 +16,7 @@ from index.vectors import Neighbours, VectorSearch
 
 UNITS_PER_CHUNK = 3
 """Units fetched for each chunk wanted: neighbours are often of the same chunk."""
-WEIGHTS: Mapping[str, float] = {"chunks": 0.325, "units": 0.325, "keywords": 0.35}
+WEIGHTS: Mapping[str, float] = {"chunks": 0.35, "units": 0.35, "keywords": 0.3}
 """Share of each way of searching, found on golden questions (docs/decisions/033)."""
 LATER_VARIANTS = 0.5
 """Weight of a paraphrase or sub-question beside the question itself."""
@@ -48,11 +48,12 @@ class Rankings:
         `vectors`: (variants, dimensions), the question first; `bags`: terms of each variant."""
         found: list[Ranking] = []
         if strategy != "keyword" and len(vectors):
-            found += _weighted("chunks", self._chunks(vectors, depth, allowed), depth)
-            found += _weighted("units", self._by_unit(vectors, depth, allowed), depth)
+            found += _weighted("chunks", self._chunks(vectors, depth, allowed))
+            found += _weighted("units", self._by_unit(vectors, depth, allowed))
         if strategy != "semantic":
             by_keyword = [self._by_keyword(bag, depth, allowed) for bag in bags]
-            found += _weighted("keywords", by_keyword, depth)
+            reach = len(self._unit_counts) if allowed is None else int(allowed.sum())
+            found += _weighted("keywords", by_keyword, reach)
         return found
 
     def _by_unit(self, vectors: Vectors, depth: int, allowed: Mask | None) -> list[Best]:
@@ -78,15 +79,14 @@ class Rankings:
         return np.diff(self._folder.unit_starts)
 
 
-def _weighted(name: str, found: Sequence[Best], depth: int) -> list[Ranking]:
+def _weighted(name: str, found: Sequence[Best], reach: int = 0) -> list[Ranking]:
     return [
         Ranking(
             name=name,
             rows=one.rows.tolist(),
             scores=one.scores.tolist(),
             weight=WEIGHTS[name] * (LATER_VARIANTS if place else 1.0),
-            # A short list of keyword hits ends because no other row holds a term.
-            floor=0.0 if name == "keywords" and len(one) < depth else None,
+            blanks=max(0, reach - len(one)),
         )
         for place, one in enumerate(found)
     ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,7 @@ from config.errors import ConfigError, IndexUnavailable
 from config.settings import Settings
 from enrichment.chunk import Chunk, DocumentCard
 from index import vectors
-from index.publish import Index, open_index
+from index.publish import LOOK_EVERY_SECONDS, Index, open_index
 from index.search import Hit, SearchQuery
 
 Corpus = dict[str, tuple[DocumentCard, list[Chunk]]]
@@ -146,6 +147,20 @@ def test_large_searches_go_on_exactly_when_chroma_fails(
     shutil.rmtree(embedded.data_dir / "index/help/000001/chroma")
     found = [snapshot.search(SearchQuery(variants=(question,))) for question in QUESTIONS]
     assert found == sound
+
+
+def test_a_database_that_fails_later_leaves_the_open_generation_serving(
+    embedded: Settings, opened: Callable[[Any], Index], sound: list[list[Hit]], embedder: Any
+) -> None:
+    index = opened(embedder)
+    assert answers(index) == sound
+    index.engine.dispose()
+    for file in embedded.data_dir.glob("oncall.db*"):
+        file.write_bytes(b"not a database any more" * 400)
+    time.sleep(LOOK_EVERY_SECONDS + 0.1)
+    assert answers(index) == sound
+    with pytest.raises(IndexUnavailable, match="database failed"):
+        index.snapshot("another")
 
 
 def test_an_unusable_database_is_told(embedded: Settings, embedder: Any) -> None:

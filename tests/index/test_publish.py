@@ -11,12 +11,14 @@ from typing import Any
 
 import numpy as np
 import pytest
+from sqlalchemy import func, select
 
 from config.errors import IndexUnavailable, LoadError, ModelUnavailable, PublishError
 from config.models import Vectors
 from config.settings import Settings
 from enrichment.chunk import Chunk, DocumentCard
 from index.publish import LOOK_EVERY_SECONDS, Index, open_index
+from index.schema import chunks as chunks_table
 from index.search import SearchQuery
 
 Corpus = dict[str, tuple[DocumentCard, list[Chunk]]]
@@ -141,6 +143,8 @@ def test_old_generations_are_cleaned_away(
     assert [one.number for one in index.generations("help")] == [5, 4, 3]
     folders = sorted(f.name for f in (settings.data_dir / "index/help").iterdir() if f.is_dir())
     assert folders == ["000003", "000004", "000005"]
+    with index.engine.connect() as connection:
+        assert connection.scalar(select(func.count()).select_from(chunks_table)) == 3 * len(chunks)
 
 
 def test_a_second_run_on_the_domain_says_so_or_waits(
