@@ -188,21 +188,25 @@ class Inbox:
 
 
 def _patiently(handler: Handler, event_id: str, item: Item) -> None:
-    """Slack may be down for long: an answer an hour late is worth more than silence."""
-    for pause in (30, 60, 300, 900, 1800, None):
+    """Run the handler until it returns; it is safe to run again, and silence never is an answer.
+
+    Slack may be down for long, and an answer an hour late is worth more than none. Anything else,
+    such as a database that is busy or away, is tried for some minutes, then left for the log."""
+    slack, other = iter((30, 60, 300, 900, 1800)), iter((1, 5, 30, 120))
+    while True:
         try:
             return handler(event_id, item)
         except SlackRefused as refused:
             log.error("slack refuses this for good", event_id=event_id, reason=str(refused))
             return None
-        except (SlackUnsure, SlackBusy) as error:
+        except Exception as error:
+            pauses = slack if isinstance(error, SlackUnsure | SlackBusy) else other
+            pause = next(pauses, None)
             if pause is None:
+                log.exception("given up", event_id=event_id)
                 raise
-            log.warning(
-                "slack is away; trying again", event_id=event_id, pause=pause, cause=str(error)
-            )
+            log.warning("trying again", event_id=event_id, pause=pause, cause=str(error))
             time.sleep(pause)
-    return None
 
 
 def _purge() -> None:
