@@ -175,5 +175,5 @@ def test_an_unreachable_server_is_model_unavailable() -> None:
     settings = Settings(
         _env_file=None, embedding_model="m", openai_base_url="http://127.0.0.1:9/v1"
     )
-    with pytest.raises(ModelUnavailable, match="APIConnectionError.*check OPENAI_API_KEY"):
+    with pytest.raises(ModelUnavailable, match=r"APIConnectionError.*check OPENAI_API_KEY"):
         RemoteEmbedder(settings, retries=0)(["hello"])
