@@ -33,6 +33,7 @@ class Copilot:
     """Every part of the product, built from the settings when first used."""
 
     def __init__(self, settings: Settings) -> None:
+        _log_to_stderr()
         self.settings = settings
         self._asks: dict[str, tuple[Domain, Ask]] = {}
 
@@ -200,6 +201,13 @@ class Copilot:
             )
             for document in documents
         )
+
+
+def _log_to_stderr() -> None:
+    """Standard output belongs to answers: a warning must not end up inside someone's JSON."""
+    import structlog
+
+    structlog.configure(logger_factory=structlog.PrintLoggerFactory(sys.stderr))
 
 
 def main() -> None:

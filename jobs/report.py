@@ -60,8 +60,8 @@ def print_reports(reports: Sequence[IngestReport]) -> None:
     console = Console()
     table = Table(box=None, pad_edge=False, header_style="bold")
     table.add_column("domain")
-    counts = ("added", "changed", "unchanged", "removed", "failed", "chunks", "embedded", "calls")
-    for name in (*counts, "seconds", "generation"):
+    counts = ("added", "changed", "unchanged", "removed", "failed", "chunks", "embedded")
+    for name in (*counts, "seconds"):
         table.add_column(name, justify="right")
     for report in reports:
         numbers = to_json(report)["counts"]
@@ -69,7 +69,6 @@ def print_reports(reports: Sequence[IngestReport]) -> None:
             report.domain,
             *(str(numbers[name]) for name in counts),
             f"{report.seconds:.1f}",
-            str(report.generation),
         )
     console.print(table)
     for report in reports:
@@ -77,6 +76,11 @@ def print_reports(reports: Sequence[IngestReport]) -> None:
             console.print(f"[red]failed[/] {report.domain}: {error}", highlight=False)
         for warning in report.warnings:
             console.print(f"[yellow]warning[/] {report.domain}: {warning}", highlight=False)
+        if report.usage.calls:
+            console.print(
+                f"{report.domain}: {report.usage.calls} model calls, {report.usage.input_tokens} "
+                f"tokens in, {report.usage.output_tokens} out"
+            )
         if report.tables.asked:
             console.print(
                 f"{report.domain}: {report.tables.asked} unclear tables asked of the model, "
