@@ -18,12 +18,13 @@ from index.chroma import ChromaServer
 from index.database import open_database
 from index.folder import Folder
 from index.lock import domain_lock
+from index.records import GenerationInfo
 from index.schema import migrate
 from index.search import Snapshot
 from index.shelf import Shelf
 from index.snapshot import Generation
 from index.staging import Staging
-from index.store import GenerationInfo, Store
+from index.store import Store
 
 KEPT = 3
 """Newest generations that stay: to roll back to, and for readers that are about to swap."""

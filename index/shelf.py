@@ -17,7 +17,8 @@ from index.approximate import KINDS, held_by, save_embedded, send
 from index.build import Lookup, VectorSource, build_folder, seal_folder
 from index.chroma import ChromaServer, EmbeddedChroma
 from index.folder import CHROMA, Damaged, Folder, put_in_place, seal_chroma, verify_chroma
-from index.store import GenerationInfo, Revision, Store, digest_of
+from index.records import GenerationInfo, Revision, digest_of
+from index.store import Store
 from index.vectors import Neighbours
 
 logger = logging.getLogger(__name__)

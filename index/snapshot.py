@@ -21,8 +21,9 @@ from index.fusion import Fused, blend, fuse
 from index.matrix import Mask
 from index.ranking import Rankings
 from index.recent import Recent
+from index.records import GenerationInfo
 from index.search import Hit, SearchQuery
-from index.store import GenerationInfo, Store
+from index.store import Store
 from index.tokens import terms
 from index.vectors import Neighbours
 

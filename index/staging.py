@@ -18,8 +18,9 @@ from enrichment.chunk import Chunk, DocumentCard
 from index.build import VectorSource
 from index.folder import Folder
 from index.journal import Journal
+from index.records import GenerationInfo, Revision, digest_of
 from index.shelf import Shelf
-from index.store import GenerationInfo, Revision, Store, digest_of
+from index.store import Store
 
 
 class Staging:

@@ -19,7 +19,7 @@ from enrichment.chunk import Chunk, DocumentCard
 from index.publish import Index, open_index
 from index.search import SearchQuery
 
-KILLS = 30 if os.environ.get("ONCALL_THOROUGH") else 4
+KILLS = 30 if os.environ.get("ONCALL_THOROUGH") else 3
 ROOT = Path(__file__).parents[2]
 
 WRITER = """
@@ -116,16 +116,16 @@ def test_a_reader_sees_whole_generations_while_another_process_publishes(
         assert writer.wait() == 0
     index = open_index(embedded, make_embedder())
     seen = [version_served(index)]
-    with write(embedded.data_dir, 1, 9) as writer:
+    with write(embedded.data_dir, 1, 6) as writer:
         while writer.poll() is None:
             seen.append(version_served(index))
     assert writer.returncode == 0
     deadline = time.monotonic() + 10
-    while seen[-1] != 8 and time.monotonic() < deadline:
+    while seen[-1] != 5 and time.monotonic() < deadline:
         seen.append(version_served(index))
         time.sleep(0.1)
     assert seen == sorted(seen)
-    assert seen[-1] == 8
+    assert seen[-1] == 5
     index.close()
 
 
