@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 TIMEOUT_SECONDS = 60.0
 BATCH = 4_000
 """Below Chroma's own limit of 5,461 for one call."""
-EF_SEARCH = 256
+EF_SEARCH = 160
 """Candidates that the graph keeps while searching; at least as many as are asked for."""
 
 

@@ -13,6 +13,16 @@ Rows = NDArray[np.int64]
 Mask = NDArray[np.bool_]
 
 
+def one_thread_each() -> None:
+    """Search on the thread that asks, in this process from now on.
+
+    BLAS would divide each product among all cores and spin while it waits for them: 10,000 rows
+    take 1.6 ms of processor time alone, 8 ms so on a busy machine (docs/decisions/031)."""
+    from threadpoolctl import threadpool_limits
+
+    threadpool_limits(1, user_api="blas")
+
+
 def similarities(matrix: Vectors, queries: Vectors) -> Vectors:
     """(rows, queries) cosines."""
     if len(queries) == 1:  # one vector at a time is twice as fast as a matrix of one column

@@ -18,6 +18,7 @@ from index.chroma import ChromaServer
 from index.database import open_database
 from index.folder import Folder
 from index.lock import domain_lock
+from index.matrix import one_thread_each
 from index.records import GenerationInfo
 from index.schema import migrate
 from index.search import Snapshot
@@ -36,6 +37,7 @@ logger = logging.getLogger(__name__)
 
 def open_index(settings: Settings, embedder: Embedder) -> Index:
     """Opens the database and brings its tables up to date. Raises ConfigError."""
+    one_thread_each()
     engine = open_database(settings)
     migrate(engine)
     server = ChromaServer(settings.chroma_url) if settings.chroma_url else None
