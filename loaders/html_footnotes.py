@@ -30,6 +30,8 @@ def take_footnotes(soup: BeautifulSoup) -> dict[str, tuple[str, str]]:
         note = _note_of(target)
         if label not in notes and note is not None:
             notes[label] = _take(note)
+    for back in soup.find_all("a", href=_BACK):  # of notes that nobody refers to
+        back.decompose()
     for section in soup.find_all(["section", "ol"]):
         if section.name == "section" and "footnotes" not in attribute(section, "class"):
             continue

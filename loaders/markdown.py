@@ -13,6 +13,7 @@ from bs4 import BeautifulSoup
 from markdown_it import MarkdownIt
 from markdown_it.renderer import RendererProtocol
 from markdown_it.rules_block import StateBlock
+from markdown_it.rules_core import StateCore
 from markdown_it.token import Token
 from markdown_it.utils import EnvType, OptionsDict
 from mdit_py_plugins.footnote import footnote_plugin
@@ -27,6 +28,7 @@ from loaders.limits import MAX_MARKUP_NESTING, check_size, too_deep
 _FRONT_MATTER = re.compile(
     r"\ufeff?---[ \t]*\n(.*?)^(?:---|\.\.\.)[ \t]*(?:\n|\Z)", re.DOTALL | re.MULTILINE
 )
+_NOTE_MARK = re.compile(r"\[\^([^\]\s]+)\]")
 _TABLE_TAG = re.compile(r"<(/?)table\b", re.IGNORECASE)
 _TOC_LINE = re.compile(r"^\[(?:TOC|_TOC_|\[_TOC_\])\][ \t]*$", re.MULTILINE | re.IGNORECASE)
 _TAG = re.compile(r"</?([a-zA-Z][\w-]*)")
@@ -122,6 +124,33 @@ def _to_html(body: str, name: str) -> str:
     return str(parser.renderer.render(tokens, parser.options, env))
 
 
+def _keep_every_footnote(state: StateCore) -> None:
+    """The plugin sees no reference inside an HTML table, and drops a note nobody refers to."""
+    notes = state.env.get("footnotes", {})
+    numbers: dict[str, int] = notes.get("refs", {})
+    listed: dict[int, dict[str, Any]] = notes.setdefault("list", {}) if numbers else {}
+
+    def number(label: str) -> int:
+        if numbers[f":{label}"] < 0:
+            numbers[f":{label}"] = len(listed)
+            listed[len(listed)] = {"label": label, "count": 0}
+        return numbers[f":{label}"]
+
+    def reference(found: re.Match[str]) -> str:
+        if f":{found[1]}" not in numbers:
+            return found[0]
+        place = number(found[1])
+        listed[place]["count"] += 1
+        note = place + 1
+        return f'<sup><a href="#fn{note}" id="fnref{note}">[{note}]</a></sup>'
+
+    for token in state.tokens:
+        if token.type == "html_block":
+            token.content = _NOTE_MARK.sub(reference, token.content)
+    for label in numbers:
+        number(label[1:])
+
+
 def _whole_table(state: StateBlock, start: int, end: int, silent: bool) -> bool:
     """An HTML table ends at `</table>`, not at the first blank line as CommonMark has it."""
     first = state.src[state.bMarks[start] + state.tShift[start] : state.eMarks[start]]
@@ -167,6 +196,7 @@ def _parser() -> MarkdownIt:
     parser.block.ruler.before(
         "html_block", "whole_table", _whole_table, {"alt": ["paragraph", "reference", "blockquote"]}
     )
+    parser.core.ruler.before("footnote_tail", "every_footnote", _keep_every_footnote)
     parser.add_render_rule("html_inline", _html_or_text)
     parser.add_render_rule("html_block", _html_or_text)
     return parser

@@ -120,6 +120,19 @@ def test_html_tables_in_markdown_become_true_grids() -> None:
     assert document.blocks[1].text == "After"
 
 
+def test_no_footnote_is_lost_in_an_html_table_or_without_a_reference() -> None:
+    document = markdown(
+        "# Times\n\n<table><tr><th>Level</th></tr><tr><td>Ten minutes[^a]</td></tr></table>\n\n"
+        "Text[^b] and [^none].\n\n[^a]: Five in Singapore.\n[^b]: Second.\n[^c]: On its own.\n"
+    )
+    notes = {block.marker: block.text for block in document.blocks if block.kind == "footnote"}
+    assert sorted(notes.values()) == ["Five in Singapore.", "Second."]
+    mark = next(marker for marker, text in notes.items() if text == "Five in Singapore.")
+    assert f"Ten minutes[^{mark}]" in document_to_markdown(document)
+    assert "On its own." in document_to_markdown(document)
+    assert "↩" not in document_to_markdown(document)
+
+
 def test_pipe_tables_keep_lists_pipes_and_footnotes() -> None:
     document = markdown(
         "| Level | Cases |\n|---|---|\n| SEV1 | <ul><li>one</li><li>two</li></ul> |\n"
