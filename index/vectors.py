@@ -23,8 +23,8 @@ from index.matrix import (
     similarities_within,
 )
 
-EXACT_ROWS = 8_000
-"""Up to here one pass over the matrix beats Chroma's 2 ms a query (docs/decisions/031)."""
+EXACT_ROWS = 20_000
+"""Up to here one pass over the matrix beats a query to Chroma, 3 to 4 ms (docs/decisions/031)."""
 OVERFETCH = 2.0
 MOST_NEIGHBOURS = 1_000
 
