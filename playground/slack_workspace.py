@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import itertools
+import secrets
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -63,6 +64,7 @@ class Workspace:
         self._ephemerals: dict[str, list[Json]] = {name: [] for name in self.channels}
         self._listeners: list[Callable[[Change], None]] = []
         self._last_ts = 0
+        self._run = secrets.token_hex(5).upper()
         self._numbers = itertools.count(1)
 
     def listen(self, listener: Callable[[Change], None]) -> None:
@@ -75,8 +77,9 @@ class Workspace:
             self.changed.notify_all()
 
     def next_id(self, prefix: str) -> str:
-        """A fresh id such as `Ev00000A1`; unique in this workspace."""
-        return f"{prefix}{next(self._numbers):08X}"
+        """A fresh id such as `Ev0B6F3A9C1D00A1`; unique also across restarts, as Slack's are: an
+        app remembers events for days."""
+        return f"{prefix}{self._run}{next(self._numbers):04X}"
 
     def next_ts(self) -> str:
         with self.changed:

@@ -14,6 +14,7 @@ from slack_sdk import WebClient
 from slack_sdk.errors import SlackApiError
 
 from playground.slack import NoAnswerError, SlackStandIn
+from playground.slack_workspace import Workspace
 
 CHANNEL = "C0SECURITY"
 REASON = {
@@ -332,3 +333,8 @@ def test_a_ticket_opens_one_connection_only(slack: SlackStandIn) -> None:
         assert '"hello"' in str(opened.recv())
     with pytest.raises(InvalidStatus), connect(url):
         pass
+
+
+def test_event_ids_are_not_used_again_after_a_restart() -> None:
+    ids = {Workspace().next_id("Ev") for _ in range(20)}
+    assert len(ids) == 20
