@@ -8,7 +8,6 @@ import signal
 import sys
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
 
 import structlog
 from slack_bolt import App
@@ -30,6 +29,7 @@ from bot.limits import Limiter
 from bot.listeners import listen
 from bot.people import People
 from bot.records import Records
+from bot.socket import SocketMode
 from bot.web import SlackBusy, SlackRefused, SlackUnsure, Web
 from bot.worker import Worker
 from config.domain import Domain
@@ -102,7 +102,7 @@ class Bot:
         self._settings = settings
         self._domains = domains
         self._socket = socket
-        self._handler: Any = None
+        self._socket_mode: SocketMode | None = None
         self._stopped = threading.Event()
         token = settings.slack_bot_token.get_secret_value() if settings.slack_bot_token else ""
         base = api_base(settings.slack_api_url)
@@ -169,7 +169,7 @@ class Bot:
         self.inbox.start()
         if self._socket:
             try:
-                self._handler = connect(self.app, self._settings)
+                self._socket_mode = connect(self.app, self._settings)
             except BaseException:
                 self.inbox.stop(0)
                 raise
@@ -200,14 +200,14 @@ class Bot:
 
     def stop(self, drain_seconds: float = DRAIN_SECONDS) -> None:
         """Stop listening first, then finish what was begun."""
-        if self._handler:
-            self._handler.close()
-            self._handler = None
+        if self._socket_mode:
+            self._socket_mode.close()
+            self._socket_mode = None
         self.inbox.stop(drain_seconds)
 
     def ready(self) -> bool:
         """Would a question asked now be answered? False when the socket is dead."""
-        listening = not self._socket or bool(self._handler and self._handler.client.is_connected())
+        listening = not self._socket or bool(self._socket_mode and self._socket_mode.is_connected())
         return listening and self.inbox.ready()
 
     def tell_admins(self, problems: Sequence[str]) -> None:

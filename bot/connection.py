@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 from slack_bolt import App
+from slack_sdk import WebClient
+from websockets.exceptions import WebSocketException
 
 from bot.lease import FileLease, Lease, PostgresLease
+from bot.socket import SocketMode
 from bot.web import SlackBusy, SlackRefused, SlackUnsure, Web
 from config.errors import ConfigError, CopilotError
 from config.settings import Settings
@@ -47,22 +49,23 @@ def identify(web: Web) -> Identity:
     )
 
 
-def connect(app: App, settings: Settings) -> Any:
+def connect(app: App, settings: Settings) -> SocketMode:
     """Open Socket Mode. Raises ConfigError when Slack refuses the app token."""
-    from slack_bolt.adapter.socket_mode.builtin import SocketModeHandler
-    from slack_sdk.errors import SlackApiError
-
     token = settings.slack_app_token.get_secret_value() if settings.slack_app_token else ""
-    handler: Any = SocketModeHandler(app, token, concurrency=SOCKET_THREADS, ping_interval=5)
+    web = Web(WebClient(base_url=api_base(settings.slack_api_url), timeout=30))
+    socket = SocketMode(app, web, token, threads=SOCKET_THREADS)
     try:
-        handler.connect()
-    except SlackApiError as error:
-        handler.close()
+        socket.connect()
+    except SlackRefused as refused:
         raise ConfigError(
-            f"Slack refused SLACK_APP_TOKEN: {error.response.get('error')}",
+            f"Slack refused SLACK_APP_TOKEN: {refused.code}",
             remedy="create an app-level token with connections:write on Basic Information",
+        ) from refused
+    except (SlackBusy, SlackUnsure, OSError, WebSocketException) as error:
+        raise CopilotError(
+            f"could not open a socket to Slack: {error}", remedy="check the network, and try again"
         ) from error
-    return handler
+    return socket
 
 
 def inbox_url(settings: Settings) -> str:

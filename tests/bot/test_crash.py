@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -41,6 +42,7 @@ def worker(slack: SlackStandIn, data_dir: Path, **more: str) -> Iterator[subproc
     finally:
         process.kill()
         process.communicate()
+        time.sleep(0.3)  # Slack notices that the socket is gone
 
 
 def up(process: subprocess.Popen[str]) -> None:
