@@ -79,8 +79,8 @@ class Inbox:
                 "executor_id": self._lease.executor_id,
                 "enable_otlp": False,
                 "log_level": "WARNING",
-                # SQLite's writers wait by sleeping: few at a time, or the unluckiest waits long.
-                "sys_db_pool_size": 3 if self._url.startswith("sqlite") else 20,
+                # SQLite's writers wait by sleeping, the unluckiest of many for long: so one.
+                "sys_db_pool_size": 1 if self._url.startswith("sqlite") else 20,
             }
         )
 

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 import threading
-import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, suppress
 from typing import Any
@@ -125,7 +124,6 @@ class SocketMode:
             return bool(self._live - {leaving})
 
     def _handle(self, connection: ClientConnection, request: SocketModeRequest) -> None:
-        began = time.monotonic()
         try:
             response = run_bolt_app(self._app, request)
             if response.status != 200:
@@ -141,5 +139,3 @@ class SocketMode:
             log.info("an ack did not get through; slack will repeat", reason=str(error))
         except Exception:
             log.exception("an event was not handled")
-        finally:
-            log.debug("event handled", milliseconds=round(1000 * (time.monotonic() - began)))

@@ -37,6 +37,12 @@ def desk(running_desk: Desk) -> Desk:
 
 
 def speak(progress: Progress) -> None:
+    for word in TEXT.split(" "):
+        progress.delta(f"{word} ")
+        time.sleep(0.06)
+
+
+def speak_slowly(progress: Progress) -> None:
     time.sleep(1.6)
     progress.status("Reading 3 documents…")
     for word in TEXT.split(" "):
@@ -59,6 +65,7 @@ def seen(desk: Desk, ts: str) -> list[dict[str, Any]]:
 
 
 def test_an_answer_is_streamed_and_ends_as_one_complete_message(desk: Desk) -> None:
+    desk.agents.tell = speak_slowly
     ts = desk.slack.post_as_user(CHANNEL, f"{desk.at} how often?")
     states = seen(desk, ts)
     streamed = [state for state in states if state.get("stream")]
@@ -70,6 +77,7 @@ def test_an_answer_is_streamed_and_ends_as_one_complete_message(desk: Desk) -> N
 
 
 def test_an_expired_stream_still_ends_in_the_whole_answer(desk: Desk) -> None:
+    desk.agents.tell = speak_slowly
     desk.slack.workspace.stream_lifetime = 1.0
     ts, reply = desk.ask("how often?")
     assert "90 days" in words(reply)
