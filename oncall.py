@@ -154,7 +154,7 @@ class Copilot:
         """`socket=False`: Slack's events come in over HTTP."""
         from bot.app import build_bot
 
-        return build_bot(
+        bot = build_bot(
             self.settings,
             domains=self.live_domains,
             ask=self.ask,
@@ -163,6 +163,8 @@ class Copilot:
             status=self.index_status,
             everyone_may_read=self.everyone_may_read,
         )
+        self.live_domains.on_problems = bot.tell_admins
+        return bot
 
     def api(self, *, slack: bool) -> FastAPI:
         """The HTTP API, with Slack's events beside it when `slack`."""
@@ -204,10 +206,21 @@ class Copilot:
 
 
 def _log_to_stderr() -> None:
-    """Standard output belongs to answers: a warning must not end up inside someone's JSON."""
+    """Standard output belongs to answers: a warning must not end up inside someone's JSON.
+
+    Tracebacks are plain: the richer ones print local variables, and a token may be among them."""
     import structlog
 
-    structlog.configure(logger_factory=structlog.PrintLoggerFactory(sys.stderr))
+    structlog.configure(
+        processors=[
+            structlog.contextvars.merge_contextvars,
+            structlog.processors.add_log_level,
+            structlog.processors.StackInfoRenderer(),
+            structlog.processors.TimeStamper(fmt="%Y-%m-%d %H:%M:%S", utc=False),
+            structlog.dev.ConsoleRenderer(exception_formatter=structlog.dev.plain_traceback),
+        ],
+        logger_factory=structlog.PrintLoggerFactory(sys.stderr),
+    )
 
 
 def main() -> None:

@@ -26,23 +26,28 @@ class LiveDomains:
     ) -> None:
         """`on_problems` hears once what is wrong with an edit; the last good one stays in force."""
         self._config_dir = config_dir
-        self._on_problems = on_problems
+        self.on_problems = on_problems
         self._lock = Lock()
         self._seen = self._stamp()
         self._domains: Mapping[str, Domain] = load_domains(config_dir)
         self._looked = time.monotonic()
 
     def __call__(self) -> Mapping[str, Domain]:
+        problems: list[str] = []
         with self._lock:
             if time.monotonic() - self._looked >= LOOK_EVERY_SECONDS:
-                self._look()
-            return self._domains
+                problems = self._look()
+            domains = self._domains
+        if problems:  # told outside the lock: whoever hears it may ask for the domains
+            self.on_problems(problems)
+        return domains
 
-    def _look(self) -> None:
+    def _look(self) -> list[str]:
+        """What is wrong with an edit, if anything."""
         self._looked = time.monotonic()
         stamp = self._stamp()
         if stamp == self._seen:
-            return
+            return []
         self._seen = stamp
         try:
             domains, problems = check_domains(self._config_dir)
@@ -51,12 +56,12 @@ class LiveDomains:
             domains, said = {}, [str(error)]
         if said:
             log.error("domain files are broken; the last good ones stay in force", problems=said)
-            self._on_problems(said)
-            return
+            return said
         # A domain whose file says the same stays the same object: what was built from it holds.
         same = {n: d for n, d in self._domains.items() if domains.get(n) == d}
         self._domains = {**domains, **same}
         log.info("domain files read again", domains=sorted(domains))
+        return []
 
     def _stamp(self) -> tuple[tuple[str, int, int], ...]:
         folder = self._config_dir / "domains"

@@ -81,3 +81,30 @@ def test_convert_prints_markdown_or_blocks(tmp_path: Path) -> None:
     assert "Some *words*" in oncall(tmp_path, "convert", "a.md").stdout
     blocks = json.loads(oncall(tmp_path, "convert", "a.md", "--json").stdout)["blocks"]
     assert [block["kind"] for block in blocks] == ["heading", "paragraph"]
+
+
+def test_a_logged_traceback_shows_no_local_variable(tmp_path: Path) -> None:
+    script = (
+        "import structlog, oncall\n"
+        "from config.settings import Settings\n"
+        "oncall.Copilot(Settings(_env_file=None))\n"
+        "def call():\n"
+        "    token = 'xoxb-' + 'very-secret'\n"
+        "    raise RuntimeError('refused')\n"
+        "try:\n"
+        "    call()\n"
+        "except RuntimeError:\n"
+        "    structlog.get_logger().exception('it failed')\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=True,
+    )
+    assert "RuntimeError: refused" in done.stderr
+    assert "very-secret" not in done.stderr + done.stdout
+    assert done.stdout == ""

@@ -49,3 +49,12 @@ def test_an_untouched_domain_stays_the_same_object(file: Path) -> None:
     other.write_text(VALID.format(title="Other").replace("security", "other"))
     assert set(domains()) == {"security", "other"}
     assert domains()["security"] is before
+
+
+def test_whoever_hears_of_a_broken_edit_may_ask_for_the_domains(file: Path) -> None:
+    told: list[str] = []
+    domains = LiveDomains(file.parents[1])
+    domains.on_problems = lambda problems: told.append(domains()["security"].title)
+    file.write_text("domain: [\n")
+    domains()
+    assert told == ["First"]
