@@ -52,7 +52,12 @@ def test_every_document_arrives_exactly_once_though_every_third_call_fails(
     tmp_path: Path,
 ) -> None:
     files = [folder("top"), *(document(f"d{n}") for n in range(30))]
-    with GoogleStandIn(files, page_limit=7) as google, opened(google, tmp_path) as drive:
+    # With six threads a call can meet its faults in a row, seven times over by bad luck; this is
+    # about nothing lost on the way, so it may try longer.
+    with (
+        GoogleStandIn(files, page_limit=7) as google,
+        opened(google, tmp_path, attempts=30) as drive,
+    ):
         google.faults.add(
             Fault(status=429, reason="rateLimitExceeded", every=5, times=None),
             Fault(status=503, every=7, times=None),
