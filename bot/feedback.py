@@ -11,7 +11,7 @@ from sqlalchemy.exc import IntegrityError
 
 from bot.blockkit import Json
 from bot.records import now
-from bot.tables import feedback, metadata, questions
+from bot.tables import create_tables, feedback, questions
 
 REASON_VIEW = "feedback_reason"
 REASONS = {
@@ -38,7 +38,7 @@ class Feedback:
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
-        metadata.create_all(engine)
+        create_tables(engine)
 
     def give(self, question_id: str, user: str, verdict: str) -> None:
         values = {"verdict": verdict, "given_at": now()}

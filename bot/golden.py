@@ -10,7 +10,7 @@ import yaml
 from sqlalchemy import Engine, select
 
 from bot.codec import decode
-from bot.tables import feedback, handoffs, metadata, questions
+from bot.tables import create_tables, feedback, handoffs, questions
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,7 +35,7 @@ class Proposal:
 
 def propose(engine: Engine, domain: str | None = None) -> list[Proposal]:
     """All proposals, oldest first, one per question; a correction counts over a hand-off."""
-    metadata.create_all(engine)
+    create_tables(engine)
     found: dict[str, Proposal] = {}
     for proposal in (*_handoffs(engine), *_corrections(engine)):
         if domain in (None, proposal.domain):

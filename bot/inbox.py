@@ -89,7 +89,8 @@ class Inbox:
         def work(event_id: str, item: Item) -> None:
             self._run(event_id, item)
 
-        DBOS.launch()
+        with self._lease.preparing():
+            DBOS.launch()
         DBOS.register_queue(
             QUEUE,
             worker_concurrency=self._concurrency,

@@ -8,6 +8,7 @@ from __future__ import annotations
 import fcntl
 import socket
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
@@ -20,6 +21,8 @@ from sqlalchemy.exc import DBAPIError
 from config.errors import ConfigError
 
 log = structlog.get_logger()
+
+_PREPARING = "preparing tables"
 
 
 class Lease(Protocol):
@@ -36,6 +39,10 @@ class Lease(Protocol):
 
     def takeover(self, executor_id: str) -> AbstractContextManager[bool]:
         """True when that worker is dead; nobody can take its place until the block ends."""
+        ...
+
+    def preparing(self) -> AbstractContextManager[None]:
+        """Held while tables are made, which two processes must not do at once."""
         ...
 
     def release(self) -> None: ...
@@ -70,6 +77,9 @@ class FileLease:
     def takeover(self, executor_id: str) -> AbstractContextManager[bool]:
         # Only one may live here, and it is this one.
         return nullcontext(executor_id != self.executor_id)
+
+    def preparing(self) -> AbstractContextManager[None]:
+        return nullcontext()
 
     def release(self) -> None:
         if self._file:
@@ -132,6 +142,18 @@ class PostgresLease:
                     self._run(
                         "SELECT pg_advisory_unlock(hashtextextended(:name, 5051))", executor_id
                     )
+
+    @contextmanager
+    def preparing(self) -> Iterator[None]:
+        with self._lock:
+            # Asked for again and again: a session that waits inside PostgreSQL would in turn
+            # keep the other one's CREATE INDEX CONCURRENTLY waiting.
+            while not self._try_lock(_PREPARING):
+                time.sleep(0.2)
+            try:
+                yield
+            finally:
+                self._run("SELECT pg_advisory_unlock(hashtextextended(:name, 5051))", _PREPARING)
 
     def release(self) -> None:
         with self._lock:

@@ -11,7 +11,7 @@ from typing import Any
 from sqlalchemy import Engine, Row, delete, func, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
-from bot.tables import handoffs, metadata, posts, questions
+from bot.tables import create_tables, handoffs, posts, questions
 
 
 def now() -> datetime:
@@ -53,7 +53,7 @@ class Records:
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
-        metadata.create_all(engine)
+        create_tables(engine)
 
     def claim(
         self,

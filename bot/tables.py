@@ -5,6 +5,7 @@ from __future__ import annotations
 from sqlalchemy import (
     Column,
     DateTime,
+    Engine,
     Float,
     Index,
     Integer,
@@ -14,6 +15,8 @@ from sqlalchemy import (
     Text,
     UniqueConstraint,
 )
+
+from index.schema import migrate
 
 metadata = MetaData()
 
@@ -86,3 +89,8 @@ handoffs = Table(
     Column("taken_at", DateTime),
     Column("resolved_at", DateTime),
 )
+
+
+def create_tables(engine: Engine) -> None:
+    """Create what is missing; safe when several workers start at once."""
+    migrate(engine, metadata, "bot")

@@ -52,7 +52,8 @@ def up(process: subprocess.Popen[str]) -> None:
             # Somebody has to read what it logs from now on.
             threading.Thread(target=process.stdout.read, daemon=True).start()
             return
-    raise AssertionError("the worker did not start")
+    assert process.stderr is not None
+    raise AssertionError(f"the worker did not start: {process.stderr.read()[-2000:]}")
 
 
 def kill(process: subprocess.Popen[str]) -> None:

@@ -6,9 +6,11 @@ import shutil
 import tempfile
 import time
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
+from sqlalchemy import create_engine, make_url, text
 
 from bot.lease import PostgresLease
 from playground.slack import SlackStandIn
@@ -43,6 +45,25 @@ def test_live_workers_have_different_places_and_a_dead_one_is_noticed(database: 
         third.release()
     second.keep()
     second.release()
+
+
+def test_workers_that_meet_an_empty_database_at_once_all_start(
+    slack: SlackStandIn, tmp_path: Path, database: str
+) -> None:
+    fresh = make_url(database).set(database="fresh")
+    server = create_engine(
+        make_url(database).set(drivername="postgresql+psycopg"), isolation_level="AUTOCOMMIT"
+    )
+    with server.connect() as connection:
+        connection.execute(text("CREATE DATABASE fresh"))
+    server.dispose()
+    url = fresh.render_as_string(hide_password=False)
+    with ExitStack() as workers:
+        for process in [
+            workers.enter_context(worker(slack, tmp_path / name, DATABASE_URL=url))
+            for name in ("a", "b", "c")
+        ]:
+            up(process)
 
 
 def test_a_survivor_finishes_the_questions_of_a_killed_worker(
