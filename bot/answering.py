@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 import structlog
@@ -12,7 +12,8 @@ from bot.asking import Asking, worth_saying
 from bot.defang import mrkdwn
 from bot.event import Asked, Deleted
 from bot.limits import Limiter
-from bot.post import Pace, Post
+from bot.pace import Pace
+from bot.post import Post
 from bot.records import Record, Records, reference
 from bot.reply import Outgoing, apology, render, said
 from bot.rules import decide
@@ -92,7 +93,6 @@ class Answering:
                     thread=thread,
                     resumed=known is not None,
                     quiet=decision == "answer_if_confident",
-                    notes=(event.note,) if event.note else (),
                 )
             )
 
@@ -131,7 +131,8 @@ class Answering:
             self._whisper(job.event, refusal)
             return
         public = candidates[0].access.audience == "channel" or job.event.direct
-        post = self._post(job.event, stream=self.streaming and len(candidates) == 1 and public)
+        stream = self.streaming and len(candidates) == 1 and public
+        post = self._post(job.event, stream=stream, wanted=lambda: self._mine(job))
         failed = False
         try:
             messages = self._messages(job, candidates, post)
@@ -139,6 +140,8 @@ class Answering:
             raise
         except Exception as error:
             messages, failed = self._sorry(job, candidates[0], error), True
+        finally:
+            post.settle()
         self._deliver(job, post, messages, state="failed" if failed else "posted")
 
     def _deliver(self, job: Job, post: Post, messages: Sequence[Outgoing], *, state: str) -> None:
@@ -179,6 +182,7 @@ class Answering:
             question_id=job.event.id,
             allowed_hosts=domain.answer.links,
             notes=[*job.notes, *_about_files(job.event)],
+            lead=job.event.lead,
         )
         if self.asking.is_private(job.event, domain, answer):
             return [private.send(self.web, self.records, job.record, messages)]
@@ -226,10 +230,13 @@ class Answering:
             thread_ts=event.thread_ts, asker=event.user, text=event.text,
         )  # fmt: skip
 
-    def _post(self, event: Asked, *, stream: bool) -> Post:
+    def _post(
+        self, event: Asked, *, stream: bool, wanted: Callable[[], bool] = lambda: True
+    ) -> Post:
         return Post(
-            self.web, self.records, event, bot_user=self.bot_user, pace=self.pace, stream=stream
-        )
+            self.web, self.records, event, bot_user=self.bot_user, pace=self.pace, stream=stream,
+            wanted=wanted,
+        )  # fmt: skip
 
     def _unknown_channel(self, event_id: str, event: Asked) -> None:
         record = self._claim(event_id, event)

@@ -12,8 +12,8 @@ from bot.codec import decode, encode
 from bot.event import Asked
 from bot.people import People
 from bot.records import Record, Records, now
-from bot.reply import FOUND_NOTHING
 from bot.rules import CONFIDENT
+from bot.sources import found_nothing
 from config.domain import Domain
 from config.errors import IndexUnavailable
 
@@ -155,4 +155,4 @@ def worth_saying(answer: Answer) -> bool:
 
 
 def _rank(answer: Answer) -> tuple[bool, float]:
-    return answer.path not in FOUND_NOTHING, answer.confidence
+    return not found_nothing(answer), answer.confidence

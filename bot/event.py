@@ -37,8 +37,8 @@ class Asked:
     """The channel the asker came from, in the agent pane."""
     key: str = ""
     """Tells apart questions that are not messages of their own: a chosen option."""
-    note: str = ""
-    """Said under the answer."""
+    lead: str = ""
+    """Said above the answer, where it isn't plain what was asked."""
 
     @property
     def id(self) -> str:

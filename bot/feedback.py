@@ -89,8 +89,8 @@ class Feedback:
             connection.execute(change.values(**values))
 
 
-def reason_view(question_id: str) -> Json:
-    """The modal behind *Not helpful*."""
+def reason_view(remember: str) -> Json:
+    """The modal behind *Not helpful*. `remember` comes back with its submission."""
     options = [
         {"text": {"type": "plain_text", "text": text}, "value": value}
         for value, text in REASONS.items()
@@ -98,7 +98,7 @@ def reason_view(question_id: str) -> Json:
     return {
         "type": "modal",
         "callback_id": REASON_VIEW,
-        "private_metadata": question_id,
+        "private_metadata": remember,
         "title": {"type": "plain_text", "text": "What was wrong?"},
         "submit": {"type": "plain_text", "text": "Send"},
         "close": {"type": "plain_text", "text": "Skip"},
@@ -112,8 +112,11 @@ def reason_view(question_id: str) -> Json:
     }
 
 
-def input_block(block_id: str, label: str, element: Json, *, optional: bool = True) -> Json:
+def input_block(
+    block_id: str, label: str, element: Json, *, optional: bool = True, hint: str = ""
+) -> Json:
     return {
+        **({"hint": {"type": "plain_text", "text": hint}} if hint else {}),
         "type": "input",
         "block_id": block_id,
         "optional": optional,

@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
+from datetime import UTC, datetime
 
 from agents.answer import Answer
-from bot.blockkit import Json, actions, button, context, link, section
+from bot.blockkit import Json, actions, button, context, section
 from bot.codec import decode
 from bot.defang import mrkdwn
 from bot.feedback import input_block, text_input
+from bot.markdown import excerpt
 from bot.records import Record
 from bot.reply import Outgoing, confidence_words
+from bot.sources import found_nothing, source_lines, without_nearest
 from config.domain import Domain
 
 TAKE = "handoff_take"
 RESOLVE = "handoff_resolve"
 RESOLVE_VIEW = "handoff_resolution"
+MAX_TRIED = 400
+"""Characters: the whole answer stands above the card."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,30 +38,25 @@ class Handoff:
     resolution: str
 
 
-def card(record: Record, handoff: Handoff, domain: Domain | None) -> Outgoing:
-    """The question, what was tried and cited, and who is on it."""
+def card(
+    record: Record, handoff: Handoff, domain: Domain | None, now: datetime | None = None
+) -> Outgoing:
+    """Who is on it, the question, what was tried and cited; once resolved, the human's answer."""
     answer = decode(record.answer) if record.answer else None
-    private = bool(domain and domain.access.audience == "asker")
-    called = (
-        f"{_mention(handoff.called)} can you help here?"
-        if handoff.called
-        else "Nobody is configured to be called here; can somebody help?"
-    )
-    message = domain.escalation.message if domain else ""
     asker = record.asker or handoff.requested_by
-    blocks = [
-        section(f":raising_hand: {called}" + (f"\n{mrkdwn(message)}" if message else "")),
-        section(f"*Question* from <@{asker}>\n{_quote(record.text)}"),
-        section(_tried(answer, private=private)),
-    ]
-    if progress := _progress(handoff):
-        blocks.append(context([progress]))
-    if not handoff.resolved_by:
-        buttons = [button("Resolved", RESOLVE, record.id)]
-        if not handoff.taken_by:
-            buttons.insert(0, button("I'll take it", TAKE, record.id, style="primary"))
-        blocks.append(actions(buttons))
-    return Outgoing(text=f"{called} {mrkdwn(record.text)[:300]}", blocks=blocks)
+    headline = _headline(handoff, domain)
+    blocks = [section(headline), section(f"*Question* from <@{asker}>\n{_quote(record.text)}")]
+    if handoff.resolved_by:
+        if handoff.resolution:
+            blocks.append(section(f"*Answer*\n{_quote(handoff.resolution)}"))
+        return Outgoing(text=headline, blocks=blocks)
+    private = bool(domain and domain.access.audience == "asker")
+    blocks.extend(_tried(answer, now or datetime.now(UTC), private=private))
+    buttons = [button("Resolved", RESOLVE, record.id)]
+    if not handoff.taken_by:
+        buttons.insert(0, button("I'll take it", TAKE, record.id, style="primary"))
+    blocks.append(actions(buttons))
+    return Outgoing(text=f"{headline} {mrkdwn(record.text)[:300]}", blocks=blocks)
 
 
 def resolution_view(question_id: str, suggestion: str = "") -> Json:
@@ -71,33 +71,40 @@ def resolution_view(question_id: str, suggestion: str = "") -> Json:
         "blocks": [
             input_block(
                 "resolution",
-                "What was the answer? It helps me next time.",
+                "What was the answer?",
                 text_input(multiline=True, initial=suggestion),
+                hint="Shown in the thread, and proposed to the owners of the documents.",
             )
         ],
     }
 
 
-def _tried(answer: Answer | None, *, private: bool) -> str:
+def _headline(handoff: Handoff, domain: Domain | None) -> str:
+    if handoff.resolved_by:
+        return f":white_check_mark: Resolved by <@{handoff.resolved_by}>"
+    if handoff.taken_by:
+        return f":eyes: <@{handoff.taken_by}> is on it"
+    if not handoff.called:
+        return ":raising_hand: Nobody is configured to be called here; can somebody help?"
+    message = domain.escalation.message if domain else ""
+    called = f":raising_hand: {_mention(handoff.called)} can you help here?"
+    return f"{called}\n{mrkdwn(message)}" if message else called
+
+
+def _tried(answer: Answer | None, now: datetime, *, private: bool) -> Iterator[Json]:
     if answer is None:
-        return "*What I tried*\nI could not answer at all."
-    if private:
-        return "*What I tried*\nI answered the asker alone: not everyone may read the sources."
-    text = mrkdwn(" ".join(answer.text.split()))
-    lines = ["*What I tried*", text if len(text) <= 600 else f"{text[:599]}…"]
-    lines.extend(_cited(answer))
-    lines.append(f"Confidence: {confidence_words(answer.confidence)} ({answer.confidence:.0%})")
-    return "\n".join(lines)
-
-
-def _cited(answer: Answer) -> Sequence[str]:
-    citations = answer.citations or answer.nearest
-    names = [f"{c.title} › {c.heading}" if c.heading else c.title for c in citations[:4]]
-    return [
-        f"• {link(c.url, n[:150])}"
-        for c, n in zip(citations, names, strict=False)
-        if len(c.url) < 500
-    ]
+        yield section("*What I tried*\nI could not answer at all.")
+    elif private:
+        yield section(
+            "*What I tried*\nI answered the asker alone: not everyone may read the sources."
+        )
+    else:
+        text = without_nearest(answer.text, answer.nearest)
+        yield section(f"*What I tried*\n{mrkdwn(excerpt(text, MAX_TRIED))}")
+        if lines := source_lines(answer, now):
+            yield section("\n".join(lines))
+        if not found_nothing(answer):
+            yield context([f"Confidence: {confidence_words(answer.confidence)}"])
 
 
 def _quote(text: str) -> str:
@@ -107,9 +114,3 @@ def _quote(text: str) -> str:
 
 def _mention(who: str) -> str:
     return f"<!subteam^{who}>" if who.startswith("S") else f"<@{who}>"
-
-
-def _progress(handoff: Handoff) -> str:
-    if handoff.resolved_by:
-        return f":white_check_mark: Resolved by <@{handoff.resolved_by}>"
-    return f":eyes: <@{handoff.taken_by}> is on it" if handoff.taken_by else ""

@@ -3,6 +3,7 @@ ack, in Bolt's own threads; everything else goes through the inbox."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from typing import Any
@@ -24,6 +25,8 @@ log = structlog.get_logger()
 
 Store = Callable[[str, Json], None]
 Ack = Callable[..., Any]
+
+THANKS = "Thank you, noted."
 
 
 def interact(app: App, store: Store, *, web: Web, feedback: Feedback, bot_user: str) -> None:
@@ -54,16 +57,16 @@ def _feedback(app: App, web: Web, feedback: Feedback) -> None:
     def ask_why(body: Json, action: Json) -> None:
         verdict, _, question_id = str(action.get("value") or "").partition(" ")
         if verdict == "unhelpful":
-            _open(web, body, reason_view(question_id))
+            _open(web, body, reason_view(json.dumps([question_id, *_place(body)])))
         elif verdict == "helpful":
-            _whisper(web, body, "Thank you, noted.")
+            _whisper(web, _user(body), *_place(body), THANKS)
 
     for action_id in (FEEDBACK, f"{FEEDBACK}_helpful", f"{FEEDBACK}_unhelpful"):
         app.action(action_id)(ack=keep, lazy=[ask_why])
 
     def explained(ack: Ack, body: Json, view: Json) -> None:
         feedback.explain(
-            str(view.get("private_metadata") or ""),
+            _remembered(view)[0],
             _user(body),
             reason=submitted(view, "reason"),
             correction=submitted(view, "correction"),
@@ -71,7 +74,13 @@ def _feedback(app: App, web: Web, feedback: Feedback) -> None:
         )
         ack()
 
-    app.view(REASON_VIEW)(explained)
+    def thank(body: Json, view: Json) -> None:
+        _, channel, thread_ts = _remembered(view)
+        corrected = " Your correction goes to the owners of the documents."
+        text = THANKS + (corrected if submitted(view, "correction") else "")
+        _whisper(web, _user(body), channel, thread_ts, text)
+
+    app.view(REASON_VIEW)(ack=explained, lazy=[thank])
 
 
 def _clarifying(app: App, store: Store) -> None:
@@ -135,21 +144,21 @@ def shortcut_question(body: Json, bot_user: str) -> Asked | None:
 
 def chosen_question(body: Json, action: Mapping[str, Any]) -> Asked:
     """The option that was chosen, as a question of its own; twice the same is once."""
-    container, message = body.get("container") or {}, body.get("message") or {}
-    channel = str((body.get("channel") or {}).get("id") or container.get("channel_id") or "")
-    post = str(message.get("ts") or container.get("message_ts") or "")
+    channel, thread_ts = _place(body)
+    message_ts = (body.get("container") or {}).get("message_ts")
+    post = str((body.get("message") or {}).get("ts") or message_ts or "")
     text = str(action.get("value") or "")
     return Asked(
         channel=channel,
         ts=str(action.get("action_ts") or post),
-        thread_ts=str(message.get("thread_ts") or container.get("thread_ts") or post),
+        thread_ts=thread_ts or post,
         user=_user(body),
         team=str((body.get("team") or {}).get("id") or ""),
         text=text,
         channel_type="im" if channel.startswith("D") else "channel",
         mentioned=True,
         key=f"{post}-{action.get('action_id')}",
-        note=f"Chosen: {text}",
+        lead=f"Chosen: {text}",
     )
 
 
@@ -157,22 +166,35 @@ def _user(body: Json) -> str:
     return str((body.get("user") or {}).get("id") or "")
 
 
+def _place(body: Json) -> tuple[str, str]:
+    """Channel and thread of the message that was acted on; Slack leaves out what it can."""
+    container, message = body.get("container") or {}, body.get("message") or {}
+    channel = (body.get("channel") or {}).get("id") or container.get("channel_id")
+    return str(channel or ""), str(message.get("thread_ts") or container.get("thread_ts") or "")
+
+
+def _remembered(view: Json) -> tuple[str, str, str]:
+    """Question, channel and thread that the modal was opened for."""
+    question_id, channel, thread_ts = json.loads(view["private_metadata"])
+    return question_id, channel, thread_ts
+
+
 def _open(web: Web, body: Json, view: Json) -> None:
     try:
         web.once("views.open", trigger_id=body.get("trigger_id"), view=view)
     except (SlackRefused, SlackUnsure, SlackBusy) as error:
         log.warning("a modal did not open", reason=str(error))
-        _whisper(web, body, "Noted. The form did not open; please press the button again.")
+        again = "Noted. The form did not open; please press the button again."
+        _whisper(web, _user(body), *_place(body), again)
 
 
-def _whisper(web: Web, body: Json, text: str) -> None:
-    message = body.get("message") or {}
+def _whisper(web: Web, user: str, channel: str, thread_ts: str, text: str) -> None:
     try:
         web.once(
             "chat.postEphemeral",
-            channel=(body.get("channel") or {}).get("id"),
-            user=_user(body),
-            thread_ts=message.get("thread_ts"),
+            channel=channel,
+            user=user,
+            thread_ts=thread_ts or None,
             text=text,
         )
     except (SlackRefused, SlackUnsure, SlackBusy) as error:

@@ -94,11 +94,36 @@ def _cells(line: str) -> tuple[str, ...]:
 
 def _plain(cell: str) -> str:
     """A cell's words: Slack's table cells show no markdown."""
-    text = _BREAK.sub(" · ", cell).replace("\\|", "|")
+    return _cut_short(_unmarked(_BREAK.sub(" · ", cell).replace("\\|", "|")), MAX_CELL)
+
+
+def _unmarked(text: str) -> str:
     text = re.sub(r"(\*\*|__)(?=\S)(.+?)(?<=\S)\1", r"\2", text)
     text = re.sub(r"\[([^\[\]]*)\]\([^()]*\)", r"\1", text)
-    text = re.sub(r"\\([\\`*_~\[\]<>#+.!-])", r"\1", text).replace("`", "").strip()
-    return text if len(text) <= MAX_CELL else text[: MAX_CELL - 1] + "…"
+    return re.sub(r"\\([\\`*_~\[\]<>#+.!-])", r"\1", text).replace("`", "").strip()
+
+
+def _cut_short(text: str, limit: int) -> str:
+    return text if len(text) <= limit else text[: limit - 1].rstrip() + "…"
+
+
+def excerpt(markdown: str, limit: int) -> str:
+    """How a text begins, in plain words: without markup, tables as one line for each row."""
+    lines: list[str] = []
+    for part in segments(markdown):
+        if isinstance(part, Prose):
+            lines.extend(_plain_line(line) for line in part.text.splitlines())
+        else:
+            lines.extend(_plain_line(_entry(part.header, row)) for row in part.rows)
+    return _cut_short("\n".join(line for line in lines if line), limit)
+
+
+def _plain_line(line: str) -> str:
+    if _CODE_OPENS.match(line):
+        return ""
+    line = re.sub(r"^\s*(?:#{1,6}|>)\s+", "", line)
+    line = re.sub(r"^(\s*)[-*+]\s+", r"\1• ", line)
+    return re.sub(r"(?<![\w*])\*(?=\S)([^*]+?)(?<=\S)\*(?![\w*])", r"\1", _unmarked(line))
 
 
 def pieces(text: str, limit: int) -> Iterator[str]:
@@ -163,5 +188,6 @@ def aligned(grid: Grid, widest: int = 90) -> str:
 
 
 def _entry(header: Sequence[str], row: Sequence[str]) -> str:
-    named = [f"{name}: {cell}" if name else cell for name, cell in zip(header, row, strict=True)]
-    return f"- **{row[0]}**: " + "; ".join(part for part in named[1:] if part)
+    cells = list(zip(header, row, strict=True))[1:]
+    named = "; ".join(f"{name}: {cell}" if name else cell for name, cell in cells if cell)
+    return f"- **{row[0]}**: {named}" if named else f"- **{row[0]}**"

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import threading
 import time
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
 
 import structlog
 
 from bot.blockkit import Json
 from bot.defang import Links, defang
 from bot.event import Asked
+from bot.pace import Latest, Pace
 from bot.parts import Parts
 from bot.records import Records
 from bot.reply import Outgoing, placeholder
@@ -22,33 +21,11 @@ log = structlog.get_logger()
 
 NEVER_STREAMS = {"unknown_method", "missing_scope", "not_allowed_token_type", "access_denied"}
 STATUS_EVERY = 1.5
-"""Seconds between two edits of a placeholder; Slack allows some 50 edits a minute."""
+"""Seconds between two status lines; Slack allows some 50 edits a minute."""
+EDIT_EVERY = 3.0
 STREAM_EVERY = 0.7
 STREAM_CHARACTERS = 8_000
 """More is not streamed: the final message is cut into parts anyway."""
-
-
-@dataclass
-class Pace:
-    """What all posts of a process share: when Slack last said it is too much."""
-
-    quiet_until: float = 0.0
-    streams_until: float = 0.0
-    lock: threading.Lock = field(default_factory=threading.Lock)
-
-    def hush(self, seconds: float) -> None:
-        with self.lock:
-            self.quiet_until = max(self.quiet_until, time.monotonic() + seconds)
-
-    def quiet(self) -> bool:
-        return time.monotonic() < self.quiet_until
-
-    def no_streams(self, seconds: float) -> None:
-        with self.lock:
-            self.streams_until = max(self.streams_until, time.monotonic() + seconds)
-
-    def may_stream(self) -> bool:
-        return time.monotonic() >= self.streams_until
 
 
 class Post:
@@ -58,17 +35,30 @@ class Post:
     comes first, where it is allowed."""
 
     def __init__(
-        self, web: Web, records: Records, event: Asked, *, bot_user: str, pace: Pace, stream: bool
+        self,
+        web: Web,
+        records: Records,
+        event: Asked,
+        *,
+        bot_user: str,
+        pace: Pace,
+        stream: bool,
+        wanted: Callable[[], bool] = lambda: True,
     ) -> None:
+        """`wanted`: whether progress may still be shown, or another answer owns the message."""
         self._web = web
         self._event = event
         self._pace = pace
+        self._wanted = wanted
         self._stream = stream
         self._streaming = False
         self._parts = Parts(web, records, event, bot_user=bot_user, streams=stream)
         self._text = ""
         self._sent = 0
+        self._line = ""
         self._last_shown = 0.0
+        self._status = Latest(self._say, STATUS_EVERY)
+        self._words = Latest(self._write, STREAM_EVERY)
 
     def begin(self, status: str, *, resumed: bool) -> None:
         """Make something visible, unless an earlier attempt already did."""
@@ -78,7 +68,8 @@ class Post:
             return
         if self._pace.quiet():
             return  # Slack is at its limits: one message with the answer, and none before it.
-        if self._stream and self._start_stream(task(status)):
+        if self._stream and self._start_stream(task(status, "in_progress")):
+            self._line = status
             return
         self._create(0, placeholder(status), "working")
 
@@ -93,39 +84,54 @@ class Post:
             )
 
     def status(self, text: str) -> None:
-        """A short line about what is happening. Skipped when Slack is busy."""
-        if self._text or not self._due(STATUS_EVERY):
+        """A short line about what is happening; of several in one breath the last is shown."""
+        self._status.offer(text)
+
+    def settle(self) -> None:
+        """The thinking is over: nothing may be shown after this, over the answer."""
+        self._status.stop()
+        self._words.stop()
+
+    def _say(self, status: str) -> None:
+        if self._pace.quiet() or not self._wanted():
             return
         if 0 not in self._parts.ts:
             if self._event.direct:
-                self._set_status(text)
+                self._set_status(status)
         elif self._streaming:
-            self._append(task(text))
+            self._line = status
+            self._append(task(status, "in_progress"))
         else:
-            self._show(placeholder(text))
+            self._show(placeholder(status))
 
     def delta(self, text: str) -> None:
         """The next piece of the answer; shown when a few words have come together."""
+        self._status.stop()
         self._text += text
-        if len(self._text) > STREAM_CHARACTERS or not self._due(STREAM_EVERY):
-            return
-        end = safe_end(self._text)
-        fresh = defang(self._text[self._sent : end], Links())
-        if not fresh.strip():
+        if len(self._text) <= STREAM_CHARACTERS:
+            self._words.offer(self._text)
+
+    def _write(self, so_far: str) -> None:
+        """Show what isn't shown yet, up to where links and mentions are complete."""
+        end = safe_end(so_far)
+        fresh = defang(so_far[self._sent : end], Links())
+        if not fresh.strip() or self._pace.quiet() or not self._wanted():
             return
         if 0 not in self._parts.ts and self._stream and self._start_stream(words(fresh)):
             self._sent = end
         elif self._streaming:
-            if self._append(words(fresh)):
-                self._sent = end
-        elif 0 in self._parts.ts and self._due(2 * STATUS_EVERY):
-            so_far = defang(self._text[:end], Links())
-            self._show(Outgoing(text="…", blocks=[{"type": "markdown", "text": so_far + " …"}]))
+            done = [task(self._line, "complete")] if self._line else []
+            if self._append(*done, words(fresh)):
+                self._sent, self._line = end, ""
+        elif 0 in self._parts.ts and time.monotonic() - self._last_shown >= EDIT_EVERY:
+            shown = defang(so_far[:end], Links())
+            self._show(Outgoing(text="…", blocks=[{"type": "markdown", "text": shown + " …"}]))
 
     def finish(self, messages: Sequence[Outgoing]) -> None:
         """Show the answer: the first message in place of the placeholder, then the others.
 
         Safe to repeat. Raises SlackRefused, SlackUnsure or SlackBusy when Slack won't have it."""
+        self.settle()
         self._stop_stream()
         for part, message in enumerate(messages):
             if not (part in self._parts.ts and self._parts.update(part, message)):
@@ -137,6 +143,7 @@ class Post:
 
     def withdraw(self) -> None:
         """The question is gone: so is everything said to it."""
+        self.settle()
         self._parts.find()
         self._stop_stream()
         for part in sorted(self._parts.ts, reverse=True):
@@ -144,9 +151,6 @@ class Post:
 
     def _create(self, part: int, message: Outgoing, state: str) -> None:
         self._parts.create(part, message, state=state, busy=self._pace.hush)
-
-    def _due(self, every: float) -> bool:
-        return not self._pace.quiet() and time.monotonic() - self._last_shown >= every
 
     def _try(self, method: str, **arguments: object) -> Json | None:
         """One attempt at something that only decorates; None when Slack won't."""
@@ -207,7 +211,7 @@ class Post:
         self._streaming = bool(reply.get("ts")) and self._parts.own(0, str(reply["ts"]))
         return self._streaming
 
-    def _append(self, chunk: Json) -> bool:
+    def _append(self, *chunks: Json) -> bool:
         """Add to the stream; one that expired (after some five minutes) goes on as edits."""
         self._last_shown = time.monotonic()
         try:
@@ -215,7 +219,7 @@ class Post:
                 "chat.appendStream",
                 channel=self._event.channel,
                 ts=self._parts.ts[0],
-                chunks=[chunk],
+                chunks=list(chunks),
             )
         except SlackBusy as busy:
             self._pace.hush(busy.after)

@@ -37,6 +37,8 @@ class Record:
     text: str
     state: str
     answer: str | None
+    path: str
+    """The answer's path; empty when the agents were not asked."""
     confidence: float
     reference: str
     resolved_by: str
@@ -128,8 +130,10 @@ class Records:
         return _record(row) if row else None
 
     def recent(self, *, limit: int, **equal: str) -> list[Record]:
-        """Newest first, where the named columns equal the values."""
+        """Newest first, where the named columns equal the values; none that were taken back, or
+        that the bot kept quiet about."""
         query = select(questions).order_by(questions.c.asked_at.desc()).limit(limit)
+        query = query.where(questions.c.state.not_in(["withdrawn", "silent"]))
         for column, value in equal.items():
             query = query.where(questions.c[column] == value)
         with self._engine.connect() as connection:

@@ -6,10 +6,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
-from agents.answer import Answer, Citation
-from bot.blockkit import Json, actions, age, button, context, link, section, short
+from agents.answer import Answer
+from bot.blockkit import Json, actions, button, context, section
 from bot.defang import defang, links_to, mrkdwn
 from bot.markdown import MAX_COLUMNS, Grid, Prose, aligned, pieces, segments, slices
+from bot.sources import found_nothing, source_lines, without_nearest
 
 METADATA_EVENT = "oncall_answer"
 """Message metadata type by which the bot knows its own messages again."""
@@ -19,14 +20,11 @@ MESSAGE_LIMIT = 12_900
 FALLBACK_LIMIT = 1_500
 BODY_LIMIT = 8_500
 """Characters of answer per message: leaves room for sources, buttons and the fallback."""
-SOURCES_LIMIT = 2_700
 SECTION_LIMIT = 2_900
 
 FEEDBACK = "answer_feedback"
 ASK_HUMAN = "ask_human"
 CLARIFY = "clarify"
-
-FOUND_NOTHING = {"no_answer_found", "company_specific_rag_failure"}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,20 +42,27 @@ def render(
     question_id: str,
     allowed_hosts: Sequence[str] = (),
     notes: Sequence[str] = (),
+    lead: str = "",
     can_ask_human: bool = True,
     now: datetime | None = None,
 ) -> list[Outgoing]:
-    """The messages of an answer, in order; sources and buttons close the last one."""
+    """The messages of an answer, in order; sources and buttons close the last one.
+
+    `lead`: a line above it, where it isn't plain what was asked."""
     now = now or datetime.now(UTC)
     cited = (*answer.citations, *answer.nearest)
     links = links_to([citation.url for citation in cited], allowed_hosts)
-    bodies = list(_bodies(defang(answer.text, links)))
+    text = without_nearest(answer.text, answer.nearest) if found_nothing(answer) else answer.text
+    bodies = list(_bodies(defang(text, links)))
     closing = [
         *_sources(answer, now),
         *_context(answer, notes),
         *_buttons(answer, question_id, can_ask_human),
     ]
     messages = [Outgoing(text=fallback(_words(body)), blocks=body) for body in bodies]
+    if lead:
+        asked = context([mrkdwn(lead)[:500]], block_id="oncall_lead")
+        messages[0] = Outgoing(text=messages[0].text, blocks=[asked, *messages[0].blocks])
     last = messages.pop()
     return [*messages, Outgoing(text=last.text, blocks=[*last.blocks, *closing])]
 
@@ -153,46 +158,28 @@ def _words(blocks: Sequence[Json]) -> str:
 
 
 def _sources(answer: Answer, now: datetime) -> Iterator[Json]:
-    if answer.path in FOUND_NOTHING or (answer.nearest and not answer.citations):
-        heading, citations, numbered = "*Nearest documents*", answer.nearest, False
-    else:
-        heading, citations, numbered = "*Sources*", answer.citations, True
-    lines = [_source(citation, now, numbered) for citation in citations]
-    if not lines:
-        return
-    shown, used = [heading], len(heading)
-    for line in lines:
-        if used + len(line) > SOURCES_LIMIT:
-            shown.append(f"…and {len(lines) - len(shown) + 1} more")
-            break
-        shown.append(line)
-        used += len(line) + 1
-    yield section("\n".join(shown), block_id="oncall_sources")
-
-
-def _source(citation: Citation, now: datetime, numbered: bool) -> str:
-    heading = citation.heading if citation.heading != citation.title else ""
-    name = " › ".join(short(part, 120) for part in (citation.title, heading) if part)
-    page = f"page {citation.page}" if citation.page else ""
-    details = [part for part in (page, age(citation.modified_at, now)) if part]
-    mark = f"[{citation.number}]" if numbered else "•"
-    line = f"{mark} {link(citation.url, name or citation.document)}"
-    return " · ".join([line, *details])
+    if lines := source_lines(answer, now):
+        yield section("\n".join(lines), block_id="oncall_sources")
 
 
 def _context(answer: Answer, notes: Sequence[str]) -> Iterator[Json]:
     said = [mrkdwn(note)[:500] for note in notes]
     if answer.degraded:
-        said.append(
-            ":warning: The language model was not available for all of this: "
-            "the answer is put together from passages of the documents."
-        )
+        said.append(f":warning: {_degraded(answer)}")
     if answer.path == "general_llm_knowledge":
         said.append(":warning: General knowledge, not from your team's documents.")
-    if answer.path not in {"small_talk", "ambiguous_query"} and answer.path not in FOUND_NOTHING:
+    if answer.path not in {"small_talk", "ambiguous_query"} and not found_nothing(answer):
         said.append(f"Confidence: {confidence_words(answer.confidence)}")
     if said:
         yield context(said, block_id="oncall_notes")
+
+
+def _degraded(answer: Answer) -> str:
+    if found_nothing(answer):
+        return "The language model wasn't available. With it, I may find more: ask again later."
+    if "answer" in answer.degraded:
+        return "The language model wasn't available, so this is quoted from the documents."
+    return "The language model wasn't always available, so something may be missing here."
 
 
 def _buttons(answer: Answer, question_id: str, can_ask_human: bool) -> Iterator[Json]:
@@ -203,7 +190,15 @@ def _buttons(answer: Answer, question_id: str, can_ask_human: bool) -> Iterator[
         )
     if answer.path == "small_talk":
         return
-    yield {
+    if not answer.options:
+        yield _verdict(question_id)
+    if can_ask_human:
+        style = {"style": "primary"} if found_nothing(answer) else {}
+        yield actions([_ask_human(question_id, **style)], block_id="oncall_human")
+
+
+def _verdict(question_id: str) -> Json:
+    return {
         "type": "context_actions",
         "block_id": "oncall_feedback",
         "elements": [
@@ -215,8 +210,6 @@ def _buttons(answer: Answer, question_id: str, can_ask_human: bool) -> Iterator[
             }
         ],
     }
-    if can_ask_human:
-        yield actions([_ask_human(question_id)], block_id="oncall_human")
 
 
 def _feedback(text: str, verdict: str, question_id: str) -> Json:
@@ -227,8 +220,8 @@ def _feedback(text: str, verdict: str, question_id: str) -> Json:
     }
 
 
-def _ask_human(question_id: str) -> Json:
-    return button("Ask a human", ASK_HUMAN, question_id)
+def _ask_human(question_id: str, **more: str) -> Json:
+    return button("Ask a human", ASK_HUMAN, question_id, **more)
 
 
 def _plain_block(block: Json) -> Iterator[Json]:

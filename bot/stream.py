@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
 
 def safe_end(text: str) -> int:
@@ -22,9 +22,10 @@ def _is_citation(text: str, at: int) -> bool:
     return close > 0 and text[at + 1 : close].isdigit() and text[close + 1 : close + 2] != "("
 
 
-def task(status: str) -> dict[str, Any]:
-    """A chunk that says what is being done."""
-    return {"type": "task_update", "id": "progress", "title": status[:250], "status": "in_progress"}
+def task(status: str, state: Literal["in_progress", "complete"]) -> dict[str, Any]:
+    """A chunk that says what is being done, or was."""
+    title = status if state == "in_progress" else status.rstrip("….")
+    return {"type": "task_update", "id": "progress", "title": title[:250], "status": state}
 
 
 def words(text: str) -> dict[str, Any]:

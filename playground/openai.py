@@ -15,6 +15,9 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import TracebackType
 from typing import Any, Literal
 
+PIECE = 12
+"""Characters in each piece of a stream."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Request:
@@ -66,6 +69,8 @@ class OpenAIStandIn:
     requests: list[Request] = field(default_factory=list)
     faults: list[Fault] = field(default_factory=list)
     """Used up in order, one a request, before the script is asked."""
+    before_piece: Callable[[str], None] = lambda so_far: None
+    """Called before each piece of a stream with the text already sent; may make it wait."""
     _used: dict[str, int] = field(default_factory=dict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
@@ -156,8 +161,8 @@ def _events(request: Request, text: str) -> Iterator[dict[str, Any]]:
         "created": 0,
         "model": request.body.get("model", ""),
     }
-    for start in range(0, len(text), 12):
-        delta = {"role": "assistant", "content": text[start : start + 12]}
+    for start in range(0, len(text), PIECE):
+        delta = {"role": "assistant", "content": text[start : start + PIECE]}
         yield {**base, "choices": [{"index": 0, "delta": delta, "finish_reason": None}]}
     yield {**base, "choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]}
     if (request.body.get("stream_options") or {}).get("include_usage"):
@@ -223,7 +228,8 @@ class _Handler(BaseHTTPRequestHandler):
         self.send_header("content-type", "text/event-stream")
         self.end_headers()
         events = list(_events(request, text))
-        for event in events[: len(events) // 2] if cut else events:
+        for number, event in enumerate(events[: len(events) // 2] if cut else events):
+            self.stand_in.before_piece(text[: number * PIECE])
             self.wfile.write(f"data: {json.dumps(event)}\n\n".encode())
             self.wfile.flush()
         if not cut:

@@ -27,6 +27,8 @@ _EMPHASIS = (
 _HOLE = re.compile("\ue000(\\d+)\ue001")
 _REFERENCE = re.compile(r"<([@#!][^<>\n]{1,80})>")
 _CITATION = re.compile(r"\[?(\d{1,2})\]?")
+_MARK = re.compile(r"\[(\d{1,2})\]")
+_QUOTES = ("&gt;", ">")
 _LOOSE = re.compile(r"(https?://[^\s<>]+[^\s<>.,;:!?)\]'\"])|\[(\d{1,2})\]")
 
 
@@ -104,11 +106,11 @@ class Markup:
             plain.clear()
 
         for line in text.split("\n"):
-            is_quote = line.startswith("&gt;")
+            is_quote = line.startswith(_QUOTES)
             if (plain if is_quote else quoted) or (not line.strip() and plain):
                 flush()
             if is_quote:
-                quoted.append(line.removeprefix("&gt;").strip())
+                quoted.append(line.removeprefix("&gt;").removeprefix(">").strip())
             elif line.strip():
                 plain.append(line)
         flush()
@@ -125,7 +127,7 @@ class Markup:
         text = _clean(with_emoji(_ATOM.sub(take, "\n".join(lines))))
         for pattern, tag in _EMPHASIS:
             text = pattern.sub(rf"<{tag}>\1</{tag}>", text)
-        return _HOLE.sub(lambda hole: atoms[int(hole[1])], text.replace("\n", "<br>"))
+        return _HOLE.sub(lambda hole: atoms[int(hole[1])], marked(text).replace("\n", "<br>"))
 
     def _reference_rule(self, state: StateInline, silent: bool) -> bool:
         match = _REFERENCE.match(state.src, state.pos)
@@ -144,6 +146,11 @@ TABLE_OPEN = '<div class="table" role="region" aria-label="Table" tabindex="0">'
 def mention(text: str, kind: str, target: str) -> str:
     data = f' data-{kind}="{escape(target)}"' if target else ""
     return f'<span class="mention {kind}"{data}>{escape(text)}</span>'
+
+
+def marked(html: str) -> str:
+    """`[1]` as a citation mark, as in markdown."""
+    return _MARK.sub(r'<span class="cite">\1</span>', html)
 
 
 def link(url: str, label: str) -> str:

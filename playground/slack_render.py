@@ -7,7 +7,7 @@ from typing import Any
 
 from playground.slack_api_chat import streaming
 from playground.slack_emoji import EMOJI, with_emoji
-from playground.slack_markup import TABLE_OPEN, Markup, link, mention
+from playground.slack_markup import TABLE_OPEN, Markup, link, marked, mention
 from playground.slack_workspace import Json
 
 _STYLES = (("code", "code"), ("bold", "strong"), ("italic", "em"), ("strike", "s"))
@@ -78,7 +78,7 @@ class Render:
     def _cell(self, cell: Json) -> str:
         if cell.get("type") == "rich_text":
             return self.rich_text(cell)
-        return escape(with_emoji(str(cell.get("text", "")))).replace("\n", "<br>")
+        return marked(escape(with_emoji(str(cell.get("text", "")))).replace("\n", "<br>"))
 
     def _rich(self, element: Json) -> str:
         kind, inside = element.get("type"), element.get("elements", [])

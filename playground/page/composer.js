@@ -5,14 +5,18 @@ import { all, changed, person, state } from "./state.js";
 
 const drafts = new Map();
 
-// `key` names the draft; `send(text)` resolves to whether it went.
-export function renderComposer({ key, id, placeholder, send, inThread = false }) {
+// `key` names the draft; `send(text)` resolves to whether it went; who writes to the app directly
+// need not mention it.
+export function renderComposer({ key, id, placeholder, send, inThread = false, direct = false }) {
   const box = h("textarea", { id, rows: 1, placeholder, "aria-label": placeholder, "aria-autocomplete": "list", autocomplete: "off" });
   const list = h("ul", { class: "suggestions", role: "listbox", id: `${id}-suggestions`, hidden: true });
   const button = h("button", { type: "button", class: "send", "aria-label": "Send", title: "Send", onclick: submit }, icon("send"));
-  const mention = iconButton("at", "Mention Copilot", () => insert("@Copilot "));
+  const mention = direct ? null : [
+    iconButton("at", "Mention Copilot", () => insert("@Copilot ")),
+    h("span", { class: "keys" }, h("kbd", {}, "@"), " to ask Copilot"),
+  ];
   const element = h("div", { class: "composer" }, list, h("div", { class: "box", onclick: (event) => event.target === event.currentTarget && box.focus() }, box,
-    h("div", { class: "row" }, mention, h("span", { class: "keys" }, h("kbd", {}, "@"), " to ask Copilot"), h("span", { class: "offline", role: "status", hidden: state.online }, "Copilot is not connected"), button)));
+    h("div", { class: "row" }, mention, h("span", { class: "offline", role: "status", hidden: state.online }, "Copilot is not connected"), button)));
   box.value = drafts.get(key) ?? "";
   let found = [];
   let active = 0;

@@ -124,7 +124,7 @@ function buildDirect(channel) {
   const tabs = h("div", { class: "tabs", role: "tablist" }, tab("home", "Home"), tab("messages", "Messages"));
   act("open", { tab: state.tab });
   if (state.tab === "home") return [head, tabs, h("div", { class: "scroll" }, h("div", { class: "home-holder" }))];
-  const box = renderComposer({ key: channel.id, id: "composer", placeholder: "Ask Copilot anything from the documents", send: (text) => sendDirect(text, channel) });
+  const box = renderComposer({ key: channel.id, id: "composer", placeholder: "Ask Copilot anything from the documents", direct: true, send: (text) => sendDirect(text, channel) });
   return [head, tabs, scrollArea(), box];
 }
 

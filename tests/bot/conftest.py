@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -65,6 +65,15 @@ def answered(message: Mapping[str, Any]) -> bool:
 def words(message: Mapping[str, Any]) -> str:
     """All that a message shows, for looking into."""
     return json.dumps([message.get("text"), message.get("blocks")], ensure_ascii=False)
+
+
+def eventually(look: Callable[[], Any], timeout: float = 20.0) -> Any:
+    """The first truthy result, of something that Slack's stand-in doesn't know about."""
+    deadline = time.monotonic() + timeout
+    while not (found := look()):
+        assert time.monotonic() < deadline, "it did not come to be"
+        time.sleep(0.02)
+    return found
 
 
 class Desk:

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import threading
+import time
 from typing import Any
 
+from agents.answer import Progress
 from bot.codec import decode
-from tests.bot.conftest import Desk, answered, words
+from bot.post import STATUS_EVERY
+from tests.bot.conftest import Desk, answered, eventually, words
 from tests.bot.fakes import CHANNEL, answer
 
 FILE = {"id": "F1", "name": "screenshot.png", "mimetype": "image/png"}
@@ -117,6 +121,26 @@ def test_an_edited_question_gets_its_answer_updated(desk: Desk) -> None:
     updated = desk.slack.wait_for_reply(CHANNEL, ts, until=lambda m: "keys?" in words(m))
     assert "the question was edited" in words(updated)
     assert len(desk.said(CHANNEL, ts)) == 1
+
+
+def test_an_edit_while_the_first_answer_is_made_wins(desk: Desk) -> None:
+    go = threading.Event()
+
+    def tell(progress: Progress) -> None:
+        if len(desk.agents.asked) == 1:
+            go.wait(10)
+            progress.status("Reading for the old question…")
+            time.sleep(STATUS_EVERY)  # by then it would show, over the new answer
+
+    desk.agents.tell = tell
+    desk.agents.reply = lambda question: answer(f"About: {question.text}")
+    ts = desk.slack.post_as_user(CHANNEL, f"{desk.at} how often do we rotate kyes?")
+    eventually(lambda: desk.agents.asked)
+    desk.slack.edit_message(CHANNEL, ts, f"{desk.at} how often do we rotate keys?")
+    desk.slack.wait_for_reply(CHANNEL, ts, until=answered)
+    go.set()
+    desk.settle()
+    assert ["keys?" in words(message) for message in desk.said(CHANNEL, ts)] == [True]
 
 
 def test_a_deleted_question_takes_its_answer_along(desk: Desk) -> None:

@@ -66,7 +66,7 @@ def test_a_human_is_called_takes_over_and_resolves(desk: Desk) -> None:
     assert "SecEng takes it from here" in words(card)
     assert "who may see the vault?" in words(card)
     assert "Key Rotation Standard › Maximum age" in words(card)
-    assert "86%" in words(card)
+    assert "Confidence: high" in words(card)
 
     desk.slack.click(CHANNEL, card["ts"], "handoff_take", "U0INES")
     taken = desk.slack.wait_for_reply(
@@ -121,7 +121,7 @@ def test_the_home_shows_everyone_their_questions_and_admins_the_failing_ones(des
     desk.slack.open_app("home", "U0INES")
     home = desk.slack.wait_for(lambda: desk.slack.home("U0INES"))
     assert "Security help, for admins" in str(home["blocks"])
-    assert "No documents yet" in str(home["blocks"])
+    assert "None yet. Run `oncall ingest security`" in str(home["blocks"])
     assert "Failing this week" in str(home["blocks"])
     assert "&lt;secret&gt; bunker" in str(home["blocks"])
     desk.slack.open_app("home", "U0DANA")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -30,6 +31,11 @@ def messages(text: str, **more: Any) -> list[Any]:
 def body(text: str, **more: Any) -> str:
     found = [b for m in messages(text, **more) for b in m.blocks]
     return "\n".join(b["text"] for b in found if b["type"] == "markdown")
+
+
+def sources(message: Any) -> str:
+    block = next(b for b in message.blocks if b.get("block_id") == "oncall_sources")
+    return str(block["text"]["text"])
 
 
 def size(message: Any) -> int:
@@ -258,8 +264,38 @@ def test_an_ambiguous_question_gets_buttons() -> None:
     assert all(len(b["text"]["text"]) <= 75 for b in buttons)
 
 
-def test_a_degraded_answer_says_so() -> None:
-    assert "language model was not available" in str(messages("x", degraded=("answer",))[0].blocks)
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        ({"degraded": ("answer",)}, "so this is quoted from the documents"),
+        ({"degraded": ("query_optimizer",)}, "something may be missing here"),
+        ({"degraded": ("answer",), "path": "no_answer_found"}, "ask again later"),
+    ],
+)
+def test_a_degraded_answer_says_what_that_means(more: dict[str, Any], said: str) -> None:
+    assert said in str(messages("x", **more)[0].blocks)
+
+
+def test_sources_of_one_place_share_a_line() -> None:
+    cited = answer().citations[0]
+    sent = messages("x [1] [2]", citations=(cited, replace(cited, number=2)))
+    lines = sources(sent[0]).splitlines()
+    assert len(lines) == 2
+    assert lines[1].startswith("[1] [2] <")
+
+
+def test_a_refusal_names_each_nearest_document_once_and_offers_a_human_first() -> None:
+    nearest = answer().citations
+    text = "I found no answer.\nThe nearest: *Key Rotation Standard* › Maximum age."
+    sent = messages(text, path="no_answer_found", citations=(), nearest=nearest)
+    assert sent[0].blocks[0]["text"] == "I found no answer."
+    assert "Key Rotation Standard › Maximum age" in sources(sent[0])
+    assert sent[0].blocks[-1]["elements"][0]["style"] == "primary"
+
+
+def test_a_question_back_is_not_to_be_judged() -> None:
+    sent = messages("Which?", path="ambiguous_query", citations=(), options=("a?", "b?"))
+    assert "feedback_buttons" not in str(sent[0].blocks)
 
 
 def test_small_talk_has_no_buttons() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Iterator
 from typing import Any
@@ -42,12 +43,9 @@ def speak(progress: Progress) -> None:
         time.sleep(0.06)
 
 
-def speak_slowly(progress: Progress) -> None:
-    time.sleep(1.6)
-    progress.status("Reading 3 documents…")
-    for word in TEXT.split(" "):
-        progress.delta(f"{word} ")
-        time.sleep(0.12)
+def first(desk: Desk, ts: str) -> str:
+    """What the bot's first message in the thread shows by now."""
+    return "".join(words(message) for message in desk.said(CHANNEL, ts)[:1])
 
 
 def seen(desk: Desk, ts: str) -> list[dict[str, Any]]:
@@ -65,11 +63,20 @@ def seen(desk: Desk, ts: str) -> list[dict[str, Any]]:
 
 
 def test_an_answer_is_streamed_and_ends_as_one_complete_message(desk: Desk) -> None:
-    desk.agents.tell = speak_slowly
+    go = threading.Event()
+
+    def tell(progress: Progress) -> None:
+        progress.status("Searching…")
+        progress.status("Reading 3 documents…")
+        go.wait(10)
+        speak(progress)
+
+    desk.agents.tell = tell
     ts = desk.slack.post_as_user(CHANNEL, f"{desk.at} how often?")
+    desk.slack.wait_for(lambda: "Reading 3 documents…" in first(desk, ts))
+    go.set()
     states = seen(desk, ts)
     streamed = [state for state in states if state.get("stream")]
-    assert any("Reading 3 documents…" in words(state) for state in streamed)
     assert any("Rotate them" in words(state) for state in streamed)
     assert not any("<!channel>" in words(state) for state in states)
     assert len(desk.said(CHANNEL, ts)) == 1
@@ -77,12 +84,26 @@ def test_an_answer_is_streamed_and_ends_as_one_complete_message(desk: Desk) -> N
 
 
 def test_an_expired_stream_still_ends_in_the_whole_answer(desk: Desk) -> None:
-    desk.agents.tell = speak_slowly
-    desk.slack.workspace.stream_lifetime = 1.0
+    desk.slack.workspace.stream_lifetime = 0.3
     ts, reply = desk.ask("how often?")
     assert "90 days" in words(reply)
     assert "Confidence" in words(reply)
     assert len(desk.said(CHANNEL, ts)) == 1
+
+
+def test_words_of_an_answer_that_pauses_are_shown_up_to_the_pause(desk: Desk) -> None:
+    go = threading.Event()
+
+    def tell(progress: Progress) -> None:
+        progress.delta("Rotate ")
+        progress.delta("them every 90 days, then ")
+        go.wait(10)
+
+    desk.agents.tell = tell
+    ts = desk.slack.post_as_user(CHANNEL, f"{desk.at} how often?")
+    desk.slack.wait_for(lambda: "Rotate them every 90 days, then" in first(desk, ts))
+    go.set()
+    desk.slack.wait_for_reply(CHANNEL, ts, until=answered)
 
 
 @pytest.mark.parametrize("error", ["unknown_method", "ratelimited", "missing_recipient_user_id"])

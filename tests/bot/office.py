@@ -1,0 +1,137 @@
+"""Everything real between three stand-ins: Google's documents, Slack's page, a model that a test
+directs. For tests that look at the page as people do."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from pydantic import SecretStr
+
+from bot.app import Bot
+from config.settings import Settings
+from oncall import Copilot
+from playground.google import DEMO_FOLDER, GoogleStandIn
+from playground.openai import Fault, OpenAIStandIn, Request, Scripted
+from playground.slack import SlackStandIn
+
+CHANNEL = "C0SECURITY"
+PATIENCE = 30.0
+_SOURCE = re.compile(r"<\S+ source (\d+) \|.*?>\n(.*?)\n</", re.DOTALL)
+_CITED = re.compile(r"\[([^\]]{3,})\]")
+
+
+@dataclass
+class Director:
+    """What the model says, and when."""
+
+    says: dict[str, str] = field(default_factory=dict)
+    """Words of a question → its answer; `[words]` cites the source in which they stand."""
+    plans: dict[str, dict[str, object]] = field(default_factory=dict)
+    """Words of a question → how it is planned, where that is not a plain search."""
+    down: bool = False
+    pause: float = 0.0
+    """Seconds before each piece of a stream, so that it is seen growing."""
+    _pauses: dict[str, threading.Event] = field(default_factory=dict)
+
+    def __call__(self, request: Request) -> Scripted:
+        if self.down:
+            return Fault(kind="status", status=500)
+        asked = request.text.rpartition("message>" if request.name == "plan" else "as asked>")[2]
+        if request.name == "plan":
+            special = next((plan for words, plan in self.plans.items() if words in asked), {})
+            return {"question": "", "kind": "in_domain"} | special
+        if request.name == "sources":
+            return {"documents": []}
+        self._wait("answer")
+        said = next((text for words, text in self.says.items() if words in asked), "NO_ANSWER")
+        return _CITED.sub(lambda match: _source(request, match[1]), said)
+
+    @contextmanager
+    def holding(self, moment: str) -> Iterator[None]:
+        """Hold the model before its `answer`, or once a stream has got as far as these words."""
+        self._pauses[moment] = pause = threading.Event()
+        try:
+            yield
+        finally:
+            pause.set()
+            del self._pauses[moment]
+
+    def before_piece(self, so_far: str) -> None:
+        time.sleep(self.pause)
+        for words in list(self._pauses):
+            if words in so_far:
+                self._wait(words)
+
+    def _wait(self, moment: str) -> None:
+        if pause := self._pauses.get(moment):
+            pause.wait(PATIENCE)
+
+
+def _source(request: Request, words: str) -> str:
+    """The citation of the source that holds these words; the words when none does."""
+    return next((f"[{n}]" for n, text in _SOURCE.findall(request.text) if words in text), words)
+
+
+@dataclass(frozen=True)
+class Office:
+    slack: SlackStandIn
+    director: Director
+    bot: Bot
+
+    def ask(self, text: str, channel: str = CHANNEL, user: str = "U0YOU") -> str:
+        """Mention the bot; the question's ts."""
+        return self.slack.post_as_user(channel, f"<@{self.slack.bot_user_id}> {text}", user=user)
+
+    def thread(self, ts: str, channel: str = CHANNEL) -> str:
+        """Address of a thread."""
+        return f"{self.slack.url}archives/{channel}?thread_ts={ts}"
+
+
+@contextmanager
+def open_office(folder: Path) -> Iterator[Office]:
+    """The security domain of the demo, ingested; the bot connected, with a model."""
+    (folder / "documents").mkdir()
+    shutil.copytree(DEMO_FOLDER / "security", folder / "documents" / "security")
+    domains = folder / "config" / "domains"
+    domains.mkdir(parents=True)
+    shutil.copy(Path("config/domains/security.yaml"), domains)
+    director = Director()
+    with (
+        GoogleStandIn(folder / "documents") as google,
+        SlackStandIn() as slack,
+        OpenAIStandIn(director, before_piece=director.before_piece) as model,
+    ):
+        settings = Settings(_env_file=None).model_copy(
+            update={
+                "slack_api_url": slack.api_url,
+                "slack_bot_token": SecretStr(slack.bot_token),
+                "slack_app_token": SecretStr(slack.app_token),
+                "google_api_url": google.url,
+                "google_credentials": google.write_credentials(folder / "key.json"),
+                "config_dir": folder / "config",
+                "data_dir": folder / "var",
+            }
+        )
+        # Documents are read without the model: its part is told by others.
+        reader = Copilot(settings)
+        assert reader.ingest("security").failed == ()
+        reader.index.close()
+        copilot = Copilot(
+            settings.model_copy(
+                update={"chat_model": "scripted", "openai_base_url": model.base_url}
+            )
+        )
+        bot = copilot.bot()
+        bot.start()
+        try:
+            yield Office(slack, director, bot)
+        finally:
+            bot.stop(5)
+            copilot.index.close()
