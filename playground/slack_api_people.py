@@ -33,7 +33,7 @@ def user_json(person: tidewater.Person) -> Json:
 
 def auth_test(call: Call) -> Json:
     return {
-        "url": f"https://{tidewater.TEAM_DOMAIN}.slack.example/",
+        "url": f"{call.text('site')}/",
         "team": tidewater.TEAM_NAME,
         "user": "copilot",
         "team_id": tidewater.TEAM_ID,

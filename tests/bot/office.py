@@ -22,6 +22,7 @@ from playground.openai import Fault, OpenAIStandIn, Request, Scripted
 from playground.slack import SlackStandIn
 
 CHANNEL = "C0SECURITY"
+DOCUMENTS = ("key-rotation-standard", "key-rotation-standard-2024", "privileged-access-break-glass")
 PATIENCE = 30.0
 _SOURCE = re.compile(r"<\S+ source (\d+) \|.*?>\n(.*?)\n</", re.DOTALL)
 _CITED = re.compile(r"\[([^\]]{3,})\]")
@@ -96,15 +97,17 @@ class Office:
 
 @contextmanager
 def open_office(folder: Path) -> Iterator[Office]:
-    """The security domain of the demo, ingested; the bot connected, with a model."""
-    (folder / "documents").mkdir()
-    shutil.copytree(DEMO_FOLDER / "security", folder / "documents" / "security")
+    """The security domain of the demo, some of its documents ingested; the bot connected."""
+    documents = folder / "documents" / "security"
+    documents.mkdir(parents=True)
+    for name in DOCUMENTS:
+        shutil.copy(DEMO_FOLDER / "security" / f"{name}.md", documents)
     domains = folder / "config" / "domains"
     domains.mkdir(parents=True)
     shutil.copy(Path("config/domains/security.yaml"), domains)
     director = Director()
     with (
-        GoogleStandIn(folder / "documents") as google,
+        GoogleStandIn(documents.parent) as google,
         SlackStandIn() as slack,
         OpenAIStandIn(director, before_piece=director.before_piece) as model,
     ):

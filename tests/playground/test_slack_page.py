@@ -66,6 +66,8 @@ def act(
         ("`a *b*`", "<p><code>a *b*</code></p>"),
         ("```x\ny```", "<pre><code>x\ny</code></pre>"),
         ("&gt; one\n&gt; two\nthree", "<blockquote>one<br>two</blockquote><p>three</p>"),
+        ("as an app writes it:\n> one", "<p>as an app writes it:</p><blockquote>one</blockquote>"),
+        ("Yes [1].", '<p>Yes <span class="cite">1</span>.</p>'),
         ("a &lt;b&gt; &amp;amp;", "<p>a &lt;b&gt; &amp;amp;</p>"),
         (":tada: :no_such:", "<p>🎉 :no_such:</p>"),
     ],

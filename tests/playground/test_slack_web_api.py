@@ -36,6 +36,7 @@ def refusal(error: pytest.ExceptionInfo[SlackApiError]) -> str:
 
 def test_the_token_says_who_the_app_is(client: WebClient, slack: SlackStandIn) -> None:
     answer = client.auth_test()
+    assert answer["url"] == slack.url
     assert answer["user_id"] == slack.bot_user_id
     assert answer["team_id"] == slack.team_id
     assert "chat:write" in answer.headers["x-oauth-scopes"]

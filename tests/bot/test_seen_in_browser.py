@@ -1,0 +1,269 @@
+"""What people see, looked at in a real browser: the real bot behind the playground's page.
+
+SCREENSHOTS=folder keeps a picture of every scene; docs/images has the best of them."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.sync_api import Locator, Page, expect, sync_playwright
+
+from bot.golden import propose
+from tests.bot.office import CHANNEL, Office, open_office
+
+CHROMIUM = shutil.which("chromium")
+FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-sync"]
+pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="no chromium on this machine")
+
+RAW = re.compile(
+    r"\*\*|<[@!#]|&\w+;|\bundefined\b|\bNone\b(?! yet)|\b[UCSBT]0[A-Z]{3,}|:[a-z]+_[a-z_]+:"
+)
+"""What only a machine should see: markup, escapes, ids, emoji by name."""
+KEYS = "how old may an API signing key on Restricted data get in Singapore?"
+AGES = (
+    "An API signing key on **Restricted** data may be **60 days** old in Singapore, and 90 days "
+    "in the EU and the US [60 days in SG only].\n\nWhile it is rotated, the old and the new "
+    "version are both valid for 7 days [60 days in SG only]."
+)
+ROLES = """\
+| Role | Default | Longest | Source |
+|---|---|---|---|
+| `ledger-dba` | 1 hour | 4 hours in total | [Ledger system owner] |
+| `hbr-admin` | 2 hours | 8 hours in total | [Harbor system owner] |
+| `tally-restricted` | 4 hours | 12 hours in total | [Data owner of the dataset] |
+"""
+WHICH = {
+    "kind": "ambiguous",
+    "clarifying_question": "Which kind of credential do you mean?",
+    "options": [
+        "What is the maximum age of an API signing key on Restricted data?",
+        "What is the maximum age of a merchant webhook secret?",
+    ],
+}
+
+
+@dataclass(frozen=True)
+class Scene:
+    office: Office
+    page: Page
+
+    def ask(self, text: str) -> Locator:
+        """Ask, and look at the thread."""
+        self.page.goto(self.office.thread(self.office.ask(text)))
+        return self.thread
+
+    @property
+    def thread(self) -> Locator:
+        return self.page.get_by_role("complementary", name="Thread")
+
+    def act_as(self, user: str) -> None:
+        self.page.get_by_label("Act as somebody else").select_option(user)
+
+    def home(self, user: str) -> Locator:
+        """The app's home, as that person sees it."""
+        self.page.goto(f"{self.office.slack.url}archives/{CHANNEL}")
+        self.act_as(user)
+        self.page.get_by_role("navigation").get_by_role("button", name="Copilot").click()
+        self.page.get_by_role("tab", name="Home").click()
+        return self.page.locator(".home")
+
+    def picture(self, name: str, pane: Locator) -> None:
+        """Nothing raw is shown; and a picture for people, when they want one."""
+        assert not RAW.findall(pane.inner_text()), pane.inner_text()
+        if folder := os.environ.get("SCREENSHOTS"):
+            self.page.mouse.move(0, 0)
+            pane.screenshot(path=Path(folder) / f"{name}.png", animations="disabled")
+
+
+@pytest.fixture(scope="module")
+def office(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Office]:
+    with open_office(tmp_path_factory.mktemp("office")) as opened:
+        opened.director.says |= {"signing key": AGES, "elevated": ROLES}
+        opened.director.plans |= {"how old can it get": WHICH}
+        yield opened
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    with sync_playwright() as playwright:
+        launched = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
+        yield launched
+        launched.close()
+
+
+@pytest.fixture
+def scene(office: Office, browser: Any) -> Iterator[Scene]:
+    context = browser.new_context(viewport={"width": 1280, "height": 640})
+    context.set_default_timeout(30_000)
+    page = context.new_page()
+    complaints: list[str] = []
+    page.on("pageerror", lambda error: complaints.append(str(error)))
+    yield Scene(office, page)
+    context.close()
+    assert complaints == []
+
+
+def see(locator: Locator) -> None:
+    expect(locator.first).to_be_visible(timeout=30_000)
+
+
+def test_an_answer_is_watched_while_it_is_written(scene: Scene) -> None:
+    director = scene.office.director
+    with director.holding("in the EU"):
+        with director.holding("answer"):
+            thread = scene.ask(KEYS)
+            see(thread.locator(".task.in_progress", has_text=re.compile(r"Reading \d documents?…")))
+            scene.picture("status", thread)
+        see(thread.locator(".writing").get_by_text("60 days"))
+        see(thread.locator(".task.complete", has_text="Reading"))
+        expect(thread.get_by_text("Sources")).to_have_count(0)
+        scene.picture("streaming", thread)
+    see(thread.get_by_text("Sources"))
+    expect(thread.locator(".writing, .task")).to_have_count(0)
+    see(thread.get_by_text("are both valid for 7 days"))
+    source = thread.get_by_role("link", name="Key Rotation Standard › Maximum age")
+    expect(source).to_have_attribute("href", re.compile(r"/key-rotation-standard/edit.*#heading=h"))
+    see(thread.get_by_text(re.compile(r"updated \d+ \w+ ago")))
+    see(thread.get_by_text(re.compile(r"^Confidence: (high|medium)$")))
+    scene.picture("answer", thread)
+
+
+def test_not_helpful_asks_why_and_thanks_for_the_correction(scene: Scene) -> None:
+    thread = scene.ask(KEYS)
+    thread.get_by_role("button", name="Mark this answer as not helpful").click()
+    dialog = scene.page.get_by_role("dialog", name="What was wrong?")
+    see(dialog)
+    scene.picture("feedback", dialog)
+    dialog.get_by_role("button", name="Send").click()
+    expect(dialog.get_by_role("alert")).to_have_text("Please fill this in.")
+    dialog.get_by_label("It is out of date").check()
+    dialog.get_by_label("What would have been right?").fill("45 days since the June audit.")
+    dialog.get_by_role("button", name="Send").click()
+    expect(dialog).to_have_count(0)
+    thanks = thread.locator(".whisper", has_text="Your correction goes to the owners")
+    see(thanks.get_by_text("Only visible to you"))
+    pressed = thread.get_by_role("button", name="Mark this answer as not helpful")
+    expect(pressed).to_have_attribute("aria-pressed", "true")
+    assert [p.reference for p in propose(scene.office.bot.engine)] == [
+        "45 days since the June audit."
+    ]
+    scene.picture("thanks", thread)
+
+
+def test_a_human_is_called_takes_over_and_answers(scene: Scene) -> None:
+    thread = scene.ask(KEYS)
+    thread.get_by_role("button", name="Ask a human").click()
+    card = thread.locator(".message", has_text="What I tried")
+    see(card.get_by_text("can you help here?"))
+    see(card.locator(".mention", has_text="@seceng-primary"))
+    see(card.locator("blockquote", has_text=KEYS))
+    see(card.get_by_role("link", name="Key Rotation Standard › Maximum age"))
+    scene.picture("handoff", card)
+
+    scene.act_as("U0INES")
+    card.get_by_role("button", name="I'll take it").click()
+    see(card.get_by_text("is on it"))
+    expect(card.get_by_role("button", name="I'll take it")).to_have_count(0)
+    scene.picture("taken", card)
+
+    card.get_by_role("button", name="Resolved").click()
+    dialog = scene.page.get_by_role("dialog", name="Resolved")
+    dialog.get_by_label("What was the answer?").fill("60 days, and the key is yours to rotate.")
+    dialog.get_by_role("button", name="Done").click()
+    done = thread.locator(".message", has_text="Resolved by")
+    see(done.locator(".mention", has_text="@Ines Okafor"))
+    see(done.locator("blockquote", has_text="60 days, and the key is yours to rotate."))
+    expect(done.get_by_role("button", name="Resolved")).to_have_count(0)
+    see(thread.locator(".reaction", has_text="✅"))
+    scene.picture("resolved", done)
+
+
+def test_the_home_tells_admins_how_it_goes_and_others_what_to_ask(scene: Scene) -> None:
+    question = "which canteen is open on Fridays?"
+    see(scene.ask(question).get_by_text("found no answer"))
+    home = scene.home("U0INES")
+    see(home.get_by_role("heading", name="Security help, for admins"))
+    see(home.get_by_text("today (generation 1)"))
+    see(home.get_by_text(re.compile("no answer found")))
+    scene.picture("home-admin", home)
+    with scene.page.expect_popup() as opened:
+        home.get_by_role("link", name=question).click()
+    see(opened.value.get_by_role("complementary", name="Thread").get_by_text("found no answer"))
+    opened.value.close()
+    home = scene.home("U0YOU")
+    see(home.get_by_role("heading", name="My recent questions"))
+    see(home.get_by_role("link", name=question))
+    expect(home.get_by_text("for admins")).to_have_count(0)
+    scene.picture("home", home)
+    home = scene.home("U0MAREK")
+    see(home.get_by_text("None yet."))
+    expect(home.get_by_text(question)).to_have_count(0)
+
+
+def test_without_the_model_the_answer_is_quoted_and_says_so(scene: Scene) -> None:
+    scene.office.director.down = True
+    try:
+        thread = scene.ask(KEYS)
+        see(thread.get_by_text("The language model wasn't available, so this is quoted"))
+    finally:
+        scene.office.director.down = False
+    see(thread.get_by_text("60 days in SG only"))
+    see(thread.get_by_role("link", name="Key Rotation Standard › Maximum age"))
+    scene.picture("degraded", thread)
+
+
+def test_a_refusal_names_the_nearest_documents_and_offers_a_human(scene: Scene) -> None:
+    thread = scene.ask("what does the cafeteria serve on Fridays?")
+    see(thread.get_by_text("I searched the 3 documents of Security help and found no answer"))
+    see(thread.get_by_text("Nearest documents"))
+    expect(thread.get_by_role("link")).to_have_count(3)
+    see(thread.get_by_role("button", name="Ask a human"))
+    expect(thread.get_by_text("Confidence")).to_have_count(0)
+    scene.picture("refusal", thread)
+
+
+def test_a_question_back_is_answered_by_a_click(scene: Scene) -> None:
+    scene.office.director.says["webhook secret"] = (
+        "A merchant webhook secret may be **365 days** old in every region [365 days in every]."
+    )
+    thread = scene.ask("how old can it get?")
+    see(thread.get_by_text("Which kind of credential do you mean?"))
+    expect(thread.get_by_role("button", name="helpful")).to_have_count(0)
+    scene.picture("question-back", thread)
+    thread.get_by_role("button", name="merchant webhook secret").click()
+    see(thread.get_by_text("Chosen: What is the maximum age of a merchant webhook secret?"))
+    see(thread.get_by_text("Sources"))
+    see(thread.get_by_text("365 days"))
+    scene.picture("chosen", thread)
+
+
+def test_in_the_pane_a_suggested_question_is_answered_privately(scene: Scene) -> None:
+    scene.page.goto(f"{scene.office.slack.url}archives/D0YOU")
+    pane = scene.page.locator("#channel")
+    see(pane.get_by_text("What do you need to know?"))
+    pane.get_by_role("button", name="how often do we rotate signing keys").click()
+    see(pane.get_by_text("Sources"))
+    see(pane.get_by_text("60 days"))
+    expect(pane.locator(".chat-title")).to_have_text("how often do we rotate signing keys")
+    expect(pane.locator(".status")).to_have_count(0)
+    scene.picture("pane", pane)
+
+
+def test_a_table_is_a_table(scene: Scene) -> None:
+    thread = scene.ask("how long may I be elevated as ledger-dba, hbr-admin, tally-restricted?")
+    see(thread.get_by_text("Sources"))
+    row = thread.get_by_role("row", name=re.compile("tally-restricted"))
+    expect(row.get_by_role("cell")).to_have_text(
+        ["tally-restricted", "4 hours", "12 hours in total", re.compile(r"\d")]
+    )
+    expect(thread.get_by_role("columnheader")).to_have_text(
+        ["Role", "Default", "Longest", "Source"]
+    )
+    scene.picture("table", thread)
