@@ -112,7 +112,9 @@ class SocketHub:
         connection.waiting[envelope_id] = future
         try:
             await connection.socket.send_text(json.dumps(envelope))
-            answer = await asyncio.wait_for(future, self.ack_timeout)
+            # Not wait_for: before Python 3.12 it forgets to be cancelled when the future is done.
+            async with asyncio.timeout(self.ack_timeout):
+                answer = await future
         except TimeoutError:
             return Outcome(reason="timeout")
         except (WebSocketDisconnect, RuntimeError, OSError):

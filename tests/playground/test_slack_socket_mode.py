@@ -338,3 +338,23 @@ def test_a_ticket_opens_one_connection_only(slack: SlackStandIn) -> None:
 def test_event_ids_are_not_used_again_after_a_restart() -> None:
     ids = {Workspace().next_id("Ev") for _ in range(20)}
     assert len(ids) == 20
+
+
+def test_it_stops_at_once_when_the_app_dies_at_that_moment() -> None:
+    from websockets.sync.client import connect
+
+    with SlackStandIn() as slack:
+        client = WebClient(base_url=slack.api_url)
+        with connect(client.apps_connections_open(app_token=slack.app_token)["url"]) as app:
+            app.recv()  # hello
+            slack.post_as_user(CHANNEL, "an event that is never acknowledged")
+            app.recv()
+
+            async def dies_and_stop() -> None:
+                """The connection is lost and the delivery cancelled in one turn of the loop."""
+                for connection in slack.sockets.connections:
+                    for acknowledgement in connection.waiting.values():
+                        acknowledgement.set_exception(ConnectionError("connection closed"))
+                await slack.courier.stop()
+
+            slack.server.wait(dies_and_stop(), timeout=5)
