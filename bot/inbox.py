@@ -53,7 +53,7 @@ class Inbox:
         self._lease = lease
         self._handler = handler
         self._concurrency = concurrency
-        self._poll = poll_seconds
+        self.poll_seconds = poll_seconds
         self._client: Any = None
         self._running: set[str] = set()
         self._idle: dict[str, int] = {}
@@ -94,7 +94,7 @@ class Inbox:
         DBOS.register_queue(
             QUEUE,
             worker_concurrency=self._concurrency,
-            polling_interval_sec=self._poll,
+            polling_interval_sec=self.poll_seconds,
             on_conflict="always_update",
         )
         # A connection of its own: an ack must not queue up behind the workers' commits.

@@ -49,7 +49,7 @@ class Web:
         # Retries live in `call`: the client's own would repeat a post whose reply was lost.
         client.retry_handlers.clear()
         self._client = client
-        self._sleep = sleep
+        self.sleep = sleep
 
     def once(self, method: str, **arguments: object) -> Json:
         """One attempt. Raises SlackRefused, SlackUnsure or SlackBusy."""
@@ -82,7 +82,7 @@ class Web:
         pause = exactly or pause
         metrics.SLACK_WAITS.labels(type(cause).__name__).inc()
         log.info("slack is not ready", cause=str(cause), pause=round(pause, 2))
-        self._sleep(pause)
+        self.sleep(pause)
 
     def pages(
         self, method: str, key: str, *, patience: float = LONGEST_WAIT, **arguments: object

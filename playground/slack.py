@@ -14,7 +14,8 @@ People do things        post_as_user, post_as_app, edit_message, delete_message,
                         click, click_in_view, submit_view, close_view, open_app, run_shortcut,
                         run_command
 Looking                 messages, thread, ephemerals, status, view, home, wait_for_reply, wait_for
-Delivery                use_http(url), use_socket_mode(), retry_delays, lost
+Delivery                use_http(url), use_socket_mode(), retry_delays, lost,
+                        wait_until_delivered
 Going wrong             faults (see `slack_faults.Faults`), refresh_sockets(), drop_sockets(),
                         enforce_rate_limits, stream_lifetime, trigger_lifetime, ack_timeout
 
@@ -173,6 +174,10 @@ class SlackStandIn(People):
         if not found:
             raise TimeoutError(f"{what or 'nothing happened'} within {timeout:g} s")
         return found
+
+    def wait_until_delivered(self, timeout: float = 30.0) -> None:
+        """Until the app has acknowledged, or missed for good, all that happened so far."""
+        self.server.wait(self.courier.delivered(), timeout)
 
     # Delivery and its failures
 

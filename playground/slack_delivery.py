@@ -68,6 +68,11 @@ class Courier:
             raise NoAnswerError(outcome.reason)
         return outcome.answer
 
+    async def delivered(self) -> None:
+        """Until every event so far is acknowledged or given up."""
+        while self._tasks:
+            await asyncio.wait(self._tasks)
+
     async def stop(self) -> None:
         for task in self._tasks:
             task.cancel()

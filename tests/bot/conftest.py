@@ -48,6 +48,9 @@ def running(
         engine=engine,
         **more,
     )
+    # Tests need not wait as long as Slack and a database would have us wait.
+    bot.web.sleep = lambda seconds: time.sleep(seconds / 10)
+    bot.inbox.poll_seconds = 0.05
     bot.start()
     try:
         yield bot
@@ -107,12 +110,14 @@ class Desk:
         thread = self.slack.thread(channel, thread_ts)
         return [m for m in thread if m.get("user") == self.slack.bot_user_id]
 
-    def settle(self, seconds: float = 0.5) -> None:
-        """Wait until everything stored has been worked off, for tests of what doesn't happen."""
-        time.sleep(0.3)
-        deadline = time.monotonic() + seconds
-        while time.monotonic() < deadline or self.bot.inbox.backlog():
-            time.sleep(0.1)
+    def settle(self) -> None:
+        """Until all that happened is worked off, and what came of it as well; for tests of what
+        doesn't happen."""
+        quiet = 0
+        while quiet < 2:  # what is worked off may have posted, which comes back as an event
+            self.slack.wait_until_delivered()
+            quiet = 0 if self.bot.inbox.backlog() else quiet + 1
+            time.sleep(0.02)
 
 
 LIMITS = {"questions_per_user_per_hour": 10_000}
@@ -149,6 +154,7 @@ def desk(running_desk: Desk) -> Desk:
     """One bot for many tests, its script fresh and Slack healthy for each."""
     running_desk.agents.reset()
     running_desk.slack.faults.clear()
+    running_desk.slack.sockets.ack_timeout = 3.0
     running_desk.bot.answering.pace.quiet_until = 0.0
     return running_desk
 

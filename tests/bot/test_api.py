@@ -196,9 +196,11 @@ def test_slack_by_http_with_checked_signatures(
         ts = slack.post_as_user(CHANNEL, f"<@{slack.bot_user_id}> how often?")
         slack.wait_for_reply(CHANNEL, ts, until=answered)
         slack.signing_secret = "another"
+        slack.retry_delays = ()
         slack.use_http(f"{url}/slack/events")
         unsigned = slack.post_as_user(CHANNEL, f"<@{slack.bot_user_id}> and now?")
-        time.sleep(0.7)
+        slack.wait_until_delivered()
+        assert slack.lost
         assert len(agents.asked) == 1
         assert slack.thread(CHANNEL, unsigned)
         slack.use_socket_mode()

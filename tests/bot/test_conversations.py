@@ -154,7 +154,7 @@ def test_a_question_deleted_while_it_is_thought_about_is_not_answered(desk: Desk
     ts = desk.slack.post_as_user(CHANNEL, f"{desk.at} what is the password?")
     desk.slack.wait_for(lambda: desk.said(CHANNEL, ts))
     desk.slack.delete_message(CHANNEL, ts)
-    desk.settle(1.0)
+    desk.settle()
     assert not desk.said(CHANNEL, ts)
 
 
@@ -167,9 +167,9 @@ def test_a_deletion_that_overtakes_its_question_wins(desk: Desk) -> None:
     }
     asked = {"type": "app_mention", "channel": CHANNEL, "user": "U0YOU", "text": "x", "ts": "9.1"}
     desk.bot.inbox.put("Ev-gone", {"event": gone, "team": "T1"})
-    desk.settle(0.5)
+    desk.settle()
     desk.bot.inbox.put("Ev-asked", {"event": asked, "team": "T1"})
-    desk.settle(0.5)
+    desk.settle()
     assert not desk.agents.asked
 
 
@@ -193,7 +193,7 @@ def test_a_chosen_option_is_asked_in_the_thread_once(desk: Desk) -> None:
 
 def test_an_answer_is_on_record_with_plan_and_generation(desk: Desk) -> None:
     ts, _ = desk.ask("how often do we rotate keys?")
-    desk.settle(0.5)
+    desk.settle()
     record = desk.bot.records.get(f"{CHANNEL}:{ts}")
     assert record is not None
     assert record.answer is not None

@@ -7,7 +7,6 @@ import signal
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -42,7 +41,6 @@ def worker(slack: SlackStandIn, data_dir: Path, **more: str) -> Iterator[subproc
     finally:
         process.kill()
         process.communicate()
-        time.sleep(0.3)  # Slack notices that the socket is gone
 
 
 def up(process: subprocess.Popen[str]) -> None:
@@ -98,7 +96,7 @@ def test_killed_when_something_shows_it_still_answers_each_question_once(
 
 
 def test_sigterm_finishes_what_was_begun(slack: SlackStandIn, tmp_path: Path) -> None:
-    with worker(slack, tmp_path, THINK_SECONDS="1.5") as process:
+    with worker(slack, tmp_path, THINK_SECONDS="1") as process:
         up(process)
         ts = slack.post_as_user(CHANNEL, f"<@{slack.bot_user_id}> how often?")
         slack.wait_for(lambda: said(slack, ts))

@@ -51,6 +51,7 @@ def test_a_placeholder_that_somebody_deleted_is_posted_anew(desk: Desk) -> None:
 
 def test_lost_acks_bring_repeated_events_and_one_answer(desk: Desk) -> None:
     desk.slack.retry_delays = (0.1, 0.2, 0.3)
+    desk.slack.sockets.ack_timeout = 0.3
     desk.slack.faults.drop_acks = 2
     desk.slack.faults.deliver_times = 3
     ts, _ = desk.ask("how often?")

@@ -117,7 +117,7 @@ def test_without_anybody_configured_the_card_says_so(desk: Desk) -> None:
 def test_the_home_shows_everyone_their_questions_and_admins_the_failing_ones(desk: Desk) -> None:
     desk.agents.reply = answer("No.", path="no_answer_found", citations=(), confidence=0.1)
     desk.ask("where is the <secret> bunker?", user="U0INES")
-    desk.settle(0.5)
+    desk.settle()
     desk.slack.open_app("home", "U0INES")
     home = desk.slack.wait_for(lambda: desk.slack.home("U0INES"))
     assert "Security help, for admins" in str(home["blocks"])

@@ -30,7 +30,8 @@ def running_desk(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Desk]:
 @pytest.fixture
 def desk(running_desk: Desk) -> Desk:
     running_desk.agents.reset(answer(TEXT))
-    running_desk.agents.tell = speak
+    running_desk.agents.tell = lambda progress: progress.delta(TEXT)
+    running_desk.agents.seconds = 0.3
     running_desk.bot.answering.pace.streams_until = 0.0
     running_desk.bot.answering.pace.quiet_until = 0.0
     running_desk.slack.workspace.stream_lifetime = 300.0
@@ -84,6 +85,7 @@ def test_an_answer_is_streamed_and_ends_as_one_complete_message(desk: Desk) -> N
 
 
 def test_an_expired_stream_still_ends_in_the_whole_answer(desk: Desk) -> None:
+    desk.agents.tell = speak
     desk.slack.workspace.stream_lifetime = 0.3
     ts, reply = desk.ask("how often?")
     assert "90 days" in words(reply)

@@ -44,7 +44,7 @@ def test_too_many_questions_are_refused_politely_and_privately(desk: Desk) -> No
     ts = desk.slack.post_as_user(CHANNEL, f"{desk.at} once more?", user="U0DANA")
     desk.slack.wait_for(lambda: desk.slack.ephemerals("U0DANA"))
     assert "2 questions in the last hour" in desk.slack.ephemerals("U0DANA")[0]["text"]
-    desk.settle(0.5)
+    desk.settle()
     assert not desk.said(CHANNEL, ts)
     desk.ask("may I, though?", user="U0INES")
 
@@ -52,7 +52,7 @@ def test_too_many_questions_are_refused_politely_and_privately(desk: Desk) -> No
 def test_a_domain_has_a_daily_budget(desk: Desk) -> None:
     desk.agents.reply = answer(usage=Usage(calls=1, input_tokens=900, output_tokens=200))
     desk.ask("how often?", user="U0PRIYA")
-    desk.settle(0.5)
+    desk.settle()
     desk.slack.post_as_user(CHANNEL, f"{desk.at} and now?", user="U0PRIYA")
     desk.slack.wait_for(lambda: desk.slack.ephemerals("U0PRIYA"))
     assert "daily budget" in desk.slack.ephemerals("U0PRIYA")[0]["text"]
