@@ -2,42 +2,26 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from agents.answer import Citation
 from agents.plan import Plan
 from agents.relevance import Aspect, Scored, aspects_of
+from agents.selection import choose, is_lead_in, shortened
 from agents.source_identifier import asks_about_the_past, is_superseded
 from agents.table_answer import row_in_words, row_label
-from agents.words import is_code, stems, terms
-from enrichment.chunk import Chunk, DocumentCard
+from agents.words import is_code, terms
+from enrichment.chunk import Chunk, DocumentCard, Unit
 from index.search import Snapshot
 
-LONGEST_ANSWER = 700
-"""Characters. Someone reads this in a thread, at night, on a phone."""
-_LONGEST_STATEMENT = 360
-_MOST_STATEMENTS = 5
-_FURTHER = 3.0
-"""Log-odds by which a further statement may be weaker than the best one."""
 _SURELY = 1.5
 """Log-odds by which the row that a question names has to be ahead of a row beside it."""
-_SAME_CHUNK, _SAME_SECTION, _SAME_DOCUMENT = 1.0, 0.7, 0.3
-"""Log-odds that a statement gains by standing near the best one: an answer has one place more
-often than five."""
-
-_TO_THE_READER_MODEL = re.compile(
-    r"\b(?:ignore|disregard|forget|override)\b.{0,40}\b(?:instruction|rule|prompt|above|previous)"
-    r"|\bsystem prompt\b|\byou are (?:now )?(?:an? )?(?:ai|assistant|chatbot|language model)\b"
-    r"|\b(?:ai|assistant|chatbot|language model)s?\b.{0,30}\b(?:must|should|shall)\b",
-    re.IGNORECASE | re.DOTALL,
-)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Statement:
-    """One line of the answer."""
+    """A sentence, a list item or a row of the answer."""
 
     text: str
     quote: str
@@ -45,14 +29,18 @@ class Statement:
     index: int
     """Of the unit, in `chunk.units`."""
 
+    @property
+    def unit(self) -> Unit:
+        return self.chunk.units[self.index]
+
     def follows(self, other: Statement) -> bool:
-        """Whether both are running text and this one comes right after."""
-        kinds = {self.chunk.units[self.index].kind, other.chunk.units[other.index].kind}
-        return (
-            self.chunk.id == other.chunk.id
-            and self.index == other.index + 1
-            and kinds == {"sentence"}
-        )
+        """Whether it goes on in the other's line: running text, or the list that a lead-in or an
+        item began."""
+        if self.chunk.id != other.chunk.id or self.index != other.index + 1:
+            return False
+        if self.unit.kind == "item":
+            return other.unit.kind == "item" or is_lead_in(other.unit)
+        return self.unit.kind == other.unit.kind == "sentence"
 
 
 def extractive_answer(
@@ -97,72 +85,25 @@ def _is_beside_the_row_named(unit: Scored, best: Scored, whole: Aspect) -> bool:
     return named_beside < named and (surely or named == label)
 
 
-def choose(scored: Sequence[Scored], context: Sequence[Chunk]) -> list[Scored]:
-    """The best statement, the best one of each part of the question, then the next best while
-    there is room; what stands near the best one counts more."""
-    visible = {chunk.id for chunk in context}
-    usable = [
-        unit
-        for unit in scored
-        if unit.chunk.id in visible and not _TO_THE_READER_MODEL.search(unit.unit.text)
-    ]
-    if not usable:
-        return []
-    best = usable[0]
-    leaders = [
-        max(usable, key=lambda unit: unit.aspects[part]) for part in range(1, len(best.aspects))
-    ]
-    others = sorted(usable[1:], key=lambda unit: -(unit.strength + _nearness(unit, best)))
-    chosen = [best]
-    room = LONGEST_ANSWER - _length(best)
-    for unit in (*leaders, *others):
-        worth = unit.strength + _nearness(unit, best) > best.strength - _FURTHER
-        fits = len(chosen) < _MOST_STATEMENTS and _length(unit) <= room
-        if worth and fits and not any(_says_the_same(unit, other) for other in chosen):
-            chosen.append(unit)
-            room -= _length(unit)
-    return _together(chosen)
-
-
-def _nearness(unit: Scored, best: Scored) -> float:
-    chunk, center = unit.chunk, best.chunk
-    if chunk.id == center.id:
-        return _SAME_CHUNK
-    if chunk.document_id != center.document_id:
-        return 0.0
-    return _SAME_SECTION if chunk.heading_path == center.heading_path else _SAME_DOCUMENT
-
-
-def _together(chosen: Sequence[Scored]) -> list[Scored]:
-    """Chunks in the order of their best statement, each one's statements in reading order."""
-    order = {chunk: place for place, chunk in enumerate(dict.fromkeys(u.chunk.id for u in chosen))}
-    return sorted(chosen, key=lambda unit: (order[unit.chunk.id], unit.index))
-
-
-def _length(unit: Scored) -> int:
-    return min(len(unit.unit.text), _LONGEST_STATEMENT)
-
-
 def statement_of(scored: Scored, aspects: Sequence[Aspect]) -> Statement:
-    """The row in words, or the sentence verbatim with the heading it hangs on."""
+    """The row in words, or the sentence or item verbatim."""
     unit, chunk = scored.unit, scored.chunk
     if unit.row is not None and chunk.table is not None:
         best = max(range(len(aspects)), key=lambda part: scored.aspects[part])
         aspect = Aspect(text="", weights={**aspects[best].weights, **aspects[0].weights})
         said = row_in_words(chunk.table, unit.row, aspect)
     else:
-        said = _shortened(unit.text)
-        if unit.kind == "item" and chunk.heading_path:
-            said = f"*{chunk.heading_path[-1]}*: {said}"
+        said = shortened(unit.text)
     return Statement(text=said, quote=unit.text, chunk=chunk, index=scored.index)
 
 
 def written(
     statements: Sequence[Statement], documents: Mapping[str, DocumentCard]
 ) -> tuple[str, tuple[Citation, ...]]:
-    """One statement as a line, several as a list; one number for each chunk.
+    """One line, or several as a list; one number for each chunk.
 
-    Neighbouring sentences of a chunk are one line."""
+    Neighbouring sentences, and a list, are one line. An item hangs on its lead-in, or else on its
+    heading, and is said with it."""
     numbers: dict[str, int] = {}
     citations: list[Citation] = []
     lines: list[tuple[str, int]] = []
@@ -172,16 +113,22 @@ def written(
         if chunk.id not in numbers:
             numbers[chunk.id] = len(numbers) + 1
             citations.append(citation(chunk, numbers[chunk.id], statement.quote, documents))
-        number = numbers[chunk.id]
         if previous and statement.follows(previous):
-            lines[-1] = (f"{lines[-1][0]} {statement.text}", number)
+            line, number = lines[-1]
+            lines[-1] = (f"{line}{_joint(previous, statement)}{statement.text}", number)
         else:
-            lines.append((statement.text, number))
+            on = statement.unit.kind == "item" and chunk.heading_path
+            heading = f"*{chunk.heading_path[-1]}*: " if on else ""
+            lines.append((heading + statement.text, numbers[chunk.id]))
         previous = statement
     said = [f"{text} [{number}]" for text, number in lines]
-    return ("\n".join(f"- {line}" for line in said) if len(said) > 1 else "".join(said)), tuple(
-        citations
-    )
+    text = "\n".join(f"- {line}" for line in said) if len(said) > 1 else "".join(said)
+    return text, tuple(citations)
+
+
+def _joint(before: Statement, after: Statement) -> str:
+    in_list = before.unit.kind == after.unit.kind == "item"
+    return "; " if in_list and not before.text.endswith((".", ";", ":", "!", "?")) else " "
 
 
 def citation(
@@ -199,16 +146,3 @@ def citation(
         page=chunk.page,
         chunk_id=chunk.id,
     )
-
-
-def _says_the_same(unit: Scored, other: Scored) -> bool:
-    mine, theirs = stems(unit.unit.text), stems(other.unit.text)
-    smaller = min(len(mine), len(theirs))
-    return smaller > 0 and len(mine & theirs) / smaller > 0.85 and unit.unit.kind == other.unit.kind
-
-
-def _shortened(text: str) -> str:
-    """At a word's end, with a sign that something follows."""
-    if len(text) <= _LONGEST_STATEMENT:
-        return text
-    return text[:_LONGEST_STATEMENT].rsplit(" ", 1)[0].rstrip(",;:") + " …"

@@ -104,6 +104,8 @@ class Scored:
     """Share of the question's rarity that it holds, headings included, 0–1."""
     aspects: tuple[float, ...]
     """Strength for each aspect: the whole question, then its parts."""
+    agreement: float = 0.0
+    """How far the searches agree on its chunk: 1 when all three put it first."""
 
     @property
     def score(self) -> float:
@@ -165,6 +167,7 @@ FEATURES = tuple(WEIGHTS_BY_FEATURE)
 WEIGHTS: NDArray[np.float64] = np.array(list(WEIGHTS_BY_FEATURE.values()))
 BIAS = -9.0
 _SIMILARITY, _COVERAGE = FEATURES.index("similarity"), FEATURES.index("coverage with headings")
+_RANKS = [FEATURES.index(f"rank by {name}") for name in ("chunks", "units", "keywords")]
 
 
 def score_units(plan: Plan, snapshot: Snapshot, hits: Sequence[Hit]) -> list[Scored]:
@@ -185,6 +188,7 @@ def score_units(plan: Plan, snapshot: Snapshot, hits: Sequence[Hit]) -> list[Sco
                     strength=float(strengths[0][row]),
                     similarity=float(tables[0][row, _SIMILARITY]),
                     coverage=float(tables[0][row, _COVERAGE]),
+                    agreement=float(tables[0][row, _RANKS].mean()),
                     aspects=tuple(float(strength[row]) for strength in strengths),
                 )
             )

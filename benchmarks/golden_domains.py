@@ -53,6 +53,7 @@ class KeptMiniLM:
         self.dimensions = self._model.dimensions
         self.max_tokens = self._model.max_tokens
         self.count_tokens = self._model.count_tokens
+        self.knows = self._model.knows
         self.kept = KeptVectors(self._model, ROOT / "var/benchmarks/golden_domains.npz")
 
     def __call__(self, texts: Sequence[str]) -> Vectors:

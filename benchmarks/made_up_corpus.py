@@ -36,6 +36,9 @@ class HashedVectors:
     def count_tokens(self, text: str) -> int:
         return len(text.split())
 
+    def knows(self, word: str) -> bool:
+        return True
+
     def __call__(self, texts: Sequence[str]) -> Vectors:
         return np.array([self._vector(text) for text in texts], dtype=np.float32)
 

@@ -63,6 +63,10 @@ class RemoteEmbedder:
         """An estimate: the servers' tokenizers aren't known here, and average 4 bytes a token."""
         return -(-len(text.encode("utf-8", "replace")) // 4)
 
+    def knows(self, word: str) -> bool:
+        """The servers' vocabularies aren't known here either."""
+        return True
+
     def __call__(self, texts: Sequence[str]) -> Vectors:
         if not texts:
             return np.zeros((0, self.dimensions), dtype=np.float32)

@@ -44,6 +44,10 @@ class MiniLM:
         """Word pieces, without the two marks around a text."""
         return len(self._tokenizer.encode(text, add_special_tokens=False).ids)
 
+    def knows(self, word: str) -> bool:
+        """Whether it is one piece: the 30,000 commonest words of English are, names rarely."""
+        return self.count_tokens(word) == 1
+
     def __call__(self, texts: Sequence[str]) -> Vectors:
         vectors = np.zeros((len(texts), WIDTH), dtype=np.float32)
         ids = [self._token_ids(text) for text in texts]

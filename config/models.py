@@ -75,6 +75,10 @@ class Embedder(Protocol):
 
     def count_tokens(self, text: str) -> int: ...
 
+    def knows(self, word: str) -> bool:
+        """Whether this is a word of common language; True as well for whoever can't tell."""
+        ...
+
     def __call__(self, texts: Sequence[str]) -> Vectors:
         """(len(texts), dimensions), L2-normalised float32. Raises ModelUnavailable."""
         ...

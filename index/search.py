@@ -82,3 +82,8 @@ class Snapshot(Protocol):
         """Inverse document frequency of a term after tokenisation, 0 for one in every chunk;
         unseen terms get the highest value."""
         ...
+
+    def is_unheard_of(self, term: str) -> bool:
+        """Whether no chunk holds it and no common language knows it: the name of something that
+        these documents aren't about, or a typing error."""
+        ...

@@ -126,6 +126,13 @@ class Generation:
         rarest = min(self._folder.keywords.frequency(part) for part in parts)
         return math.log((size + 1) / (rarest + 1))
 
+    def is_unheard_of(self, term: str) -> bool:
+        parts = terms(term)
+        if not parts or term[0].isdigit():  # `2pm` is no name
+            return False
+        held = any(self._folder.keywords.frequency(part) for part in parts)
+        return not held and not any(map(self._embedder.knows, (term.lower(), *parts)))
+
     def _embed_if_possible(self, texts: Sequence[str]) -> Vectors:
         """(len(texts), dimensions), or no rows at all while the model is unavailable."""
         held = {text: self._embedded.get(text) for text in texts}

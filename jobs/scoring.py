@@ -14,6 +14,8 @@ _MARKUP = (
     (re.compile(r"<br\s*/?>|</?[a-zA-Z][^<>]*>"), " "),
     (re.compile(r"!?\[([^\]]*)\]\([^)]*\)"), r"\1"),
     (re.compile(r"\s?\[\^?\d{1,3}\]"), " "),
+    # Brackets that are left: a quote that ends inside a link.
+    (re.compile(r"[\[\]]"), ""),
     (re.compile(r"[*_`|\\#~]|^\s*>", re.MULTILINE), " "),
 )
 _SAME = str.maketrans(

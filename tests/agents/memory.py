@@ -33,7 +33,9 @@ class MemorySnapshot:
         cards: Sequence[DocumentCard],
         embed: Embed = bag_of_words,
         domain: str = "security",
+        unheard_of: frozenset[str] = frozenset(),
     ) -> None:
+        self._unheard_of = unheard_of
         self.domain = domain
         self.generation = 1
         self.documents: Mapping[str, DocumentCard] = {card.id: card for card in cards}
@@ -97,6 +99,9 @@ class MemorySnapshot:
     def rarity(self, term: str) -> float:
         holding = max((self._holding[word] for word in stems(term)), default=0)
         return math.log(1 + (len(self._all) - holding + 0.5) / (holding + 0.5))
+
+    def is_unheard_of(self, term: str) -> bool:
+        return term in self._unheard_of
 
     def _allowed(self, place: int, query: SearchQuery) -> bool:
         return query.documents is None or self._all[place].document_id in query.documents

@@ -41,6 +41,9 @@ class WordEmbedder:
     def count_tokens(self, text: str) -> int:
         return len(text.split())
 
+    def knows(self, word: str) -> bool:
+        return word.isalpha()
+
     def __call__(self, texts: Sequence[str]) -> Vectors:
         self.texts += len(texts)
         vectors = np.full((len(texts), self.dimensions), 1e-3, dtype=np.float32)

@@ -177,6 +177,14 @@ def test_rarer_terms_weigh_more(snapshot: Snapshot) -> None:
     assert snapshot.rarity("the") == 0.0
 
 
+def test_unheard_of_is_what_neither_documents_nor_language_know(snapshot: Snapshot) -> None:
+    assert snapshot.is_unheard_of("q7okta")
+    assert not snapshot.is_unheard_of("hbr-eu1"), "in the documents"
+    assert not snapshot.is_unheard_of("elephant"), "a word"
+    assert not snapshot.is_unheard_of("2pm"), "no name"
+    assert not snapshot.is_unheard_of("the")
+
+
 BAD = [
     "",
     "   ",

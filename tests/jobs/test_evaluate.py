@@ -87,6 +87,11 @@ def test_facts_match_as_words_whatever_the_markup(text: str, fact: str, found: b
     assert says(text, fact) is found
 
 
+def test_a_quote_may_end_inside_a_link() -> None:
+    held = chunk("Ask to become a [licensed user](https://zoom.example/upgrade).")
+    assert says(held.text, "to become a [licensed user]")
+
+
 def test_a_report_holds_what_the_contract_names(golden: Path, tmp_path: Path) -> None:
     report = run_evaluation(ask, [golden], domain="security", out=tmp_path / "out")
     written = json.loads((tmp_path / "out" / "report.json").read_text(encoding="utf-8"))
