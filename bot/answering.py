@@ -2,58 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 import structlog
 
-from bot import metrics, private
-from bot.asking import Asking, worth_saying
-from bot.defang import mrkdwn
+from bot.asking import Asking
 from bot.event import Asked, Deleted
-from bot.limits import Limiter
-from bot.pace import Pace
-from bot.post import Post
-from bot.records import Record, Records, reference
-from bot.reply import Outgoing, apology, render, said
+from bot.records import Record, Records
+from bot.reply import said
+from bot.responding import Job, Responding
 from bot.rules import decide
-from bot.thread import Message, earlier, fetch, is_own, turns
-from bot.web import SlackBusy, SlackRefused, SlackUnsure, Web
-from bot.words import plain, words_of
+from bot.thread import Message, fetch
+from bot.web import SlackBusy, SlackUnsure, Web
 from config.domain import Domain
-from config.errors import IndexUnavailable
 
 log = structlog.get_logger()
-
-THINKING = "Looking through the documents…"
-SLACK_TROUBLE = (SlackBusy, SlackUnsure, SlackRefused)
-
-
-@dataclass(frozen=True, kw_only=True)
-class Job:
-    """One question being answered."""
-
-    event: Asked
-    record: Record
-    thread: Sequence[Message]
-    resumed: bool = False
-    """An earlier attempt may have posted something."""
-    quiet: bool = False
-    """Nobody asked the bot: speak only when sure."""
-    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
 class Answering:
-    """Decides what is a question, and sees each one through."""
+    """Decides what is a question, and has each one seen through."""
 
     web: Web
     records: Records
     asking: Asking
-    limiter: Limiter
+    responding: Responding
     bot_user: str
-    streaming: bool = False
-    pace: Pace = field(default_factory=Pace)
 
     def deleted(self, event_id: str, event: Deleted) -> None:
         """The question is gone: no answer, and none left standing."""
@@ -67,7 +42,8 @@ class Answering:
         record = self.records.get(event.id)
         self.records.mark(event.id, state="withdrawn", text="", answer=None)
         if record and record.event_id != event_id:
-            self._post(_event_of(record), stream=self.streaming).withdraw()
+            post = self.responding.post(_event_of(record), stream=self.responding.streaming)
+            post.withdraw()
 
     def asked(self, event_id: str, event: Asked) -> None:
         """Answer it if it is for the bot."""
@@ -86,7 +62,7 @@ class Answering:
         decision = self._decide(event, domain, thread)
         record = self._claim(event_id, event) if decision != "ignore" else None
         if record and record.state in {"working", "answered"}:
-            self._answer(
+            self.responding.respond(
                 Job(
                     event=event,
                     record=record,
@@ -112,7 +88,7 @@ class Answering:
         record = self.records.get(event.id)
         if record and record.state in {"working", "answered", "failed"}:
             notes = ("Answered again because the question was edited.",)
-            self._answer(
+            self.responding.respond(
                 Job(
                     event=event,
                     record=record,
@@ -122,120 +98,20 @@ class Answering:
                 )
             )
 
-    def _answer(self, job: Job) -> None:
-        candidates = self.asking.candidates(job.event)
-        if not candidates:
-            return
-        if not job.resumed and (refusal := self.limiter.refusal(job.event, candidates[0])):
-            self.records.mark(job.event.id, state="limited", domain=candidates[0].domain)
-            self._whisper(job.event, refusal)
-            return
-        public = candidates[0].access.audience == "channel" or job.event.direct
-        stream = self.streaming and len(candidates) == 1 and public
-        post = self._post(job.event, stream=stream, wanted=lambda: self._mine(job))
-        failed = False
-        try:
-            messages = self._messages(job, candidates, post)
-        except SLACK_TROUBLE:
-            raise
-        except Exception as error:
-            messages, failed = self._sorry(job, candidates[0], error), True
-        finally:
-            post.settle()
-        self._deliver(job, post, messages, state="failed" if failed else "posted")
-
-    def _deliver(self, job: Job, post: Post, messages: Sequence[Outgoing], *, state: str) -> None:
-        """Post, unless the question was deleted or edited while the agents were thinking."""
-        if messages and self._mine(job):
-            post.finish(messages)
-        mine = self.records.advance(job.record, state=state if messages else "silent")
-        current = self.records.get(job.record.id)
-        if not mine and current and current.state == "withdrawn":
-            post.withdraw()
-
-    def _mine(self, job: Job) -> bool:
-        current = self.records.get(job.record.id)
-        return bool(
-            current and current.event_id == job.record.event_id and current.state != "withdrawn"
-        )
-
-    def _messages(self, job: Job, candidates: Sequence[Domain], post: Post) -> list[Outgoing]:
-        """The answer's messages; none when it is better to stay quiet."""
-        text = self._question_text(job)
-        if not text:
-            return [said(self._help(job.event, candidates))]
-        if not job.quiet:
-            post.begin(THINKING, resumed=job.resumed)
-            post.title(text)
-        answer, domain = self.asking.answer(
-            job.event,
-            job.record,
-            candidates,
-            text,
-            turns(job.thread, before=job.event.ts, bot_user=self.bot_user),
-            None if job.quiet else post,
-        )
-        if job.quiet and not worth_saying(answer):
-            return []
-        messages = render(
-            answer,
-            question_id=job.event.id,
-            allowed_hosts=domain.answer.links,
-            notes=[*job.notes, *_about_files(job.event)],
-            lead=job.event.lead,
-        )
-        if self.asking.is_private(job.event, domain, answer):
-            return [private.send(self.web, self.records, job.record, messages)]
-        return messages
-
-    def _sorry(self, job: Job, domain: Domain, error: Exception) -> list[Outgoing]:
-        """What the asker is told; the log holds the rest, under the same reference."""
-        mark = reference()
-        metrics.FAILED.labels(domain.domain).inc()
-        log.exception("no answer", reference=mark, question=job.event.id, domain=domain.domain)
-        self.records.advance(job.record, reference=mark, domain=domain.domain)
-        if job.quiet:
-            return []
-        if isinstance(error, IndexUnavailable):
-            return [
-                said(
-                    f"I have nothing to answer from yet: the documents of {mrkdwn(domain.title)} "
-                    f"have not been read. An operator can run `oncall ingest {domain.domain}`. "
-                    f"Reference: `{mark}`"
-                )
-            ]
-        return [apology(mark, question_id=job.event.id)]
-
     def _thread(self, event: Asked) -> list[Message]:
-        return [] if event.starts_thread else fetch(self.web, event.channel, event.thread_ts)
-
-    def _question_text(self, job: Job) -> str:
-        """A bare mention in a thread asks about what was said before it."""
-        event = job.event
-        if event.text.strip() or event.starts_thread:
-            return event.text.strip()
-        before = [m for m in job.thread if earlier(m, event.ts) and not is_own(m, self.bot_user)]
-        words = [plain(words_of(message), bot_user=self.bot_user) for message in before]
-        return next((text for text in reversed(words) if text), "")
-
-    def _help(self, event: Asked, candidates: Sequence[Domain]) -> str:
-        if event.files:
-            return "I can't read files or images. Please describe the question in words."
-        about = ", ".join(mrkdwn(domain.title) for domain in candidates[:5])
-        return f"Ask me a question ({about}), and I'll answer from the documents, with sources."
+        """What was said before; who asks the bot itself is answered without it, if need be."""
+        try:
+            return [] if event.starts_thread else fetch(self.web, event.channel, event.thread_ts)
+        except (SlackBusy, SlackUnsure) as error:
+            if not event.mentioned:
+                raise
+            log.warning("answering without the thread", question=event.id, reason=str(error))
+            return []
 
     def _claim(self, event_id: str, event: Asked) -> Record | None:
         return self.records.claim(
             question_id=event.id, event_id=event_id, channel=event.channel,
             thread_ts=event.thread_ts, asker=event.user, text=event.text,
-        )  # fmt: skip
-
-    def _post(
-        self, event: Asked, *, stream: bool, wanted: Callable[[], bool] = lambda: True
-    ) -> Post:
-        return Post(
-            self.web, self.records, event, bot_user=self.bot_user, pace=self.pace, stream=stream,
-            wanted=wanted,
         )  # fmt: skip
 
     def _unknown_channel(self, event_id: str, event: Asked) -> None:
@@ -249,21 +125,8 @@ class Answering:
             + (f"I answer in {places}. " if places else "")
             + f"To set this one up, add its id `{event.channel}` to a domain file."
         )
-        self._post(event, stream=False).finish([said(text)])
+        self.responding.post(event, stream=False).finish([said(text)])
         self.records.mark(event.id, state="posted")
-
-    def _whisper(self, event: Asked, text: str) -> None:
-        """Only the asker sees it."""
-        try:
-            self.web.call(
-                "chat.postEphemeral",
-                channel=event.channel,
-                user=event.user,
-                thread_ts=None if event.starts_thread else event.thread_ts,
-                text=text,
-            )
-        except SlackRefused as refused:
-            log.info("could not tell the asker about the limit", reason=refused.code)
 
 
 def _event_of(record: Record) -> Asked:
@@ -271,10 +134,3 @@ def _event_of(record: Record) -> Asked:
         channel=record.channel, ts=record.ts, thread_ts=record.thread_ts, user=record.asker,
         team="", text=record.text,
     )  # fmt: skip
-
-
-def _about_files(event: Asked) -> list[str]:
-    if not event.files:
-        return []
-    names = ", ".join(event.files[:3])
-    return [f"I can't read attached files or images ({names}); this answers your words alone."]

@@ -29,6 +29,7 @@ from bot.limits import Limiter
 from bot.listeners import listen
 from bot.people import People
 from bot.records import Records
+from bot.responding import Responding
 from bot.socket import SocketMode
 from bot.web import SlackBusy, SlackRefused, SlackUnsure, Web
 from bot.worker import Worker
@@ -108,6 +109,7 @@ class Bot:
         base = api_base(settings.slack_api_url)
         self.web = Web(WebClient(token=token, base_url=base, timeout=30))
         self.identity = identify(self.web)
+        self.web.bot_user, self.web.bot_id = self.identity.user, self.identity.bot
         self.engine = engine
         self.records = Records(engine)
         asking = Asking(
@@ -117,13 +119,20 @@ class Bot:
             people=People(self.web),
             everyone_may_read=everyone_may_read,
         )
-        self.answering = Answering(
+        self.responding = Responding(
             web=self.web,
             records=self.records,
             asking=asking,
             limiter=Limiter(self.records),
             bot_user=self.identity.user,
             streaming=streaming,
+        )
+        answering = Answering(
+            web=self.web,
+            records=self.records,
+            asking=asking,
+            responding=self.responding,
+            bot_user=self.identity.user,
         )
         self.feedback = Feedback(engine)
         handoffs = Handoffs(
@@ -139,7 +148,7 @@ class Bot:
         )
         worker = Worker(
             web=self.web,
-            answering=self.answering,
+            answering=answering,
             handoffs=handoffs,
             home=home,
             domains=domains,
@@ -152,7 +161,13 @@ class Bot:
             concurrency=workers,
         )
         self.app = self._bolt(token, base)
-        listen(self.app, self.inbox.put, bot_user=self.identity.user, domains=domains)
+        listen(
+            self.app,
+            self.inbox.put,
+            bot_user=self.identity.user,
+            team=self.identity.team,
+            domains=domains,
+        )
         interact(
             self.app,
             self.inbox.put,

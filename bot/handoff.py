@@ -103,6 +103,14 @@ class Handoffs:
         self._refresh(question_id)
         self._tick(question_id)
 
+    def any_open(self, channel: str) -> bool:
+        """Somebody in the channel waits for a human."""
+        query = select(handoffs.c.question_id).where(
+            handoffs.c.channel == channel, handoffs.c.resolved_by == ""
+        )
+        with self._engine.connect() as connection:
+            return connection.execute(query.limit(1)).first() is not None
+
     def open_in(self, channel: str, thread_ts: str) -> list[Handoff]:
         """Unresolved hand-offs of a thread."""
         ids = [record.id for record in self._records.in_thread(channel, thread_ts)]

@@ -135,7 +135,7 @@ def shortcut_question(body: Json, bot_user: str) -> Asked | None:
         ts=ts,
         thread_ts=str(message.get("thread_ts") or ts),
         user=_user(body),
-        team=str((body.get("team") or {}).get("id") or ""),
+        team=_team(body),
         text=text,
         channel_type="im" if channel.startswith("D") else "channel",
         mentioned=True,
@@ -153,7 +153,7 @@ def chosen_question(body: Json, action: Mapping[str, Any]) -> Asked:
         ts=str(action.get("action_ts") or post),
         thread_ts=thread_ts or post,
         user=_user(body),
-        team=str((body.get("team") or {}).get("id") or ""),
+        team=_team(body),
         text=text,
         channel_type="im" if channel.startswith("D") else "channel",
         mentioned=True,
@@ -164,6 +164,12 @@ def chosen_question(body: Json, action: Mapping[str, Any]) -> Asked:
 
 def _user(body: Json) -> str:
     return str((body.get("user") or {}).get("id") or "")
+
+
+def _team(body: Json) -> str:
+    """Of the person; `team` is null where an app is installed for a whole organisation."""
+    person, team = body.get("user") or {}, body.get("team") or {}
+    return str(person.get("team_id") or team.get("id") or "")
 
 
 def _place(body: Json) -> tuple[str, str]:

@@ -36,21 +36,26 @@ SHORTCUTS: Mapping[str, str] = {SHORTCUT: "Ask the copilot"}
 
 
 def listen(
-    app: App, store: Store, *, bot_user: str, domains: Callable[[], Mapping[str, Domain]]
+    app: App,
+    store: Store,
+    *,
+    bot_user: str,
+    team: str,
+    domains: Callable[[], Mapping[str, Domain]],
 ) -> None:
-    """Register the listeners that go through the inbox."""
+    """Register the listeners that go through the inbox. `team`: where an event doesn't say."""
     stored = Recent()
 
     def on_event(body: Json) -> None:
         event = body["event"]
-        team = str(body.get("team_id") or "")
-        meaning = read(event, bot_user=bot_user, team=team)
+        where = str(body.get("team_id") or team)
+        meaning = read(event, bot_user=bot_user, team=where)
         if meaning is None or (isinstance(meaning, Asked) and not concerns(meaning, domains())):
             return
         with metrics.timed_storage():
             stored.once(
                 _sameness(meaning) or event_id(body),
-                lambda: store(event_id(body), {"event": event, "team": team}),
+                lambda: store(event_id(body), {"event": event, "team": where}),
             )
 
     for name in (*EVENTS, *OLDER_EVENTS):

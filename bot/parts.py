@@ -18,7 +18,11 @@ from bot.web import SlackRefused, Web
 
 log = structlog.get_logger()
 
-GONE = {"message_not_found", "cant_update_message", "edit_window_closed"}
+NO_WAY_IN = {
+    "account_inactive", "channel_not_found", "invalid_auth", "is_archived", "missing_scope",
+    "not_authed", "not_in_channel", "restricted_action", "token_expired", "token_revoked",
+}  # fmt: skip
+"""Refusals that another message would meet as well."""
 
 
 class Parts:
@@ -87,7 +91,7 @@ class Parts:
             self.update(part, message)  # what was found may be an earlier placeholder
 
     def update(self, part: int, message: Outgoing) -> bool:
-        """False when the message is gone, and another must be posted."""
+        """False when the message is gone or can't be changed, and another must be posted."""
         arguments = {
             "channel": self._event.channel,
             "ts": self.ts[part],
@@ -102,9 +106,10 @@ class Parts:
                 self.stop(part)  # a stream that an earlier process began
                 richest(self._web.call, "chat.update", message, arguments)
         except SlackRefused as refused:
-            if refused.code not in GONE:
+            if refused.code in NO_WAY_IN:
                 raise
-            self._forget(part)
+            log.info("another message instead of a change", reason=refused.code)
+            self.delete(part)
             return False
         return True
 

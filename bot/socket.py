@@ -27,7 +27,10 @@ MAX_MESSAGE = 4_000_000
 PING_EVERY = 5.0
 PONG_WITHIN = 10.0
 """Seconds. A socket that is dead without saying so is noticed after both."""
+START_PATIENCE = 30.0
 FOREVER = 10**9
+UNHANDLED = 404
+"""Bolt's status for an event nobody listens to: acknowledged, or Slack would send it again."""
 
 
 class SocketMode:
@@ -39,13 +42,21 @@ class SocketMode:
         self._token = app_token
         self._threads = ThreadPoolExecutor(threads, thread_name_prefix="socket-events")
         self._live: set[ClientConnection] = set()
+        self._leaving: set[ClientConnection] = set()
         self._lock = threading.Lock()
         self._opening = threading.Lock()
         self._closed = threading.Event()
 
     def connect(self) -> None:
-        """Open the first connection. Raises SlackRefused, SlackUnsure, SlackBusy or OSError."""
-        self._open()
+        """Open the first connection; what may pass is tried for half a minute.
+
+        Raises SlackRefused, SlackUnsure, SlackBusy, OSError or WebSocketException."""
+        pauses = backoff(START_PATIENCE)
+        while True:
+            try:
+                return self._open()
+            except (SlackUnsure, SlackBusy, OSError, WebSocketException) as error:
+                self._web.wait(pauses, cause=error)
 
     def is_connected(self) -> bool:
         with self._lock:
@@ -84,7 +95,8 @@ class SocketMode:
         try:
             with scope:
                 for text in connection:
-                    self._receive(connection, json.loads(text))
+                    if isinstance(message := _envelope(text), dict):
+                        self._receive(connection, message)
         except (WebSocketException, OSError) as error:
             log.info("the socket ended", reason=str(error))
         except Exception:
@@ -92,14 +104,16 @@ class SocketMode:
             self._closed.wait(1.0)
         with self._lock:
             self._live.discard(connection)
+            self._leaving.discard(connection)
         if not self._closed.is_set():
             self._reopen(connection)
 
     def _receive(self, connection: ClientConnection, message: dict[str, Any]) -> None:
         if message.get("type") == "disconnect":
-            if message.get("reason") != "warning":
-                # The new connection first; the old one is read to its end, so nothing is lost.
-                threading.Thread(target=self._reopen, args=(connection,), daemon=True).start()
+            # The new connection first; the old one is read to its end, so nothing is lost.
+            with self._lock:
+                self._leaving.add(connection)
+            threading.Thread(target=self._reopen, args=(connection,), daemon=True).start()
         elif not self._closed.is_set() and (request := SocketModeRequest.from_dict(message)):
             with suppress(RuntimeError):  # closing: Slack repeats it to whoever comes next
                 self._threads.submit(self._handle, connection, request)
@@ -121,16 +135,16 @@ class SocketMode:
 
     def _others(self, leaving: ClientConnection) -> bool:
         with self._lock:
-            return bool(self._live - {leaving})
+            return bool(self._live - self._leaving - {leaving})
 
     def _handle(self, connection: ClientConnection, request: SocketModeRequest) -> None:
         try:
             response = run_bolt_app(self._app, request)
-            if response.status != 200:
+            if response.status not in {200, UNHANDLED}:
                 log.warning("an event was not stored; slack will repeat it", status=response.status)
                 return
             reply: dict[str, Any] = {"envelope_id": request.envelope_id}
-            if response.body:
+            if response.body and response.status == 200:
                 kind = response.headers.get("content-type", [""])[0]
                 is_json = kind.startswith("application/json")
                 reply["payload"] = json.loads(response.body) if is_json else {"text": response.body}
@@ -139,3 +153,11 @@ class SocketMode:
             log.info("an ack did not get through; slack will repeat", reason=str(error))
         except Exception:
             log.exception("an event was not handled")
+
+
+def _envelope(text: str | bytes) -> Any:
+    """What arrived; None for anything but JSON, which is no business of ours."""
+    try:
+        return json.loads(text)
+    except ValueError:
+        return None

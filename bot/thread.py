@@ -19,8 +19,9 @@ MAX_CHARACTERS = 24_000
 def fetch(web: Web, channel: str, thread_ts: str) -> list[Message]:
     """Every message of the thread, oldest first; empty when the bot may not read it."""
     try:
-        return list(
-            web.pages(
+        return [
+            _signed(message, web)
+            for message in web.pages(
                 "conversations.replies",
                 "messages",
                 channel=channel,
@@ -28,9 +29,15 @@ def fetch(web: Web, channel: str, thread_ts: str) -> list[Message]:
                 include_all_metadata=True,
                 patience=60.0,
             )
-        )
+        ]
     except SlackRefused:
         return []
+
+
+def _signed(message: Message, web: Web) -> Message:
+    """The bot's own messages may carry its bot id alone."""
+    own = web.bot_id and message.get("bot_id") == web.bot_id
+    return {**message, "user": web.bot_user} if own and not message.get("user") else message
 
 
 def turns(messages: Sequence[Message], *, before: str, bot_user: str) -> tuple[Turn, ...]:

@@ -49,6 +49,8 @@ class Web:
         # Retries live in `call`: the client's own would repeat a post whose reply was lost.
         client.retry_handlers.clear()
         self._client = client
+        self.bot_user = self.bot_id = ""
+        """The bot itself, once it is known."""
         self.sleep = sleep
 
     def once(self, method: str, **arguments: object) -> Json:
@@ -117,8 +119,11 @@ def _reason(method: str, error: SlackApiError) -> Exception:
     code = str(response.get("error") or "")
     if response.status_code == 429 or code in {"ratelimited", "rate_limited"}:
         return SlackBusy(_retry_after(response.headers))
-    if response.status_code >= 500 or code in SERVER_TROUBLE or not _is_code(code):
-        return SlackUnsure(f"{method}: {response.status_code} {code}".rstrip())
+    status = response.status_code
+    if not _is_code(code) and 400 <= status < 500 and status != 408:
+        return SlackRefused(method, f"http_{status}")
+    if status >= 500 or code in SERVER_TROUBLE or not _is_code(code):
+        return SlackUnsure(f"{method}: {status} {code}".rstrip())
     return SlackRefused(method, code)
 
 

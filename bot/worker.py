@@ -71,7 +71,7 @@ class Worker:
             self.handoffs.resolve(card.question_id, event.user, self._last_words(card.question_id))
         elif record and self.handoffs.get(record.id):
             self.handoffs.resolve(record.id, event.user, self._last_words(record.id))
-        elif not record:
+        elif not record and self.handoffs.any_open(event.channel):
             self._solved_by(event)
 
     def _solved_by(self, event: Reacted) -> None:
