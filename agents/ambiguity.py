@@ -19,7 +19,7 @@ _FEW_WORDS = 3
 """A question that names more than this says which of the readings it means."""
 _CLOSE = 2.0
 """Log-odds between documents that answer about equally well."""
-_RELATED = 0.2
+_RELATED = 0.1
 """Confidence below which no reading is in the documents: then refusing is more honest."""
 _BACKED = 0.3
 """Score that a reading's best statement needs to count as an answer."""

@@ -10,11 +10,12 @@ from agents.plan import Plan
 from agents.relevance import Aspect, Scored, aspects_of
 from agents.selection import choose, is_lead_in, shortened
 from agents.source_identifier import asks_about_the_past, is_superseded
-from agents.table_answer import row_in_words, row_label
+from agents.table_answer import MarkedRow, row_in_words, row_label, small_table
 from agents.words import is_code, terms
 from enrichment.chunk import Chunk, DocumentCard, Unit
 from index.search import Snapshot
 
+_ENOUGH_FOR_A_TABLE = 3
 _SURELY = 1.5
 """Log-odds by which the row that a question names has to be ahead of a row beside it."""
 
@@ -33,6 +34,11 @@ class Statement:
     def unit(self) -> Unit:
         return self.chunk.units[self.index]
 
+    @property
+    def source(self) -> str:
+        """What one number cites: a chunk, or all row groups of a table."""
+        return self.chunk.table.id if self.chunk.table else self.chunk.id
+
     def follows(self, other: Statement) -> bool:
         """Whether it goes on in the other's line: running text, or the list that a lead-in or an
         item began."""
@@ -50,7 +56,7 @@ def extractive_answer(
     aspects = aspects_of(plan, snapshot)
     chosen = choose(to_the_point(scored, aspects[0], snapshot.documents), context)
     statements = [statement_of(unit, aspects) for unit in chosen]
-    return written(statements, snapshot.documents)
+    return written(statements, snapshot.documents, aspects[0])
 
 
 def to_the_point(
@@ -98,32 +104,62 @@ def statement_of(scored: Scored, aspects: Sequence[Aspect]) -> Statement:
 
 
 def written(
-    statements: Sequence[Statement], documents: Mapping[str, DocumentCard]
+    statements: Sequence[Statement],
+    documents: Mapping[str, DocumentCard],
+    whole: Aspect | None = None,
 ) -> tuple[str, tuple[Citation, ...]]:
-    """One line, or several as a list; one number for each chunk.
+    """Markdown, with one number for each source: a line, or several as a list.
 
     Neighbouring sentences, and a list, are one line. An item hangs on its lead-in, or else on its
-    heading, and is said with it."""
+    heading, and is said with it. Given the question, several rows of one table are a table."""
+    rows = _rows_of_one_table(statements) if whole else []
+    others = [one for one in statements if one not in rows]
+    in_order = [*rows, *others] if rows and rows[0] is statements[0] else [*others, *rows]
     numbers: dict[str, int] = {}
     citations: list[Citation] = []
+    for statement in in_order:
+        if statement.source not in numbers:
+            numbers[statement.source] = number = len(numbers) + 1
+            citations.append(citation(statement.chunk, number, statement.quote, documents))
+    parts = [_lines(others, numbers)]
+    if whole and rows:
+        table = small_table([_marked(row, numbers) for row in rows], whole)
+        parts.insert(0 if in_order[0] is rows[0] else 1, table)
+    return "\n\n".join(filter(None, parts)), tuple(citations)
+
+
+def _lines(statements: Sequence[Statement], numbers: Mapping[str, int]) -> str:
     lines: list[tuple[str, int]] = []
     previous: Statement | None = None
     for statement in statements:
         chunk = statement.chunk
-        if chunk.id not in numbers:
-            numbers[chunk.id] = len(numbers) + 1
-            citations.append(citation(chunk, numbers[chunk.id], statement.quote, documents))
         if previous and statement.follows(previous):
             line, number = lines[-1]
             lines[-1] = (f"{line}{_joint(previous, statement)}{statement.text}", number)
         else:
             on = statement.unit.kind == "item" and chunk.heading_path
             heading = f"*{chunk.heading_path[-1]}*: " if on else ""
-            lines.append((heading + statement.text, numbers[chunk.id]))
+            lines.append((heading + statement.text, numbers[statement.source]))
         previous = statement
     said = [f"{text} [{number}]" for text, number in lines]
-    text = "\n".join(f"- {line}" for line in said) if len(said) > 1 else "".join(said)
-    return text, tuple(citations)
+    return "\n".join(f"- {line}" for line in said) if len(said) > 1 else "".join(said)
+
+
+def _rows_of_one_table(statements: Sequence[Statement]) -> list[Statement]:
+    """The rows of the first table that has enough of them among the statements; else []."""
+    tables: dict[str, list[Statement]] = {}
+    for statement in statements:
+        table = statement.chunk.table
+        if table is not None and statement.unit.row is not None:
+            tables.setdefault(table.id, []).append(statement)
+    return next((rows for rows in tables.values() if len(rows) >= _ENOUGH_FOR_A_TABLE), [])
+
+
+def _marked(statement: Statement, numbers: Mapping[str, int]) -> MarkedRow:
+    table, row = statement.chunk.table, statement.unit.row
+    if table is None or row is None:
+        raise ValueError("not a row")
+    return MarkedRow(table=table, row=row, mark=f"[{numbers[statement.source]}]")
 
 
 def _joint(before: Statement, after: Statement) -> str:

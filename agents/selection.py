@@ -9,16 +9,18 @@ from agents.relevance import Scored
 from agents.words import stems, terms
 from enrichment.chunk import Chunk, Unit
 
-LONGEST_ANSWER = 700
+LONGEST_ANSWER = 750
 """Characters. Someone reads this in a thread, at night, on a phone."""
-LONGEST_STATEMENT = 360
+LONGEST_STATEMENT = 300
 _LONGEST_LIST = 600
-_MOST_STATEMENTS = 5
+_MOST_STATEMENTS = 6
 _FURTHER = 3.0
 """Log-odds by which a further statement may be weaker than the best one."""
 _SAME_CHUNK, _SAME_SECTION, _SAME_DOCUMENT = 1.0, 0.7, 0.3
 """Log-odds that a statement gains by standing near the best one: an answer has one place more
 often than five."""
+_NEXT_SENTENCE = 2.0
+"""The same for the sentence after it, which often completes it (`Therefore …`)."""
 _FEWEST_WORDS = 2
 """`Yes!` answers nothing by itself."""
 
@@ -30,7 +32,8 @@ _TO_THE_READER_MODEL = re.compile(
 )
 _ABOUT_THE_PAGE = re.compile(
     r"^\W*(?:(?:last|date) (?:modified|updated|reviewed|changed)|indicators?|references?|resources?"
-    r"|see also|version|status|examples?)\s*:",
+    r"|see also|version|status|examples?)\s*:"
+    r"|\bis not here but in\b|^\W*see (?:also |the )",
     re.IGNORECASE,
 )
 
@@ -92,7 +95,7 @@ def shortened(text: str) -> str:
 
 def _says_something(scored: Scored) -> bool:
     unit = scored.unit
-    if _ABOUT_THE_PAGE.match(unit.text):
+    if _ABOUT_THE_PAGE.search(unit.text):
         return False
     if is_lead_in(unit) and not _led_to(scored.chunk, scored.index):
         return False
@@ -144,7 +147,9 @@ def _rest_of_the_list(
 def _nearness(unit: Scored, best: Scored) -> float:
     chunk, center = unit.chunk, best.chunk
     if chunk.id == center.id:
-        return _SAME_CHUNK
+        kinds = {unit.unit.kind, best.unit.kind}
+        goes_on = unit.index == best.index + 1 and kinds == {"sentence"}
+        return _SAME_CHUNK + _NEXT_SENTENCE * goes_on
     if chunk.document_id != center.document_id:
         return 0.0
     return _SAME_SECTION if chunk.heading_path == center.heading_path else _SAME_DOCUMENT

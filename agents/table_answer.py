@@ -11,6 +11,8 @@ from enrichment.chunk import ChunkTable
 
 LONGEST_ROW = 320
 """Characters of one row in an answer; a longer one is cut to the columns asked for."""
+COLUMNS = 4
+"""Of a small table, beside those that tell its rows apart: more is not read on a phone."""
 _EMPTY = frozenset({"", "-", "–", "—"})
 
 
@@ -63,25 +65,35 @@ def columns_of(table: ChunkTable, row: int) -> list[Column]:
     return found
 
 
-def small_table(table: ChunkTable, rows: Sequence[int], aspect: Aspect, *, columns: int = 3) -> str:
-    """Several rows as markdown: the label columns and the columns asked for most."""
-    width = len(table.header)
-    weight = {
-        position: max(
-            _asked(column, aspect) if position in column.positions else 0.0
-            for row in rows
-            for column in columns_of(table, row) or [Column(header="", cell="", positions=())]
-        )
-        for position in range(table.label_columns, width)
-    }
-    best = sorted(sorted(weight, key=lambda position: -weight[position])[:columns])
-    shown = [*range(table.label_columns), *best]
-    lines = [
-        _line([_flat(table.header[position]) for position in shown]),
-        _line(["---"] * len(shown)),
-        *(_line([_flat(table.rows[row][position]) for position in shown]) for row in rows),
-    ]
-    return "\n".join(lines)
+@dataclass(frozen=True, kw_only=True)
+class MarkedRow:
+    """A row of one of the groups of a table, and the mark of its source."""
+
+    table: ChunkTable
+    row: int
+    mark: str
+
+    @property
+    def cells(self) -> tuple[str, ...]:
+        return self.table.rows[self.row]
+
+
+def small_table(rows: Sequence[MarkedRow], aspect: Aspect, *, columns: int = COLUMNS) -> str:
+    """Rows of one table as markdown: the columns that tell them apart, marked, and those asked
+    for most, as they stand. Columns that say nothing in any row are left out."""
+    first = rows[0].table
+    asked: dict[int, float] = {}
+    for row in rows:
+        for column in _of_the_group_named(columns_of(row.table, row.row), aspect):
+            for position in column.positions:
+                asked[position] = max(asked.get(position, 0.0), _asked(column, aspect))
+    best = sorted(sorted(asked, key=lambda position: -asked[position])[:columns])
+    shown = [*range(first.label_columns), *best]
+    lines = [[first.header[position] for position in shown], ["---"] * len(shown)]
+    for row in rows:
+        label, *others = (row.cells[position] for position in shown)
+        lines.append([f"{label} {row.mark}", *others])
+    return "\n".join(_line([_flat(cell) for cell in line]) for line in lines)
 
 
 def _of_the_group_named(columns: Sequence[Column], aspect: Aspect) -> list[Column]:

@@ -297,3 +297,13 @@ def test_cells_of_the_header_group_that_the_question_names_are_said_alone() -> N
 def test_a_merged_cell_is_said_once_for_its_header_group() -> None:
     answer = asking(snapshot(GRANTS))("can a contractor get ledger-write?")
     assert "Contractor: Not granted" in answer.text
+
+
+def test_several_rows_of_a_table_are_said_as_a_small_table() -> None:
+    answer = asking()("maximum age of every credential for restricted and confidential data?")
+    assert answer.text.splitlines()[:3] == [
+        "| Credential | Restricted data | Confidential data |",
+        "| --- | --- | --- |",
+        "| API signing key [1] | 60 days | 180 days |",
+    ]
+    assert "| TLS certificate [1] | 90 days | 365 days |" in answer.text
