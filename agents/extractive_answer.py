@@ -16,6 +16,9 @@ from enrichment.chunk import Chunk, DocumentCard, Unit
 from index.search import Snapshot
 
 _ENOUGH_FOR_A_TABLE = 3
+_NEARLY, _LIKELY = 3.0, 2.0
+"""What is in force may be that many log-odds weaker than a superseded document, or have only
+these at all, and still wins: an outdated rule is wrong advice."""
 _SURELY = 1.5
 """Log-odds by which the row that a question names has to be ahead of a row beside it."""
 
@@ -67,11 +70,12 @@ def to_the_point(
     if not scored:
         return []
     best = scored[0]
-    past = asks_about_the_past(whole.text)
     kept = [unit for unit in scored if not _is_beside_the_row_named(unit, best, whole)]
-    if past or is_superseded(documents, best.chunk.document_id):
+    if asks_about_the_past(whole.text):
         return kept
-    return [unit for unit in kept if not is_superseded(documents, unit.chunk.document_id)]
+    current = [unit for unit in kept if not is_superseded(documents, unit.chunk.document_id)]
+    enough = min(best.strength - _NEARLY, _LIKELY)
+    return current if current and current[0].strength > enough else kept
 
 
 def _is_beside_the_row_named(unit: Scored, best: Scored, whole: Aspect) -> bool:
@@ -171,10 +175,11 @@ def citation(
     chunk: Chunk, number: int, quote: str, documents: Mapping[str, DocumentCard]
 ) -> Citation:
     card = documents.get(chunk.document_id)
+    superseded = " (superseded)" if is_superseded(documents, chunk.document_id) else ""
     return Citation(
         number=number,
         document=chunk.document_id,
-        title=chunk.document_title,
+        title=chunk.document_title + superseded,
         heading=chunk.heading_path[-1] if chunk.heading_path else chunk.document_title,
         url=chunk.url,
         quote=quote,

@@ -29,6 +29,19 @@ def test_a_superseded_document_is_silent_where_its_successor_answers() -> None:
     assert {citation.document for citation in answer.citations} == {"key-rotation"}
 
 
+def test_a_superseded_document_that_was_asked_for_is_named_as_such() -> None:
+    found = snapshot(OLD_ROTATION, ROTATION)
+    answer = asking(found)("what was the previous maximum age of an API signing key, before?")
+    cited = {citation.document: citation.title for citation in answer.citations}
+    assert cited["key-rotation-2024"] == "Key Rotation Standard 2024 (superseded)"
+
+
+def test_a_superseded_document_that_matches_better_is_silent_all_the_same() -> None:
+    better = OLD_ROTATION.replace("## Maximum age", "## How old a signing key may get")
+    answer = asking(snapshot(better, ROTATION))("how old may an API signing key get?")
+    assert {citation.document for citation in answer.citations} == {"key-rotation"}
+
+
 def test_a_text_question_is_answered_verbatim_and_cited() -> None:
     answer = asking()("how quickly must a leaked key be replaced after discovery?")
     assert "A leaked key is replaced within 24 hours of its discovery" in answer.text
