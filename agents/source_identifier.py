@@ -6,6 +6,7 @@ import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from datetime import UTC, datetime
 
 from pydantic import BaseModel, Field
 
@@ -23,10 +24,12 @@ LONGEST_LIST = 60
 """Documents that one prompt lists; of more, the likeliest are shortlisted by search."""
 _MOST_CHOSEN = 8
 _PAST = re.compile(
-    r"\b(?:old|older|previous|previously|former|formerly|superseded|outdated|archived|earlier"
-    r"|used to|back in|back then|bookmarked|before 20\d\d|history|no longer|20[12]\d)\b",
+    r"\b(?:(?<!how )old|older (?:rule|version|policy|page)|previous|previously|former|formerly"
+    r"|superseded|outdated|archived|earlier|used to|back in|back then|bookmarked|history"
+    r"|no longer)\b",
     re.IGNORECASE,
 )
+_YEAR = re.compile(r"\b20\d\d\b")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -152,7 +155,10 @@ def is_superseded(cards: Mapping[str, DocumentCard], document: str) -> bool:
 
 
 def asks_about_the_past(question: str) -> bool:
-    return bool(_PAST.search(question))
+    """Whether it names an earlier version or a year that is over; `how old` does not."""
+    this_year = datetime.now(UTC).year
+    over = any(int(year) < this_year for year in _YEAR.findall(question))
+    return over or bool(_PAST.search(question))
 
 
 def _why(planned: Planned, document: str, reason: str) -> str:

@@ -4,6 +4,7 @@ import pytest
 
 from agents.answer import Turn
 from agents.conversation import cleaned, leans_on, questions_in, small_talk_reply
+from agents.source_identifier import asks_about_the_past
 from agents.words import codes, terms
 
 
@@ -66,3 +67,18 @@ def test_slack_markup_is_taken_out_and_names_stay() -> None:
 def test_shorthand_is_written_out_and_codes_stay_whole() -> None:
     assert {"databas", "hbr-sg1", "sg"} <= set(terms("prod db on hbr-sg1 in Singapore"))
     assert codes("is P1 on hbr-sg1 a SEV2?") == ("P1", "hbr-sg1", "SEV2")
+
+
+@pytest.mark.parametrize(
+    ("question", "past"),
+    [
+        ("what did the old standard say?", True),
+        ("which period did we use back in 2019?", True),
+        ("what was the previous maximum age?", True),
+        ("how old may a key get?", False),
+        ("is anything frozen on 2099-06-30?", False),
+        ("what is the maximum age of a key?", False),
+    ],
+)
+def test_a_question_about_the_past_is_told_from_one_about_age(question: str, past: bool) -> None:
+    assert asks_about_the_past(question) == past
