@@ -3,6 +3,8 @@
     python -m benchmarks.slack_burst [--questions 200] [--seconds 10] [--latency 5] [--limits]
     python -m benchmarks.slack_burst --kills 30    the bot killed at random moments under load
 
+Faults of Slack and of the model: `python -m benchmarks.slack_faults`.
+
 The app runs in a process of its own against the playground's Slack. An ack is timed from the
 moment Slack sends the envelope until it has the acknowledgement. The sample pattern is a Bolt
 listener that answers in the listener, as Slack's Python samples do."""

@@ -37,10 +37,13 @@ class Parts:
         self._bot_user = bot_user
         self._streams = streams
         self.ts: dict[int, str] = dict(records.posts(event.id))
+        self._dead: set[str] = set()
+        """Given up, though Slack may still show them: not to be found again."""
 
     def find(self) -> None:
         """Messages that an attempt before a crash posted but didn't record."""
-        spoken = own_messages(self._web, self._event, self._bot_user)
+        shown = own_messages(self._web, self._event, self._bot_user)
+        spoken = [message for message in shown if message["ts"] not in self._dead]
         for message in spoken:
             if question_id(message) == self._event.id and part_of(message) not in self.ts:
                 self.own(part_of(message), str(message["ts"]))
@@ -87,8 +90,9 @@ class Parts:
         )
         if not found:
             self.own(part, ts)
-        elif state == "answered":
-            self.update(part, message)  # what was found may be an earlier placeholder
+        elif state == "answered" and not self.update(part, message):
+            # What was found was an earlier placeholder, and can't be changed.
+            self.create(part, message, state=state, busy=busy)
 
     def update(self, part: int, message: Outgoing) -> bool:
         """False when the message is gone or can't be changed, and another must be posted."""
@@ -130,7 +134,7 @@ class Parts:
 
     def _forget(self, part: int) -> None:
         self._records.forget_post(self._event.id, part)
-        del self.ts[part]
+        self._dead.add(self.ts.pop(part))
 
     def stop(self, part: int) -> None:
         """End a stream, so that it may be updated or deleted."""

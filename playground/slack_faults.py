@@ -77,6 +77,9 @@ class Fault:
     delay: float = 0.0
     """Seconds before anything else."""
     count: int = 1
+    every: int = 1
+    """Only every n-th call fails, from the n-th on."""
+    seen: int = 0
 
 
 class Faults:
@@ -103,9 +106,10 @@ class Faults:
         drop_response: bool = False,
         delay: float = 0.0,
         count: int = 1,
+        every: int = 1,
     ) -> None:
-        """Make the next `count` calls of `method` (`*`: any) fail or wait."""
-        fault = Fault(method, error, status, retry_after, drop, drop_response, delay, count)
+        """Make `count` calls of `method` (`*`: any) fail or wait: the next, or every n-th."""
+        fault = Fault(method, error, status, retry_after, drop, drop_response, delay, count, every)
         with self._lock:
             self._faults.append(fault)
 
@@ -118,8 +122,10 @@ class Faults:
         with self._lock:
             for fault in self._faults:
                 if fault.method in (method, "*") and fault.count > 0:
-                    fault.count -= 1
-                    return fault
+                    fault.seen += 1
+                    if fault.seen % fault.every == 0:
+                        fault.count -= 1
+                        return fault
         return None
 
     def take_ack(self) -> bool:

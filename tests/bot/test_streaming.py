@@ -118,6 +118,17 @@ def test_where_streams_do_not_exist_a_placeholder_is_updated(desk: Desk, error: 
     assert len(desk.said(CHANNEL, ts)) == 1
 
 
+def test_a_stream_that_can_neither_be_ended_nor_changed_is_left_for_a_whole_answer(
+    desk: Desk,
+) -> None:
+    desk.slack.faults.add("chat.stopStream", error="message_not_in_streaming_state", count=9)
+    desk.slack.faults.add("chat.postMessage", drop=True)  # looking for it, the stream is found
+    ts, reply = desk.ask("how often?")
+    desk.slack.faults.clear()
+    assert "90 days" in words(reply)
+    assert [answered(message) for message in desk.said(CHANNEL, ts)] == [False, True]
+
+
 def test_a_stream_whose_start_was_not_heard_is_found_again(desk: Desk) -> None:
     desk.slack.faults.add("chat.startStream", drop_response=True)
     ts, reply = desk.ask("how often?")

@@ -244,6 +244,19 @@ def test_faults_happen_as_often_as_ordered(client: WebClient, slack: SlackStandI
     assert client.chat_postMessage(channel=CHANNEL, text="hello")["ok"]
 
 
+def test_a_fault_may_hit_every_third_call_only(client: WebClient, slack: SlackStandIn) -> None:
+    slack.faults.add("api.test", error="internal_error", count=9, every=3)
+    failed = []
+    for _ in range(6):
+        try:
+            client.api_test()
+            failed.append(False)
+        except SlackApiError:
+            failed.append(True)
+    slack.faults.clear()
+    assert failed == [False, False, True, False, False, True]
+
+
 def test_a_rate_limit_fault_says_when_to_come_back(client: WebClient, slack: SlackStandIn) -> None:
     slack.faults.add("auth.test", status=429, retry_after=7)
     with pytest.raises(SlackApiError) as error:
