@@ -26,6 +26,8 @@ FEEDBACK = "answer_feedback"
 ASK_HUMAN = "ask_human"
 CLARIFY = "clarify"
 
+FROM_DOCUMENTS = {"company_specific_rag_success", "cached"}
+
 
 @dataclass(frozen=True, kw_only=True)
 class Outgoing:
@@ -48,7 +50,7 @@ def render(
 ) -> list[Outgoing]:
     """The messages of an answer, in order; sources and buttons close the last one.
 
-    `lead`: a line above it, where it isn't plain what was asked."""
+    `lead`: mrkdwn for a line above it, where it isn't plain what was asked."""
     now = now or datetime.now(UTC)
     cited = (*answer.citations, *answer.nearest)
     links = links_to([citation.url for citation in cited], allowed_hosts)
@@ -61,7 +63,7 @@ def render(
     ]
     messages = [Outgoing(text=fallback(_words(body)), blocks=body) for body in bodies]
     if lead:
-        asked = context([mrkdwn(lead)[:500]], block_id="oncall_lead")
+        asked = context([lead], block_id="oncall_lead")
         messages[0] = Outgoing(text=messages[0].text, blocks=[asked, *messages[0].blocks])
     last = messages.pop()
     return [*messages, Outgoing(text=last.text, blocks=[*last.blocks, *closing])]
@@ -166,9 +168,9 @@ def _context(answer: Answer, notes: Sequence[str]) -> Iterator[Json]:
     said = [mrkdwn(note)[:500] for note in notes]
     if answer.degraded:
         said.append(f":warning: {_degraded(answer)}")
-    if answer.path == "general_llm_knowledge":
+    if answer.path == "general_llm_knowledge" and "general knowledge" not in answer.text.lower():
         said.append(":warning: General knowledge, not from your team's documents.")
-    if answer.path not in {"small_talk", "ambiguous_query"} and not found_nothing(answer):
+    if answer.path in FROM_DOCUMENTS:
         said.append(f"Confidence: {confidence_words(answer.confidence)}")
     if said:
         yield context(said, block_id="oncall_notes")

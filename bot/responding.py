@@ -9,6 +9,7 @@ import structlog
 
 from bot import metrics, private
 from bot.asking import Asking, worth_saying
+from bot.blockkit import short
 from bot.defang import mrkdwn
 from bot.event import Asked
 from bot.limits import Limiter
@@ -123,14 +124,16 @@ class Responding:
         )
         if job.quiet and not worth_saying(answer):
             return []
+        elsewhere = self.asking.is_private(job.event, domain, answer)
+        asked = f"You asked in <#{job.event.channel}>: {mrkdwn(short(text, 300))}"
         messages = render(
             answer,
             question_id=job.event.id,
             allowed_hosts=domain.answer.links,
             notes=[*job.notes, *_about_files(job.event)],
-            lead=job.event.lead,
+            lead=asked if elsewhere else mrkdwn(short(job.event.lead, 300)),
         )
-        if self.asking.is_private(job.event, domain, answer):
+        if elsewhere:
             return [private.send(self.web, self.records, job.record, messages)]
         return messages
 
@@ -165,7 +168,7 @@ class Responding:
         if event.files:
             return "I can't read files or images. Please describe the question in words."
         about = ", ".join(mrkdwn(domain.title) for domain in candidates[:5])
-        return f"Ask me a question ({about}), and I'll answer from the documents, with sources."
+        return f"What would you like to know? I answer from the documents of {about}, with sources."
 
     def _whisper(self, event: Asked, text: str) -> None:
         """Only the asker sees it."""

@@ -54,7 +54,7 @@ def test_a_bare_mention_in_a_thread_asks_about_the_message_before(desk: Desk) ->
 
 def test_a_bare_mention_says_what_to_do(desk: Desk) -> None:
     _, reply = desk.ask("")
-    assert "Ask me a question" in words(reply)
+    assert "from the documents of Security help" in words(reply)
     assert not desk.agents.asked
 
 

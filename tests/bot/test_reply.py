@@ -298,6 +298,13 @@ def test_a_question_back_is_not_to_be_judged() -> None:
     assert "feedback_buttons" not in str(sent[0].blocks)
 
 
+@pytest.mark.parametrize("text", ["TLS encrypts.", "_From general knowledge:_ TLS encrypts."])
+def test_general_knowledge_is_said_to_be_that_once(text: str) -> None:
+    sent = messages(text, path="general_llm_knowledge", citations=())
+    assert str(sent[0].blocks).lower().count("general knowledge") == 1
+    assert "Confidence" not in str(sent[0].blocks)
+
+
 def test_small_talk_has_no_buttons() -> None:
     sent = messages("Hello!", path="small_talk", citations=())
     assert [b["type"] for b in sent[0].blocks] == ["markdown"]

@@ -65,6 +65,8 @@ def test_what_not_everyone_may_read_is_answered_privately(desk: Desk) -> None:
     assert "May" not in words(reply)
     channel = next(c.id for c in desk.slack.workspace.channels.values() if c.user == "U0YOU")
     assert "The merger closes in May" in words(desk.slack.messages(channel)[-1])
+    asked = "You asked in <#C0PRIVACY>: when does the merger close?"
+    assert asked in words(desk.slack.messages(channel)[-1])
     assert desk.agents.asked[-1].readers == {"sam.rivers@tidewater.example", "tidewater.example"}
     desk.slack.click(channel, desk.slack.messages(channel)[-1]["ts"], "ask_human")
     card = desk.slack.wait_for_reply("C0PRIVACY", ts, until=lambda m: "What I tried" in words(m))
