@@ -26,7 +26,7 @@ from bot.home import Home, StatusOf
 from bot.inbox import Inbox
 from bot.interactions import interact
 from bot.limits import Limiter
-from bot.listeners import listen
+from bot.listeners import ignore_the_rest, listen
 from bot.people import People
 from bot.records import Records
 from bot.responding import Responding
@@ -175,6 +175,7 @@ class Bot:
             feedback=self.feedback,
             bot_user=self.identity.user,
         )
+        ignore_the_rest(self.app)
 
     def start(self) -> None:
         """Begin to work and, with Socket Mode, to listen. Returns at once."""

@@ -4,6 +4,7 @@ The tables here are what the manifest is generated from."""
 
 from __future__ import annotations
 
+import re
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
@@ -60,6 +61,16 @@ def listen(
 
     for name in (*EVENTS, *OLDER_EVENTS):
         app.event(name)(on_event)
+
+
+def ignore_the_rest(app: App) -> None:
+    """To be registered last: what nobody listens to is acknowledged, or Slack would repeat it."""
+
+    def ignored(ack: Callable[[], object]) -> None:
+        ack()
+
+    for register in (app.event, app.action, app.view, app.shortcut):
+        register(re.compile(""))(ignored)
 
 
 class Recent:

@@ -19,7 +19,13 @@ from bot.web import SlackBusy, SlackRefused, SlackUnsure, Web
 
 log = structlog.get_logger()
 
-NEVER_STREAMS = {"unknown_method", "missing_scope", "not_allowed_token_type", "access_denied"}
+NEVER_STREAMS = {
+    "http_404",
+    "unknown_method",
+    "missing_scope",
+    "not_allowed_token_type",
+    "access_denied",
+}
 STATUS_EVERY = 1.5
 """Seconds between two status lines; Slack allows some 50 edits a minute."""
 EDIT_EVERY = 3.0

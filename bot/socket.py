@@ -29,8 +29,6 @@ PONG_WITHIN = 10.0
 """Seconds. A socket that is dead without saying so is noticed after both."""
 START_PATIENCE = 30.0
 FOREVER = 10**9
-UNHANDLED = 404
-"""Bolt's status for an event nobody listens to: acknowledged, or Slack would send it again."""
 
 
 class SocketMode:
@@ -140,11 +138,11 @@ class SocketMode:
     def _handle(self, connection: ClientConnection, request: SocketModeRequest) -> None:
         try:
             response = run_bolt_app(self._app, request)
-            if response.status not in {200, UNHANDLED}:
+            if response.status != 200:
                 log.warning("an event was not stored; slack will repeat it", status=response.status)
                 return
             reply: dict[str, Any] = {"envelope_id": request.envelope_id}
-            if response.body and response.status == 200:
+            if response.body:
                 kind = response.headers.get("content-type", [""])[0]
                 is_json = kind.startswith("application/json")
                 reply["payload"] = json.loads(response.body) if is_json else {"text": response.body}
