@@ -23,6 +23,7 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -126,7 +127,7 @@ def answers(slack: SlackStandIn) -> Counter[str]:
     return Counter(
         str(message["thread_ts"])
         for message in slack.messages(CHANNEL)
-        if message.get("user") == slack.bot_user_id and "90 days" in str(message.get("text"))
+        if message.get("user") == slack.bot_user_id and "90 days." in str(message.get("text"))
     )
 
 
@@ -180,7 +181,7 @@ def memory(pid: int) -> float:
     return 0.0
 
 
-def be_the_bot(latency: float) -> None:
+def be_the_bot(latency: float, *, streaming: bool = False) -> None:
     from agents.answer import Answer, Ask, Question
     from bot.app import build_bot
     from config.domain import Domain
@@ -188,7 +189,10 @@ def be_the_bot(latency: float) -> None:
     from index.database import open_database
 
     def ask(question: Question, progress: Any) -> Answer:
-        time.sleep(latency)
+        for word in ("Every ", "90 ", "days, ") if streaming else ():
+            progress.delta(word)
+            time.sleep(latency / 4)
+        time.sleep(latency / 4 if streaming else latency)
         return Answer(text="Every 90 days.", path="company_specific_rag_success", confidence=0.9)
 
     def ask_of(domain: str) -> Ask:
@@ -203,8 +207,9 @@ def be_the_bot(latency: float) -> None:
     )  # fmt: skip
     settings = Settings()
     bot = build_bot(
-        settings, domains={"security": domain}, ask=ask_of, engine=open_database(settings)
-    )
+        settings, domains={"security": domain}, ask=ask_of, engine=open_database(settings),
+        streaming=streaming,
+    )  # fmt: skip
     bot.start()
     sys.stdout.write("up\n")
     sys.stdout.flush()
@@ -233,6 +238,13 @@ def be_the_sample(latency: float) -> None:
     sys.stdout.write("up\n")
     sys.stdout.flush()
     threading.Event().wait()
+
+
+APPS = {
+    "bot": be_the_bot,
+    "bot, streaming": partial(be_the_bot, streaming=True),
+    "sample": be_the_sample,
+}
 
 
 def table(results: list[Result]) -> str:
@@ -265,15 +277,16 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=10.0)
     parser.add_argument("--latency", type=float, default=5.0)
     parser.add_argument("--limits", action="store_true", help="with Slack's rate limits")
-    parser.add_argument("--only", choices=["bot", "sample"])
-    parser.add_argument("--as", dest="role", choices=["bot", "sample"], help=argparse.SUPPRESS)
+    parser.add_argument("--only", choices=APPS)
+    parser.add_argument("--as", dest="role", choices=APPS, help=argparse.SUPPRESS)
     parser.add_argument("--kills", type=int, default=0, help="kill the bot this often instead")
     given = parser.parse_args()
     if given.role:
-        (be_the_bot if given.role == "bot" else be_the_sample)(given.latency)
+        APPS[given.role](given.latency)
         return
     if given.kills:
-        print(table([killed("bot", kills=given.kills, latency=given.latency)]))
+        apps = [given.only] if given.only else ["bot", "bot, streaming"]
+        print(table([killed(app, kills=given.kills, latency=given.latency) for app in apps]))
         return
     results = [
         burst(
