@@ -19,15 +19,16 @@ from index.search import Hit, Snapshot
 ENOUGH = 0.5
 """Below this confidence, the documents are said not to know."""
 WEIGHTS = {
-    "similarity": 6.0,
-    "words named": 9.1,
+    "similarity": 7.1,
+    "coverage": 6.1,
+    "words named": 13.6,
     "code found": 1.8,
-    "searches agree": 4.1,
-    "far ahead": -1.0,
-    "unheard-of names": -2.6,
-    "wrong kind of fact": -4.5,
+    "searches agree": 2.6,
+    "far ahead": -1.2,
+    "unheard-of names": -1.9,
+    "wrong kind of fact": -6.5,
 }
-BIAS = -7.2
+BIAS = -10.1
 _MANY_WORDS = 15
 _MANY_NAMES = 2
 _BEST = 5
@@ -88,6 +89,7 @@ def confidence_parts(plan: Plan, snapshot: Snapshot, scored: Sequence[Scored]) -
     unheard_of = sum(snapshot.is_unheard_of(word) for word in terms(plan.question).values())
     return {
         "similarity": max(0.0, best.similarity),
+        "coverage": best.coverage,
         # A long message is never as similar to one sentence as a short one is.
         "words named": min(named, _MANY_WORDS) / _MANY_WORDS,
         "code found": float(any(code.lower() in said.lower() for code in codes(plan.question))),

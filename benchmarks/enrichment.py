@@ -20,15 +20,27 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(ROOT), str(ROOT / "benchmarks")]
 
 from enrichment_results import save, table  # noqa: E402  the paths above come first
+from golden_domains import KeptMiniLM  # noqa: E402
 from golden_evidence import GoldenQuestion, Passage, golden_questions  # noqa: E402
 from kept_vectors import KeptVectors  # noqa: E402
 
+from agents.answer import Question, Turn  # noqa: E402
+from agents.post_processor import chunk_scores  # noqa: E402
+from agents.query_optimizer import Asked, plan_without_model  # noqa: E402
+from agents.relevance import score_units  # noqa: E402
+from agents.retrieval import Narrowed, retrieve  # noqa: E402
+from agents.trace import SourceChoice  # noqa: E402
+from config.domain import Domain as DomainFile  # noqa: E402
+from config.domain import Sources  # noqa: E402
 from config.minilm import MiniLM  # noqa: E402
+from config.settings import Settings  # noqa: E402
 from enrichment.chunk import Chunk, DocumentCard  # noqa: E402
 from enrichment.chunker import split  # noqa: E402
 from enrichment.enrich import enrich  # noqa: E402
+from enrichment.succession import with_successors  # noqa: E402
 from index.fusion import Ranking, fuse  # noqa: E402
 from index.keywords import RankBm25, chunk_terms  # noqa: E402
+from index.publish import open_index  # noqa: E402
 from index.tokens import terms  # noqa: E402
 from loaders.document import Document  # noqa: E402
 from loaders.files import load_file  # noqa: E402
@@ -42,7 +54,7 @@ CORPORA = {
     "public": (SHARED / "corpus", SHARED / "golden"),
 }
 Scores = NDArray[np.float32]
-Search = Callable[[str], list[int]]
+Search = Callable[[GoldenQuestion], list[int]]
 
 
 @dataclass
@@ -63,7 +75,6 @@ class Way:
 
     name: str
     build: Callable[[Domain], tuple[list[Passage], Search]]
-    with_history: bool = True
 
 
 def main() -> None:
@@ -106,9 +117,7 @@ def _measure(way: Way, domains: Sequence[Domain]) -> dict[str, float]:
     for domain in domains:
         passages, search = way.build(domain)
         for question in domain.questions:
-            asked = question.text if way.with_history else question.last
-            order = search(asked)
-            seen = [passages[row] for row in order]
+            seen = [passages[row] for row in search(question)]
             budget.append((question.kind, question.answered_by(_within(seen, BUDGET))))
             top.append(question.answered_by(seen[:5]))
     tables = [hit for kind, hit in budget if kind == "table"]
@@ -132,14 +141,22 @@ def _within(passages: Sequence[Passage], budget: int) -> list[Passage]:
 
 
 def _ways(embed: KeptVectors) -> list[Way]:
-    def fixed(domain: Domain) -> tuple[list[Passage], Search]:
-        passages = [
-            Passage(document, text[start : start + FIXED])
-            for document, text in domain.sources.items()
-            for start in range(0, len(text), FIXED)
-        ]
-        vectors = embed([passage.text for passage in passages])
-        return passages, lambda asked: _fused([vectors @ embed([asked])[0]])
+    def fixed(*, history: bool) -> Callable[[Domain], tuple[list[Passage], Search]]:
+        def build(domain: Domain) -> tuple[list[Passage], Search]:
+            passages = [
+                Passage(document, text[start : start + FIXED])
+                for document, text in domain.sources.items()
+                for start in range(0, len(text), FIXED)
+            ]
+            vectors = embed([passage.text for passage in passages])
+
+            def search(question: GoldenQuestion) -> list[int]:
+                asked = question.text if history else question.last
+                return _fused([vectors @ embed([asked])[0]])
+
+            return passages, search
+
+        return build
 
     def structural(
         *, crumbs: bool = True, keywords: str = "", units: bool = False
@@ -150,7 +167,8 @@ def _ways(embed: KeptVectors) -> list[Way]:
             best_unit = _best_unit(domain.chunks, embed) if units else None
             bm25 = _bm25(domain, texts, enriched=keywords == "enriched") if keywords else None
 
-            def search(asked: str) -> list[int]:
+            def search(question: GoldenQuestion) -> list[int]:
+                asked = question.text
                 vector = embed([asked])[0]
                 scores = [vectors @ vector]
                 scores += [best_unit(vector)] if best_unit else []
@@ -162,14 +180,41 @@ def _ways(embed: KeptVectors) -> list[Way]:
         return build
 
     return [
-        Way("fixed 800 characters", fixed, with_history=False),
-        Way("fixed 800 characters, previous turn in front", fixed),
+        Way("fixed 800 characters", fixed(history=False)),
+        Way("fixed 800 characters, previous turn in front", fixed(history=True)),
         Way("structural chunks, no breadcrumbs", structural(crumbs=False)),
         Way("+ breadcrumbs", structural()),
         Way("+ BM25", structural(keywords="plain")),
         Way("+ extractive enrichment in BM25", structural(keywords="enriched")),
         Way("+ sentence and row vectors", structural(keywords="enriched", units=True)),
+        Way("as the agents order them", _by_the_agents),
     ]
+
+
+def _by_the_agents(domain: Domain) -> tuple[list[Passage], Search]:
+    """Query optimizer, retrieval from a published index and the post-processor, as they are."""
+    embedder = KeptMiniLM()
+    folder = ROOT / "var/benchmarks/index"
+    index = open_index(Settings.model_validate({"data_dir": folder}), embedder)
+    with index.stage(domain.name) as staging:
+        for card in with_successors(domain.cards.values()):
+            staging.put(card, [c for c in domain.chunks if c.document_id == card.id])
+        staging.commit({})
+    embedder.kept.save()
+    snapshot = index.snapshot(domain.name)
+    row_of = {chunk.id: row for row, chunk in enumerate(domain.chunks)}
+    plan_for = plan_without_model(DomainFile(domain="measured", title="", sources=Sources()))
+
+    def search(question: GoldenQuestion) -> list[int]:
+        before = question.text.removesuffix(question.last).strip()
+        history = (Turn(role="user", content=before),) if before else ()
+        asked = Question(text=question.last, history=history)
+        plan = plan_for(Asked(question=asked, snapshot=snapshot))
+        hits = retrieve(Narrowed(plan=plan, sources=SourceChoice(), snapshot=snapshot))
+        scores = chunk_scores(hits, score_units(plan, snapshot, hits))
+        return [row_of[chunk] for chunk in sorted(scores, key=lambda chunk: -scores[chunk])]
+
+    return [Passage(chunk.document_id, chunk.text) for chunk in domain.chunks], search
 
 
 def _indexed(chunk: Chunk, *, crumbs: bool) -> str:
