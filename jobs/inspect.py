@@ -72,10 +72,11 @@ def print_document(snapshots: Mapping[str, Snapshot], document_id: str) -> None:
     _print_card(holder.documents[document_id], console)
     for chunk in holder.chunks(document_id):
         place = " › ".join(part for part in (chunk.tab, *chunk.heading_path) if part)
-        about = f"{chunk.kind}, {chunk.tokens} tokens, {len(chunk.units)} units, {chunk.id}"
+        about = chunk.kind
         if chunk.table and chunk.table.total_rows > len(chunk.table.rows):
             last = chunk.table.first_row + len(chunk.table.rows)
             about += f", rows {chunk.table.first_row + 1}–{last} of {chunk.table.total_rows}"
+        about += f", {chunk.tokens} tokens, {len(chunk.units)} units, {chunk.id[:12]}"
         console.print(
             Panel(
                 Markdown(chunk.text),

@@ -88,9 +88,10 @@ def print_reports(reports: Sequence[IngestReport]) -> None:
                 f"by the check against the grid, {report.tables.failed} failed"
             )
         if report.unenriched:
+            count = "1 document" if report.unenriched == 1 else f"{report.unenriched} documents"
             console.print(
-                f"[yellow]warning[/] {report.domain}: {report.unenriched} documents kept their "
-                "extractive enrichment because the model failed; the next run tries again"
+                f"[yellow]warning[/] {report.domain}: the model failed on {count}, described "
+                "without it until the next run tries again"
             )
 
 
