@@ -12,6 +12,7 @@ listener that answers in the listener, as Slack's Python samples do."""
 from __future__ import annotations
 
 import argparse
+import logging
 import os
 import random
 import subprocess
@@ -281,6 +282,7 @@ def main() -> None:
     parser.add_argument("--as", dest="role", choices=APPS, help=argparse.SUPPRESS)
     parser.add_argument("--kills", type=int, default=0, help="kill the bot this often instead")
     given = parser.parse_args()
+    logging.getLogger("asyncio").setLevel(logging.ERROR)  # of sockets whose app was killed
     if given.role:
         APPS[given.role](given.latency)
         return
