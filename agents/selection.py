@@ -166,6 +166,11 @@ def _length(units: Iterable[Scored]) -> int:
 
 
 def _says_the_same(unit: Scored, other: Scored) -> bool:
+    """Sentences with the same words but for a few; rows differ by one cell, and that is the one."""
+    if unit.unit.kind != other.unit.kind:
+        return False
+    if unit.unit.kind == "row":
+        return unit.unit.text == other.unit.text
     mine, theirs = stems(unit.unit.text), stems(other.unit.text)
     smaller = min(len(mine), len(theirs))
-    return smaller > 0 and len(mine & theirs) / smaller > 0.85 and unit.unit.kind == other.unit.kind
+    return smaller > 0 and len(mine & theirs) / smaller > 0.85

@@ -320,3 +320,16 @@ def test_several_rows_of_a_table_are_said_as_a_small_table() -> None:
         "| API signing key [1] | 60 days | 180 days |",
     ]
     assert "| TLS certificate [1] | 90 days | 365 days |" in answer.text
+
+
+def test_rows_that_differ_in_one_cell_are_both_said() -> None:
+    ages = "| Credential | Class | Age | Overlap |\n|---|---|---|---|\n" + "".join(
+        f"| Database credential | {name} | {days} days in every region of the company "
+        "| 24 hours, both versions stay valid, then the older one is destroyed |\n"
+        for name, days in (("Confidential", 60), ("Restricted", 30))
+    )
+    document = f"---\nid: ages\ntitle: Ages\n---\n# Ages\n\n## Maximum age\n\n{ages}"
+    ask = asking(snapshot(document, LAPTOPS))
+    answer = ask("maximum age of a confidential or restricted database credential?")
+    assert "60 days" in answer.text
+    assert "30 days" in answer.text
