@@ -72,7 +72,7 @@ def print_document(snapshots: Mapping[str, Snapshot], document_id: str) -> None:
     _print_card(holder.documents[document_id], console)
     for chunk in holder.chunks(document_id):
         place = " › ".join(part for part in (chunk.tab, *chunk.heading_path) if part)
-        about = chunk.kind
+        about: str = chunk.kind
         if chunk.table and chunk.table.total_rows > len(chunk.table.rows):
             last = chunk.table.first_row + len(chunk.table.rows)
             about += f", rows {chunk.table.first_row + 1}–{last} of {chunk.table.total_rows}"
