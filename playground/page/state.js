@@ -50,10 +50,12 @@ export function load(data) {
   changed();
 }
 
-// An address without a channel, or with one that this person can't see, leads to the first.
+// An address without a channel, or with one that this person can't see, leads to the first; one of
+// somebody else's chat with the app to the person's own.
 export function settle() {
   if (state.channels.has(state.channel)) return;
-  state.channel = state.channels.keys().next().value;
+  const wanted = [...state.channels.values()].find((channel) => (channel.kind === "im") === state.channel.startsWith("D"));
+  state.channel = (wanted ?? state.channels.values().next().value).id;
   state.thread = "";
 }
 

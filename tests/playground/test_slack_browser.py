@@ -250,6 +250,21 @@ def test_acting_as_somebody_else(slack: SlackStandIn, page: Page) -> None:
     assert slack.messages("C0GENERAL")[-1]["user"] == "U0DANA"
 
 
+def test_who_acts_as_another_finds_their_own_chat_with_the_app(
+    slack: SlackStandIn, page: Page
+) -> None:
+    page.goto(f"{slack.url}archives/C0GENERAL")
+    page.get_by_label("Act as somebody else").evaluate(
+        """(choice) => {  // and opens the app before the page knows what this person may see
+            choice.value = "U0DANA";
+            choice.dispatchEvent(new Event("change"));
+            document.querySelector(".place[data-channel^=D]").click();
+        }"""
+    )
+    expect(page.get_by_label("Ask Copilot anything")).to_be_visible()
+    expect(page.locator(".place[data-channel=D0DANA]")).to_have_attribute("aria-current", "page")
+
+
 def test_a_phone_shows_one_pane_at_a_time(slack: SlackStandIn, browser: Any) -> None:
     ts = slack.post_as_user("C0SECURITY", "a thread on a phone")
     slack.post_as_user("C0SECURITY", "its reply", ts)
