@@ -43,7 +43,7 @@ class Director:
 
     def __call__(self, request: Request) -> Scripted:
         if self.down:
-            return Fault(kind="status", status=500)
+            return Fault(kind="status", status=500, retry_after=0)
         asked = request.text.rpartition("message>" if request.name == "plan" else "as asked>")[2]
         if request.name == "plan":
             special = next((plan for words, plan in self.plans.items() if words in asked), {})
