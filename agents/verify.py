@@ -11,6 +11,8 @@ from enrichment.chunk import Chunk
 
 CITED = re.compile(r"\s?\[(\d{1,3})\]")
 _SENTENCE_END = re.compile(r"(?<=[.!?])(?:\s?\[\d{1,3}\])*\s+(?=\S)|\n+")
+_RULE = re.compile(r"[|\s:-]+")
+"""Below a table's header; the header claims nothing."""
 _FIGURE = re.compile(r"\d+(?:[.,:]\d+)*")
 _SUPPORTED = 0.5
 """Share of a sentence's naming words that must stand in what it cites."""
@@ -55,7 +57,10 @@ def claims_citing(text: str, number: int) -> str:
 def _claims(text: str) -> list[str]:
     marked = _SENTENCE_END.sub(lambda match: match[0].rstrip() + "\n", text)
     lines = [line.strip() for line in marked.splitlines()]
-    return [line for line in lines if line and not re.fullmatch(r"[|\s:-]+", line)]
+    claims = [line for line in lines if line]
+    rules = {place for place, line in enumerate(claims) if _RULE.fullmatch(line)}
+    headers = {place - 1 for place in rules if place and claims[place - 1].startswith("|")}
+    return [line for place, line in enumerate(claims) if place not in rules | headers]
 
 
 def _holds(claim: str, sources: Sequence[Chunk]) -> bool:

@@ -3,6 +3,7 @@ from __future__ import annotations
 import pytest
 
 from agents.model_answer import NO_ANSWER
+from agents.verify import support
 from config.errors import InvalidModelOutput, ModelUnavailable
 from config.models import Prompt
 
@@ -158,3 +159,13 @@ def test_an_asker_can_not_close_the_fence() -> None:
     user = model.prompts[0].user
     assert "<|im_start|>" not in user
     assert "[1]" not in user
+
+
+def test_the_header_of_a_table_claims_nothing() -> None:
+    ages = next(chunk for chunk in snapshot(ROTATION).chunks("key-rotation") if chunk.table)
+    table = (
+        "| Credential | Restricted data |\n|---|---|\n"
+        "| API signing key [1] | 60 days |\n| Webhook secret [1] | 30 days |"
+    )
+    assert support(table, [ages]).score == 1.0
+    assert support(table.replace("30", "31"), [ages]).score == 0.5
