@@ -3,24 +3,21 @@
 from __future__ import annotations
 
 import re
-import shutil
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
 import pytest
-from pydantic import SecretStr
 
 from bot.reply import FEEDBACK
 from bot.tables import feedback
-from config.settings import Settings
 from oncall import Copilot
 from playground.google import DEMO_FOLDER, GoogleStandIn
 from playground.slack import SlackStandIn
+from tests.chromium import launched, needs_chromium
+from tests.stand_ins import connected_settings, security_documents
 
-CHROMIUM = shutil.which("chromium")
-FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-sync"]
 CHANNEL = "C0SECURITY"
 DOCUMENTS = ("key-rotation-standard", "key-rotation-standard-2024", "device-security-standard")
 DOMAIN = """\
@@ -53,25 +50,11 @@ class House:
 @pytest.fixture(scope="module")
 def house(tmp_path_factory: pytest.TempPathFactory) -> Iterator[House]:
     folder = tmp_path_factory.mktemp("house")
-    documents = folder / "documents" / "security"
-    documents.mkdir(parents=True)
-    for name in DOCUMENTS:
-        shutil.copy(DEMO_FOLDER / "security" / f"{name}.md", documents)
+    documents = security_documents(folder, DOCUMENTS)
     (folder / "config" / "domains").mkdir(parents=True)
     (folder / "config" / "domains" / "security.yaml").write_text(DOMAIN)
-    with GoogleStandIn(documents.parent) as google, SlackStandIn() as slack:
-        settings = Settings(_env_file=None).model_copy(
-            update={
-                "slack_api_url": slack.api_url,
-                "slack_bot_token": SecretStr(slack.bot_token),
-                "slack_app_token": SecretStr(slack.app_token),
-                "google_api_url": google.url,
-                "google_credentials": google.write_credentials(folder / "key.json"),
-                "config_dir": folder / "config",
-                "data_dir": folder / "var",
-            }
-        )
-        copilot = Copilot(settings)
+    with GoogleStandIn(documents) as google, SlackStandIn() as slack:
+        copilot = Copilot(connected_settings(folder, google, slack))
         assert copilot.ingest("security").failed == ()
         bot = copilot.bot()
         bot.start()
@@ -144,12 +127,11 @@ def test_a_document_we_may_no_longer_read_leaves_the_answers(house: House) -> No
     assert "key-rotation-standard-2024" not in house.copilot.index.snapshot("security").documents
 
 
-@pytest.mark.skipif(CHROMIUM is None, reason="no chromium on this machine")
+@needs_chromium
 def test_in_a_browser_the_citation_opens_its_heading_and_feedback_is_taken(house: House) -> None:
-    from playwright.sync_api import expect, sync_playwright
+    from playwright.sync_api import expect
 
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
+    with launched() as browser:
         page = browser.new_page(viewport={"width": 1280, "height": 800})
         page.goto(f"{house.slack.url}archives/{CHANNEL}")
         box = page.get_by_label("Message #help-security")
@@ -167,4 +149,3 @@ def test_in_a_browser_the_citation_opens_its_heading_and_feedback_is_taken(house
         helpful = thread.get_by_role("button", name="Mark this answer as helpful")
         helpful.click()
         expect(helpful).to_have_attribute("aria-pressed", "true")
-        browser.close()

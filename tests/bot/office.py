@@ -12,14 +12,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from pydantic import SecretStr
-
 from bot.app import Bot
-from config.settings import Settings
 from oncall import Copilot
-from playground.google import DEMO_FOLDER, GoogleStandIn
+from playground.google import GoogleStandIn
 from playground.openai import Fault, OpenAIStandIn, Request, Scripted
 from playground.slack import SlackStandIn
+from tests.stand_ins import connected_settings, security_documents
 
 CHANNEL = "C0SECURITY"
 DOCUMENTS = ("key-rotation-standard", "key-rotation-standard-2024", "privileged-access-break-glass")
@@ -98,30 +96,17 @@ class Office:
 @contextmanager
 def open_office(folder: Path) -> Iterator[Office]:
     """The security domain of the demo, some of its documents ingested; the bot connected."""
-    documents = folder / "documents" / "security"
-    documents.mkdir(parents=True)
-    for name in DOCUMENTS:
-        shutil.copy(DEMO_FOLDER / "security" / f"{name}.md", documents)
+    documents = security_documents(folder, DOCUMENTS)
     domains = folder / "config" / "domains"
     domains.mkdir(parents=True)
     shutil.copy(Path("config/domains/security.yaml"), domains)
     director = Director()
     with (
-        GoogleStandIn(documents.parent) as google,
+        GoogleStandIn(documents) as google,
         SlackStandIn() as slack,
         OpenAIStandIn(director, before_piece=director.before_piece) as model,
     ):
-        settings = Settings(_env_file=None).model_copy(
-            update={
-                "slack_api_url": slack.api_url,
-                "slack_bot_token": SecretStr(slack.bot_token),
-                "slack_app_token": SecretStr(slack.app_token),
-                "google_api_url": google.url,
-                "google_credentials": google.write_credentials(folder / "key.json"),
-                "config_dir": folder / "config",
-                "data_dir": folder / "var",
-            }
-        )
+        settings = connected_settings(folder, google, slack)
         # Documents are read without the model: its part is told by others.
         reader = Copilot(settings)
         assert reader.ingest("security").failed == ()

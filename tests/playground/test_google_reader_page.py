@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Iterator
 
 import pytest
-from playwright.sync_api import Browser, expect, sync_playwright
+from playwright.sync_api import Browser, expect
 
 from playground.docs_render import render_document
 from playground.google import DriveFile, GoogleStandIn
 from playground.reader_html import headings
+from tests.chromium import launched, needs_chromium
 
-CHROMIUM = shutil.which("chromium")
-FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-sync"]
-pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="no chromium on this machine")
+pytestmark = needs_chromium
 
 FILLER = "Words that fill a line.\n\n" * 60
 TEXT = (
@@ -25,8 +23,8 @@ GUIDE = DriveFile(id="guide", name="Guide", content=TEXT)
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
-    with sync_playwright() as playwright:
-        yield playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
+    with launched() as opened:
+        yield opened
 
 
 def test_a_link_opens_the_tab_and_shows_the_heading(browser: Browser) -> None:
