@@ -78,7 +78,7 @@ class MarkedRow:
         return self.table.rows[self.row]
 
 
-def small_table(rows: Sequence[MarkedRow], aspect: Aspect, *, columns: int = COLUMNS) -> str:
+def small_table(rows: Sequence[MarkedRow], aspect: Aspect) -> str:
     """Rows of one table as markdown: the columns that tell them apart, marked, and those asked
     for most, as they stand. Columns that say nothing in any row are left out."""
     first = rows[0].table
@@ -87,7 +87,7 @@ def small_table(rows: Sequence[MarkedRow], aspect: Aspect, *, columns: int = COL
         for column in _of_the_group_named(columns_of(row.table, row.row), aspect):
             for position in column.positions:
                 asked[position] = max(asked.get(position, 0.0), _asked(column, aspect))
-    best = sorted(sorted(asked, key=lambda position: -asked[position])[:columns])
+    best = sorted(sorted(asked, key=lambda position: -asked[position])[:COLUMNS])
     shown = [*range(first.label_columns), *best]
     lines = [[first.header[position] for position in shown], ["---"] * len(shown)]
     for row in rows:

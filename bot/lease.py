@@ -139,9 +139,7 @@ class PostgresLease:
                 yield free
             finally:
                 if free:
-                    self._run(
-                        "SELECT pg_advisory_unlock(hashtextextended(:name, 5051))", executor_id
-                    )
+                    self._unlock(executor_id)
 
     @contextmanager
     def preparing(self) -> Iterator[None]:
@@ -153,7 +151,7 @@ class PostgresLease:
             try:
                 yield
             finally:
-                self._run("SELECT pg_advisory_unlock(hashtextextended(:name, 5051))", _PREPARING)
+                self._unlock(_PREPARING)
 
     def release(self) -> None:
         with self._lock:
@@ -165,6 +163,9 @@ class PostgresLease:
 
     def _try_lock(self, name: str) -> bool:
         return bool(self._run("SELECT pg_try_advisory_lock(hashtextextended(:name, 5051))", name))
+
+    def _unlock(self, name: str) -> None:
+        self._run("SELECT pg_advisory_unlock(hashtextextended(:name, 5051))", name)
 
     def _run(self, statement: str, name: str = "") -> Any:
         if self._connection is None:
