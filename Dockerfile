@@ -12,9 +12,11 @@ COPY pyproject.toml constraints.txt README.md LICENSE ./
 RUN if [ -n "$EXTRAS" ]; then \
       pip install --constraint constraints.txt --extra-index-url "$TORCH_INDEX" torch; \
     fi
-COPY oncall.py oncall_commands.py oncall_demo.py ./
+COPY oncall.py ./
 COPY agents agents
+COPY api api
 COPY bot bot
+COPY cli cli
 COPY config config
 COPY enrichment enrichment
 COPY index index

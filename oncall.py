@@ -1,25 +1,26 @@
 """START HERE. The composition root.
 
 `Copilot` is the one place that builds clients and wires the layers together; `oncall_commands`
-holds the commands, `oncall_demo` the demo. Parts are built when first used, and heavy libraries
+holds the commands, `cli.demo` the demo. Parts are built when first used, and heavy libraries
 load with them: `oncall --help` is quick."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
+from datetime import UTC, datetime
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
-from config.errors import CopilotError, UsageError
+from config.errors import UsageError
 
 if TYPE_CHECKING:
     from fastapi import FastAPI
 
     from agents.answer import Ask
     from bot.app import Bot
-    from bot.home import IndexStatus
+    from bot.home.home_page import IndexStatus
     from config.domain import Domain
     from config.live_domains import LiveDomains
     from config.models import ChatModel, Embedder
@@ -99,10 +100,10 @@ class Copilot:
 
     def ingest(self, name: str, *, full: bool = False, watch: Watch | None = None) -> IngestReport:
         """One run of the ingestion job."""
-        from enrichment.budget import Budget
-        from enrichment.cache import ReplyCache
-        from enrichment.chunker import ChunkOptions
+        from enrichment.chunking.chunker import ChunkOptions
         from enrichment.pipeline import VERSION, prepare
+        from enrichment.with_model.budget import Budget
+        from enrichment.with_model.reply_cache import ReplyCache
         from jobs.ingest import ingest
 
         options = ChunkOptions()
@@ -138,12 +139,12 @@ class Copilot:
         return found
 
     def sources(self, name: str) -> list[Source]:
-        from jobs.sources import DriveSource, FileSource
+        from jobs.document_sources import DriveSource, FileSource
 
         domain = self.domain(name)
         sources: list[Source] = []
         if domain.sources.google_drive.folders or domain.sources.google_drive.documents:
-            from loaders.google_drive import open_drive
+            from loaders.google.drive.google_drive import open_drive
 
             sources.append(DriveSource(domain, open_drive(self.settings)))
         if domain.sources.files:
@@ -153,6 +154,7 @@ class Copilot:
     def bot(self, *, socket: bool = True) -> Bot:
         """`socket=False`: Slack's events come in over HTTP."""
         from bot.app import build_bot
+        from index.readers import all_may_read
 
         bot = build_bot(
             self.settings,
@@ -161,27 +163,36 @@ class Copilot:
             engine=self.index.engine,
             socket=socket,
             status=self.index_status,
-            everyone_may_read=self.everyone_may_read,
+            everyone_may_read=lambda name, documents: all_may_read(
+                self.index.snapshot(name).documents, documents, datetime.now(UTC)
+            ),
         )
         self.live_domains.on_problems = bot.tell_admins
         return bot
 
     def api(self, *, slack: bool) -> FastAPI:
         """The HTTP API, with Slack's events beside it when `slack`."""
-        from bot.api import build_api
+        from api.http_api import build_api
+        from bot.health import add_health
+        from bot.slack.http_events import add_slack, alongside
 
-        return build_api(
+        bot = self.bot(socket=False) if slack else None
+        api = build_api(
             domains=self.live_domains,
             ask=self.ask,
             retrieve=self.retrieve,
             snapshot=self.index.snapshot,
             token=self.settings.api_token,
-            bot=self.bot(socket=False) if slack else None,
+            lifespan=alongside(bot) if bot else None,
         )
+        add_health(api, bot)
+        if bot:
+            add_slack(api, bot.app)
+        return api
 
     def index_status(self, name: str) -> IndexStatus | None:
         """What a domain answers from; None when nothing was ever published."""
-        from bot.home import IndexStatus
+        from bot.home.home_page import IndexStatus
 
         for info in self.index.generations(name):
             if info.is_current:
@@ -191,18 +202,6 @@ class Copilot:
                     published_at=info.created_at,
                 )
         return None
-
-    def everyone_may_read(self, name: str, documents: Collection[str]) -> bool:
-        """Whether these documents are open to anyone; files carry no permissions and are."""
-        cards = self.index.snapshot(name).documents
-        return all(
-            document in cards
-            and (
-                not cards[document].permissions
-                or any(permission.kind == "anyone" for permission in cards[document].permissions)
-            )
-            for document in documents
-        )
 
 
 def _log_to_stderr() -> None:
@@ -221,23 +220,3 @@ def _log_to_stderr() -> None:
         ],
         logger_factory=structlog.PrintLoggerFactory(sys.stderr),
     )
-
-
-def main() -> None:
-    """Run the command line; a failure is one line that says what, where and the remedy."""
-    debug = "--debug" in sys.argv
-    if debug:
-        sys.argv.remove("--debug")
-    from oncall_commands import app
-
-    try:
-        app()
-    except CopilotError as error:
-        if debug:
-            raise
-        sys.stderr.write(f"oncall: {error}\n")
-        sys.exit(error.exit_code)
-
-
-if __name__ == "__main__":
-    main()

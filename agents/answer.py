@@ -21,6 +21,10 @@ AnswerPath = Literal[
     "cached",
 ]
 
+FOUND_NOTHING: frozenset[AnswerPath] = frozenset(
+    ("no_answer_found", "company_specific_rag_failure")
+)
+
 
 @dataclass(frozen=True, kw_only=True)
 class Turn:
@@ -86,6 +90,11 @@ class Answer:
     """The question after the thread was resolved into it."""
     trace: Trace | None = field(default=None, repr=False, compare=False)
     """The steps taken; for `--explain`."""
+
+    @property
+    def found_nothing(self) -> bool:
+        """The documents don't say, or what they say could not be told."""
+        return self.path in FOUND_NOTHING
 
 
 class Progress(Protocol):

@@ -13,12 +13,12 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Literal, cast
 
 from agents.answer import Answer, Ask, Progress, Question
-from agents.answering import Answering
+from agents.answer_nodes import AnswerNodes
+from agents.extractive.relevance import score_units
 from agents.post_processor import build_context
-from agents.query_optimizer import Asked, query_optimizer
-from agents.relevance import score_units
-from agents.retrieval import Narrowed, retrieve
-from agents.source_identifier import Planned, source_identifier
+from agents.query_optimizer import PlanRequest, query_optimizer
+from agents.retrieval import RetrievalRequest, retrieve
+from agents.source_identifier import SourceRequest, source_identifier
 from agents.state import State
 from agents.trace import SourceChoice, Trace
 from config.domain import Domain
@@ -66,7 +66,7 @@ def build_graph(domain: Domain, model: ChatModel | None) -> CompiledStateGraph[A
     """The compiled graph; its drawing is in the README."""
     from langgraph.graph import END, START, StateGraph
 
-    answering = Answering(domain, model)
+    answering = AnswerNodes(domain, model)
     nodes: Mapping[str, Node] = {
         "query_optimizer": _plan(domain, model),
         "source_identifier": _identify_sources(domain, model),
@@ -129,7 +129,7 @@ def _plan(domain: Domain, model: ChatModel | None) -> Node:
 
     def node(state: State) -> State:
         state["progress"].status("Understanding the question…")
-        outcome = optimize(Asked(question=state["question"], snapshot=state["snapshot"]))
+        outcome = optimize(PlanRequest(question=state["question"], snapshot=state["snapshot"]))
         return {
             "plan": outcome.value,
             "usage": outcome.usage,
@@ -145,7 +145,7 @@ def _identify_sources(domain: Domain, model: ChatModel | None) -> Node:
 
     def node(state: State) -> State:
         outcome = identify(
-            Planned(
+            SourceRequest(
                 plan=state["plan"],
                 snapshot=state["snapshot"],
                 readers=state["question"].readers,
@@ -165,7 +165,7 @@ def _retrieve(state: State) -> State:
     sources = state.get("sources", SourceChoice())
     count = len(sources.documents) or len(state["snapshot"].documents)
     state["progress"].status(f"Searching {count} documents…" if count != 1 else "Searching…")
-    narrowed = Narrowed(
+    narrowed = RetrievalRequest(
         plan=state["plan"],
         sources=sources,
         snapshot=state["snapshot"],

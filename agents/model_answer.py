@@ -7,10 +7,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from agents.plan import Plan
-from agents.prompting import fenced, listed, neutral, new_fence, render
+from agents.prompts import render
 from config.domain import Domain
 from config.errors import InvalidModelOutput
 from config.models import ChatModel, Prompt, Usage
+from config.prompts import fenced, listed, neutral, new_fence
 from enrichment.chunk import Chunk, DocumentCard
 
 NO_ANSWER = "NO_ANSWER"

@@ -6,8 +6,8 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from agents.relevance import Scored
-from agents.words import stems
+from agents.extractive.question_words import stems
+from agents.extractive.relevance import Scored
 from enrichment.chunk import Chunk
 from index.search import Hit
 

@@ -6,13 +6,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from agents.answer import Question
-from agents.conversation import cleaned, joined, leans_on, questions_in, small_talk_reply
+from agents.extractive.conversation import cleaned, joined, leans_on, questions_in, small_talk_reply
+from agents.extractive.question_words import codes, written_out
 from agents.fallback import Outcome, with_fallback
 from agents.plan import Plan
-from agents.prompting import listed, neutral, new_fence, render
-from agents.words import codes, written_out
+from agents.prompts import render
 from config.domain import Domain
 from config.models import ChatModel, Usage
+from config.prompts import listed, neutral, new_fence
 from index.search import Snapshot
 
 _TURNS = 8
@@ -21,14 +22,16 @@ _MOST_PARTS = 4
 
 
 @dataclass(frozen=True, kw_only=True)
-class Asked:
+class PlanRequest:
     """What the planner sees."""
 
     question: Question
     snapshot: Snapshot
 
 
-def query_optimizer(domain: Domain, model: ChatModel | None) -> Callable[[Asked], Outcome[Plan]]:
+def query_optimizer(
+    domain: Domain, model: ChatModel | None
+) -> Callable[[PlanRequest], Outcome[Plan]]:
     """Small talk is told without asking the model: it needs no plan."""
     plan_question = with_fallback(
         "query_optimizer",
@@ -36,17 +39,17 @@ def query_optimizer(domain: Domain, model: ChatModel | None) -> Callable[[Asked]
         plan_without_model(domain),
     )
 
-    def run(asked: Asked) -> Outcome[Plan]:
+    def run(asked: PlanRequest) -> Outcome[Plan]:
         reply = small_talk_reply(cleaned(asked.question.text), domain.title)
         return Outcome(value=_small_talk(asked, reply)) if reply else plan_question(asked)
 
     return run
 
 
-def plan_without_model(domain: Domain) -> Callable[[Asked], Plan]:
+def plan_without_model(domain: Domain) -> Callable[[PlanRequest], Plan]:
     """Follow-ups keep the words of the turn they lean on; several questions are told apart."""
 
-    def run(asked: Asked) -> Plan:
+    def run(asked: PlanRequest) -> Plan:
         text = cleaned(asked.question.text)
         reply = small_talk_reply(text, domain.title)
         if reply:
@@ -66,8 +69,10 @@ def plan_without_model(domain: Domain) -> Callable[[Asked], Plan]:
     return run
 
 
-def plan_with_model(domain: Domain, model: ChatModel) -> Callable[[Asked], tuple[Plan, Usage]]:
-    def run(asked: Asked) -> tuple[Plan, Usage]:
+def plan_with_model(
+    domain: Domain, model: ChatModel
+) -> Callable[[PlanRequest], tuple[Plan, Usage]]:
+    def run(asked: PlanRequest) -> tuple[Plan, Usage]:
         text = cleaned(asked.question.text)
         fence = new_fence()
         prompt = render(
@@ -106,7 +111,7 @@ def _bounded(plan: Plan, text: str, question: Question, domain: Domain) -> Plan:
     )
 
 
-def _small_talk(asked: Asked, reply: str) -> Plan:
+def _small_talk(asked: PlanRequest, reply: str) -> Plan:
     return Plan(question=asked.question.text[:200], kind="small_talk", small_talk_reply=reply)
 
 

@@ -14,7 +14,7 @@ CANDIDATES = 60
 
 
 @dataclass(frozen=True, kw_only=True)
-class Narrowed:
+class RetrievalRequest:
     """What retrieval sees."""
 
     plan: Plan
@@ -23,7 +23,7 @@ class Narrowed:
     readers: frozenset[str] | None = None
 
 
-def retrieve(narrowed: Narrowed, *, limit: int = CANDIDATES) -> list[Hit]:
+def retrieve(narrowed: RetrievalRequest, *, limit: int = CANDIDATES) -> list[Hit]:
     """Best first: the rankings of the whole question and of its parts, fused."""
     plan = narrowed.plan
     wholes = (plan.question, *plan.paraphrases, plan.hypothetical_answer)
@@ -48,7 +48,7 @@ def fuse(rankings: Sequence[Sequence[Hit]], k: int = 60) -> list[Hit]:
     return [best[chunk][1] for chunk in order]
 
 
-def _search(narrowed: Narrowed, variants: tuple[str, ...], limit: int) -> list[Hit]:
+def _search(narrowed: RetrievalRequest, variants: tuple[str, ...], limit: int) -> list[Hit]:
     return narrowed.snapshot.search(
         SearchQuery(
             variants=variants,

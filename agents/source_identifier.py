@@ -2,38 +2,31 @@
 
 from __future__ import annotations
 
-import re
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from datetime import UTC, datetime
 
 from pydantic import BaseModel, Field
 
+from agents.extractive.question_words import stems, terms
+from agents.extractive.superseded import asks_about_the_past, is_superseded
 from agents.fallback import Outcome, with_fallback
 from agents.plan import Plan
-from agents.prompting import listed, neutral, new_fence, render
+from agents.prompts import render
 from agents.trace import SourceChoice
-from agents.words import stems, terms
 from config.domain import Domain, Example
 from config.models import ChatModel, Usage
+from config.prompts import listed, neutral, new_fence
 from enrichment.chunk import DocumentCard
 from index.search import SearchQuery, Snapshot
 
 LONGEST_LIST = 60
 """Documents that one prompt lists; of more, the likeliest are shortlisted by search."""
 _MOST_CHOSEN = 8
-_PAST = re.compile(
-    r"\b(?:(?<!how )old|older (?:rule|version|policy|page)|previous|previously|former|formerly"
-    r"|superseded|outdated|archived|earlier|used to|back in|back then|bookmarked|history"
-    r"|no longer)\b",
-    re.IGNORECASE,
-)
-_YEAR = re.compile(r"\b20\d\d\b")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Planned:
+class SourceRequest:
     """What the source identifier sees."""
 
     plan: Plan
@@ -54,7 +47,7 @@ class ChosenDocuments(BaseModel):
 
 def source_identifier(
     domain: Domain, model: ChatModel | None
-) -> Callable[[Planned], Outcome[SourceChoice]]:
+) -> Callable[[SourceRequest], Outcome[SourceChoice]]:
     return with_fallback(
         "source_identifier",
         choose_with_model(domain, model) if model else None,
@@ -62,12 +55,12 @@ def source_identifier(
     )
 
 
-def choose_without_model(domain: Domain) -> Callable[[Planned], SourceChoice]:
+def choose_without_model(domain: Domain) -> Callable[[SourceRequest], SourceChoice]:
     """Ranks documents by their passages, by the examples, and by the document list's own words.
 
     Restricts nothing: measured, a narrowing made without a model loses more than it finds."""
 
-    def run(planned: Planned) -> SourceChoice:
+    def run(planned: SourceRequest) -> SourceChoice:
         likely = likely_documents(planned, domain.examples)
         best = [document for document in likely if document in planned.snapshot.documents]
         return SourceChoice(
@@ -82,8 +75,8 @@ def choose_without_model(domain: Domain) -> Callable[[Planned], SourceChoice]:
 
 def choose_with_model(
     domain: Domain, model: ChatModel
-) -> Callable[[Planned], tuple[SourceChoice, Usage]]:
-    def run(planned: Planned) -> tuple[SourceChoice, Usage]:
+) -> Callable[[SourceRequest], tuple[SourceChoice, Usage]]:
+    def run(planned: SourceRequest) -> tuple[SourceChoice, Usage]:
         cards = shortlist(planned, domain.examples)
         fence = new_fence()
         prompt = render(
@@ -108,7 +101,7 @@ def choose_with_model(
     return run
 
 
-def shortlist(planned: Planned, examples: Iterable[Example]) -> list[DocumentCard]:
+def shortlist(planned: SourceRequest, examples: Iterable[Example]) -> list[DocumentCard]:
     """At most 60 cards, the likeliest ones when there are more."""
     cards = planned.snapshot.documents
     if len(cards) <= LONGEST_LIST:
@@ -119,7 +112,7 @@ def shortlist(planned: Planned, examples: Iterable[Example]) -> list[DocumentCar
     return [cards[document] for document in list(ranked)[:LONGEST_LIST]]
 
 
-def likely_documents(planned: Planned, examples: Iterable[Example]) -> list[str]:
+def likely_documents(planned: SourceRequest, examples: Iterable[Example]) -> list[str]:
     """Document ids, best first, by the ranks of their passages."""
     plan = planned.plan
     hits = planned.snapshot.search(
@@ -140,7 +133,7 @@ def likely_documents(planned: Planned, examples: Iterable[Example]) -> list[str]
     return current_first(dict(sorted(scores.items(), key=lambda item: -item[1])), planned)
 
 
-def current_first(documents: Iterable[str], planned: Planned) -> list[str]:
+def current_first(documents: Iterable[str], planned: SourceRequest) -> list[str]:
     """Superseded documents behind all others, unless the question asks about the past."""
     listed_once = list(dict.fromkeys(documents))
     if asks_about_the_past(planned.plan.question):
@@ -149,19 +142,7 @@ def current_first(documents: Iterable[str], planned: Planned) -> list[str]:
     return sorted(listed_once, key=lambda document: is_superseded(cards, document))
 
 
-def is_superseded(cards: Mapping[str, DocumentCard], document: str) -> bool:
-    card = cards.get(document)
-    return card is not None and (card.status.lower() == "superseded" or bool(card.superseded_by))
-
-
-def asks_about_the_past(question: str) -> bool:
-    """Whether it names an earlier version or a year that is over; `how old` does not."""
-    this_year = datetime.now(UTC).year
-    over = any(int(year) < this_year for year in _YEAR.findall(question))
-    return over or bool(_PAST.search(question))
-
-
-def _why(planned: Planned, document: str, reason: str) -> str:
+def _why(planned: SourceRequest, document: str, reason: str) -> str:
     card = planned.snapshot.documents[document]
     if not is_superseded(planned.snapshot.documents, document):
         return reason

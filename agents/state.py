@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from typing import Annotated, TypedDict
 
 from agents.answer import AnswerPath, Citation, Progress, Question
+from agents.extractive.relevance import Scored
 from agents.plan import Plan
-from agents.relevance import Scored
 from agents.trace import SourceChoice
 from config.models import Usage
 from enrichment.chunk import Chunk

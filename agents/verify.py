@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from agents.words import stems, terms
+from agents.extractive.question_words import stems, terms
 from enrichment.chunk import Chunk
 
 CITED = re.compile(r"\s?\[(\d{1,3})\]")

@@ -20,15 +20,15 @@ from rich.console import Console  # noqa: E402
 from rich.table import Table  # noqa: E402
 
 from agents.answer import Answer, Question, Turn  # noqa: E402
-from agents.conversation import cleaned, questions_in  # noqa: E402
-from agents.extractive_answer import extractive_answer  # noqa: E402
+from agents.extractive.conversation import cleaned, questions_in  # noqa: E402
+from agents.extractive.extractive_answer import extractive_answer  # noqa: E402
+from agents.extractive.refusal import ENOUGH, confidence, confidence_parts  # noqa: E402
+from agents.extractive.relevance import score_units  # noqa: E402
 from agents.plan import Plan  # noqa: E402
 from agents.post_processor import build_context  # noqa: E402
-from agents.query_optimizer import Asked, plan_without_model  # noqa: E402
-from agents.refusal import ENOUGH, confidence, confidence_parts  # noqa: E402
-from agents.relevance import score_units  # noqa: E402
-from agents.retrieval import Narrowed, retrieve  # noqa: E402
-from agents.source_identifier import Planned, likely_documents  # noqa: E402
+from agents.query_optimizer import PlanRequest, plan_without_model  # noqa: E402
+from agents.retrieval import RetrievalRequest, retrieve  # noqa: E402
+from agents.source_identifier import SourceRequest, likely_documents  # noqa: E402
 from agents.trace import SourceChoice  # noqa: E402
 from enrichment.chunk import Chunk  # noqa: E402
 from index.search import Hit  # noqa: E402
@@ -96,12 +96,12 @@ def answered(variant: Variant, measured: Measured, question: GoldenQuestion) -> 
     snapshot = measured.snapshot
     history = tuple(Turn(role=turn.role, content=turn.content) for turn in question.history)
     asked = Question(text=question.question, history=history)
-    plan = plan_without_model(measured.domain)(Asked(question=asked, snapshot=snapshot))
+    plan = plan_without_model(measured.domain)(PlanRequest(question=asked, snapshot=snapshot))
     plan = variant.replan(plan, question)
-    planned = Planned(plan=plan, snapshot=snapshot)
+    planned = SourceRequest(plan=plan, snapshot=snapshot)
     likely = likely_documents(planned, ())[: variant.documents] if variant.documents else []
     sources = SourceChoice(documents=tuple(likely))
-    hits = retrieve(Narrowed(plan=plan, sources=sources, snapshot=snapshot))
+    hits = retrieve(RetrievalRequest(plan=plan, sources=sources, snapshot=snapshot))
     scored = score_units(plan, snapshot, hits)
     context = (
         build_context(hits, scored, characters=BUDGET).chunks if variant.ordered else first_of(hits)

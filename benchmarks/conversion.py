@@ -24,9 +24,9 @@ from rich.table import Table
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT))
 
+from loaders.docs.docs_response import parse_document  # noqa: E402
 from loaders.document import Document  # noqa: E402  # the path comes first
-from loaders.google_docs import parse_document  # noqa: E402
-from loaders.render import convert_google_docs  # noqa: E402
+from loaders.document_output import convert_google_docs  # noqa: E402
 
 REPEATS = 5
 
@@ -73,7 +73,7 @@ def main() -> None:
 
 
 def _demo() -> list[Sample]:
-    from playground.docs_render import render_document
+    from playground.google.docs_writer.docs_json import render_document
 
     samples = []
     for path in sorted((ROOT / "playground" / "demo").glob("[ps]*/*.md")):

@@ -25,25 +25,25 @@ from golden_evidence import GoldenQuestion, Passage, golden_questions  # noqa: E
 from kept_vectors import KeptVectors  # noqa: E402
 
 from agents.answer import Question, Turn  # noqa: E402
+from agents.extractive.relevance import score_units  # noqa: E402
 from agents.post_processor import chunk_scores  # noqa: E402
-from agents.query_optimizer import Asked, plan_without_model  # noqa: E402
-from agents.relevance import score_units  # noqa: E402
-from agents.retrieval import Narrowed, retrieve  # noqa: E402
+from agents.query_optimizer import PlanRequest, plan_without_model  # noqa: E402
+from agents.retrieval import RetrievalRequest, retrieve  # noqa: E402
 from agents.trace import SourceChoice  # noqa: E402
 from config.domain import Domain as DomainFile  # noqa: E402
 from config.domain import Sources  # noqa: E402
 from config.minilm import MiniLM  # noqa: E402
 from config.settings import Settings  # noqa: E402
 from enrichment.chunk import Chunk, DocumentCard  # noqa: E402
-from enrichment.chunker import split  # noqa: E402
+from enrichment.chunking.chunker import split  # noqa: E402
 from enrichment.enrich import enrich  # noqa: E402
-from enrichment.succession import with_successors  # noqa: E402
-from index.fusion import Ranking, fuse  # noqa: E402
-from index.keywords import RankBm25, chunk_terms  # noqa: E402
+from enrichment.without_model.succession import with_successors  # noqa: E402
+from index.keywords.bm25 import RankBm25, chunk_terms  # noqa: E402
+from index.keywords.tokens import terms  # noqa: E402
 from index.publish import open_index  # noqa: E402
-from index.tokens import terms  # noqa: E402
+from index.ranking.fusion import Ranking, fuse  # noqa: E402
 from loaders.document import Document  # noqa: E402
-from loaders.files import load_file  # noqa: E402
+from loaders.files.local_files import load_file  # noqa: E402
 
 BUDGET = 4_000
 FIXED = 800
@@ -209,8 +209,8 @@ def _by_the_agents(domain: Domain) -> tuple[list[Passage], Search]:
         before = question.text.removesuffix(question.last).strip()
         history = (Turn(role="user", content=before),) if before else ()
         asked = Question(text=question.last, history=history)
-        plan = plan_for(Asked(question=asked, snapshot=snapshot))
-        hits = retrieve(Narrowed(plan=plan, sources=SourceChoice(), snapshot=snapshot))
+        plan = plan_for(PlanRequest(question=asked, snapshot=snapshot))
+        hits = retrieve(RetrievalRequest(plan=plan, sources=SourceChoice(), snapshot=snapshot))
         scores = chunk_scores(hits, score_units(plan, snapshot, hits))
         return [row_of[chunk] for chunk in sorted(scores, key=lambda chunk: -scores[chunk])]
 

@@ -1,4 +1,4 @@
-"""Fits the confidence of `agents/refusal.py` to golden questions, and says how it carries over.
+"""Fits the confidence of `agents/extractive/refusal.py`, and says how it carries over.
 
     python benchmarks/fit_confidence.py [demo] [public]
 
@@ -24,12 +24,12 @@ from rich.console import Console  # noqa: E402
 from rich.table import Table  # noqa: E402
 
 from agents.answer import Question, Turn  # noqa: E402
-from agents.query_optimizer import Asked, plan_without_model  # noqa: E402
-from agents.refusal import WEIGHTS, confidence_parts  # noqa: E402
-from agents.relevance import score_units  # noqa: E402
-from agents.retrieval import Narrowed, retrieve  # noqa: E402
+from agents.extractive.question_words import terms  # noqa: E402
+from agents.extractive.refusal import WEIGHTS, confidence_parts  # noqa: E402
+from agents.extractive.relevance import score_units  # noqa: E402
+from agents.query_optimizer import PlanRequest, plan_without_model  # noqa: E402
+from agents.retrieval import RetrievalRequest, retrieve  # noqa: E402
 from agents.trace import SourceChoice  # noqa: E402
-from agents.words import terms  # noqa: E402
 
 WRONGLY = 0.04
 """Share of the answerable golden questions that may be refused."""
@@ -57,8 +57,8 @@ class Samples:
 
 def parts_of(measured: Measured, question: Question) -> list[float]:
     snapshot = measured.snapshot
-    plan = plan_without_model(measured.domain)(Asked(question=question, snapshot=snapshot))
-    hits = retrieve(Narrowed(plan=plan, sources=SourceChoice(), snapshot=snapshot))
+    plan = plan_without_model(measured.domain)(PlanRequest(question=question, snapshot=snapshot))
+    hits = retrieve(RetrievalRequest(plan=plan, sources=SourceChoice(), snapshot=snapshot))
     parts = confidence_parts(plan, snapshot, score_units(plan, snapshot, hits))
     return [parts.get(name, 0.0) for name in WEIGHTS]
 

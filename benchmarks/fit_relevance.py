@@ -1,4 +1,4 @@
-"""Fits the weights of `agents/relevance.py` to golden questions, and says how they carry over.
+"""Fits the weights of `agents/extractive/relevance.py`, and says how they carry over.
 
     python benchmarks/fit_relevance.py [demo] [public]
 
@@ -22,9 +22,9 @@ from rich.console import Console  # noqa: E402
 from rich.table import Table  # noqa: E402
 
 from agents.answer import Question, Turn  # noqa: E402
-from agents.query_optimizer import Asked, plan_without_model  # noqa: E402
-from agents.relevance import FEATURES, WEIGHTS, aspects_of, features  # noqa: E402
-from agents.retrieval import Narrowed, retrieve  # noqa: E402
+from agents.extractive.relevance import FEATURES, WEIGHTS, aspects_of, features  # noqa: E402
+from agents.query_optimizer import PlanRequest, plan_without_model  # noqa: E402
+from agents.retrieval import RetrievalRequest, retrieve  # noqa: E402
 from agents.trace import SourceChoice  # noqa: E402
 from jobs.golden import GoldenQuestion  # noqa: E402
 from jobs.scoring import plain  # noqa: E402
@@ -52,8 +52,8 @@ def sample(measured: Measured, question: GoldenQuestion) -> Sample:
     history = tuple(Turn(role=turn.role, content=turn.content) for turn in question.history)
     asked = Question(text=question.question, history=history)
     snapshot = measured.snapshot
-    plan = plan_without_model(measured.domain)(Asked(question=asked, snapshot=snapshot))
-    hits = retrieve(Narrowed(plan=plan, sources=SourceChoice(), snapshot=snapshot))
+    plan = plan_without_model(measured.domain)(PlanRequest(question=asked, snapshot=snapshot))
+    hits = retrieve(RetrievalRequest(plan=plan, sources=SourceChoice(), snapshot=snapshot))
     whole = aspects_of(plan, snapshot)[0]
     quotes = [(one.document, plain(one.quote)) for one in question.evidence]
     right = [

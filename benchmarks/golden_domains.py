@@ -19,13 +19,13 @@ from config.domain import Domain, Sources  # noqa: E402
 from config.minilm import MiniLM  # noqa: E402
 from config.models import Vectors  # noqa: E402
 from config.settings import Settings  # noqa: E402
-from enrichment.chunker import split  # noqa: E402
+from enrichment.chunking.chunker import split  # noqa: E402
 from enrichment.enrich import enrich  # noqa: E402
-from enrichment.succession import with_successors  # noqa: E402
+from enrichment.without_model.succession import with_successors  # noqa: E402
 from index.publish import Index, open_index  # noqa: E402
 from index.search import Snapshot  # noqa: E402
 from jobs.golden import GoldenQuestion, load_golden  # noqa: E402
-from loaders.files import load_file  # noqa: E402
+from loaders.files.local_files import load_file  # noqa: E402
 
 SHARED = Path(os.environ.get("ONCALL_SHARED_DIR", ROOT.parent / "shared"))
 SETS = {

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import yaml
 
-from enrichment.table_pieces import telling_columns
+from enrichment.chunking.table_pieces import telling_columns
 from loaders.document import Document, Table
-from loaders.tables import header_paths
+from loaders.tables.table_markdown import header_paths
 
 
 @dataclass(frozen=True)

@@ -22,11 +22,11 @@ sys.path[:0] = [str(ROOT), str(ROOT / "benchmarks")]
 from golden_evidence import words  # noqa: E402  the paths above come first
 
 from config.minilm import MiniLM  # noqa: E402
-from enrichment.chunker import ChunkOptions, split  # noqa: E402
-from index.keywords import RankBm25  # noqa: E402
-from index.tokens import terms  # noqa: E402
+from enrichment.chunking.chunker import ChunkOptions, split  # noqa: E402
+from index.keywords.bm25 import RankBm25  # noqa: E402
+from index.keywords.tokens import terms  # noqa: E402
 from loaders.document import Block, Cell, Document, Table  # noqa: E402
-from loaders.tables import table_to_markdown  # noqa: E402
+from loaders.tables.table_markdown import table_to_markdown  # noqa: E402
 
 DATA = Path(os.environ.get("ONCALL_SHARED_DIR", ROOT.parent / "shared")) / "data/fetaqa_dev"
 BUDGET = 4_000

@@ -25,12 +25,12 @@ from public_tables import DATA, _document  # noqa: E402
 from config.minilm import MiniLM  # noqa: E402
 from config.models import Vectors  # noqa: E402
 from config.settings import Settings  # noqa: E402
-from enrichment.chunker import split  # noqa: E402
+from enrichment.chunking.chunker import split  # noqa: E402
 from enrichment.enrich import enrich  # noqa: E402
 from index.publish import open_index  # noqa: E402
 from index.search import SearchQuery, Snapshot, Strategy  # noqa: E402
 from loaders.document import Document  # noqa: E402
-from loaders.files import load_file  # noqa: E402
+from loaders.files.local_files import load_file  # noqa: E402
 
 LIMIT = 10
 TOLERANCE = 0.01

@@ -28,7 +28,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from playground.slack import SlackStandIn
+from playground.slack_stand_in import SlackStandIn
 
 CHANNEL = "C0SECURITY"
 TEXT = "how often do we rotate signing keys?"
@@ -187,7 +187,7 @@ def be_the_bot(latency: float, *, streaming: bool = False) -> None:
     from bot.app import build_bot
     from config.domain import Domain
     from config.settings import Settings
-    from index.database import open_database
+    from index.store.database import open_database
 
     def ask(question: Question, progress: Any) -> Answer:
         for word in ("Every ", "90 ", "days, ") if streaming else ():

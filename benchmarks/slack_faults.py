@@ -21,8 +21,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from playground.openai import Fault, OpenAIStandIn, Request, Scripted
-from playground.slack import SlackStandIn
+from playground.openai_stand_in import ModelFault, OpenAIStandIn, Request, Scripted
+from playground.slack_stand_in import SlackStandIn
 
 ROOT = Path(__file__).parents[1]
 CHANNEL = "C0SECURITY"
@@ -56,7 +56,7 @@ class Model:
 
     def __call__(self, request: Request) -> Scripted:
         if self.down:
-            return Fault(kind="status", status=500)
+            return ModelFault(kind="status", status=500)
         if request.name == "plan":
             return {"question": "", "kind": "in_domain"}
         return {"documents": []} if request.name == "sources" else ANSWER * 2

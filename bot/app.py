@@ -16,22 +16,23 @@ from slack_sdk import WebClient
 from sqlalchemy import Engine
 
 from agents.answer import Ask
-from bot.answering import Answering
-from bot.asking import Asking, EveryoneMayRead
 from bot.connection import api_base, connect, identify, inbox_url, lease_for
-from bot.defang import mrkdwn
 from bot.feedback import Feedback
-from bot.handoff import Handoffs
-from bot.home import Home, StatusOf
-from bot.inbox import Inbox
+from bot.handoff.handoffs import Handoffs
+from bot.health import serve_health
+from bot.home.home_page import Home, StatusOf
+from bot.inbox.durable_queue import Inbox
 from bot.interactions import interact
 from bot.limits import Limiter
 from bot.listeners import ignore_the_rest, listen
+from bot.memory.record import Records
+from bot.message.defang import mrkdwn
 from bot.people import People
-from bot.records import Records
-from bot.responding import Responding
-from bot.socket import SocketMode
-from bot.web import SlackBusy, SlackRefused, SlackUnsure, Web
+from bot.question.asking import Asking, EveryoneMayRead
+from bot.question.attempt import Attempts
+from bot.question.intake import Intake
+from bot.slack.socket_mode import SocketMode
+from bot.slack.web import SlackBusy, SlackRefused, SlackUnsure, Web
 from bot.worker import Worker
 from config.domain import Domain
 from config.settings import Settings
@@ -119,7 +120,7 @@ class Bot:
             people=People(self.web),
             everyone_may_read=everyone_may_read,
         )
-        self.responding = Responding(
+        self.responding = Attempts(
             web=self.web,
             records=self.records,
             asking=asking,
@@ -127,7 +128,7 @@ class Bot:
             bot_user=self.identity.user,
             streaming=streaming,
         )
-        answering = Answering(
+        answering = Intake(
             web=self.web,
             records=self.records,
             asking=asking,
@@ -195,8 +196,6 @@ class Bot:
         """Work until SIGTERM or Ctrl-C, then drain; health and metrics on `health_port`."""
         self.stop_on_signals()
         if health_port is not None:
-            from bot.http import serve_health
-
             serve_health(self, health_port)
         self.start()
         self.wait()
@@ -225,6 +224,10 @@ class Bot:
         """Would a question asked now be answered? False when the socket is dead."""
         listening = not self._socket or bool(self._socket_mode and self._socket_mode.is_connected())
         return listening and self.inbox.ready()
+
+    def backlog(self) -> int:
+        """Stored items not yet worked off; 0 when the inbox is down."""
+        return self.inbox.backlog() if self.inbox.ready() else 0
 
     def tell_admins(self, problems: Sequence[str]) -> None:
         """Write to every domain's admins, e.g. that an edit of a domain file is broken."""

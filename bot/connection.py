@@ -8,9 +8,9 @@ from slack_bolt import App
 from slack_sdk import WebClient
 from websockets.exceptions import WebSocketException
 
-from bot.lease import FileLease, Lease, PostgresLease
-from bot.socket import SocketMode
-from bot.web import SlackBusy, SlackRefused, SlackUnsure, Web
+from bot.inbox.lease import FileLease, Lease, PostgresLease
+from bot.slack.socket_mode import SocketMode
+from bot.slack.web import SlackBusy, SlackRefused, SlackUnsure, Web
 from config.errors import ConfigError, CopilotError
 from config.settings import Settings
 

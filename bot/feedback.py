@@ -9,9 +9,9 @@ from typing import Any
 from sqlalchemy import Engine, func, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
-from bot.blockkit import Json
-from bot.records import now
-from bot.tables import create_tables, feedback, questions
+from bot.memory.record import now
+from bot.memory.state_tables import create_tables, feedback, questions
+from bot.message.blockkit import Json
 
 REASON_VIEW = "feedback_reason"
 REASONS = {

@@ -12,14 +12,14 @@ import structlog
 from slack_bolt import App
 
 from bot import metrics
-from bot.blockkit import Json
-from bot.event import Asked
 from bot.feedback import REASON_VIEW, Feedback, reason_view, submitted
-from bot.handoff_card import RESOLVE, RESOLVE_VIEW, TAKE, resolution_view
+from bot.handoff.handoff_card import RESOLVE, RESOLVE_VIEW, TAKE, resolution_view
 from bot.listeners import SHORTCUT
-from bot.reply import ASK_HUMAN, CLARIFY, FEEDBACK
-from bot.web import SlackBusy, SlackRefused, SlackUnsure, Web
-from bot.words import plain, words_of
+from bot.message.blockkit import Json
+from bot.message.render import ASK_HUMAN, CLARIFY, FEEDBACK
+from bot.slack.event import Asked
+from bot.slack.message_words import plain, words_of
+from bot.slack.web import SlackBusy, SlackRefused, SlackUnsure, Web
 
 log = structlog.get_logger()
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-from bot.event import Asked
-from bot.records import Records, now
+from bot.memory.record import Records, now
+from bot.slack.event import Asked
 from config.domain import Domain
 
 

@@ -13,7 +13,7 @@ from typing import Any
 from slack_bolt import App
 
 from bot import metrics
-from bot.event import Asked, Event, read
+from bot.slack.event import Asked, Event, read
 from config.domain import Domain
 
 Json = dict[str, Any]
@@ -45,7 +45,7 @@ def listen(
     domains: Callable[[], Mapping[str, Domain]],
 ) -> None:
     """Register the listeners that go through the inbox. `team`: where an event doesn't say."""
-    stored = Recent()
+    stored = RecentEvents()
 
     def on_event(body: Json) -> None:
         event = body["event"]
@@ -73,7 +73,7 @@ def ignore_the_rest(app: App) -> None:
         register(re.compile(""))(ignored)
 
 
-class Recent:
+class RecentEvents:
     """Keys of the last few thousand stored events. Thread-safe.
 
     Only saves work: a mention arrives as two events, and Slack repeats itself. What is not

@@ -5,7 +5,8 @@ from __future__ import annotations
 import threading
 import time
 
-from bot.web import SlackRefused, Web
+from bot.slack.web import SlackRefused, Web
+from index.readers import identities
 
 KEEP_SECONDS = 900.0
 
@@ -18,8 +19,8 @@ class People:
         self._known: dict[str, tuple[float, frozenset[str]]] = {}
         self._lock = threading.Lock()
 
-    def readers(self, user: str) -> frozenset[str]:
-        """E-mail address and its domain; empty when Slack won't say, which opens nothing."""
+    def identities(self, user: str) -> frozenset[str]:
+        """What permissions may name them by; empty when Slack won't say, which opens nothing."""
         with self._lock:
             known = self._known.get(user)
         if known and time.monotonic() - known[0] < KEEP_SECONDS:
@@ -34,5 +35,4 @@ class People:
             profile = self._web.call("users.info", user=user, patience=30.0)["user"]["profile"]
         except (SlackRefused, KeyError, TypeError):
             return frozenset()
-        email = str(profile.get("email") or "").lower()
-        return frozenset({email, email.partition("@")[2]} - {""})
+        return identities(str(profile.get("email") or ""))

@@ -6,14 +6,11 @@ import re
 from collections.abc import Collection, Sequence
 from typing import Any, Literal
 
-from bot.event import Asked
-from bot.thread import earlier, is_own
+from bot.slack.event import Asked
+from bot.slack.thread import earlier, is_own
 from config.domain import Domain
 
 Decision = Literal["answer", "answer_if_confident", "ignore"]
-
-CONFIDENT = 0.6
-"""An unasked-for answer below this is noise."""
 
 _THANKS = re.compile(
     r"(?:(?:ok(?:ay)?|oh|ah|great|perfect|nice|cool|thanks?|thank you|thx|ty|cheers|got it|will do"

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from bot.answering import Answering
-from bot.event import Asked, Deleted, HomeOpened, PaneOpened, Reacted, read
-from bot.handoff import Handoffs
-from bot.home import Home
-from bot.inbox import Item
-from bot.pane import greet
-from bot.thread import earlier, fetch, is_own
-from bot.web import Web
-from bot.words import plain, words_of
+from bot.handoff.handoffs import Handoffs
+from bot.home.home_page import Home
+from bot.home.pane import greet
+from bot.inbox.durable_queue import Item
+from bot.question.intake import Intake
+from bot.slack.event import Asked, Deleted, HomeOpened, PaneOpened, Reacted, read
+from bot.slack.message_words import plain, words_of
+from bot.slack.thread import earlier, fetch, is_own
+from bot.slack.web import Web
 from config.domain import Domain
 
 RESOLVED = {"white_check_mark", "heavy_check_mark", "ballot_box_with_check"}
@@ -24,7 +24,7 @@ class Worker:
     """Called by the inbox for each item, and again for the same item after a crash."""
 
     web: Web
-    answering: Answering
+    answering: Intake
     handoffs: Handoffs
     home: Home
     domains: Callable[[], Mapping[str, Domain]]

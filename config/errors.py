@@ -13,6 +13,8 @@ CopilotError
 
 from __future__ import annotations
 
+import secrets
+
 
 class CopilotError(Exception):
     """A failure that a user can read: what, where, and what to do about it."""
@@ -68,3 +70,8 @@ class ModelUnavailable(ModelError):
 
 class InvalidModelOutput(ModelError):
     """The model answered, but not in the form that was asked for, even after one repair."""
+
+
+def new_reference() -> str:
+    """What an apology shows and the log holds, to bring the two together."""
+    return secrets.token_hex(4)

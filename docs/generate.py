@@ -26,7 +26,7 @@ def commands() -> str:
     """Every command with its arguments and the first line of its help."""
     from typer.main import get_command
 
-    from oncall_commands import app
+    from cli.main import app
 
     rows = ["| command | does |", "|---|---|"]
 

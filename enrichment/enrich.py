@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from config.models import ChatModel
-from enrichment.budget import Budget
-from enrichment.cache import ReplyCache
 from enrichment.chunk import Chunk, DocumentCard
-from enrichment.extractive import extractive_card, extractive_chunks
-from enrichment.verified_tables import TableReport
-from enrichment.with_model import Asked, enrich_card, enrich_passages
+from enrichment.with_model.budget import Budget
+from enrichment.with_model.model_card import AskedModel, enrich_card, enrich_passages
+from enrichment.with_model.reply_cache import ReplyCache
+from enrichment.with_model.verified_tables import TableReport
+from enrichment.without_model.extractive_card import extractive_card, extractive_chunks
 from loaders.document import Document
 
 
@@ -50,7 +50,7 @@ def enrich(
     described = extractive_chunks(document, chunks)
     if model is None or cache is None:
         return Enriched(card=card, chunks=described)
-    asked = Asked(model=model, budget=budget or Budget(), cache=cache)
+    asked = AskedModel(model=model, budget=budget or Budget(), cache=cache)
     card = enrich_card(document, card, asked)
     described = enrich_passages(document, described, asked)
     return Enriched(

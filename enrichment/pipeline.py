@@ -6,13 +6,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from config.models import ChatModel, Vectors
-from enrichment.budget import Budget
-from enrichment.cache import ReplyCache
-from enrichment.chunker import ChunkOptions, split
+from enrichment.chunking.chunker import ChunkOptions, split
+from enrichment.chunking.pieces import CountTokens
 from enrichment.enrich import Enriched, enrich
-from enrichment.image import DescribeImage, described_images
-from enrichment.pieces import CountTokens
-from enrichment.verified_tables import TableReport, with_verified_tables
+from enrichment.with_model.budget import Budget
+from enrichment.with_model.image import DescribeImage, described_images
+from enrichment.with_model.reply_cache import ReplyCache
+from enrichment.with_model.verified_tables import TableReport, with_verified_tables
 from loaders.document import Document
 
 VERSION = 1

@@ -6,8 +6,8 @@ import re
 from collections.abc import Collection
 from dataclasses import dataclass
 
+from index.keywords.tokens import terms
 from index.search import Hit
-from index.tokens import terms
 
 MAX_CHARACTERS = 300
 WORD = re.compile(r"\w+(?:[-_./:+&]\w+)*")

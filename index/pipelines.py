@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from datetime import datetime
 from typing import Any, Literal, get_args
@@ -16,8 +16,8 @@ from enrichment.chunk import DocumentCard
 from index.captions import caption
 from index.facets import facets
 from index.neighbours import neighbours, row_group
-from index.prompting import enclosed, prompt
-from index.rerank import Reranked, Reranker, build_reranker
+from index.ranking.rerank import Reranked, Reranker, build_reranker
+from index.ranking.search_prompts import enclosed, prompt
 from index.search import Hit, SearchQuery, Snapshot, Strategy
 
 Pipeline = Literal["standard", "rerank", "advanced", "facets"]
@@ -113,32 +113,6 @@ def retrieve(
         "facets": facets(hits, snapshot.documents) if chosen == "facets" else {},
         "generation": snapshot.generation,
     }
-
-
-def print_retrieved(found: Mapping[str, Any]) -> None:
-    """The response for a person at a terminal."""
-    from rich.console import Console
-    from rich.markdown import Markdown
-    from rich.padding import Padding
-    from rich.text import Text
-
-    console = Console()
-    for number, document in enumerate(found["documents"], start=1):
-        place = " › ".join(
-            filter(None, [document["title"], document["tab"], *document["headings"]])
-        )
-        console.print(Text.assemble((f"{number}. ", "bold"), (place, "bold cyan")))
-        ranks = ", ".join(f"{name} {rank}" for name, rank in document["ranks"].items())
-        about = f"similarity {document['similarity']:.2f} · {ranks}"
-        console.print(Padding(Text(about, style="dim"), (0, 0, 0, 3)))
-        console.print(Padding(Markdown(document["caption"]["highlights"]), (0, 0, 0, 3)))
-        if document["url"]:
-            console.print(Padding(Text(document["url"], style="blue"), (0, 0, 0, 3)))
-    for facet, values in found["facets"].items():
-        listed = ", ".join(f"{one['value']} ({one['count']})" for one in values)
-        console.print(Text.assemble((f"{facet}: ", "bold"), listed))
-    if not found["documents"]:
-        console.print("Nothing found.")
 
 
 def _one_of(value: str, what: str, known: Sequence[str]) -> Any:

@@ -14,18 +14,18 @@ from sqlalchemy import Engine
 from config.errors import IndexUnavailable, PublishError
 from config.models import Embedder
 from config.settings import Settings
-from index.chroma import ChromaServer
-from index.database import open_database
-from index.folder import Folder
-from index.lock import domain_lock
-from index.matrix import one_thread_each
-from index.records import GenerationInfo
-from index.schema import migrate
+from index.folders.generation_folder import Folder
+from index.folders.shelf import Shelf
+from index.folders.staging import Staging
 from index.search import Snapshot
-from index.shelf import Shelf
 from index.snapshot import Generation
-from index.staging import Staging
-from index.store import Store
+from index.store.database import open_database
+from index.store.generation_info import GenerationInfo
+from index.store.lock import domain_lock
+from index.store.schema import migrate
+from index.store.sql_store import Store
+from index.vectors.chroma import ChromaServer
+from index.vectors.matrix import one_thread_each
 
 KEPT = 3
 """Newest generations that stay: to roll back to, and for readers that are about to swap."""

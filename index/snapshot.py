@@ -14,18 +14,18 @@ import numpy as np
 from config.errors import IndexUnavailable, ModelUnavailable
 from config.models import Embedder, Vectors
 from enrichment.chunk import Chunk, DocumentCard
-from enrichment.succession import with_successors
-from index.filters import may_answer
-from index.folder import Folder
-from index.fusion import Fused, blend, fuse
-from index.matrix import Mask
-from index.ranking import Rankings
+from enrichment.without_model.succession import with_successors
+from index.folders.generation_folder import Folder
+from index.folders.nearest_rows import Neighbours
+from index.keywords.tokens import terms
+from index.ranking.fusion import Fused, blend, fuse
+from index.ranking.rankings import Rankings
+from index.readers import may_answer
 from index.recent import Recent
-from index.records import GenerationInfo
 from index.search import Hit, SearchQuery
-from index.store import Store
-from index.tokens import terms
-from index.vectors import Neighbours
+from index.store.generation_info import GenerationInfo
+from index.store.sql_store import Store
+from index.vectors.matrix import Mask
 
 MAX_VARIANTS = 16
 MIN_DEPTH = 100

@@ -76,7 +76,7 @@ def run_evaluation(
     compare: Path | None = None,
     on_question: Callable[[int, GoldenQuestion], None] = lambda number, question: None,
 ) -> Report:
-    """Golden files in; prints the table, writes `report.json` and `report.html` to `out`.
+    """Golden files in, a report out; writes `report.json` and `report.html` to `out`.
 
     Raises ConfigError for a golden file or an earlier report that can't be read."""
     golden = load_golden(paths)
@@ -84,7 +84,6 @@ def run_evaluation(
     report = evaluate(ask, golden, domain=domain, model=model, on_question=on_question)
     if before:
         report["compared"] = compared(before, report)
-    print_report(report)
     if out:
         write_report(report, out)
     return report
@@ -127,39 +126,6 @@ def compared(before: Report, after: Report) -> dict[str, Any]:
         if change:
             (better if change > 0 else worse).append(one["id"])
     return {"metrics": moved, "better": better, "worse": worse}
-
-
-def print_report(report: Report) -> None:
-    """The metrics as a table: one column for all questions, one for each kind."""
-    from rich import box
-    from rich.console import Console
-    from rich.table import Table
-
-    run, console = report["run"], Console()
-    title = f"{run['domain']} · {run['model'] or 'without a model'} · {run['seconds']} s"
-    table = Table(title=title, box=box.SIMPLE_HEAVY, title_justify="left")
-    table.add_column("", no_wrap=True)
-    for group in report["metrics"]:
-        table.add_column(group, justify="right", style="bold" if group == "all" else "")
-    for name, label in SHOWN.items():
-        cells = [_cell(name, metrics.get(name)) for metrics in report["metrics"].values()]
-        if any(cells):
-            table.add_row(label, *cells)
-    console.print(table)
-    if "compared" in report:
-        change = report["compared"]
-        for name, pair in change["metrics"].items():
-            if pair["before"] != pair["after"]:
-                label = SHOWN.get(name, name)
-                console.print(f"{label}: {pair['before']:.2f} → {pair['after']:.2f}")
-        console.print(f"better: {', '.join(change['better']) or 'none'}")
-        console.print(f"worse: {', '.join(change['worse']) or 'none'}")
-
-
-def _cell(name: str, value: float | None) -> str:
-    if value is None:
-        return ""
-    return f"{value:.0f}" if name in ("questions", "answer_characters") else f"{value:.2f}"
 
 
 def _goodness(metrics: Mapping[str, float]) -> float:

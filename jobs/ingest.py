@@ -12,7 +12,7 @@ from typing import Protocol
 from config.errors import LoadError
 from config.models import Usage
 from enrichment.chunk import Chunk, DocumentCard
-from enrichment.verified_tables import TableReport
+from enrichment.with_model.verified_tables import TableReport
 from loaders.document import Document
 
 LOADERS = 4
@@ -53,7 +53,7 @@ class Source(Protocol):
         ...
 
 
-class Enriched(Protocol):
+class PreparedDocument(Protocol):
     @property
     def card(self) -> DocumentCard: ...
 
@@ -67,7 +67,7 @@ class Enriched(Protocol):
     def tables(self) -> TableReport: ...
 
 
-Enrich = Callable[[Document], Enriched]
+Enrich = Callable[[Document], PreparedDocument]
 """Splits a document and enriches its chunks."""
 
 
@@ -82,7 +82,7 @@ class Published(Protocol):
     def embedded(self) -> int: ...
 
 
-class Staging(Protocol):
+class NextGeneration(Protocol):
     """The next generation in the making; what is neither put nor removed is carried over."""
 
     @property
@@ -151,7 +151,7 @@ def ingest(
     domain: str,
     *,
     sources: Sequence[Source],
-    stage: Callable[[str], AbstractContextManager[Staging]],
+    stage: Callable[[str], AbstractContextManager[NextGeneration]],
     enrich: Enrich,
     enriched_by: str = "extractive",
     pipeline: str,
@@ -233,7 +233,7 @@ def _take(
     document: Document | LoadError,
     *,
     run: _Run,
-    staging: Staging,
+    staging: NextGeneration,
     settled: Collection[str],
     enrich: Enrich,
 ) -> None:

@@ -9,8 +9,8 @@ from pathlib import Path
 from pydantic import SecretStr
 
 from config.settings import Settings
-from playground.google import DEMO_FOLDER, GoogleStandIn
-from playground.slack import SlackStandIn
+from playground.google_stand_in import DEMO_FOLDER, GoogleStandIn
+from playground.slack_stand_in import SlackStandIn
 
 
 def security_documents(folder: Path, names: Iterable[str]) -> Path:

@@ -17,7 +17,7 @@ def oncall(folder: Path, *words: str, **environment: str) -> subprocess.Complete
     clean = {k: v for k, v in os.environ.items() if not k.startswith(("SLACK_", "OPENAI_"))}
     settings = {"ONCALL_DATA_DIR": str(folder / "var"), "ONCALL_CONFIG_DIR": str(ROOT / "config")}
     return subprocess.run(
-        [sys.executable, "-c", "import oncall; oncall.main()", *words],
+        [sys.executable, "-c", "from cli.main import main; main()", *words],
         cwd=folder,
         env={**clean, **settings, "PYTHONPATH": str(ROOT), **environment},
         capture_output=True,

@@ -1,17 +1,35 @@
-"""The house itself: names, layers, what ships."""
+"""The house itself: names, rooms, layers, what ships."""
 
 from __future__ import annotations
 
+import ast
 import importlib.metadata
 import tomllib
+from collections import defaultdict
+from collections.abc import Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
-OURS = {
-    *PYPROJECT["tool"]["setuptools"]["packages"],
-    *PYPROJECT["tool"]["setuptools"]["py-modules"],
+LAYERS = {
+    pattern.removesuffix("*")
+    for pattern in PYPROJECT["tool"]["setuptools"]["packages"]["find"]["include"]
 }
+OURS = {*LAYERS, *PYPROJECT["tool"]["setuptools"]["py-modules"]}
+ROOM = 15
+"""Modules that a newcomer can take in at a look."""
+
+
+def modules() -> Iterator[Path]:
+    """Every module of the product, relative to its root."""
+    for layer in LAYERS:
+        for path in (ROOT / layer).rglob("*.py"):
+            if path.name != "__init__.py":
+                yield path.relative_to(ROOT)
+
+
+def repeated(places: dict[str, list[str]]) -> dict[str, list[str]]:
+    return {name: where for name, where in places.items() if len(where) > 1}
 
 
 def test_no_other_distribution_owns_our_top_level_names() -> None:
@@ -29,8 +47,38 @@ def test_everything_of_ours_is_listed_for_the_build() -> None:
     assert packages | {path.stem for path in ROOT.glob("*.py")} == OURS
 
 
+def test_every_folder_of_modules_is_a_package() -> None:
+    folders = {path.parent for path in modules()}
+    assert [str(one) for one in folders if not (ROOT / one / "__init__.py").exists()] == []
+
+
 def test_everything_of_ours_is_typed_and_layered() -> None:
     checked = {*PYPROJECT["tool"]["mypy"]["packages"], *PYPROJECT["tool"]["mypy"]["modules"]}
-    layered = PYPROJECT["tool"]["importlinter"]["root_packages"]
+    contracts = PYPROJECT["tool"]["importlinter"]
+    acyclic = next(one for one in contracts["contracts"] if one["type"] == "acyclic_siblings")
     assert checked == OURS
-    assert set(layered) == set(PYPROJECT["tool"]["setuptools"]["packages"])
+    assert set(contracts["root_packages"]) == LAYERS
+    assert set(acyclic["ancestors"]) == LAYERS
+
+
+def test_a_room_holds_no_more_than_can_be_taken_in() -> None:
+    rooms: dict[str, list[str]] = defaultdict(list)
+    for path in modules():
+        rooms[str(path.parent)].append(path.name)
+    assert {room: len(held) for room, held in rooms.items() if len(held) > ROOM} == {}
+
+
+def test_no_two_modules_share_a_name() -> None:
+    places: dict[str, list[str]] = defaultdict(list)
+    for path in modules():
+        places[path.stem].append(str(path))
+    assert repeated(places) == {}
+
+
+def test_no_two_classes_share_a_name() -> None:
+    places: dict[str, list[str]] = defaultdict(list)
+    for path in modules():
+        for node in ast.walk(ast.parse((ROOT / path).read_text(encoding="utf-8"))):
+            if isinstance(node, ast.ClassDef):
+                places[node.name].append(str(path))
+    assert repeated(places) == {}

@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 
-from bot.reply import FEEDBACK
-from bot.tables import feedback
+from bot.memory.state_tables import feedback
+from bot.message.render import FEEDBACK
 from oncall import Copilot
-from playground.google import DEMO_FOLDER, GoogleStandIn
-from playground.slack import SlackStandIn
+from playground.google_stand_in import DEMO_FOLDER, GoogleStandIn
+from playground.slack_stand_in import SlackStandIn
 from tests.chromium import launched, needs_chromium
 from tests.stand_ins import connected_settings, security_documents
 

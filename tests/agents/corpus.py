@@ -8,10 +8,10 @@ from agents.answer import Answer, Progress, Question, Turn
 from agents.graph import build_ask
 from config.domain import AnswerPolicy, Domain, Sources
 from config.models import ChatModel
-from enrichment.chunker import split
+from enrichment.chunking.chunker import split
 from enrichment.enrich import enrich
 from index.search import Snapshot
-from loaders.markdown import parse_markdown
+from loaders.files.markdown_file import parse_markdown
 
 from .memory import MemorySnapshot
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 
 import numpy as np
 
-from agents.words import stems
+from agents.extractive.question_words import stems
 from config.models import Vectors
 from enrichment.chunk import Chunk, DocumentCard
 from index.search import Hit, SearchQuery

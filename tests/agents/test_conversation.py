@@ -3,9 +3,9 @@ from __future__ import annotations
 import pytest
 
 from agents.answer import Turn
-from agents.conversation import cleaned, leans_on, questions_in, small_talk_reply
-from agents.source_identifier import asks_about_the_past
-from agents.words import codes, terms
+from agents.extractive.conversation import cleaned, leans_on, questions_in, small_talk_reply
+from agents.extractive.question_words import codes, terms
+from agents.extractive.superseded import asks_about_the_past
 
 
 def turns(*contents: str) -> tuple[Turn, ...]:

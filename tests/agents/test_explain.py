@@ -4,7 +4,7 @@ import io
 
 from rich.console import Console
 
-from agents.explain import explain
+from cli.explain import explain
 
 from .corpus import OLD_ROTATION, ROTATION, asking, snapshot
 from .scripted import ScriptedModel

@@ -2,7 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from agents.prompting import fenced, new_fence, render
+from agents.prompts import render
+from config.prompts import fenced, new_fence
 
 VALUES = {
     name: f"<{name}>"

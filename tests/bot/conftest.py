@@ -15,7 +15,7 @@ from sqlalchemy import create_engine
 from bot.app import Bot, build_bot
 from config.domain import Domain
 from config.settings import Settings
-from playground.slack import SlackStandIn
+from playground.slack_stand_in import SlackStandIn
 from tests.bot.fakes import CHANNEL, Agents, domain
 
 

@@ -14,9 +14,9 @@ from pathlib import Path
 
 from bot.app import Bot
 from oncall import Copilot
-from playground.google import GoogleStandIn
-from playground.openai import Fault, OpenAIStandIn, Request, Scripted
-from playground.slack import SlackStandIn
+from playground.google_stand_in import GoogleStandIn
+from playground.openai_stand_in import ModelFault, OpenAIStandIn, Request, Scripted
+from playground.slack_stand_in import SlackStandIn
 from tests.stand_ins import connected_settings, security_documents
 
 CHANNEL = "C0SECURITY"
@@ -41,7 +41,7 @@ class Director:
 
     def __call__(self, request: Request) -> Scripted:
         if self.down:
-            return Fault(kind="status", status=500, retry_after=0)
+            return ModelFault(kind="status", status=500, retry_after=0)
         asked = request.text.rpartition("message>" if request.name == "plan" else "as asked>")[2]
         if request.name == "plan":
             special = next((plan for words, plan in self.plans.items() if words in asked), {})

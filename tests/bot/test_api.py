@@ -20,13 +20,14 @@ from pydantic import SecretStr
 from sqlalchemy import create_engine
 
 from agents.answer import Progress, Question
-from bot.api import build_api
+from api.http_api import build_api
 from bot.app import build_bot
-from bot.http import health_app
+from bot.health import add_health, health_app
+from bot.slack.http_events import add_slack, alongside
 from config.errors import IndexUnavailable, UsageError
 from enrichment.chunk import DocumentCard, Entity
 from loaders.document import Permission
-from playground.slack import SlackStandIn
+from playground.slack_stand_in import SlackStandIn
 from tests.bot.conftest import answered, running, settings_for
 from tests.bot.fakes import CHANNEL, Agents, answer, domain
 
@@ -62,7 +63,9 @@ def client(agents: Agents) -> TestClient:
 
 
 def api(agents: Agents, **more: Any) -> FastAPI:
-    return build_api(domains=DOMAINS, ask=agents, retrieve=retrieve, snapshot=snapshot, **more)
+    app = build_api(domains=DOMAINS, ask=agents, retrieve=retrieve, snapshot=snapshot, **more)
+    add_health(app, None)
+    return app
 
 
 def test_a_question_gets_the_contract_s_answer(client: TestClient, agents: Agents) -> None:
@@ -191,7 +194,9 @@ def test_slack_by_http_with_checked_signatures(
     bot = build_bot(
         settings_for(slack, tmp_path), domains=DOMAINS, ask=agents, engine=engine, socket=False
     )
-    with serving(api(agents, bot=bot)) as url:
+    app = api(agents, lifespan=alongside(bot))
+    add_slack(app, bot.app)
+    with serving(app) as url:
         slack.use_http(f"{url}/slack/events")
         ts = slack.post_as_user(CHANNEL, f"<@{slack.bot_user_id}> how often?")
         slack.wait_for_reply(CHANNEL, ts, until=answered)

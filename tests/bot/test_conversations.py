@@ -7,8 +7,8 @@ import time
 from typing import Any
 
 from agents.answer import Progress
-from bot.codec import decode
-from bot.post import STATUS_EVERY
+from bot.memory.answer_codec import decode
+from bot.message.live_post import STATUS_EVERY
 from tests.bot.conftest import Desk, answered, eventually, words
 from tests.bot.fakes import CHANNEL, answer
 

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from playground.slack import SlackStandIn
+from playground.slack_stand_in import SlackStandIn
 from tests.bot.conftest import answered, words
 from tests.bot.fakes import CHANNEL
 

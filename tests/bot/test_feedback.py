@@ -7,9 +7,9 @@ from typing import Any
 
 import yaml
 
-from bot.golden import propose, to_yaml
-from bot.records import now
-from bot.reply import FEEDBACK
+from bot.memory.proposals import propose, to_yaml
+from bot.memory.record import now
+from bot.message.render import FEEDBACK
 from tests.bot.conftest import Desk, words
 from tests.bot.fakes import CHANNEL, answer
 

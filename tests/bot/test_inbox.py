@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from bot.inbox import Inbox
-from bot.lease import FileLease
+from bot.inbox.durable_queue import Inbox
+from bot.inbox.lease import FileLease
 
 
 def test_a_handler_that_fails_is_run_again_and_known_ids_are_not(tmp_path: Path) -> None:

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from bot.lease import FileLease
+from bot.inbox.lease import FileLease
 from config.errors import ConfigError
-from playground.slack import SlackStandIn
+from playground.slack_stand_in import SlackStandIn
 from tests.bot.conftest import running
 from tests.bot.fakes import Agents
 

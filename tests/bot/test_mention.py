@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from agents.answer import Answer, Question
-from bot.reply import METADATA_EVENT
+from bot.slack.thread import METADATA_EVENT
 from config.errors import IndexUnavailable
 from tests.bot.conftest import Desk, words
 from tests.bot.fakes import CHANNEL, answer

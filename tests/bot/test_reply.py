@@ -13,11 +13,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agents.answer import Citation
-from bot.blockkit import age, link
-from bot.defang import Links, defang, links_to
-from bot.markdown import Grid, Prose, aligned, pieces, segments
-from bot.reply import apology, plain_version, render
-from bot.stream import safe_end
+from bot.message.blockkit import age, link
+from bot.message.defang import Links, defang, links_to
+from bot.message.render import apology, plain_version, render
+from bot.message.slack_markdown import Grid, Prose, aligned, pieces, segments
+from bot.message.stream import safe_end
 from tests.bot.fakes import answer
 
 NOW = datetime(2026, 11, 22, tzinfo=UTC)

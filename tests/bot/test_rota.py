@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from pytest_httpserver import HTTPServer
 
-from bot.rota import on_call
+from bot.handoff.rota import on_call
 from config.errors import ConfigError
 
 NOON = datetime(2026, 11, 4, 12, tzinfo=UTC)

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
-from bot.golden import propose
+from bot.memory.proposals import propose
 from tests.bot.office import CHANNEL, Office, open_office
 from tests.chromium import launched, needs_chromium
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from agents.answer import Progress
-from playground.slack import SlackStandIn
+from playground.slack_stand_in import SlackStandIn
 from tests.bot.conftest import DOMAINS, Desk, answered, running, words
 from tests.bot.fakes import CHANNEL, Agents, answer
 

@@ -12,7 +12,7 @@ from sqlalchemy import create_engine
 from bot.app import build_bot
 from config.errors import ConfigError
 from config.models import Usage
-from playground.slack import SlackStandIn
+from playground.slack_stand_in import SlackStandIn
 from tests.bot.conftest import Desk, answered, running, settings_for, words
 from tests.bot.fakes import CHANNEL, Agents, answer, domain
 

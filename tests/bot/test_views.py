@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
-from bot.codec import encode
 from bot.feedback import Verdicts
-from bot.handoff_card import Handoff, card
-from bot.home_view import IndexStatus, Report, blocks, went_wrong
-from bot.markdown import excerpt
-from bot.records import Record
+from bot.handoff.handoff_card import Handoff, card
+from bot.home.home_view import IndexStatus, Report, blocks, went_wrong
+from bot.memory.answer_codec import encode
+from bot.memory.record import Record
+from bot.message.slack_markdown import excerpt
 from tests.bot.fakes import answer, domain
 
 NOW = datetime(2026, 11, 22, tzinfo=UTC)

@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 from sqlalchemy import create_engine, make_url, text
 
-from bot.lease import PostgresLease
-from playground.slack import SlackStandIn
+from bot.inbox.lease import PostgresLease
+from playground.slack_stand_in import SlackStandIn
 from tests.bot.conftest import answered
 from tests.bot.fakes import CHANNEL
 from tests.bot.test_crash import kill, said, up, worker

@@ -8,7 +8,7 @@ import sys
 from bot.app import build_bot
 from config.errors import CopilotError
 from config.settings import Settings
-from index.database import open_database
+from index.store.database import open_database
 from tests.bot.fakes import Agents, answer, domain
 
 

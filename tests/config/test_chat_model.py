@@ -11,7 +11,7 @@ from config.chat_model import build_chat_model, parse_reply
 from config.errors import InvalidModelOutput, ModelUnavailable
 from config.models import ChatModel, Prompt, Usage
 from config.settings import Settings
-from playground.openai import Fault, OpenAIStandIn, Script
+from playground.openai_stand_in import ModelFault, OpenAIStandIn, Script
 
 KEY = "sk-very-secret-0123456789"
 PROMPT = Prompt(name="colour", version="1", system="You name colours.", user="The sky?")
@@ -85,7 +85,7 @@ def test_a_server_without_json_schemas_is_asked_in_words_from_then_on() -> None:
 
 
 def test_a_server_that_refuses_temperature_is_asked_without_it() -> None:
-    refused = Fault(kind="status", status=400, message="Unsupported value: 'temperature'")
+    refused = ModelFault(kind="status", status=400, message="Unsupported value: 'temperature'")
     with OpenAIStandIn({"colour": {"colour": "blue"}}, faults=[refused]) as server:
         model_at(server).structured(PROMPT, Colour)
     assert "temperature" not in server.requests[-1].body
@@ -101,21 +101,21 @@ def test_text_is_streamed_in_pieces_and_ends_with_its_usage() -> None:
 
 def test_a_stream_that_breaks_off_is_an_outage() -> None:
     with (
-        OpenAIStandIn({}, faults=[Fault(kind="cut")]) as server,
+        OpenAIStandIn({}, faults=[ModelFault(kind="cut")]) as server,
         pytest.raises(ModelUnavailable, match="broke off"),
     ):
         streamed(model_at(server))
 
 
 def test_a_short_rate_limit_is_waited_out() -> None:
-    limited = Fault(kind="status", status=429, retry_after=0.05)
+    limited = ModelFault(kind="status", status=429, retry_after=0.05)
     with OpenAIStandIn({"colour": {"colour": "blue"}}, faults=[limited]) as server:
         reply, _ = model_at(server).structured(PROMPT, Colour)
     assert reply.colour == "blue"
 
 
 def test_a_long_rate_limit_is_not_waited_out() -> None:
-    limited = Fault(kind="status", status=429, retry_after=60)
+    limited = ModelFault(kind="status", status=429, retry_after=60)
     with (
         OpenAIStandIn({}, faults=[limited]) as server,
         pytest.raises(ModelUnavailable, match="HTTP 429"),
@@ -125,7 +125,7 @@ def test_a_long_rate_limit_is_not_waited_out() -> None:
 
 
 def test_server_errors_are_retried_a_bounded_number_of_times() -> None:
-    failing = [Fault(kind="status", status=500, retry_after=0) for _ in range(9)]
+    failing = [ModelFault(kind="status", status=500, retry_after=0) for _ in range(9)]
     with (
         OpenAIStandIn({}, faults=failing) as server,
         pytest.raises(ModelUnavailable, match="HTTP 500"),
@@ -135,7 +135,7 @@ def test_server_errors_are_retried_a_bounded_number_of_times() -> None:
 
 
 def test_after_a_timeout_calls_fail_at_once_until_the_pause_is_over() -> None:
-    with OpenAIStandIn({}, faults=[Fault(kind="slow", seconds=0.6)]) as server:
+    with OpenAIStandIn({}, faults=[ModelFault(kind="slow", seconds=0.6)]) as server:
         model = model_at(server, timeout=0.2, pause=60)
         with pytest.raises(ModelUnavailable, match="no reply in time"):
             model.structured(PROMPT, Colour)
@@ -153,7 +153,7 @@ def test_a_server_that_is_gone_is_an_outage() -> None:
 
 def test_a_body_that_is_not_json_is_invalid_output() -> None:
     with (
-        OpenAIStandIn({}, faults=[Fault(kind="malformed")]) as server,
+        OpenAIStandIn({}, faults=[ModelFault(kind="malformed")]) as server,
         pytest.raises(InvalidModelOutput, match="malformed"),
     ):
         model_at(server).structured(PROMPT, Colour)
@@ -166,7 +166,7 @@ def test_empty_replies_are_invalid_output(script: Script) -> None:
 
 
 def test_the_key_appears_in_no_message_repr_or_traceback() -> None:
-    echo = Fault(kind="status", status=401, message=f"Incorrect API key provided: {KEY}")
+    echo = ModelFault(kind="status", status=401, message=f"Incorrect API key provided: {KEY}")
     with OpenAIStandIn({}, faults=[echo]) as server:
         model = model_at(server)
         with pytest.raises(ModelUnavailable, match="check OPENAI_API_KEY") as caught:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from config.models import Vectors
 from enrichment.chunk import Chunk
-from enrichment.chunker import ChunkOptions, split
+from enrichment.chunking.chunker import ChunkOptions, split
 from loaders.document import Cell, Image, Tab, Table
 from tests.enrichment.writing import Writer, count_words, table
 

@@ -6,18 +6,18 @@ from pathlib import Path
 
 import pytest
 
-from enrichment.abbreviations import abbreviations, expansions
 from enrichment.chunk import Entity, Faq
 from enrichment.enrich import enrich
-from enrichment.entities import entities, system_names
-from enrichment.extractive import extractive_card, extractive_chunks
-from enrichment.image import described_images
-from enrichment.keyphrases import document_keywords
-from enrichment.profile import DOCUMENT_TYPES, corpus_statistics
-from enrichment.sentences import sentences
-from enrichment.succession import predecessors, successor, with_successors
+from enrichment.language.abbreviations import abbreviations, expansions
+from enrichment.language.sentences import sentences
+from enrichment.with_model.image import described_images
+from enrichment.without_model.entities import entities, system_names
+from enrichment.without_model.extractive_card import extractive_card, extractive_chunks
+from enrichment.without_model.keyphrases import document_keywords
+from enrichment.without_model.profile import DOCUMENT_TYPES, corpus_statistics
+from enrichment.without_model.succession import predecessors, successor, with_successors
 from loaders.document import Document, Image
-from loaders.files import load_file
+from loaders.files.local_files import load_file
 from tests.enrichment.writing import Writer
 
 DEMO = Path(__file__).parents[2] / "playground/demo"

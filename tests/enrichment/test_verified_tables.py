@@ -9,9 +9,9 @@ from sqlalchemy import create_engine
 
 from config.errors import ModelUnavailable
 from config.models import Prompt, Reply, Usage
-from enrichment.budget import Budget
-from enrichment.cache import ReplyCache
-from enrichment.verified_tables import (
+from enrichment.with_model.budget import Budget
+from enrichment.with_model.reply_cache import ReplyCache
+from enrichment.with_model.verified_tables import (
     TableRejected,
     TableReply,
     unclear,

@@ -11,13 +11,13 @@ from sqlalchemy import Engine, create_engine
 from config.chat_model import build_chat_model
 from config.models import ChatModel
 from config.settings import Settings
-from enrichment.budget import Budget
-from enrichment.cache import ReplyCache
 from enrichment.enrich import Enriched
 from enrichment.pipeline import prepare
-from enrichment.with_model import grounded
+from enrichment.with_model.budget import Budget
+from enrichment.with_model.model_card import grounded
+from enrichment.with_model.reply_cache import ReplyCache
 from loaders.document import Document
-from playground.openai import Fault, OpenAIStandIn, Request, Scripted
+from playground.openai_stand_in import ModelFault, OpenAIStandIn, Request, Scripted
 from tests.enrichment.writing import Writer, count_words
 
 
@@ -168,7 +168,7 @@ def test_without_a_model_everything_is_extractive() -> None:
 def test_a_model_that_is_down_leaves_the_extractive_enrichment_and_the_next_run_repairs_it(
     engine: Engine,
 ) -> None:
-    with OpenAIStandIn(lambda request: Fault(kind="status", status=500)) as server:
+    with OpenAIStandIn(lambda request: ModelFault(kind="status", status=500)) as server:
         failed = run(server, engine, document())
     assert not failed.complete
     assert failed.card.enriched_by == "extractive"
@@ -184,7 +184,7 @@ def test_every_other_call_failing_is_survived_by_trying_again(engine: Engine) ->
     turn = iter(range(100))
 
     def flaky(request: Request) -> Scripted:
-        return Fault(kind="status", status=500) if next(turn) % 2 == 0 else helpful(request)
+        return ModelFault(kind="status", status=500) if next(turn) % 2 == 0 else helpful(request)
 
     waits: list[float] = []
     with OpenAIStandIn(flaky) as server:
@@ -195,7 +195,7 @@ def test_every_other_call_failing_is_survived_by_trying_again(engine: Engine) ->
 
 def test_waits_between_attempts_grow(engine: Engine) -> None:
     waits: list[float] = []
-    with OpenAIStandIn(lambda request: Fault(kind="status", status=503)) as server:
+    with OpenAIStandIn(lambda request: ModelFault(kind="status", status=503)) as server:
         run(server, engine, document(), budget=Budget(attempts=4, sleep=waits.append))
     assert waits[0] < waits[1] < waits[2]
 

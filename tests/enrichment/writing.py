@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from enrichment.chunk import Chunk
-from enrichment.chunker import ChunkOptions, split
+from enrichment.chunking.chunker import ChunkOptions, split
 from loaders.document import Block, BlockKind, Cell, Document, Table
 
 

@@ -13,7 +13,7 @@ import pytest
 from config.errors import ConfigError, IndexUnavailable
 from config.settings import Settings
 from enrichment.chunk import Chunk, DocumentCard
-from index import vectors
+from index.folders import nearest_rows as vectors
 from index.publish import LOOK_EVERY_SECONDS, Index, open_index
 from index.search import Hit, SearchQuery
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from index.fusion import Ranking, blend, fuse
+from index.ranking.fusion import Ranking, blend, fuse
 
 rows = st.lists(st.integers(0, 20), unique=True, max_size=10)
 

@@ -8,8 +8,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from enrichment.chunk import Chunk, DocumentCard, Entity, Faq
-from index.keywords import K1, B, RankBm25, SparseBm25, chunk_terms, save_sparse
-from index.tokens import terms
+from index.keywords.bm25 import K1, B, RankBm25, SparseBm25, chunk_terms, save_sparse
+from index.keywords.tokens import terms
 
 ROWS = [
     "signing keys are rotated every ninety days by the identity team",

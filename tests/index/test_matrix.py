@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from index.matrix import best, runs_of, similarities, similarities_within
+from index.vectors.matrix import best, runs_of, similarities, similarities_within
 
 scores = st.lists(st.sampled_from([0.0, 0.25, 0.5, 0.5, 1.0, -1.0]), min_size=1, max_size=40)
 

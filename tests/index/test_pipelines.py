@@ -7,16 +7,17 @@ from typing import Any
 
 import pytest
 
+from cli.inspection import print_retrieved
 from config.chat_model import build_chat_model
 from config.errors import UsageError
 from config.models import ChatModel
 from config.settings import Settings
 from index.captions import highlight, shorten
+from index.keywords.tokens import terms
 from index.neighbours import neighbours, row_group
-from index.pipelines import Narrowing, print_retrieved, retrieve
+from index.pipelines import Narrowing, retrieve
 from index.search import Snapshot
-from index.tokens import terms
-from playground.openai import Fault, OpenAIStandIn
+from playground.openai_stand_in import ModelFault, OpenAIStandIn
 
 FIELDS = {
     "success",
@@ -99,7 +100,7 @@ def test_advanced_searches_variants_and_a_hypothetical_answer(snapshot: Snapshot
 
 
 def test_advanced_goes_on_without_its_model(snapshot: Snapshot) -> None:
-    faults = [Fault(kind="status", status=500)] * 40
+    faults = [ModelFault(kind="status", status=500)] * 40
     with OpenAIStandIn({}, faults=faults) as server:
         found = retrieve(snapshot, "keys", pipeline="advanced", model=model_at(server))
     assert found["queries_used"] == ["keys"]

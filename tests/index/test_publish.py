@@ -18,8 +18,8 @@ from config.models import Vectors
 from config.settings import Settings
 from enrichment.chunk import Chunk, DocumentCard
 from index.publish import LOOK_EVERY_SECONDS, Index, open_index
-from index.schema import chunks as chunks_table
 from index.search import SearchQuery
+from index.store.schema import chunks as chunks_table
 
 Corpus = dict[str, tuple[DocumentCard, list[Chunk]]]
 Publish = Callable[..., Any]

@@ -14,7 +14,7 @@ from config.chat_model import build_chat_model
 from config.models import ChatModel
 from config.settings import Settings
 from enrichment.chunk import Chunk
-from index.rerank import (
+from index.ranking.rerank import (
     CrossEncoderReranker,
     ModelReranker,
     Reranker,
@@ -22,7 +22,7 @@ from index.rerank import (
     in_stages,
 )
 from index.search import Hit
-from playground.openai import Fault, OpenAIStandIn
+from playground.openai_stand_in import ModelFault, OpenAIStandIn
 
 QUESTION = "how often are keys rotated"
 
@@ -88,7 +88,7 @@ def test_a_reply_that_does_not_fit_changes_no_order(hits: list[Hit], reply: dict
 
 
 def test_an_outage_changes_no_order(hits: list[Hit]) -> None:
-    faults = [Fault(kind="status", status=500)] * 20
+    faults = [ModelFault(kind="status", status=500)] * 20
     with OpenAIStandIn({"rerank": scores(0, 10, 1, 7, 0)}, faults=faults) as server:
         found = ModelReranker(model_at(server))(QUESTION, hits)
     assert order(found.hits) == [0, 1, 2, 3, 4]

@@ -10,8 +10,8 @@ from sqlalchemy import Column, Engine, Integer, MetaData, Table, inspect, text
 
 from config.errors import ConfigError
 from config.settings import Settings
-from index.database import open_database
-from index.schema import migrate
+from index.store.database import open_database
+from index.store.schema import migrate
 
 STEPS = (("ALTER TABLE things ADD COLUMN colour TEXT",), ("UPDATE things SET colour = 'blue'",))
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from index.tokens import STOP_WORDS, terms
+from index.keywords.tokens import STOP_WORDS, terms
 
 
 @pytest.mark.parametrize("code", ["SEC-1234", "hbr-eu1", "P0", "v1.2.3", "max.poll.records", "C++"])

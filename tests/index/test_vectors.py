@@ -10,10 +10,10 @@ import pytest
 
 from config.errors import IndexUnavailable
 from config.models import Vectors
-from index import vectors
-from index.chroma import ChromaServer, Collection, EmbeddedChroma, writing
-from index.folder import Keys
-from index.vectors import VectorSearch
+from index.folders import nearest_rows as vectors
+from index.folders.generation_folder import Keys
+from index.folders.nearest_rows import VectorSearch
+from index.vectors.chroma import ChromaServer, Collection, EmbeddedChroma, writing
 
 SIZE, WIDTH, DEPTH = 3_000, 24, 20
 

@@ -13,9 +13,9 @@ from config.domain import GoogleDriveSource
 from config.errors import LoadError
 from config.settings import Settings
 from loaders.document import Document
-from loaders.google_drive import Drive, SyncPlan, open_drive
-from playground.drive_files import FOLDER
-from playground.google import DriveFile, GoogleStandIn
+from loaders.google.drive.google_drive import GoogleDrive, SyncPlan, open_drive
+from playground.google.memory_drive import FOLDER
+from playground.google_stand_in import GoogleStandIn, StoredFile
 
 BEFORE = datetime(2026, 5, 4, 9, 0, tzinfo=UTC)
 LATER = datetime(2026, 6, 1, 12, 30, tzinfo=UTC)
@@ -41,7 +41,7 @@ class Clock:
 class Index:
     """What a job would keep: loaded documents, and the cursor once they are published."""
 
-    drive: Drive
+    drive: GoogleDrive
     source: GoogleDriveSource = TOP
     documents: dict[str, Document] = field(default_factory=dict)
     cursor: str = ""
@@ -65,14 +65,14 @@ class Index:
         return plan
 
 
-def folder(file_id: str, *parents: str, **more: Any) -> DriveFile:
+def folder(file_id: str, *parents: str, **more: Any) -> StoredFile:
     name = file_id.capitalize()
-    return DriveFile(id=file_id, name=name, mime_type=FOLDER, parents=parents, **more)
+    return StoredFile(id=file_id, name=name, mime_type=FOLDER, parents=parents, **more)
 
 
-def document(file_id: str, *parents: str, **more: Any) -> DriveFile:
+def document(file_id: str, *parents: str, **more: Any) -> StoredFile:
     text = f"# {file_id.upper()}\n\n## Part\n\nThe words of {file_id}.\n"
-    return DriveFile(
+    return StoredFile(
         id=file_id,
         name=f"Document {file_id}",
         parents=parents or ("top",),
@@ -81,7 +81,7 @@ def document(file_id: str, *parents: str, **more: Any) -> DriveFile:
 
 
 @contextmanager
-def opened(google: GoogleStandIn, folder: Path, **options: Any) -> Iterator[Drive]:
+def opened(google: GoogleStandIn, folder: Path, **options: Any) -> Iterator[GoogleDrive]:
     """The real client; by default its pauses take no time."""
     clock = Clock()
     options = {"clock": clock, "sleep": clock.sleep, **options}

@@ -13,9 +13,9 @@ from config.domain import GoogleDriveSource
 from config.errors import ConfigError, LoadError
 from config.settings import Settings
 from loaders.document import Permission
-from loaders.google_drive import open_drive
-from playground.drive_files import SHEET, SHORTCUT, SLIDES
-from playground.google import ACCOUNT, DriveFile, GoogleStandIn
+from loaders.google.drive.google_drive import open_drive
+from playground.google.memory_drive import SHEET, SHORTCUT, SLIDES
+from playground.google_stand_in import ACCOUNT, GoogleStandIn, StoredFile
 from tests.loaders.google_source import BEFORE, LATER, Index, document, folder, opened
 
 FILES = (
@@ -234,8 +234,8 @@ def test_readers_that_drive_does_not_tell_are_nobody(google: GoogleStandIn, inde
 def test_shortcuts_are_followed_once_and_dangling_ones_are_told(
     google: GoogleStandIn, index: Index
 ) -> None:
-    def shortcut(file_id: str, target: str) -> DriveFile:
-        return DriveFile(
+    def shortcut(file_id: str, target: str) -> StoredFile:
+        return StoredFile(
             id=file_id, name=file_id, mime_type=SHORTCUT, parents=("top",), shortcut_to=target
         )
 
@@ -278,7 +278,7 @@ def test_sheets_slides_and_uploads_become_documents_too(
 ) -> None:
     def upload(file_id: str, name: str, mime_type: str, content: str) -> None:
         google.drive.put(
-            DriveFile(
+            StoredFile(
                 id=file_id,
                 name=name,
                 mime_type=mime_type,
@@ -307,12 +307,12 @@ def test_one_bad_document_is_named_and_the_rest_goes_on(
 ) -> None:
     google.drive.put(document("bad", "top", content={"title": "No body"}))
     google.drive.put(
-        DriveFile(
+        StoredFile(
             id="huge", name="Huge", mime_type=SHEET, parents=("top",), content="x" * 11_000_000
         )
     )
     google.drive.put(
-        DriveFile(id="deck", name="Deck", mime_type=SLIDES, parents=("top",), content=b"no PDF")
+        StoredFile(id="deck", name="Deck", mime_type=SLIDES, parents=("top",), content=b"no PDF")
     )
     plan = index.run()
     assert sorted(index.loads) == ["a", "b", "c"]
@@ -362,7 +362,7 @@ def test_check_tells_folder_by_folder_what_can_be_read_and_whom_to_share_with(
     google.drive.put(folder("empty", "top"))
     google.drive.put(document("closed", "sub", can_list_permissions=False))
     google.drive.move("b", "elsewhere")
-    photo = DriveFile(id="p", name="p.png", mime_type="image/png", parents=("top",), content=b"x")
+    photo = StoredFile(id="p", name="p.png", mime_type="image/png", parents=("top",), content=b"x")
     google.drive.put(photo)
     source = GoogleDriveSource(folders=["top", "missing"], documents=["outside", "p"])
     reports = {report.id: report for report in index.drive.check(source)}

@@ -15,24 +15,24 @@ from pathlib import Path
 import pytest
 
 from config.errors import LoadError
-from loaders.google_errors import retry_after
-from loaders.rate_limit import RateLimiter
-from playground.google import Fault, GoogleStandIn
+from loaders.google.google_errors import retry_after
+from loaders.google.rate_limit import RateLimiter
+from playground.google_stand_in import GoogleFault, GoogleStandIn
 from tests.loaders.google_source import TOP, Clock, Index, document, folder, opened
 
 ROOT = Path(__file__).parents[2]
 FILES = (folder("top"), *(document(f"d{n}") for n in range(4)))
 
 TEMPORARY = {
-    "429": Fault(status=429, reason="rateLimitExceeded", times=2),
-    "403 rate": Fault(status=403, reason="rateLimitExceeded", times=2),
-    "403 user rate": Fault(status=403, reason="userRateLimitExceeded", times=2),
-    "500": Fault(status=500, reason="backendError", times=2),
-    "503": Fault(status=503, reason="backendError", times=2),
-    "drop": Fault(kind="drop", times=3),
-    "truncate": Fault(kind="truncate", times=2),
-    "garble": Fault(kind="garble", times=2),
-    "slow": Fault(kind="slow", seconds=0.05, times=2),
+    "429": GoogleFault(status=429, reason="rateLimitExceeded", times=2),
+    "403 rate": GoogleFault(status=403, reason="rateLimitExceeded", times=2),
+    "403 user rate": GoogleFault(status=403, reason="userRateLimitExceeded", times=2),
+    "500": GoogleFault(status=500, reason="backendError", times=2),
+    "503": GoogleFault(status=503, reason="backendError", times=2),
+    "drop": GoogleFault(kind="drop", times=3),
+    "truncate": GoogleFault(kind="truncate", times=2),
+    "garble": GoogleFault(kind="garble", times=2),
+    "slow": GoogleFault(kind="slow", seconds=0.05, times=2),
 }
 
 
@@ -44,7 +44,7 @@ def test_what_is_temporary_is_waited_out(name: str, tmp_path: Path) -> None:
         index.run()
         assert google.faults.struck() == TEMPORARY[name].times
         assert sorted(index.loads) == ["d0", "d1", "d2", "d3"]
-        google.faults.add(Fault(status=500, times=1))
+        google.faults.add(GoogleFault(status=500, times=1))
         assert index.run().unchanged == ("d0", "d1", "d2", "d3")
 
 
@@ -59,11 +59,11 @@ def test_every_document_arrives_exactly_once_though_every_third_call_fails(
         opened(google, tmp_path, attempts=30) as drive,
     ):
         google.faults.add(
-            Fault(status=429, reason="rateLimitExceeded", every=5, times=None),
-            Fault(status=503, every=7, times=None),
-            Fault(kind="truncate", every=11, times=None, method="documents"),
-            Fault(kind="garble", every=13, times=None, method="documents"),
-            Fault(kind="drop", every=17, times=None),
+            GoogleFault(status=429, reason="rateLimitExceeded", every=5, times=None),
+            GoogleFault(status=503, every=7, times=None),
+            GoogleFault(kind="truncate", every=11, times=None, method="documents"),
+            GoogleFault(kind="garble", every=13, times=None, method="documents"),
+            GoogleFault(kind="drop", every=17, times=None),
         )
         plan = drive.sync(TOP, cursor="", known={})
         with ThreadPoolExecutor(6) as pool:
@@ -87,7 +87,9 @@ def test_google_says_how_long_to_wait(tmp_path: Path) -> None:
         opened(google, tmp_path, clock=clock, sleep=clock.sleep) as drive,
     ):
         plan = drive.sync(TOP, cursor="", known={})
-        limited = Fault(method="documents", status=429, reason="rateLimitExceeded", retry_after=40)
+        limited = GoogleFault(
+            method="documents", status=429, reason="rateLimitExceeded", retry_after=40
+        )
         google.faults.add(limited)
         drive.load(plan.changed[0])
     assert 40 <= clock.now < 120
@@ -100,7 +102,7 @@ def test_pauses_grow_and_are_bounded(tmp_path: Path) -> None:
         opened(google, tmp_path, clock=clock, sleep=clock.sleep) as drive,
     ):
         plan = drive.sync(TOP, cursor="", known={})
-        google.faults.add(Fault(method="documents", status=503, times=None))
+        google.faults.add(GoogleFault(method="documents", status=503, times=None))
         with pytest.raises(LoadError, match=r"d0 \(Document d0\): Google did not answer"):
             drive.load(plan.changed[0])
         assert google.requests["documents.get"] == 7
@@ -112,7 +114,7 @@ def test_pauses_grow_and_are_bounded(tmp_path: Path) -> None:
 def test_a_403_of_another_reason_is_not_tried_again(reason: str, tmp_path: Path) -> None:
     with GoogleStandIn(FILES) as google, opened(google, tmp_path) as drive:
         plan = drive.sync(TOP, cursor="", known={})
-        google.faults.add(Fault(method="documents", status=403, reason=reason, times=None))
+        google.faults.add(GoogleFault(method="documents", status=403, reason=reason, times=None))
         with pytest.raises(LoadError, match="share it with"):
             drive.load(plan.changed[0])
         assert google.requests["documents.get"] == 1
@@ -125,7 +127,7 @@ def test_when_google_is_away_nothing_counts_as_removed(tmp_path: Path) -> None:
         google.drive.delete("d0")
         for method, cursor in (("changes", index.cursor), ("files", ""), ("changes", "")):
             google.faults.clear()
-            google.faults.add(Fault(method=method, status=503, times=None))
+            google.faults.add(GoogleFault(method=method, status=503, times=None))
             plan = drive.sync(TOP, cursor=cursor, known=index.documents)
             assert (plan.complete, plan.removed, len(plan.failed)) == (False, (), 1)
             assert plan.cursor == cursor
@@ -190,7 +192,7 @@ JOB = """
 import pickle, sys
 from pathlib import Path
 from config.settings import Settings
-from loaders.google_drive import open_drive
+from loaders.google.drive.google_drive import open_drive
 from tests.loaders.google_source import TOP, Index
 
 key, url, store = Path(sys.argv[1]), sys.argv[2], Path(sys.argv[3])
@@ -210,8 +212,8 @@ def test_five_hundred_documents_survive_faults_and_a_kill_in_mid_run(tmp_path: P
     files = [folder("top"), *(document(f"d{n}") for n in range(500))]
     with GoogleStandIn(files, page_limit=100) as google:
         google.faults.add(
-            Fault(method="documents", kind="truncate", every=97, times=3),
-            Fault(method="documents", kind="drop", every=89, times=3),
+            GoogleFault(method="documents", kind="truncate", every=97, times=3),
+            GoogleFault(method="documents", kind="drop", every=89, times=3),
         )
         key = google.write_credentials(tmp_path / "key.json")
         store = tmp_path / "index"

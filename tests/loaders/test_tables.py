@@ -7,13 +7,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from config.errors import LoadError
-from loaders.cells import SourceCell
 from loaders.document import Table
+from loaders.document_limits import MAX_CELLS
 from loaders.inline import clean, escape
-from loaders.limits import MAX_CELLS
 from loaders.plain import plain_text
-from loaders.table_grid import build_table
-from loaders.tables import header_paths, markdown_to_table, structure_doubt, table_to_markdown
+from loaders.tables.cells import SourceCell
+from loaders.tables.table_grid import build_table
+from loaders.tables.table_markdown import (
+    header_paths,
+    markdown_to_table,
+    structure_doubt,
+    table_to_markdown,
+)
 from tests.loaders.thoroughly import examples
 
 TEXT = st.text(alphabet="ab1 |\\*_`›<>&[]()\n🤷é", max_size=14)

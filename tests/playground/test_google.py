@@ -23,8 +23,8 @@ from google_auth_httplib2 import AuthorizedHttp
 from googleapiclient.discovery import build
 from googleapiclient.errors import HttpError
 
-from playground.drive_files import DOCUMENT, FOLDER, SHEET, SHORTCUT
-from playground.google import DriveFile, Fault, GoogleStandIn
+from playground.google.memory_drive import DOCUMENT, FOLDER, SHEET, SHORTCUT
+from playground.google_stand_in import GoogleFault, GoogleStandIn, StoredFile
 
 READ = "https://www.googleapis.com/auth/drive.readonly"
 ALL_DRIVES = {"supportsAllDrives": True, "includeItemsFromAllDrives": True}
@@ -74,16 +74,16 @@ def connect(tmp_path: Path) -> Iterator[Callable[..., Client]]:
         client.http.close()
 
 
-def files() -> list[DriveFile]:
+def files() -> list[StoredFile]:
     return [
-        DriveFile(id="top", name="Top", mime_type=FOLDER),
-        DriveFile(id="sub", name="Sub", mime_type=FOLDER, parents=("top",)),
-        DriveFile(id="a", name="A", parents=("top",), content="# A\n\nwords", modified=NOW),
-        DriveFile(id="b", name="B", parents=("sub",), content="# B"),
-        DriveFile(id="s", name="S", mime_type=SHEET, parents=("top",), content="x,y\n1,2\n"),
-        DriveFile(id="t", name="T", mime_type="text/plain", parents=("top",), content=b"plain"),
-        DriveFile(id="k", name="K", mime_type=SHORTCUT, parents=("top",), shortcut_to="b"),
-        DriveFile(id="d", name="D", parents=("top",), drive_id="0AD", owner="Team"),
+        StoredFile(id="top", name="Top", mime_type=FOLDER),
+        StoredFile(id="sub", name="Sub", mime_type=FOLDER, parents=("top",)),
+        StoredFile(id="a", name="A", parents=("top",), content="# A\n\nwords", modified=NOW),
+        StoredFile(id="b", name="B", parents=("sub",), content="# B"),
+        StoredFile(id="s", name="S", mime_type=SHEET, parents=("top",), content="x,y\n1,2\n"),
+        StoredFile(id="t", name="T", mime_type="text/plain", parents=("top",), content=b"plain"),
+        StoredFile(id="k", name="K", mime_type=SHORTCUT, parents=("top",), shortcut_to="b"),
+        StoredFile(id="d", name="D", parents=("top",), drive_id="0AD", owner="Team"),
     ]
 
 
@@ -281,7 +281,7 @@ def test_permissions_are_paged_and_closed_to_plain_readers(
             ids += [permission["id"] for permission in page["permissions"]]
             request = listing.list_next(request, page)
         assert ids == ["0", "1", "2", "3", "4"]
-        google.drive.put(DriveFile(id="z", name="Z", can_list_permissions=False))
+        google.drive.put(StoredFile(id="z", name="Z", can_list_permissions=False))
         assert reason_of(refused(listing.list(fileId="z"))) == "insufficientFilePermissions"
 
 
@@ -290,12 +290,12 @@ def test_faults_strike_by_method_file_and_count(connect: Callable[..., Client]) 
         client = connect(google)
         start = client.start
 
-        google.faults.add(Fault(method="changes", status=403, reason="userRateLimitExceeded"))
+        google.faults.add(GoogleFault(method="changes", status=403, reason="userRateLimitExceeded"))
         assert reason_of(refused(client.drive.changes().getStartPageToken())) == (
             "userRateLimitExceeded"
         )
         start()
-        limited = Fault(
+        limited = GoogleFault(
             method="documents.get", file="a", status=429, reason="rateLimitExceeded", retry_after=3
         )
         google.faults.add(limited)
@@ -304,7 +304,7 @@ def test_faults_strike_by_method_file_and_count(connect: Callable[..., Client]) 
         assert (error.resp.status, error.resp["retry-after"]) == (429, "3")
         assert json.loads(error.content)["error"]["status"] == "RESOURCE_EXHAUSTED"
         google.faults.clear()
-        google.faults.add(Fault(status=503, every=3, times=None, method="changes"))
+        google.faults.add(GoogleFault(status=503, every=3, times=None, method="changes"))
         outcomes = []
         for _ in range(6):
             try:
@@ -319,16 +319,16 @@ def test_bodies_break_off_and_connections_drop(connect: Callable[..., Client]) -
     with GoogleStandIn(files()) as google:
         client = connect(google)
         request = client.drive.files().list
-        google.faults.add(Fault(kind="truncate"))
+        google.faults.add(GoogleFault(kind="truncate"))
         with pytest.raises(http.client.IncompleteRead):
             request().execute()
-        google.faults.add(Fault(kind="garble"))
+        google.faults.add(GoogleFault(kind="garble"))
         assert not isinstance(request().execute(), dict), "googleapiclient hands bad JSON through"
-        google.faults.add(Fault(kind="drop", times=2))  # httplib2 itself tries once more
+        google.faults.add(GoogleFault(kind="drop", times=2))  # httplib2 itself tries once more
         with pytest.raises((http.client.HTTPException, OSError)):
             request().execute()
         google.faults.clear()
-        google.faults.add(Fault(kind="slow", seconds=0.05))
+        google.faults.add(GoogleFault(kind="slow", seconds=0.05))
         assert request().execute()["files"]
 
 
@@ -345,7 +345,7 @@ def test_it_stops_at_once_though_callers_keep_their_connections_open() -> None:
         connection = http.client.HTTPConnection("127.0.0.1", int(google.url.rsplit(":", 1)[1]))
         connection.request("GET", "/v1/documents/x")
         connection.getresponse().read()
-        google.faults.add(Fault(kind="slow", seconds=60))
+        google.faults.add(GoogleFault(kind="slow", seconds=60))
     connection.close()
     deadline = time.monotonic() + 5
     while threading.active_count() > before and time.monotonic() < deadline:
@@ -368,7 +368,7 @@ def test_the_reader_page_shows_every_heading_under_its_anchor(demo: GoogleStandI
 
 
 def test_the_reader_page_escapes_what_authors_write() -> None:
-    evil = DriveFile(
+    evil = StoredFile(
         id="evil",
         name="<script>alert(1)</script>",
         content="# x\n\n`<img src=x onerror=alert(1)>` [go](javascript:alert(1)) $title",
@@ -393,5 +393,5 @@ def test_folders_and_missing_documents_have_pages(demo: GoogleStandIn) -> None:
 
 def test_a_saved_response_is_served_as_it_is(connect: Callable[..., Client]) -> None:
     saved = {"title": "Saved", "body": {"content": []}}
-    with GoogleStandIn([DriveFile(id="x", name="X", mime_type=DOCUMENT, content=saved)]) as google:
+    with GoogleStandIn([StoredFile(id="x", name="X", mime_type=DOCUMENT, content=saved)]) as google:
         assert connect(google).docs.documents().get(documentId="x").execute() == saved

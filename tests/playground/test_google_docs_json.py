@@ -13,8 +13,8 @@ from typing import Any
 import googleapiclient
 import pytest
 
-from playground.docs_render import render_document
-from playground.docs_source import split_front_matter
+from playground.google.docs_writer.demo_source import split_front_matter
+from playground.google.docs_writer.docs_json import render_document
 
 DEMO = Path(__file__).parents[2] / "playground" / "demo"
 DOCUMENTS = sorted(DEMO.glob("*/*.md"))

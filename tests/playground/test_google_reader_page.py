@@ -7,9 +7,9 @@ from collections.abc import Iterator
 import pytest
 from playwright.sync_api import Browser, expect
 
-from playground.docs_render import render_document
-from playground.google import DriveFile, GoogleStandIn
-from playground.reader_html import headings
+from playground.google.docs_writer.docs_json import render_document
+from playground.google.reader_html import headings
+from playground.google_stand_in import GoogleStandIn, StoredFile
 from tests.chromium import launched, needs_chromium
 
 pytestmark = needs_chromium
@@ -18,7 +18,7 @@ FILLER = "Words that fill a line.\n\n" * 60
 TEXT = (
     f"# Guide\n\n## First\n\n{FILLER}<!-- tab: Later -->\n\n## Start\n\n{FILLER}## Target\n\nEnd."
 )
-GUIDE = DriveFile(id="guide", name="Guide", content=TEXT)
+GUIDE = StoredFile(id="guide", name="Guide", content=TEXT)
 
 
 @pytest.fixture(scope="module")

@@ -11,7 +11,7 @@ from slack_bolt import App
 from slack_bolt.adapter.socket_mode import SocketModeHandler
 from slack_sdk import WebClient
 
-from playground.slack import SlackStandIn
+from playground.slack_stand_in import SlackStandIn
 from tests.chromium import launched, needs_chromium
 
 pytestmark = needs_chromium

@@ -13,7 +13,7 @@ from slack_sdk import WebClient
 from slack_sdk.signature import SignatureVerifier
 from werkzeug import Request, Response
 
-from playground.slack import NoAnswerError, SlackStandIn
+from playground.slack_stand_in import NoAnswerError, SlackStandIn
 
 CHANNEL = "C0PLATFORM"
 

@@ -16,12 +16,12 @@ from hypothesis import strategies as st
 from slack_sdk import WebClient
 from websockets.sync.client import connect
 
-from playground.slack import SlackStandIn
-from playground.slack_markup import Markup
-from playground.slack_page import FOLDER
-from playground.slack_render import Render
-from playground.slack_text import typed
-from playground.slack_workspace import Workspace
+from playground.page.page_server import FOLDER
+from playground.page.safe_markup import Markup
+from playground.page.shown_messages import Render
+from playground.slack.wire_text import typed
+from playground.slack.workspace import Workspace
+from playground.slack_stand_in import SlackStandIn
 
 MARKUP = Markup(Workspace())
 

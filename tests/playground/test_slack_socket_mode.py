@@ -13,8 +13,8 @@ from slack_bolt.adapter.socket_mode import SocketModeHandler
 from slack_sdk import WebClient
 from slack_sdk.errors import SlackApiError
 
-from playground.slack import NoAnswerError, SlackStandIn
-from playground.slack_workspace import Workspace
+from playground.slack.workspace import Workspace
+from playground.slack_stand_in import NoAnswerError, SlackStandIn
 
 CHANNEL = "C0SECURITY"
 REASON = {

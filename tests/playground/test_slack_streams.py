@@ -9,7 +9,7 @@ import pytest
 from slack_sdk import WebClient
 from slack_sdk.errors import SlackApiError
 
-from playground.slack import SlackStandIn
+from playground.slack_stand_in import SlackStandIn
 
 CHANNEL = "C0PRIVACY"
 

@@ -11,8 +11,8 @@ import pytest
 from slack_sdk import WebClient
 from slack_sdk.errors import SlackApiError
 
-from playground.slack import SlackStandIn
-from playground.slack_faults import POST_BURST, RateLimits
+from playground.slack.slack_faults import POST_BURST, RateLimits
+from playground.slack_stand_in import SlackStandIn
 
 CHANNEL = "C0SECURITY"
 

@@ -1,0 +1,158 @@
+"""The last nodes: ask back, answer with a model or without, refuse, verify."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from agents.answer import Citation
+from agents.extractive.ambiguity import readings_of
+from agents.extractive.extractive_answer import citation, extractive_answer
+from agents.extractive.refusal import ENOUGH, confidence, confidence_parts, refusal
+from agents.model_answer import Written, answer_from_sources, answer_generally
+from agents.state import Draft, State
+from agents.verify import best_quote, claims_citing, support
+from config.domain import Domain
+from config.errors import ModelError
+from config.models import ChatModel
+
+_GENERAL = "_From general knowledge, not from your team's documents:_\n"
+_SUPPORTED_ENOUGH = 0.5
+"""Below this share of supported sentences, quotations replace the model's words."""
+
+
+class AnswerNodes:
+    """The last nodes, for one domain and perhaps a model."""
+
+    def __init__(self, domain: Domain, model: ChatModel | None) -> None:
+        self._domain = domain
+        self._model = model
+
+    def reply(self, state: State) -> State:
+        text = state["plan"].small_talk_reply
+        state["progress"].delta(text)
+        return {"draft": Draft(text=text, path="small_talk", confidence=1.0)}
+
+    def generally(self, state: State) -> State:
+        """No draft when the model fails or declines: then the documents are searched."""
+        if self._model is None:
+            return {}
+        tell = state["progress"].delta
+        try:
+            written = answer_generally(self._model, self._domain, state["plan"], tell)
+        except ModelError as error:
+            return {"degraded": ("answer_generally",), "notes": (error.problem,)}
+        if not written.text:
+            return {"usage": written.usage, "notes": ("not general knowledge after all",)}
+        text = _GENERAL + written.text
+        draft = Draft(text=text, path="general_llm_knowledge", confidence=0.5)
+        return {"draft": draft, "usage": written.usage}
+
+    def clarify(self, state: State) -> State:
+        """No draft when the question has one reading: then it is answered."""
+        readings = readings_of(state["plan"], state["snapshot"], state["scored"])
+        if readings is None:
+            return {}
+        state["progress"].delta(readings.text)
+        draft = Draft(
+            text=readings.text,
+            path="ambiguous_query",
+            citations=readings.citations,
+            options=readings.options,
+            confidence=0.5,
+        )
+        return {"draft": draft}
+
+    def answer(self, state: State) -> State:
+        if self._model is None:
+            return {"draft": self._extractive(state, tell=True)}
+        try:
+            written = answer_from_sources(
+                self._model,
+                self._domain,
+                state["plan"],
+                state["question"].text,
+                state["context"],
+                state["snapshot"].documents,
+                state["progress"].delta,
+            )
+        except ModelError as error:
+            note = f"answer went on without the model: {error.problem}"
+            draft = self._extractive(state, tell=True)
+            return {"draft": draft, "degraded": ("answer",), "notes": (note,)}
+        return {"draft": self._by_model(written, state), "usage": written.usage}
+
+    def verify(self, state: State) -> State:
+        """Words of a model that its sources don't hold up give way to quotations."""
+        draft = state["draft"]
+        if draft.path != "company_specific_rag_success" or not draft.by_model:
+            return {}
+        held = support(draft.text, draft.sources)
+        note = f"verify: {held.score:.0%} of the sentences are cited and supported"
+        if held.score < _SUPPORTED_ENOUGH:
+            return {"draft": self._extractive(state), "notes": (f"{note}; quoted instead",)}
+        verified = replace(
+            draft,
+            confidence=draft.confidence * held.score,
+            confidence_parts={**draft.confidence_parts, "support": held.score},
+        )
+        return {"draft": verified, "notes": (note,)}
+
+    def refuse(self, state: State) -> State:
+        draft = self._refusal(state, {})
+        state["progress"].delta(draft.text)
+        return {"draft": draft}
+
+    def _extractive(self, state: State, *, tell: bool = False) -> Draft:
+        parts = _parts(state)
+        text, citations = extractive_answer(
+            state["plan"], state["snapshot"], state["context"], state["scored"]
+        )
+        if confidence(parts) < ENOUGH or not text:
+            draft = self._refusal(state, parts)
+        else:
+            draft = Draft(
+                text=text,
+                path="company_specific_rag_success",
+                citations=citations,
+                confidence=confidence(parts),
+                confidence_parts=parts,
+            )
+        if tell:
+            state["progress"].delta(draft.text)
+        return draft
+
+    def _by_model(self, written: Written, state: State) -> Draft:
+        parts = _parts(state)
+        if not written.text:
+            return self._refusal(state, parts)
+        return Draft(
+            text=written.text,
+            path="company_specific_rag_success",
+            citations=_citations(written, state),
+            sources=written.sources,
+            by_model=True,
+            confidence=confidence(parts),
+            confidence_parts=parts,
+        )
+
+    def _refusal(self, state: State, parts: dict[str, float]) -> Draft:
+        text, nearest = refusal(self._domain, state["snapshot"], state.get("hits", []))
+        return Draft(
+            text=text,
+            path="no_answer_found",
+            nearest=nearest,
+            confidence=confidence(parts),
+            confidence_parts=parts,
+        )
+
+
+def _parts(state: State) -> dict[str, float]:
+    return confidence_parts(state["plan"], state["snapshot"], state["scored"])
+
+
+def _citations(written: Written, state: State) -> tuple[Citation, ...]:
+    documents = state["snapshot"].documents
+    return tuple(
+        citation(chunk, number, best_quote(claims_citing(written.text, number), chunk), documents)
+        for number, chunk in enumerate(written.sources, start=1)
+    )

@@ -1,0 +1,97 @@
+"""A question back, only when the documents really hold different answers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from agents.answer import Citation
+from agents.extractive.extractive_answer import statement_of, written
+from agents.extractive.refusal import confidence, confidence_parts
+from agents.extractive.relevance import Scored, aspects_of, score_units
+from agents.extractive.superseded import is_superseded
+from agents.plan import Plan
+from enrichment.chunk import Chunk
+from index.search import SearchQuery, Snapshot
+
+_MOST_OPTIONS = 4
+_FEW_WORDS = 3
+"""A question that names more than this says which of the readings it means."""
+_CLOSE = 2.0
+"""Log-odds between documents that answer about equally well."""
+_RELATED = 0.05
+"""Confidence below which no reading is in the documents: then refusing is more honest."""
+_BACKED = 0.3
+"""Score that a reading's best statement needs to count as an answer."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Readings:
+    """What the question could mean."""
+
+    text: str
+    """The question back, with what each reading would be answered by."""
+    options: tuple[str, ...]
+    """Self-contained questions, 2–4."""
+    citations: tuple[Citation, ...] = ()
+
+
+def readings_of(plan: Plan, snapshot: Snapshot, scored: Sequence[Scored]) -> Readings | None:
+    """None when there is one reading, or when the documents answer only one of them."""
+    if plan.kind == "ambiguous":
+        return _backed_by_documents(plan, snapshot)
+    return _documents_that_differ(plan, snapshot, scored)
+
+
+def _documents_that_differ(
+    plan: Plan, snapshot: Snapshot, scored: Sequence[Scored]
+) -> Readings | None:
+    """Several documents answer about equally well a question that says very little.
+
+    Measured on two sets of golden questions: 10 of 24 ambiguous ones asked back, and 2 of 282
+    others."""
+    whole = aspects_of(plan, snapshot)[0]
+    says_enough = len(whole.weights) > _FEW_WORDS or plan.previous or plan.sub_questions
+    if says_enough or confidence(confidence_parts(plan, snapshot, scored)) < _RELATED:
+        return None
+    readings = _best_of_each_document(snapshot, scored)
+    if len(readings) < 2:
+        return None
+    asked = plan.question.rstrip("?!. ")
+    statements = [statement_of(unit, [whole]) for unit in readings]
+    said, citations = written(statements, snapshot.documents)
+    return Readings(
+        text=f"That depends on what you mean. Which of these is it?\n{said}",
+        options=tuple(f"{asked}: {_place(unit.chunk)}?" for unit in readings),
+        citations=citations,
+    )
+
+
+def _best_of_each_document(snapshot: Snapshot, scored: Sequence[Scored]) -> list[Scored]:
+    """At most four, each nearly as good as the best; superseded documents are no reading."""
+    best: dict[str, Scored] = {}
+    for unit in scored:
+        document = unit.chunk.document_id
+        if scored[0].strength - unit.strength > _CLOSE or len(best) == _MOST_OPTIONS:
+            break
+        if not is_superseded(snapshot.documents, document):
+            best.setdefault(document, unit)
+    return list(best.values())
+
+
+def _place(chunk: Chunk) -> str:
+    return " › ".join(dict.fromkeys((chunk.document_title, *chunk.heading_path[-1:])))
+
+
+def _backed_by_documents(plan: Plan, snapshot: Snapshot) -> Readings | None:
+    """The model's options that different passages answer."""
+    backed: dict[tuple[str, int], str] = {}
+    for option in plan.options:
+        alone = Plan(question=option, kind="in_domain")
+        hits = snapshot.search(SearchQuery(variants=(option,), limit=10))
+        best = next(iter(score_units(alone, snapshot, hits)), None)
+        if best and best.score >= _BACKED:
+            backed.setdefault((best.chunk.id, best.index), option)
+    if len(backed) < 2:
+        return None
+    return Readings(text=plan.clarifying_question, options=tuple(backed.values()))

@@ -1,0 +1,112 @@
+"""What a message is to its thread, told without a model: small talk, a follow-up, two questions."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from agents.answer import Turn
+from agents.extractive.question_words import terms, tokens
+
+LONGEST_MESSAGE = 4_000
+"""Characters; the rest of a longer message is not read."""
+
+_MARKUP = (
+    (re.compile(r"<@[^>|]*(?:\|[^>]*)?>"), " "),  # a mention
+    (re.compile(r"<(?:https?:|mailto:)[^>|]*\|([^>]*)>"), r"\1"),  # a labelled link
+    (re.compile(r"<[#!][^>|]*\|([^>]*)>"), r"\1"),  # a channel or group by name
+    (re.compile(r":[a-z0-9_+-]{2,40}:"), " "),  # an emoji code
+    (re.compile(r"[\x00-\x08\x0b-\x1f\x7f]"), " "),
+    (re.compile(r"[ \t]{2,}"), " "),
+)
+_GREETINGS = frozenset(
+    ("hi", "hello", "hey", "hiya", "morning", "afternoon", "evening", "good", "yo", "howdy")
+)
+_THANKING = """
+    thanks thank you thx ty cheers great awesome nice cool perfect lovely brilliant helpful super
+    much very so that's thats this that was is it all for the your help a lot lots got worked works
+    love amazing appreciated appreciate i answer ok okay lol haha bye np no worries never
+    mind nevermind sorry good bot job see later again man mate guys team everyone"""
+_THANKS = frozenset(_THANKING.split())
+_ABOUT_ME = re.compile(
+    r"^(?:(?:hi|hey|hello)\W+)?(?:who|what) (?:are|can) you(?: do)?(?: here)?\W*$|^help(?: me)?\W*$"
+    r"|^how (?:do|can) (?:i|we) use (?:you|this(?: bot)?)\W*$|^how are you\W*$",
+    re.IGNORECASE,
+)
+_LEANS = re.compile(
+    r"^(?:(?:ok|okay|hm+|ah|so|right|cool|thanks|thx|got it|good)[\s,.!]+)*"
+    r"(?:and|or|but|also|then|plus|what about|how about|what if|what of|same|if|even|does that|"
+    r"is that|are those|which one|why)\b",
+    re.IGNORECASE,
+)
+_REFERS = re.compile(
+    r"\b(?:it|its|it's|that|this|these|those|they|them|their|he|she|him|her|his|there|one|ones|same"
+    r"|both|either|former|latter|above|instead|otherwise)\b",
+    re.IGNORECASE,
+)
+_NEXT_QUESTION = re.compile(
+    r"(?<=[?!])\s+(?=\S)|(?<=[.;])\s+(?=\S)|\s+-{1,2}\s+"
+    r"|,?\s+(?:and|&|also|plus|or)\s+(?=(?:also\s+|then\s+|if so\W+)?"
+    r"(?:how|what|whats|who|whom|whose|when|where|which|why|can|may|must|do|does|did|is|are|should"
+    r"|shall|will|would|could|has|have|from|until|by|after)\b)"
+    r"|,\s+(?=(?:how|what|whats|who|whom|whose|when|where|which|why)\b)",
+    re.IGNORECASE,
+)
+
+
+def cleaned(text: str) -> str:
+    """The words of a Slack message: no mentions, emoji codes or control characters, bounded."""
+    for pattern, replacement in _MARKUP:
+        text = pattern.sub(replacement, text[:LONGEST_MESSAGE])
+    return text.strip()
+
+
+def small_talk_reply(text: str, title: str) -> str:
+    """A short human reply when the message asks nothing of the documents; else ''."""
+    words = [word.lower() for word in tokens(text)]
+    about = f"I answer questions about *{title}* from your team's documents, with sources."
+    if _ABOUT_ME.match(text.strip()):
+        return f"{about} Ask me in your own words, and follow up in the thread."
+    if not words:
+        return "" if "?" in text else f"{about} What would you like to know?"
+    if "?" in text or len(words) > 12:
+        return ""
+    if all(word in _GREETINGS or word in {"there", "all", "team", "everyone"} for word in words):
+        return f"Hi! {about} What would you like to know?"
+    if all(word in _THANKS or word in _GREETINGS for word in words):
+        return "You're welcome! Ask again any time."
+    return ""
+
+
+def leans_on(text: str, history: Sequence[Turn]) -> str:
+    """The earlier user words that a follow-up needs to be understood; '' when it stands alone.
+
+    At most the two last user turns: putting all turns together finds less than the last alone."""
+    asked = [cleaned(turn.content) for turn in history if turn.role == "user"]
+    asked = [words for words in asked if terms(words)]
+    if not asked or not _is_elliptical(text):
+        return ""
+    if len(asked) > 1 and _is_elliptical(asked[-1]):
+        return f"{_open_ended(asked[-2])}, {asked[-1]}"
+    return asked[-1]
+
+
+def joined(previous: str, text: str) -> str:
+    """A follow-up with the question it continues."""
+    return f"{_open_ended(previous)}, {text}" if previous else text
+
+
+def questions_in(text: str) -> list[str]:
+    """The questions of a message that asks several, each with words of its own; else []."""
+    parts = [part.strip(" ,;") for part in _NEXT_QUESTION.split(text) if part]
+    asking = [part for part in parts if terms(part) or "?" in part]
+    return asking[:4] if len(asking) > 1 else []
+
+
+def _is_elliptical(text: str) -> bool:
+    named = len(terms(text))
+    return named <= 3 or bool(_LEANS.match(text)) or (named <= 7 and bool(_REFERS.search(text)))
+
+
+def _open_ended(text: str) -> str:
+    return text.strip().rstrip("?!. ")

@@ -1,0 +1,7 @@
+"""The agents' prompts."""
+
+from pathlib import Path
+
+from config.prompts import PromptFolder
+
+render = PromptFolder(Path(__file__).parent).render

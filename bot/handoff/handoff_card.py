@@ -1,0 +1,116 @@
+"""What a hand-off looks like in Slack. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from agents.answer import Answer
+from bot.feedback import input_block, text_input
+from bot.memory.answer_codec import decode
+from bot.memory.record import Record
+from bot.message.blockkit import Json, actions, button, context, section
+from bot.message.defang import mrkdwn
+from bot.message.render import Outgoing, confidence_words
+from bot.message.slack_markdown import excerpt
+from bot.message.source_lines import source_lines, without_nearest
+from config.domain import Domain
+
+TAKE = "handoff_take"
+RESOLVE = "handoff_resolve"
+RESOLVE_VIEW = "handoff_resolution"
+MAX_TRIED = 400
+"""Characters: the whole answer stands above the card."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Handoff:
+    """The hand-off of one question, as far as it got."""
+
+    question_id: str
+    channel: str
+    card_ts: str
+    called: str
+    requested_by: str
+    taken_by: str
+    resolved_by: str
+    resolution: str
+
+
+def card(
+    record: Record, handoff: Handoff, domain: Domain | None, now: datetime | None = None
+) -> Outgoing:
+    """Who is on it, the question, what was tried and cited; once resolved, the human's answer."""
+    answer = decode(record.answer) if record.answer else None
+    asker = record.asker or handoff.requested_by
+    headline = _headline(handoff, domain)
+    blocks = [section(headline), section(f"*Question* from <@{asker}>\n{_quote(record.text)}")]
+    if handoff.resolved_by:
+        if handoff.resolution:
+            blocks.append(section(f"*Answer*\n{_quote(handoff.resolution)}"))
+        return Outgoing(text=headline, blocks=blocks)
+    private = bool(domain and domain.access.audience == "asker")
+    blocks.extend(_tried(answer, now or datetime.now(UTC), private=private))
+    buttons = [button("Resolved", RESOLVE, record.id)]
+    if not handoff.taken_by:
+        buttons.insert(0, button("I'll take it", TAKE, record.id, style="primary"))
+    blocks.append(actions(buttons))
+    return Outgoing(text=f"{headline} {mrkdwn(record.text)[:300]}", blocks=blocks)
+
+
+def resolution_view(question_id: str, suggestion: str = "") -> Json:
+    """The modal behind *Resolved*."""
+    return {
+        "type": "modal",
+        "callback_id": RESOLVE_VIEW,
+        "private_metadata": question_id,
+        "title": {"type": "plain_text", "text": "Resolved"},
+        "submit": {"type": "plain_text", "text": "Done"},
+        "close": {"type": "plain_text", "text": "Cancel"},
+        "blocks": [
+            input_block(
+                "resolution",
+                "What was the answer?",
+                text_input(multiline=True, initial=suggestion),
+                hint="Shown in the thread, and proposed to the owners of the documents.",
+            )
+        ],
+    }
+
+
+def _headline(handoff: Handoff, domain: Domain | None) -> str:
+    if handoff.resolved_by:
+        return f":white_check_mark: Resolved by <@{handoff.resolved_by}>"
+    if handoff.taken_by:
+        return f":eyes: <@{handoff.taken_by}> is on it"
+    if not handoff.called:
+        return ":raising_hand: Nobody is configured to be called here; can somebody help?"
+    message = domain.escalation.message if domain else ""
+    called = f":raising_hand: {_mention(handoff.called)} can you help here?"
+    return f"{called}\n{mrkdwn(message)}" if message else called
+
+
+def _tried(answer: Answer | None, now: datetime, *, private: bool) -> Iterator[Json]:
+    if answer is None:
+        yield section("*What I tried*\nI could not answer at all.")
+    elif private:
+        yield section(
+            "*What I tried*\nI answered the asker alone: not everyone may read the sources."
+        )
+    else:
+        text = without_nearest(answer.text, answer.nearest)
+        yield section(f"*What I tried*\n{mrkdwn(excerpt(text, MAX_TRIED))}")
+        if lines := source_lines(answer, now):
+            yield section("\n".join(lines))
+        if not answer.found_nothing:
+            yield context([f"Confidence: {confidence_words(answer.confidence)}"])
+
+
+def _quote(text: str) -> str:
+    shown = text if len(text) <= 1_500 else f"{text[:1_499]}…"
+    return "\n".join(f"> {mrkdwn(line)}" for line in shown.splitlines())
+
+
+def _mention(who: str) -> str:
+    return f"<!subteam^{who}>" if who.startswith("S") else f"<@{who}>"

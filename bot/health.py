@@ -1,0 +1,60 @@
+"""Health and metrics over HTTP, for probers and Prometheus."""
+
+from __future__ import annotations
+
+import threading
+from typing import Protocol
+
+from fastapi import FastAPI, HTTPException, Response
+
+from bot import metrics
+
+
+class Watched(Protocol):
+    """What can be well or not: the bot."""
+
+    def ready(self) -> bool:
+        """A question asked now would be answered."""
+        ...
+
+    def backlog(self) -> int:
+        """Stored items not yet worked off; 0 when nobody can tell."""
+        ...
+
+
+def add_health(app: FastAPI, watched: Watched | None) -> None:
+    """`/healthz`: the process lives. `/readyz`: a question asked now would be answered."""
+
+    @app.get("/healthz")
+    def healthz() -> dict[str, str]:
+        return {"status": "alive"}
+
+    @app.get("/readyz")
+    def readyz() -> dict[str, str]:
+        if watched and not watched.ready():
+            raise HTTPException(503, "the bot is not connected to Slack, or its inbox is down")
+        return {"status": "ready"}
+
+    @app.get("/metrics")
+    def prometheus() -> Response:
+        if watched:
+            metrics.READY.set(watched.ready())
+            metrics.BACKLOG.set(watched.backlog())
+        return Response(metrics.exposition(), media_type="text/plain; version=0.0.4")
+
+
+def health_app(watched: Watched) -> FastAPI:
+    """Only health and metrics: for a Socket Mode worker behind a prober."""
+    app = FastAPI(docs_url=None, redoc_url=None, openapi_url=None)
+    add_health(app, watched)
+    return app
+
+
+def serve_health(watched: Watched, port: int) -> None:
+    """Health and metrics for probers, in a thread that ends with the process."""
+    import uvicorn
+
+    app = health_app(watched)
+    config = uvicorn.Config(app, host="0.0.0.0", port=port, log_level="warning")  # noqa: S104 - probers are on other hosts
+    server = uvicorn.Server(config)
+    threading.Thread(target=server.run, name="health", daemon=True).start()

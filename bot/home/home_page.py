@@ -1,0 +1,70 @@
+"""App Home, gathered and published."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from datetime import timedelta
+
+import structlog
+
+from bot.feedback import Feedback
+from bot.home.home_view import IndexStatus, Report, blocks, is_question, went_wrong
+from bot.memory.record import Records, now
+from bot.slack.web import SlackBusy, SlackRefused, SlackUnsure, Web
+from config.domain import Domain
+
+__all__ = ["Home", "IndexStatus", "StatusOf"]
+
+log = structlog.get_logger()
+
+WEEK = timedelta(days=7)
+StatusOf = Callable[[str], IndexStatus | None]
+"""Domain name → its index; None when nothing was ever published."""
+
+
+class Home:
+    def __init__(
+        self,
+        web: Web,
+        records: Records,
+        feedback: Feedback,
+        *,
+        domains: Callable[[], Mapping[str, Domain]],
+        status: StatusOf,
+        team_url: str,
+    ) -> None:
+        self._web = web
+        self._records = records
+        self._feedback = feedback
+        self._domains = domains
+        self._status = status
+        self._team_url = team_url.rstrip("/")
+
+    def publish(self, user: str) -> None:
+        """Show the user their home."""
+        domains = list(self._domains().values())
+        reports = [self._report(domain) for domain in domains if user in domain.admins]
+        mine = [r for r in self._records.recent(asker=user, limit=25) if is_question(r)][:5]
+        view = {
+            "type": "home",
+            "blocks": list(blocks(domains, reports, mine, self._team_url))[:100],
+        }
+        try:
+            self._web.once("views.publish", user_id=user, view=view)
+        except (SlackRefused, SlackUnsure, SlackBusy) as error:
+            log.warning("the app home was not published", reason=str(error))
+
+    def _report(self, domain: Domain) -> Report:
+        today = now()
+        recent = self._records.recent(domain=domain.domain, limit=200)
+        failing = [
+            record for record in recent if record.asked_at >= today - WEEK and went_wrong(record)
+        ]
+        return Report(
+            domain=domain,
+            index=self._status(domain.domain),
+            this_week=self._feedback.verdicts(domain.domain, today - WEEK, today),
+            last_week=self._feedback.verdicts(domain.domain, today - 2 * WEEK, today - WEEK),
+            asked=self._records.count(today - WEEK, domain=domain.domain),
+            failing=failing[:5],
+        )

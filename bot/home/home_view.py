@@ -1,0 +1,142 @@
+"""What App Home shows: to everybody what can be asked and their own questions, to admins how it
+goes. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from agents.answer import FOUND_NOTHING
+from bot.feedback import Verdicts
+from bot.memory.record import Record
+from bot.message.blockkit import Json, age, context, link, section, short
+from bot.message.defang import mrkdwn
+from bot.message.render import confidence_words
+from config.domain import Domain
+
+UNSURE = 0.5
+"""Confidence below which an answer counts as failing."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class IndexStatus:
+    """What a domain answers from."""
+
+    generation: int
+    documents: int
+    published_at: datetime | None = None
+    failed: int = 0
+    """Documents that the last ingestion could not read."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Report:
+    """A domain as its admins see it."""
+
+    domain: Domain
+    index: IndexStatus | None
+    this_week: Verdicts
+    last_week: Verdicts
+    asked: int
+    failing: Sequence[Record]
+
+
+def blocks(
+    domains: Sequence[Domain], reports: Sequence[Report], mine: Sequence[Record], team_url: str
+) -> Iterator[Json]:
+    """The home's blocks, at most a hundred."""
+    yield {"type": "header", "text": {"type": "plain_text", "text": "What can I ask?"}}
+    for domain in domains[:20]:
+        channels = " ".join(f"<#{channel}>" for channel in domain.channels[:5])
+        asked = "\n".join(f"• {mrkdwn(example.question)}" for example in domain.examples[:3])
+        yield section(f"*{mrkdwn(domain.title)}* {channels}\n{asked}".strip())
+    yield {"type": "header", "text": {"type": "plain_text", "text": "My recent questions"}}
+    yield section(
+        _questions(mine, team_url, own=True)
+        or "None yet. Mention me in a channel, or write to me here."
+    )
+    for report in reports[:8]:
+        yield {"type": "divider"}
+        title = f"{report.domain.title}, for admins"
+        yield {"type": "header", "text": {"type": "plain_text", "text": title[:150]}}
+        facts = [{"type": "mrkdwn", "text": fact} for fact in _facts(report)]
+        yield {"type": "section", "fields": facts}
+        if report.failing:
+            failing = _questions(report.failing, team_url, own=False)
+            yield section(f"*Failing this week*\n{failing}")
+    yield context(
+        [
+            "Answers come from your team's documents, with sources. "
+            "Press *Not helpful* when one is wrong."
+        ]
+    )
+
+
+def _facts(report: Report) -> Iterator[str]:
+    index, week, before = report.index, report.this_week, report.last_week
+    if index is None:
+        yield f"*Documents*\n:warning: None yet. Run `oncall ingest {report.domain.domain}`"
+    else:
+        failed = f", {index.failed} could not be read" if index.failed else ""
+        yield f"*Documents*\n{index.documents}{failed}"
+        when = age(index.published_at, datetime.now(UTC)).removeprefix("updated ") or "unknown"
+        yield f"*Last change*\n{when} (generation {index.generation})"
+    yield f"*Asked in 7 days*\n{report.asked}"
+    yield (
+        f"*Feedback in 7 days*\n{week.helpful} helpful, {week.unhelpful} not\n"
+        f"(the week before: {before.helpful} and {before.unhelpful})"
+    )
+
+
+def _questions(records: Sequence[Record], team_url: str, *, own: bool) -> str:
+    """One line each. What others asked in direct messages stays between them and the bot."""
+    lines = []
+    for record in records:
+        shown = link(permalink(team_url, record), short(record.text, 150))
+        if record.channel.startswith("D") and not own:
+            shown = "a direct message"
+        lines.append(f"• {shown} · {_outcome(record)}")
+    return "\n".join(lines)
+
+
+def is_question(record: Record) -> bool:
+    """Something was asked: neither courtesy nor a mention without words."""
+    return bool(record.text.strip()) and record.path != "small_talk"
+
+
+def went_wrong(record: Record) -> bool:
+    """Nobody was helped: an apology, a refusal, or an answer that is hardly one."""
+    if record.resolved_by:
+        return False
+    if record.state == "failed":
+        return True
+    unsure = record.path in FOUND_NOTHING or record.confidence < UNSURE
+    return record.state == "posted" and bool(record.path) and is_question(record) and unsure
+
+
+def _outcome(record: Record) -> str:
+    if record.resolved_by:
+        return "resolved"
+    if record.state == "failed":
+        return f"failed, reference `{record.reference}`"
+    if record.state == "limited":
+        return "not answered, too many questions"
+    if record.state != "posted":
+        return "being answered"
+    if record.path in FOUND_NOTHING:
+        return "no answer found"
+    if record.path == "ambiguous_query":
+        return "asked back"
+    if not record.path:
+        return "not answered, no documents for this channel"
+    return f"answered, {confidence_words(record.confidence)} confidence"
+
+
+def permalink(team_url: str, record: Record) -> str:
+    """Address of the question in its thread; empty when the workspace's is unknown."""
+    # An option that was chosen is a question without a message of its own.
+    ts = record.ts if record.ts.replace(".", "").isdigit() else record.thread_ts
+    thread = f"?thread_ts={record.thread_ts}&cid={record.channel}"
+    place = f"{team_url}/archives/{record.channel}/p{ts.replace('.', '')}"
+    return place + thread if team_url else ""

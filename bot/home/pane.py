@@ -1,0 +1,42 @@
+"""The agent pane: what it offers before the first question."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import structlog
+
+from bot.slack.event import PaneOpened
+from bot.slack.web import SlackBusy, SlackRefused, SlackUnsure, Web
+from config.domain import Domain
+
+log = structlog.get_logger()
+
+MAX_PROMPTS = 4
+
+
+def greet(web: Web, event: PaneOpened, domains: Iterable[Domain]) -> None:
+    """Suggested questions: of the channel that the asker came from, else one of each domain."""
+    prompts = suggested(list(domains), event.context_channel)
+    if not (prompts and event.channel):
+        return
+    try:
+        web.once(
+            "assistant.threads.setSuggestedPrompts",
+            channel_id=event.channel,
+            thread_ts=event.thread_ts or None,
+            title="What do you need to know?",
+            prompts=prompts,
+        )
+    except (SlackRefused, SlackUnsure, SlackBusy) as error:
+        log.info("no suggested prompts", reason=str(error))
+
+
+def suggested(domains: list[Domain], context_channel: str = "") -> list[dict[str, str]]:
+    here = [domain for domain in domains if context_channel in domain.channels]
+    questions: list[str] = []
+    for row in range(MAX_PROMPTS):
+        for domain in here or domains:
+            if row < len(domain.examples):
+                questions.append(domain.examples[row].question)
+    return [{"title": q[:60], "message": q[:300]} for q in questions[:MAX_PROMPTS]]

@@ -1,0 +1,188 @@
+"""Questions and their answers on record: claimed once, answered once, posted once."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+from sqlalchemy import Engine, Row, delete, func, insert, select, update
+from sqlalchemy.exc import IntegrityError
+
+from bot.memory.state_tables import create_tables, handoffs, posts, questions
+
+
+def now() -> datetime:
+    """UTC without a zone: what both SQLite and PostgreSQL keep alike."""
+    return datetime.now(UTC).replace(tzinfo=None)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Record:
+    """One question on record."""
+
+    id: str
+    event_id: str
+    domain: str
+    channel: str
+    thread_ts: str
+    asker: str
+    text: str
+    state: str
+    answer: str | None
+    path: str
+    """The answer's path; empty when the agents were not asked."""
+    confidence: float
+    reference: str
+    resolved_by: str
+    asked_at: datetime
+
+    @property
+    def ts(self) -> str:
+        """The asking message's timestamp."""
+        return self.id.partition(":")[2]
+
+
+class Records:
+    """The questions table, as the verbs the bot needs."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+        create_tables(engine)
+
+    def claim(
+        self,
+        *,
+        question_id: str,
+        event_id: str,
+        channel: str,
+        thread_ts: str,
+        asker: str,
+        text: str,
+    ) -> Record | None:
+        """This event's question; None when another event already owns it.
+
+        The same event claims again after a crash, and gets what was known then."""
+        values = {
+            "id": question_id, "event_id": event_id, "channel": channel, "thread_ts": thread_ts,
+            "asker": asker, "text": text, "domain": "", "state": "working", "asked_at": now(),
+        }  # fmt: skip
+        try:
+            with self._engine.begin() as connection:
+                connection.execute(insert(questions).values(**values))
+        except IntegrityError:
+            record = self.get(question_id)
+            return record if record and record.event_id == event_id else None
+        return self.get(question_id)
+
+    def get(self, question_id: str) -> Record | None:
+        with self._engine.connect() as connection:
+            row = connection.execute(select(questions).where(questions.c.id == question_id)).first()
+        return _record(row) if row else None
+
+    def mark(self, question_id: str, **values: object) -> None:
+        """Set these columns of a question."""
+        change = update(questions).where(questions.c.id == question_id).values(**values)
+        with self._engine.begin() as connection:
+            connection.execute(change)
+
+    def advance(self, record: Record, **values: object) -> bool:
+        """Set columns, unless the question was deleted or edited since `record` was read."""
+        change = (
+            update(questions)
+            .where(questions.c.id == record.id, questions.c.event_id == record.event_id)
+            .where(questions.c.state != "withdrawn")
+            .values(**values)
+        )
+        with self._engine.begin() as connection:
+            return connection.execute(change).rowcount > 0
+
+    def reopen(self, question_id: str, *, event_id: str, text: str) -> None:
+        """The asker edited the question: the same post gets a new answer."""
+        self.mark(question_id, event_id=event_id, text=text, state="working", answer=None)
+
+    def in_thread(self, channel: str, thread_ts: str) -> list[Record]:
+        """Questions of a thread, oldest first."""
+        query = (
+            select(questions)
+            .where(questions.c.channel == channel, questions.c.thread_ts == thread_ts)
+            .order_by(questions.c.id)
+        )
+        with self._engine.connect() as connection:
+            return [_record(row) for row in connection.execute(query)]
+
+    def of_post(self, channel: str, ts: str) -> Record | None:
+        """The question that the bot's message at `ts` answers."""
+        query = (
+            select(questions)
+            .join(posts, posts.c.question_id == questions.c.id)
+            .where(posts.c.channel == channel, posts.c.ts == ts)
+        )
+        with self._engine.connect() as connection:
+            row = connection.execute(query).first()
+        return _record(row) if row else None
+
+    def recent(self, *, limit: int, **equal: str) -> list[Record]:
+        """Newest first, where the named columns equal the values; none that were taken back, or
+        that the bot kept quiet about."""
+        query = select(questions).order_by(questions.c.asked_at.desc()).limit(limit)
+        query = query.where(questions.c.state.not_in(["withdrawn", "silent"]))
+        for column, value in equal.items():
+            query = query.where(questions.c[column] == value)
+        with self._engine.connect() as connection:
+            return [_record(row) for row in connection.execute(query)]
+
+    def count(self, since: datetime, **equal: str) -> int:
+        """Questions put to the agents since then."""
+        query = select(func.count()).select_from(questions)
+        query = query.where(questions.c.asked_at >= since, questions.c.state != "limited")
+        for column, value in equal.items():
+            query = query.where(questions.c[column] == value)
+        return int(self._scalar(query))
+
+    def tokens(self, since: datetime, domain: str) -> int:
+        query = select(func.coalesce(func.sum(questions.c.tokens), 0)).where(
+            questions.c.asked_at >= since, questions.c.domain == domain
+        )
+        return int(self._scalar(query))
+
+    def _scalar(self, query: Any) -> Any:
+        with self._engine.connect() as connection:
+            return connection.execute(query).scalar_one()
+
+    def posts(self, question_id: str) -> Mapping[int, str]:
+        """Part → timestamp of the bot's messages that answer this question."""
+        query = select(posts.c.part, posts.c.ts).where(posts.c.question_id == question_id)
+        with self._engine.connect() as connection:
+            return {row.part: row.ts for row in connection.execute(query)}
+
+    def own_post(self, question_id: str, part: int, channel: str, ts: str) -> bool:
+        """Record a message as this question's; False when it already is another's."""
+        values = {"question_id": question_id, "part": part, "channel": channel, "ts": ts}
+        try:
+            with self._engine.begin() as connection:
+                connection.execute(insert(posts).values(**values))
+        except IntegrityError:
+            return self.posts(question_id).get(part) == ts
+        return True
+
+    def owned(self, channel: str, timestamps: list[str]) -> frozenset[str]:
+        """Those of these messages that are on record: answers and hand-off cards."""
+        post = select(posts.c.ts).where(posts.c.channel == channel, posts.c.ts.in_(timestamps))
+        card = select(handoffs.c.card_ts).where(
+            handoffs.c.channel == channel, handoffs.c.card_ts.in_(timestamps)
+        )
+        with self._engine.connect() as connection:
+            return frozenset(connection.scalars(post)) | frozenset(connection.scalars(card))
+
+    def forget_post(self, question_id: str, part: int) -> None:
+        with self._engine.begin() as connection:
+            connection.execute(
+                delete(posts).where(posts.c.question_id == question_id, posts.c.part == part)
+            )
+
+
+def _record(row: Row[Any]) -> Record:
+    known = row._mapping
+    return Record(**{name: known[name] for name in Record.__dataclass_fields__})

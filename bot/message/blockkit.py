@@ -1,0 +1,67 @@
+"""Slack's blocks, as small functions. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+from bot.message.defang import is_web, mrkdwn
+
+Json = dict[str, Any]
+
+BUTTON_TEXT = 75
+BUTTON_VALUE = 2_000
+
+
+def section(text: str, **more: Any) -> Json:
+    return {"type": "section", "text": {"type": "mrkdwn", "text": text[:3_000]}, **more}
+
+
+def context(texts: Sequence[str], **more: Any) -> Json:
+    elements = [{"type": "mrkdwn", "text": text[:3_000]} for text in texts[:10]]
+    return {"type": "context", "elements": elements, **more}
+
+
+def button(text: str, action_id: str, value: str, **more: Any) -> Json:
+    return {
+        "type": "button",
+        "text": {"type": "plain_text", "text": short(text, BUTTON_TEXT), "emoji": False},
+        "action_id": action_id,
+        "value": value[:BUTTON_VALUE],
+        **more,
+    }
+
+
+def link(url: str, label: str) -> str:
+    """A mrkdwn link whose address can't end early; the bare label when there is no address."""
+    if not is_web(url):
+        return mrkdwn(label)
+    safe = url.replace("|", "%7C").replace("<", "%3C").replace(">", "%3E").replace(" ", "%20")
+    safe = safe.replace("&amp;", "&").replace("&", "&amp;")
+    return f"<{safe}|{mrkdwn(label).replace('|', '¦')}>"
+
+
+def age(modified: datetime | None, now: datetime) -> str:
+    """`updated 3 months ago`; empty when the source doesn't say."""
+    if modified is None:
+        return ""
+    if modified.tzinfo is None:
+        modified = modified.replace(tzinfo=UTC)
+    days = max(0, (now - modified).days)
+    if days == 0:
+        return "updated today"
+    for unit, length in (("year", 365), ("month", 30), ("week", 7), ("day", 1)):
+        if days >= length:
+            count = days // length
+            return f"updated {count} {unit}{'s' if count > 1 else ''} ago"
+    return ""
+
+
+def actions(elements: list[Json], **more: Any) -> Json:
+    return {"type": "actions", "elements": elements, **more}
+
+
+def short(text: str, limit: int) -> str:
+    text = " ".join(text.split())
+    return text if len(text) <= limit else text[: limit - 1] + "…"

@@ -1,0 +1,247 @@
+"""An Answer as Slack messages. Pure: never talks to Slack."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+
+from agents.answer import Answer
+from bot.message.blockkit import Json, actions, button, context, section
+from bot.message.defang import defang, links_to, mrkdwn
+from bot.message.slack_markdown import MAX_COLUMNS, Grid, Prose, aligned, pieces, segments, slices
+from bot.message.source_lines import source_lines, without_nearest
+
+MESSAGE_LIMIT = 12_900
+"""Characters of one whole message; Slack fails near 13,200 although a block may have 12,000."""
+FALLBACK_LIMIT = 1_500
+BODY_LIMIT = 8_500
+"""Characters of answer per message: leaves room for sources, buttons and the fallback."""
+SECTION_LIMIT = 2_900
+
+FEEDBACK = "answer_feedback"
+ASK_HUMAN = "ask_human"
+CLARIFY = "clarify"
+
+FROM_DOCUMENTS = {"company_specific_rag_success", "cached"}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Outgoing:
+    """One Slack message."""
+
+    text: str
+    """Fallback for notifications and screen readers."""
+    blocks: list[Json] = field(default_factory=list)
+
+
+def render(
+    answer: Answer,
+    *,
+    question_id: str,
+    allowed_hosts: Sequence[str] = (),
+    notes: Sequence[str] = (),
+    lead: str = "",
+    can_ask_human: bool = True,
+    now: datetime | None = None,
+) -> list[Outgoing]:
+    """The messages of an answer, in order; sources and buttons close the last one.
+
+    `lead`: mrkdwn for a line above it, where it isn't plain what was asked."""
+    now = now or datetime.now(UTC)
+    cited = (*answer.citations, *answer.nearest)
+    links = links_to([citation.url for citation in cited], allowed_hosts)
+    text = without_nearest(answer.text, answer.nearest) if answer.found_nothing else answer.text
+    bodies = list(_bodies(defang(text, links)))
+    closing = [
+        *_sources(answer, now),
+        *_context(answer, notes),
+        *_buttons(answer, question_id, can_ask_human),
+    ]
+    messages = [Outgoing(text=fallback(_words(body)), blocks=body) for body in bodies]
+    if lead:
+        asked = context([lead], block_id="oncall_lead")
+        messages[0] = Outgoing(text=messages[0].text, blocks=[asked, *messages[0].blocks])
+    last = messages.pop()
+    return [*messages, Outgoing(text=last.text, blocks=[*last.blocks, *closing])]
+
+
+def plain_version(message: Outgoing) -> Outgoing:
+    """The same message without the newer block types, for a workspace that refuses them."""
+    blocks = [plain for block in message.blocks for plain in _plain_block(block)]
+    return Outgoing(text=message.text, blocks=blocks)
+
+
+def fallback(text: str) -> str:
+    text = mrkdwn(text.strip())
+    return text if len(text) <= FALLBACK_LIMIT else text[: FALLBACK_LIMIT - 1] + "…"
+
+
+def placeholder(status: str) -> Outgoing:
+    text = f"_{mrkdwn(status)[:300]}_"
+    return Outgoing(text=text, blocks=[context([text], block_id="oncall_status")])
+
+
+def apology(reference: str, *, question_id: str, can_ask_human: bool = True) -> Outgoing:
+    """Something broke: say so, and give operators what to search their logs for."""
+    text = (
+        "Sorry, I couldn't answer this: something went wrong on my side. "
+        f"Please try again later, or ask a human. Reference: `{reference}`"
+    )
+    blocks: list[Json] = [section(text)]
+    if can_ask_human:
+        blocks.append(actions([_ask_human(question_id)]))
+    return Outgoing(text=text, blocks=blocks)
+
+
+def said(text: str) -> Outgoing:
+    """A plain sentence of the bot."""
+    return Outgoing(text=text, blocks=[section(text)])
+
+
+def confidence_words(confidence: float) -> str:
+    if confidence >= 0.75:
+        return "high"
+    return "medium" if confidence >= 0.5 else "low"
+
+
+def _bodies(text: str) -> Iterator[list[Json]]:
+    """Blocks of each message: as much as fits, and one native table each, Slack's own limit."""
+    blocks: list[Json] = []
+    used, has_table = 0, False
+    for block, size in _body_blocks(text):
+        table = block["type"] == "table"
+        if blocks and (used + size > BODY_LIMIT or (table and has_table)):
+            yield blocks
+            blocks, used, has_table = [], 0, False
+        blocks.append(block)
+        used, has_table = used + size, has_table or table
+    yield blocks or [_markdown("I have nothing to say to that.")]
+
+
+def _body_blocks(text: str) -> Iterator[tuple[Json, int]]:
+    for part in segments(text):
+        if isinstance(part, Prose):
+            for piece in pieces(part.text, BODY_LIMIT):
+                yield _markdown(piece), len(piece)
+        elif len(part.header) > MAX_COLUMNS or not part.rows:
+            for piece in pieces(aligned(part), BODY_LIMIT):
+                yield _markdown(piece), len(piece)
+        else:
+            for grid in slices(part, BODY_LIMIT - 500):
+                yield _table(grid), grid.size
+
+
+def _markdown(text: str) -> Json:
+    return {"type": "markdown", "text": text}
+
+
+def _table(grid: Grid) -> Json:
+    # A cell may not be empty, hence the no-break space.
+    rows = [
+        [{"type": "raw_text", "text": cell or "\u00a0"} for cell in row]
+        for row in (grid.header, *grid.rows)
+    ]
+    settings = [{"is_wrapped": True} for _ in grid.header]
+    return {"type": "table", "rows": rows, "column_settings": settings}
+
+
+def _words(blocks: Sequence[Json]) -> str:
+    said: list[str] = []
+    for block in blocks:
+        if block["type"] == "table":
+            said.extend(" | ".join(cell["text"] for cell in row) for row in block["rows"])
+        else:
+            said.append(block["text"])
+    return "\n".join(said)
+
+
+def _sources(answer: Answer, now: datetime) -> Iterator[Json]:
+    if lines := source_lines(answer, now):
+        yield section("\n".join(lines), block_id="oncall_sources")
+
+
+def _context(answer: Answer, notes: Sequence[str]) -> Iterator[Json]:
+    said = [mrkdwn(note)[:500] for note in notes]
+    if answer.degraded:
+        said.append(f":warning: {_degraded(answer)}")
+    if answer.path == "general_llm_knowledge" and "general knowledge" not in answer.text.lower():
+        said.append(":warning: General knowledge, not from your team's documents.")
+    if answer.path in FROM_DOCUMENTS:
+        said.append(f"Confidence: {confidence_words(answer.confidence)}")
+    if said:
+        yield context(said, block_id="oncall_notes")
+
+
+def _degraded(answer: Answer) -> str:
+    if answer.found_nothing:
+        return "The language model wasn't available. With it, I may find more: ask again later."
+    if "answer" in answer.degraded:
+        return "The language model wasn't available, so this is quoted from the documents."
+    return "The language model wasn't always available, so something may be missing here."
+
+
+def _buttons(answer: Answer, question_id: str, can_ask_human: bool) -> Iterator[Json]:
+    if answer.options:
+        yield actions(
+            [button(o, f"{CLARIFY}_{n}", o) for n, o in enumerate(answer.options[:5])],
+            block_id="oncall_options",
+        )
+    if answer.path == "small_talk":
+        return
+    if not answer.options:
+        yield _verdict(question_id)
+    if can_ask_human:
+        style = {"style": "primary"} if answer.found_nothing else {}
+        yield actions([_ask_human(question_id, **style)], block_id="oncall_human")
+
+
+def _verdict(question_id: str) -> Json:
+    return {
+        "type": "context_actions",
+        "block_id": "oncall_feedback",
+        "elements": [
+            {
+                "type": "feedback_buttons",
+                "action_id": FEEDBACK,
+                "positive_button": _feedback("Helpful", "helpful", question_id),
+                "negative_button": _feedback("Not helpful", "unhelpful", question_id),
+            }
+        ],
+    }
+
+
+def _feedback(text: str, verdict: str, question_id: str) -> Json:
+    return {
+        "text": {"type": "plain_text", "text": text},
+        "accessibility_label": f"Mark this answer as {text.lower()}",
+        "value": f"{verdict} {question_id}",
+    }
+
+
+def _ask_human(question_id: str, **more: str) -> Json:
+    return button("Ask a human", ASK_HUMAN, question_id, **more)
+
+
+def _plain_block(block: Json) -> Iterator[Json]:
+    kind = block["type"]
+    if kind == "markdown":
+        for piece in pieces(mrkdwn(block["text"]), SECTION_LIMIT):
+            yield section(piece)
+    elif kind == "table":
+        texts = [tuple(cell["text"] for cell in row) for row in block["rows"]]
+        for piece in pieces(mrkdwn(aligned(Grid(texts[0], tuple(texts[1:])))), SECTION_LIMIT):
+            yield section(piece)
+    elif kind == "context_actions":
+        pair = block["elements"][0]
+        yield actions(
+            [
+                button(side["text"]["text"], f"{FEEDBACK}_{name}", side["value"])
+                for name, side in (
+                    ("helpful", pair["positive_button"]),
+                    ("unhelpful", pair["negative_button"]),
+                )
+            ]
+        )
+    else:
+        yield block

@@ -1,0 +1,124 @@
+"""Putting one question to the agents of the right domain, and keeping what they said."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from agents.answer import Answer, Ask, Progress, Question, Turn
+from agents.domain_choice import first_confident
+from bot import metrics
+from bot.memory.answer_codec import decode, encode
+from bot.memory.record import Record, Records, now
+from bot.people import People
+from bot.slack.event import Asked
+from config.domain import Domain
+from index.readers import readers_of
+
+Domains = Callable[[], Mapping[str, Domain]]
+AskOf = Callable[[str], Ask]
+EveryoneMayRead = Callable[[str, frozenset[str]], bool]
+"""Domain name and document ids: whether all of them are open to everybody."""
+
+
+@dataclass(frozen=True)
+class StatusOnly:
+    """Progress that shows no words of the answer: not everyone who sees it may read them."""
+
+    progress: Progress
+
+    def status(self, text: str) -> None:
+        self.progress.status(text)
+
+    def delta(self, text: str) -> None:
+        """Kept back."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Asking:
+    records: Records
+    domains: Domains
+    ask: AskOf
+    people: People
+    everyone_may_read: EveryoneMayRead
+
+    def domain_of(self, event: Asked) -> Domain | None:
+        """By channel id; in the agent pane by the channel the asker came from."""
+        channel = event.context_channel if event.direct else event.channel
+        for domain in self.domains().values():
+            if channel and channel in domain.channels:
+                return domain
+        return None
+
+    def candidates(self, event: Asked) -> list[Domain]:
+        """The channel's domain; in a direct message all, the one last asked in first."""
+        if domain := self.domain_of(event):
+            return [domain]
+        recent = [record.domain for record in self.records.recent(asker=event.user, limit=5)]
+        return sorted(
+            self.domains().values(),
+            key=lambda d: recent.index(d.domain) if d.domain in recent else len(recent),
+        )
+
+    def answer(
+        self,
+        event: Asked,
+        record: Record,
+        candidates: Sequence[Domain],
+        text: str,
+        history: Sequence[Turn],
+        progress: Progress | None,
+    ) -> tuple[Answer, Domain]:
+        """The answer, from the record when a crash came after it was made.
+
+        Raises IndexUnavailable when no candidate has published documents."""
+        if record.answer:
+            return decode(record.answer), self.domains().get(record.domain, candidates[0])
+        answer, domain = first_confident(
+            candidates, lambda domain: self._ask_in(domain, event, text, history, progress)
+        )
+        self.records.advance(
+            record, domain=domain.domain, state="answered", answer=encode(answer),
+            path=answer.path, confidence=answer.confidence, generation=answer.generation,
+            tokens=answer.usage.input_tokens + answer.usage.output_tokens, answered_at=now(),
+        )  # fmt: skip
+        return answer, domain
+
+    def is_private(self, event: Asked, domain: Domain, answer: Answer) -> bool:
+        """Some of the channel may not read what the answer says."""
+        if domain.access.audience == "channel" or event.direct:
+            return False
+        documents = frozenset(c.document for c in (*answer.citations, *answer.nearest))
+        return bool(documents) and not self.everyone_may_read(domain.domain, documents)
+
+    def _ask_in(
+        self,
+        domain: Domain,
+        event: Asked,
+        text: str,
+        history: Sequence[Turn],
+        progress: Progress | None,
+    ) -> Answer:
+        for_asker = domain.access.audience == "asker"
+        if for_asker and progress and not event.direct:
+            progress = StatusOnly(progress)
+        question = Question(
+            text=text,
+            history=tuple(history),
+            id=event.id,
+            asker=event.user,
+            readers=readers_of(domain.access.audience, lambda: self.people.identities(event.user)),
+        )
+        began = time.monotonic()
+        answer = self.ask(domain.domain)(question, progress)
+        _measure(domain.domain, answer, time.monotonic() - began)
+        return answer
+
+
+def _measure(domain: str, answer: Answer, seconds: float) -> None:
+    metrics.ASKED.labels(domain, answer.path).observe(seconds)
+    metrics.TOKENS.labels(domain, "input").inc(answer.usage.input_tokens)
+    metrics.TOKENS.labels(domain, "output").inc(answer.usage.output_tokens)
+    if answer.degraded:
+        metrics.DEGRADED.labels(domain).inc()

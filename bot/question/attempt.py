@@ -1,0 +1,199 @@
+"""Seeing one question through: progress, answer or apology, and what is kept of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+import structlog
+
+from agents.domain_choice import worth_saying
+from bot import metrics
+from bot.limits import Limiter
+from bot.memory.record import Record, Records
+from bot.message import private
+from bot.message.blockkit import short
+from bot.message.defang import mrkdwn
+from bot.message.live_post import Post
+from bot.message.pace import Pace
+from bot.message.parts import NO_WAY_IN
+from bot.message.render import Outgoing, apology, render, said
+from bot.question.asking import Asking
+from bot.slack.event import Asked
+from bot.slack.message_words import plain, words_of
+from bot.slack.thread import Message, earlier, is_own, turns
+from bot.slack.web import SlackBusy, SlackRefused, SlackUnsure, Web
+from config.domain import Domain
+from config.errors import IndexUnavailable, new_reference
+
+log = structlog.get_logger()
+
+THINKING = "Looking through the documents…"
+SLACK_TROUBLE = (SlackBusy, SlackUnsure, SlackRefused)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Job:
+    """One question being answered."""
+
+    event: Asked
+    record: Record
+    thread: Sequence[Message]
+    resumed: bool = False
+    """An earlier attempt may have posted something."""
+    quiet: bool = False
+    """Nobody asked the bot: speak only when sure."""
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Attempts:
+    web: Web
+    records: Records
+    asking: Asking
+    limiter: Limiter
+    bot_user: str
+    streaming: bool = False
+    pace: Pace = field(default_factory=Pace)
+
+    def respond(self, job: Job) -> None:
+        """Answer, apologise, or stay quiet. Safe to walk again after a crash."""
+        candidates = self.asking.candidates(job.event)
+        if not candidates:
+            return
+        if not job.resumed and (refusal := self.limiter.refusal(job.event, candidates[0])):
+            self.records.mark(job.event.id, state="limited", domain=candidates[0].domain)
+            self._whisper(job.event, refusal)
+            return
+        public = candidates[0].access.audience == "channel" or job.event.direct
+        stream = self.streaming and len(candidates) == 1 and public
+        post = self.post(job.event, stream=stream, wanted=lambda: self._mine(job))
+        failed = False
+        try:
+            messages = self._messages(job, candidates, post)
+        except SLACK_TROUBLE:
+            raise
+        except Exception as error:
+            messages, failed = self._sorry(job, candidates[0], error), True
+        finally:
+            post.settle()
+        if messages and self._mine(job):
+            try:
+                post.finish(messages)
+            except SlackRefused as refused:
+                if refused.code in NO_WAY_IN or failed:
+                    raise
+                messages, failed = self._sorry(job, candidates[0], refused), True
+                post.finish(messages)
+        self._conclude(job, post, state=_state(messages, failed=failed))
+
+    def post(
+        self, event: Asked, *, stream: bool, wanted: Callable[[], bool] = lambda: True
+    ) -> Post:
+        return Post(
+            self.web, self.records, event, bot_user=self.bot_user, pace=self.pace, stream=stream,
+            wanted=wanted,
+        )  # fmt: skip
+
+    def _conclude(self, job: Job, post: Post, *, state: str) -> None:
+        """On record, unless the question was deleted or edited while the agents were thinking."""
+        mine = self.records.advance(job.record, state=state)
+        current = self.records.get(job.record.id)
+        if not mine and current and current.state == "withdrawn":
+            post.withdraw()
+
+    def _mine(self, job: Job) -> bool:
+        current = self.records.get(job.record.id)
+        return bool(
+            current and current.event_id == job.record.event_id and current.state != "withdrawn"
+        )
+
+    def _messages(self, job: Job, candidates: Sequence[Domain], post: Post) -> list[Outgoing]:
+        """The answer's messages; none when it is better to stay quiet."""
+        text = self._question_text(job)
+        if not text:
+            return [said(self._help(job.event, candidates))]
+        if not job.quiet:
+            post.begin(THINKING, resumed=job.resumed)
+            post.title(text)
+        answer, domain = self.asking.answer(
+            job.event,
+            job.record,
+            candidates,
+            text,
+            turns(job.thread, before=job.event.ts, bot_user=self.bot_user),
+            None if job.quiet else post,
+        )
+        if job.quiet and not worth_saying(answer):
+            return []
+        elsewhere = self.asking.is_private(job.event, domain, answer)
+        asked = f"You asked in <#{job.event.channel}>: {mrkdwn(short(text, 300))}"
+        messages = render(
+            answer,
+            question_id=job.event.id,
+            allowed_hosts=domain.answer.links,
+            notes=[*job.notes, *_about_files(job.event)],
+            lead=asked if elsewhere else mrkdwn(short(job.event.lead, 300)),
+        )
+        if elsewhere:
+            return [private.send(self.web, self.records, job.record, messages)]
+        return messages
+
+    def _sorry(self, job: Job, domain: Domain, error: Exception) -> list[Outgoing]:
+        """What the asker is told; the log holds the rest, under the same reference."""
+        mark = new_reference()
+        metrics.FAILED.labels(domain.domain).inc()
+        log.exception("no answer", reference=mark, question=job.event.id, domain=domain.domain)
+        self.records.advance(job.record, reference=mark, domain=domain.domain)
+        if job.quiet:
+            return []
+        if isinstance(error, IndexUnavailable):
+            return [
+                said(
+                    f"I have nothing to answer from yet: the documents of {mrkdwn(domain.title)} "
+                    f"have not been read. An operator can run `oncall ingest {domain.domain}`. "
+                    f"Reference: `{mark}`"
+                )
+            ]
+        return [apology(mark, question_id=job.event.id)]
+
+    def _question_text(self, job: Job) -> str:
+        """A bare mention in a thread asks about what was said before it."""
+        event = job.event
+        if event.text.strip() or event.starts_thread:
+            return event.text.strip()
+        before = [m for m in job.thread if earlier(m, event.ts) and not is_own(m, self.bot_user)]
+        words = [plain(words_of(message), bot_user=self.bot_user) for message in before]
+        return next((text for text in reversed(words) if text), "")
+
+    def _help(self, event: Asked, candidates: Sequence[Domain]) -> str:
+        if event.files:
+            return "I can't read files or images. Please describe the question in words."
+        about = ", ".join(mrkdwn(domain.title) for domain in candidates[:5])
+        return f"What would you like to know? I answer from the documents of {about}, with sources."
+
+    def _whisper(self, event: Asked, text: str) -> None:
+        """Only the asker sees it."""
+        try:
+            self.web.call(
+                "chat.postEphemeral",
+                channel=event.channel,
+                user=event.user,
+                thread_ts=None if event.starts_thread else event.thread_ts,
+                text=text,
+            )
+        except SlackRefused as refused:
+            log.info("could not tell the asker about the limit", reason=refused.code)
+
+
+def _state(messages: Sequence[Outgoing], *, failed: bool) -> str:
+    if not messages:
+        return "silent"
+    return "failed" if failed else "posted"
+
+
+def _about_files(event: Asked) -> list[str]:
+    if not event.files:
+        return []
+    names = ", ".join(event.files[:3])
+    return [f"I can't read attached files or images ({names}); this answers your words alone."]

@@ -1,0 +1,203 @@
+"""What a Slack event asks of the bot: read once, from the raw payload, without touching Slack."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from bot.slack.message_words import mentions, plain, words_of
+
+
+@dataclass(frozen=True, kw_only=True)
+class Asked:
+    """Somebody wrote something that may be a question."""
+
+    channel: str
+    ts: str
+    thread_ts: str
+    """The thread's root, which is the message itself when it starts one."""
+    user: str
+    team: str
+    text: str
+    """Plain words; the bot's own mention dropped."""
+    channel_type: str = "channel"
+    """channel | group | im | mpim | app_home"""
+    mentioned: bool = False
+    """The bot was addressed: a mention, a direct message, or the shortcut."""
+    others_mentioned: bool = False
+    """Another person was mentioned."""
+    bot: str = ""
+    """Bot id when a bot wrote it."""
+    app: str = ""
+    files: tuple[str, ...] = ()
+    """Names of attached files."""
+    edited: bool = False
+    context_channel: str = ""
+    """The channel the asker came from, in the agent pane."""
+    key: str = ""
+    """Tells apart questions that are not messages of their own: a chosen option."""
+    lead: str = ""
+    """Said above the answer, where it isn't plain what was asked."""
+
+    @property
+    def id(self) -> str:
+        """A message is one question, however many events tell about it."""
+        return f"{self.channel}:{self.key or self.ts}"
+
+    @property
+    def direct(self) -> bool:
+        return self.channel_type in {"im", "app_home"}
+
+    @property
+    def starts_thread(self) -> bool:
+        return self.thread_ts == self.ts
+
+
+@dataclass(frozen=True, kw_only=True)
+class Deleted:
+    """A message is gone."""
+
+    channel: str
+    ts: str
+
+    @property
+    def id(self) -> str:
+        return f"{self.channel}:{self.ts}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class PaneOpened:
+    """Somebody opened the agent pane or the bot's messages tab."""
+
+    channel: str
+    thread_ts: str
+    user: str
+    context_channel: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class HomeOpened:
+    user: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reacted:
+    """Somebody reacted to a message."""
+
+    channel: str
+    ts: str
+    user: str
+    reaction: str
+
+
+Event = Asked | Deleted | PaneOpened | HomeOpened | Reacted
+
+_QUESTIONS = {"", "thread_broadcast", "file_share", "bot_message", "me_message"}
+
+
+def read(event: Mapping[str, Any], *, bot_user: str, team: str) -> Event | None:
+    """The event's meaning; None for everything that asks nothing of the bot."""
+    match event.get("type"):
+        case "app_mention":
+            return _asked(event, bot_user=bot_user, team=team, mentioned=True)
+        case "message":
+            return _message(event, bot_user=bot_user, team=team)
+        case "assistant_thread_started" | "assistant_thread_context_changed":
+            return _pane(event.get("assistant_thread") or {})
+        case "app_home_opened":
+            return _home(event)
+        case "reaction_added":
+            item = event.get("item") or {}
+            return Reacted(
+                channel=str(item.get("channel") or ""),
+                ts=str(item.get("ts") or ""),
+                user=str(event.get("user") or ""),
+                reaction=str(event.get("reaction") or ""),
+            )
+    return None
+
+
+def _message(event: Mapping[str, Any], *, bot_user: str, team: str) -> Event | None:
+    channel = str(event.get("channel") or "")
+    subtype = str(event.get("subtype") or "")
+    if subtype == "message_changed":
+        return _changed(event, channel=channel, bot_user=bot_user, team=team)
+    if subtype == "message_deleted":
+        gone = event.get("deleted_ts") or (event.get("previous_message") or {}).get("ts")
+        return Deleted(channel=channel, ts=str(gone or ""))
+    if subtype not in _QUESTIONS:
+        return None
+    return _asked(event, bot_user=bot_user, team=team, mentioned=False)
+
+
+def _changed(event: Mapping[str, Any], *, channel: str, bot_user: str, team: str) -> Event | None:
+    """An edit by the author; Slack also reports unfurled links and new replies as changes."""
+    message, before = event.get("message") or {}, event.get("previous_message") or {}
+    if message.get("subtype") == "tombstone":
+        return Deleted(channel=channel, ts=str(message.get("ts") or ""))
+    if not message.get("edited") or words_of(message) == words_of(before):
+        return None
+    inner = {**message, "channel": channel, "channel_type": event.get("channel_type")}
+    return _asked(inner, bot_user=bot_user, team=team, mentioned=False, edited=True)
+
+
+def _asked(
+    event: Mapping[str, Any], *, bot_user: str, team: str, mentioned: bool, edited: bool = False
+) -> Asked | None:
+    ts, user = str(event.get("ts") or ""), str(event.get("user") or "")
+    bot = str(event.get("bot_id") or "")
+    if not ts or user == bot_user or not (user or bot):
+        return None
+    text = words_of(event)
+    named = mentions(text)
+    channel = str(event.get("channel") or "")
+    channel_type = "im" if channel.startswith("D") else str(event.get("channel_type") or "channel")
+    context = event.get("assistant_thread") or event.get("app_context") or {}
+    return Asked(
+        channel=channel,
+        ts=ts,
+        thread_ts=str(event.get("thread_ts") or ts),
+        user=user,
+        team=str(event.get("team") or event.get("user_team") or team),
+        text=plain(text, bot_user=bot_user),
+        channel_type=channel_type,
+        mentioned=mentioned or bot_user in named or channel_type in {"im", "app_home"},
+        others_mentioned=bool(named - {bot_user}),
+        bot=bot,
+        app=str(event.get("app_id") or ""),
+        files=tuple(
+            str(f.get("title") or f.get("name") or "a file") for f in event.get("files") or ()
+        ),
+        edited=edited or bool(event.get("edited")),
+        context_channel=_context_channel(context),
+    )
+
+
+def _pane(thread: Mapping[str, Any]) -> PaneOpened | None:
+    if not thread.get("channel_id"):
+        return None
+    return PaneOpened(
+        channel=str(thread["channel_id"]),
+        thread_ts=str(thread.get("thread_ts") or ""),
+        user=str(thread.get("user_id") or ""),
+        context_channel=_context_channel(thread),
+    )
+
+
+def _home(event: Mapping[str, Any]) -> Event | None:
+    """Newer apps hear of the opened agent pane as the home's messages tab."""
+    user = str(event.get("user") or "")
+    if event.get("tab") == "messages":
+        return PaneOpened(
+            channel=str(event.get("channel") or ""),
+            thread_ts="",
+            user=user,
+            context_channel=_context_channel(event),
+        )
+    return HomeOpened(user=user) if event.get("tab") == "home" else None
+
+
+def _context_channel(holder: Mapping[str, Any]) -> str:
+    context = holder.get("context") or {}
+    return str(context.get("channel_id") or "") if isinstance(context, Mapping) else ""

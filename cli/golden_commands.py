@@ -1,0 +1,53 @@
+"""Golden questions: asked, scored, proposed."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from cli.options import wired
+
+app = typer.Typer()
+golden_app = typer.Typer(no_args_is_help=True, help="Golden questions.")
+app.add_typer(golden_app, name="golden")
+
+
+@app.command()
+def evaluate(
+    golden: Annotated[list[Path], typer.Argument(metavar="GOLDEN…", help="Golden question files.")],
+    domain: Annotated[str, typer.Option(help="The domain that answers.")],
+    out: Annotated[
+        Path | None, typer.Option(help="Folder for report.json and report.html.")
+    ] = None,
+    compare: Annotated[
+        Path | None, typer.Option(help="An earlier report.json to hold against.")
+    ] = None,
+) -> None:
+    """Ask the golden questions and score the answers."""
+    from cli.evaluation_table import print_report
+    from jobs.evaluate import run_evaluation
+
+    copilot = wired()
+    report = run_evaluation(
+        copilot.ask(domain),
+        golden,
+        domain=domain,
+        model=copilot.model.name if copilot.model else "",
+        out=out,
+        compare=compare,
+    )
+    print_report(report)
+
+
+@golden_app.command("propose")
+def golden_propose(
+    domain: Annotated[str | None, typer.Option(help="One domain only.")] = None,
+) -> None:
+    """Print what people corrected or answered as golden questions, for an expert to complete."""
+    from bot.memory.proposals import propose, to_yaml
+
+    copilot = wired()
+    sys.stdout.write(to_yaml(propose(copilot.index.engine, domain)))

@@ -1,0 +1,67 @@
+"""What is published, and what the credentials can read."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from cli.options import DomainName, DomainNames, wired
+
+app = typer.Typer()
+index_app = typer.Typer(no_args_is_help=True, help="Published generations.")
+docs_app = typer.Typer(no_args_is_help=True, help="Documents as the bot sees them.")
+google_app = typer.Typer(no_args_is_help=True, help="Access to Google Drive.")
+app.add_typer(index_app, name="index")
+app.add_typer(docs_app, name="docs")
+app.add_typer(google_app, name="google")
+
+
+@index_app.command("list")
+def index_list(domain: DomainName) -> None:
+    """List a domain's generations, newest first."""
+    from cli.inspection import print_generations
+
+    copilot = wired()
+    print_generations(domain, copilot.index.generations(copilot.domain(domain).domain))
+
+
+@index_app.command("rollback")
+def index_rollback(domain: DomainName) -> None:
+    """Answer from the generation before the current one."""
+    copilot = wired()
+    info = copilot.index.rollback(copilot.domain(domain).domain)
+    typer.echo(f"{domain} answers from generation {info.number} now")
+
+
+@docs_app.command("list")
+def docs_list(domain: DomainName) -> None:
+    """List a domain's documents with their summaries."""
+    from cli.inspection import print_documents
+
+    copilot = wired()
+    print_documents(copilot.index.snapshot(copilot.domain(domain).domain))
+
+
+@docs_app.command("show")
+def docs_show(document: Annotated[str, typer.Argument(metavar="ID")]) -> None:
+    """Show a document's card and chunks as the bot sees them."""
+    from cli.inspection import print_document
+
+    print_document(wired().published(), document)
+
+
+@google_app.command("check")
+def google_check(names: DomainNames = None) -> None:
+    """Say what the credentials can read, folder by folder, with the remedy."""
+    from cli.inspection import print_access
+    from loaders.google.drive.google_drive import open_drive
+
+    copilot = wired()
+    fine = True
+    with open_drive(copilot.settings) as drive:
+        for name in names or copilot.domains:
+            source = copilot.domain(name).sources.google_drive
+            fine &= print_access(name, drive.check(source))
+    if not fine:
+        raise typer.Exit(1)

@@ -1,0 +1,47 @@
+"""The `oncall` command: one module for each group of commands.
+
+Everything heavy is imported inside the command that needs it: `oncall --help` is quick."""
+
+from __future__ import annotations
+
+import sys
+
+import typer
+
+from cli import (
+    config_commands,
+    golden_commands,
+    index_commands,
+    question_commands,
+    running_commands,
+)
+from config.errors import CopilotError
+
+app = typer.Typer(
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    help="A Slack on-call copilot that answers from your team's Google Docs.",
+)
+for group in (
+    running_commands,
+    question_commands,
+    golden_commands,
+    config_commands,
+    index_commands,
+):
+    app.add_typer(group.app)
+
+
+def main() -> None:
+    """Run the command line; a failure is one line that says what, where and the remedy."""
+    debug = "--debug" in sys.argv
+    if debug:
+        sys.argv.remove("--debug")
+    try:
+        app()
+    except CopilotError as error:
+        if debug:
+            raise
+        sys.stderr.write(f"oncall: {error}\n")
+        sys.exit(error.exit_code)

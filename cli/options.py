@@ -1,0 +1,30 @@
+"""What the commands share: their options, the wired product, JSON on standard output."""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from oncall import Copilot
+
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+DomainNames = Annotated[
+    list[str] | None, typer.Argument(metavar="[DOMAIN]…", help="All domains by default.")
+]
+DomainName = Annotated[str, typer.Argument(help="Domain, as in its file.", metavar="DOMAIN")]
+
+
+def wired() -> Copilot:
+    """The product over this process's settings."""
+    from config.settings import read_settings
+    from oncall import Copilot
+
+    return Copilot(read_settings())
+
+
+def print_json(value: object) -> None:
+    sys.stdout.write(json.dumps(value, ensure_ascii=False, indent=2, default=str) + "\n")

@@ -1,0 +1,84 @@
+"""Commands that look at one question, one search, or one file."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from cli.options import AsJson, DomainName, print_json, wired
+
+app = typer.Typer()
+
+
+@app.command()
+def ask(
+    domain: DomainName,
+    question: Annotated[str, typer.Argument(metavar="QUESTION")],
+    history: Annotated[
+        Path | None, typer.Option(help="JSON or YAML list of {role, content}, oldest first.")
+    ] = None,
+    explain: Annotated[bool, typer.Option("--explain", help="Show every step.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Answer a question in the terminal."""
+    from agents.answer import Question
+    from agents.response import to_full_response
+    from cli.past_turns import read_history
+
+    copilot = wired()
+    turns = read_history(history) if history else ()
+    answer = copilot.ask(domain)(Question(text=question, history=turns), None)
+    if as_json:
+        print_json(to_full_response(answer))
+        return
+    if explain:
+        from rich.console import Console
+
+        from cli.explain import explain as print_steps
+
+        print_steps(answer, copilot.index.snapshot(domain).documents, Console())
+    else:
+        from cli.inspection import print_answer
+
+        print_answer(answer)
+
+
+@app.command()
+def retrieve(
+    domain: DomainName,
+    question: Annotated[str, typer.Argument(metavar="QUESTION")],
+    top_k: Annotated[int, typer.Option(min=1, max=200, help="Passages to return.")] = 8,
+    pipeline: Annotated[
+        str, typer.Option(help="standard, rerank, advanced or facets.")
+    ] = "standard",
+    as_json: AsJson = False,
+) -> None:
+    """Find passages without answering."""
+    from cli.inspection import print_retrieved
+
+    found = wired().retrieve(domain, question, pipeline=pipeline, top_k=top_k)
+    if as_json:
+        print_json(found)
+    else:
+        print_retrieved(found)
+
+
+@app.command()
+def convert(
+    file: Annotated[Path, typer.Argument(metavar="FILE")],
+    as_json: Annotated[bool, typer.Option("--json", help="Print blocks as JSON.")] = False,
+) -> None:
+    """Show a file as markdown: a saved Docs response, HTML, Markdown, docx, PDF, CSV or text."""
+    from loaders.document_output import document_to_json, document_to_markdown
+    from loaders.files.local_files import load_file
+
+    document = load_file(file)
+    for warning in document.warnings:
+        sys.stderr.write(f"oncall: {file}: {warning}\n")
+    if as_json:
+        print_json(document_to_json(document))
+    else:
+        sys.stdout.write(document_to_markdown(document))

@@ -1,0 +1,78 @@
+"""Commands that run a part of the product: the demo, ingestion, the bot, the API."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from cli.options import AsJson, DomainNames, print_json, wired
+
+app = typer.Typer()
+
+
+@app.command()
+def demo(
+    once: Annotated[bool, typer.Option("--once", help="Exit after the sample answer.")] = False,
+) -> None:
+    """Try it: local Slack and Google, the demo documents, a question answered in a thread."""
+    from cli.demo import run_demo
+    from config.settings import read_settings
+    from oncall import Copilot
+
+    run_demo(Copilot, read_settings(), once=once)
+
+
+@app.command("ingest")
+def ingest_command(
+    names: DomainNames = None,
+    full: Annotated[bool, typer.Option("--full", help="Do every document again.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Run the ingestion job once: load, split, enrich, publish."""
+    from cli.ingest_report import ProgressBar, print_reports, to_json
+
+    copilot = wired()
+    chosen = [copilot.domain(name).domain for name in names or copilot.domains]
+    reports = []
+    for name in chosen:
+        with ProgressBar(name, shown=not as_json) as bar:
+            reports.append(copilot.ingest(name, full=full, watch=bar))
+    if as_json:
+        print_json([to_json(report) for report in reports])
+    else:
+        print_reports(reports)
+    if any(report.failed for report in reports):
+        raise typer.Exit(1)
+
+
+@app.command()
+def bot(
+    health_port: Annotated[
+        int, typer.Option(help="Port of /healthz, /readyz and /metrics; 0 for none.")
+    ] = 8080,
+) -> None:
+    """Answer in Slack over Socket Mode until stopped."""
+    wired().bot().run(health_port=health_port or None)
+
+
+@app.command()
+def serve(
+    host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(help="Port to listen on.")] = 8080,
+) -> None:
+    """Serve the HTTP API, and Slack's events at /slack/events when Slack is configured."""
+    import uvicorn
+
+    copilot = wired()
+    slack = copilot.settings.slack_bot_token is not None
+    uvicorn.run(copilot.api(slack=slack), host=host, port=port, log_level="warning")
+
+
+@app.command()
+def status() -> None:
+    """Say what is configured, published and reachable."""
+    from cli.status import print_status
+
+    copilot = wired()
+    print_status(copilot.settings, copilot.domains, copilot.index)

@@ -1,0 +1,70 @@
+"""Pieces of one section to the groups that become chunks."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise, takewhile
+
+from enrichment.chunking.pieces import Piece
+
+
+def pack(
+    pieces: Sequence[Piece], *, size: int, table_size: int, overlap: int = 0
+) -> list[list[Piece]]:
+    """Consecutive pieces, as many as fit; leads are set in front where they are missing.
+
+    A group holds at most one table. Text joins a table while both fit `table_size` together:
+    what is said around a table is mostly about it."""
+    groups: list[list[Piece]] = []
+    group: list[Piece] = []
+    for index, piece in enumerate(pieces):
+        added = [*_missing_leads(group, piece), piece]
+        limit = table_size if any(each.table for each in (*group, piece)) else size
+        full = _tokens(group) + _tokens(added) > limit
+        apart = _tokens(group) + _run_tokens(pieces, index) > limit >= 2 * _tokens(group)
+        if group and (full or apart or _clash(group, piece)):
+            groups.append(group)
+            repeated = _tail(group, overlap) if piece.kind == "text" else []
+            group = [*repeated, *_missing_leads(repeated, piece), piece]
+        else:
+            group = [*group, *added]
+    return [*groups, group] if group else groups
+
+
+def text_of(group: Sequence[Piece]) -> str:
+    text = group[0].text
+    for before, piece in pairwise(group):
+        first_item = piece.joiner == "\n" and before.joiner == "\n\n"
+        text += ("\n\n" if first_item else piece.joiner) + piece.text
+    return text
+
+
+def _clash(group: Sequence[Piece], piece: Piece) -> bool:
+    two_tables = piece.table is not None and any(each.table for each in group)
+    return two_tables or (piece.starts_topic and _tokens(group) >= 40)
+
+
+def _run_tokens(pieces: Sequence[Piece], start: int) -> int:
+    """Size of the list that begins here; 0 inside one: a list isn't torn while it fits a chunk."""
+    leads = pieces[start].leads
+    if not leads or (start and pieces[start - 1].leads[:1] == leads[:1]):
+        return 0
+    run = takewhile(lambda piece: piece.leads[:1] == leads[:1], pieces[start:])
+    return sum(piece.tokens for piece in run) + _tokens(leads)
+
+
+def _missing_leads(group: Sequence[Piece], piece: Piece) -> list[Piece]:
+    return [lead for lead in piece.leads if lead not in group]
+
+
+def _tail(group: Sequence[Piece], overlap: int) -> list[Piece]:
+    kept: list[Piece] = []
+    for piece in reversed(group):
+        if piece.kind != "text" or _tokens(kept) + piece.tokens > overlap:
+            break
+        kept.insert(0, piece)
+    return kept
+
+
+def _tokens(group: Sequence[Piece]) -> int:
+    return sum(piece.tokens for piece in group)

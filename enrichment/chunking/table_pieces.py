@@ -1,0 +1,183 @@
+"""A table as pieces: whole when small, else groups of rows that repeat caption and header."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from enrichment.chunk import ChunkTable, Unit
+from enrichment.chunking.pieces import CountTokens, Piece
+from loaders.document import Block, Cell, Table
+from loaders.tables.table_markdown import header_paths
+
+Row = tuple[str, ...]
+
+_MOST_LABEL_COLUMNS = 3
+_ABOUT_READING = re.compile(
+    r"\b(cells?|rows?|columns?|tables?|header|heading|empty|blank|merged|spans?)\b|[✓✗*†‡]", re.I
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class TableCutter:
+    """Turns a table into pieces of about `size` tokens; a row is never cut."""
+
+    count_tokens: CountTokens
+    size: int
+    heading: str
+    document_id: str
+
+    def pieces(self, block: Block, leads: tuple[Piece, ...], note: Block | None) -> list[Piece]:
+        """`note` is a line below the table that says how to read it; every group carries it."""
+        table = block.table
+        if table is None or not table.rows:
+            return []
+        body = table.rows[table.header_rows :] or table.rows
+        shown_header = _markdown_row(_escaped(path) for path in header_paths(table))
+        lines = [_markdown_row(_shown(cell) for cell in row) for row in body]
+        grid = self._grid(table, body, leads, block)
+        head = f"{shown_header}\n|{'---|' * len(grid.header)}"
+        spare = self.size - self.count_tokens(head) - sum(lead.tokens for lead in leads)
+        groups = self._groups(lines, spare)
+        notes = ("\n\n" + (note.markdown or note.text), note.text) if note else ("", "")
+        return [
+            self._piece(block, grid, lines, span, head, leads, notes, grouped=len(groups) > 1)
+            for span in groups
+        ]
+
+    def _grid(
+        self, table: Table, body: Sequence[Sequence[Cell]], leads: tuple[Piece, ...], block: Block
+    ) -> ChunkTable:
+        rows = tuple(tuple(_plain(cell) for cell in row) for row in body)
+        content = repr((self.document_id, block.heading_path, header_paths(table), rows[:1]))
+        return ChunkTable(
+            id=hashlib.sha256(content.encode()).hexdigest()[:16],
+            caption=_caption(leads, self.heading),
+            header=tuple(header_paths(table)),
+            rows=rows,
+            total_rows=len(rows),
+            label_columns=max(table.header_columns, telling_columns(rows)),
+        )
+
+    def _groups(self, lines: Sequence[str], spare: int) -> list[range]:
+        """Consecutive rows. Filled from the top: a row added below leaves the groups above as
+        they are, and with them their ids and vectors."""
+        most = max(spare, self.size // 3)
+        groups: list[range] = []
+        start, spent = 0, 0
+        for index, line in enumerate(lines):
+            cost = self.count_tokens(line)
+            if index > start and spent + cost > most:
+                groups.append(range(start, index))
+                start, spent = index, 0
+            spent += cost
+        return [*groups, range(start, len(lines))]
+
+    def _piece(
+        self,
+        block: Block,
+        grid: ChunkTable,
+        lines: Sequence[str],
+        span: range,
+        head: str,
+        leads: tuple[Piece, ...],
+        notes: tuple[str, str],
+        *,
+        grouped: bool,
+    ) -> Piece:
+        part = replace(grid, rows=grid.rows[span.start : span.stop], first_row=span.start)
+        title = f"**{grid.caption}**\n\n" if grouped and not leads else ""
+        text = title + "\n".join([head, *lines[span.start : span.stop]]) + notes[0]
+        plain = "\n".join(
+            [" | ".join(filter(None, grid.header)), *map(_spoken, part.rows), notes[1]]
+        )
+        units = [unit for row in range(len(part.rows)) for unit in self._row_units(part, row)]
+        if notes[1] and span.start == 0:
+            units.append(
+                Unit(kind="sentence", text=notes[1], index_text=f"{self.heading}: {notes[1]}")
+            )
+        return Piece(
+            text=text,
+            plain=plain.strip(),
+            tokens=self.count_tokens(text),
+            kind="table",
+            units=tuple(units),
+            table=part,
+            leads=leads,
+            page=block.page,
+        )
+
+    def _row_units(self, table: ChunkTable, row: int) -> Iterator[Unit]:
+        cells = table.rows[row]
+        said = "; ".join(
+            f"{name}: {value}" if name else value
+            for name, value in _without_repeats(table.header, cells)
+        )
+        if said:
+            shown = " | ".join(cells)
+            yield Unit(kind="row", text=shown, index_text=f"{self.heading}: {said}", row=row)
+
+
+def tells_how_to_read(block: Block) -> bool:
+    """`An empty cell means no extra rule.`: useless away from its table."""
+    return (
+        block.kind == "paragraph"
+        and len(block.text) <= 160
+        and _ABOUT_READING.search(block.text) is not None
+    )
+
+
+def is_box(table: Table) -> bool:
+    """One cell is a frame around text, not a table."""
+    return len(table.rows) == 1 and len(table.rows[0]) == 1
+
+
+def telling_columns(rows: Sequence[Row]) -> int:
+    """How many leading columns it takes to tell every row from the others; 1 when none do."""
+    width = len(rows[0])
+    for columns in range(1, min(_MOST_LABEL_COLUMNS, width - 1) + 1):
+        labels = [row[:columns] for row in rows]
+        if len(set(labels)) == len(labels):
+            return columns
+    return 1
+
+
+def _without_repeats(header: Row, cells: Row) -> Iterator[tuple[str, str]]:
+    """Header and value; a value merged across columns is said once, under all its headers."""
+    column = 0
+    while column < len(cells):
+        end = column + 1
+        while end < len(cells) and cells[end] == cells[column]:
+            end += 1
+        if cells[column].strip():
+            names = dict.fromkeys(name for name in header[column:end] if name)
+            yield ", ".join(names), " ".join(cells[column].split())
+        column = end
+
+
+def _markdown_row(cells: Iterator[str]) -> str:
+    return f"| {' | '.join(cells)} |"
+
+
+def _spoken(cells: Row) -> str:
+    return " | ".join(" ".join(cell.split()) for cell in dict.fromkeys(cells) if cell.strip())
+
+
+def _plain(cell: Cell) -> str:
+    return cell.text.strip()
+
+
+def _shown(cell: Cell) -> str:
+    return _escaped(cell.markdown.strip() or cell.text.strip())
+
+
+def _escaped(text: str) -> str:
+    return text.replace("\n", "<br>").replace("|", "\\|")
+
+
+def _caption(leads: Sequence[Piece], heading: str) -> str:
+    """A lead-in that announces the table names it; any other sentence doesn't."""
+    said = leads[-1].plain.strip() if leads else ""
+    return said.rstrip(" :：") if said.endswith((":", "：")) else heading

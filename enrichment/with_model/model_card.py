@@ -1,0 +1,231 @@
+"""Enrichment by a language model: one call for the document, a few for its passages.
+
+Every reply is cached by content, prompt version and model. What a reply invents is dropped:
+numbers in summaries and answers, and entities, must stand in the text they are about."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Literal, TypeVar
+
+from pydantic import BaseModel, Field
+
+from config.errors import ModelError
+from config.models import ChatModel, Prompt
+from enrichment.chunk import Chunk, DocumentCard, Entity, Faq
+from enrichment.with_model.budget import Budget
+from enrichment.with_model.prompt_files import enclosed, prompt_file
+from enrichment.with_model.reply_cache import ReplyCache, cache_key
+from loaders.document import Document
+
+DocumentType = Literal[
+    "policy",
+    "standard",
+    "runbook",
+    "register",
+    "guide",
+    "procedure",
+    "catalogue",
+    "schedule",
+    "other",
+]
+Reply = TypeVar("Reply", bound=BaseModel)
+
+_DOCUMENT_CHARACTERS = 24_000
+_BATCH_CHARACTERS = 10_000
+_BATCH_PASSAGES = 24
+_PASSAGE_CHARACTERS = 4_000
+
+
+class FaqReply(BaseModel):
+    question: str
+    answer: str
+
+
+class DocumentReply(BaseModel):
+    summary: str
+    document_type: DocumentType
+    keywords: list[str]
+    faqs: list[FaqReply]
+
+
+class EntityReply(BaseModel):
+    kind: Literal["code", "system", "role", "person", "date"]
+    value: str
+
+
+class PassageReply(BaseModel):
+    number: int
+    summary: str
+    keywords: list[str]
+    entities: list[EntityReply]
+
+
+class PassagesReply(BaseModel):
+    passages: list[PassageReply] = Field(description="One for every passage, in order")
+
+
+@dataclass
+class AskedModel:
+    """What became of the requests of one document."""
+
+    model: ChatModel
+    budget: Budget
+    cache: ReplyCache
+    calls: int = 0
+    cached: int = 0
+    failures: list[str] = field(default_factory=list)
+
+    def reply(self, prompt: Prompt, shape: type[Reply]) -> Reply | None:
+        """None when the model failed; the reason is among `failures`."""
+        key = cache_key(prompt, self.model.name)
+        if (kept := self.cache.find(key, shape)) is not None:
+            self.cached += 1
+            return kept
+        try:
+            self.calls += 1
+            reply = self.budget.ask(self.model, prompt, shape)
+        except ModelError as error:
+            self.failures.append(f"{prompt.name}: {error}")
+            return None
+        self.cache.keep(key, prompt, self.model.name, reply)
+        return reply
+
+
+def enrich_card(document: Document, card: DocumentCard, asked: AskedModel) -> DocumentCard:
+    """The card as the model describes it, or `card` itself when the model failed."""
+    text = _document_text(document)
+    prompt = prompt_file("document").asking(enclosed("document", text, title=document.title))
+    reply = asked.reply(prompt, DocumentReply)
+    if reply is None:
+        return card
+    whole = "\n".join((document.title, text))
+    answers = [Faq(question=faq.question, answer=faq.answer) for faq in reply.faqs]
+    return replace(
+        card,
+        summary=reply.summary if reply.summary and grounded(reply.summary, whole) else card.summary,
+        faqs=tuple(faq for faq in answers if faq.question and grounded(faq.answer, whole))[:8]
+        or card.faqs,
+        keywords=_merged(reply.keywords, card.keywords, most=20),
+        document_type=reply.document_type,
+        enriched_by=asked.model.name,
+    )
+
+
+def enrich_passages(
+    document: Document, chunks: Sequence[Chunk], asked: AskedModel
+) -> tuple[Chunk, ...]:
+    """The same chunks in the same order; those the model failed on stay as they are.
+
+    Each passage is cached on its own, so that an edited one is asked for alone."""
+    replies: dict[str, PassageReply] = {}
+    unknown: list[Chunk] = []
+    for chunk in chunks:
+        kept = asked.cache.find(_passage_key(document, chunk, asked.model), PassageReply)
+        if kept is None:
+            unknown.append(chunk)
+        else:
+            asked.cached += 1
+            replies[chunk.id] = kept
+    for batch in _batches(unknown):
+        for chunk, reply in _ask_batch(document, batch, asked):
+            prompt = _passage_prompt(document, [chunk])
+            asked.cache.keep(cache_key(prompt, asked.model.name), prompt, asked.model.name, reply)
+            replies[chunk.id] = reply
+    return tuple(_described(chunk, replies.get(chunk.id)) for chunk in chunks)
+
+
+def grounded(claim: str, text: str) -> bool:
+    """Whether every number in `claim` stands in `text`; written-out ones are not checked."""
+    known = set(_numbers(text))
+    return all(number in known for number in _numbers(claim))
+
+
+def _ask_batch(
+    document: Document, batch: Sequence[Chunk], asked: AskedModel
+) -> Iterator[tuple[Chunk, PassageReply]]:
+    prompt = _passage_prompt(document, batch)
+    try:
+        asked.calls += 1
+        reply = asked.budget.ask(asked.model, prompt, PassagesReply)
+    except ModelError as error:
+        asked.failures.append(f"{prompt.name}: {error}")
+        return
+    by_number = {passage.number: passage for passage in reply.passages}
+    for number, chunk in enumerate(batch, start=1):
+        if number in by_number:
+            yield chunk, by_number[number].model_copy(update={"number": 1})
+        else:
+            asked.failures.append(f"{prompt.name}: no answer for passage {number}")
+
+
+def _described(chunk: Chunk, reply: PassageReply | None) -> Chunk:
+    if reply is None:
+        return chunk
+    named = [Entity(kind=each.kind, value=each.value) for each in reply.entities]
+    true_ones = [entity for entity in named if entity.value and entity.value in chunk.text]
+    summary = reply.summary.strip()
+    keeps_summary = chunk.table is not None and summary and grounded(summary, chunk.index_text)
+    return replace(
+        chunk,
+        summary=summary if keeps_summary else chunk.summary,
+        keywords=_merged(reply.keywords, chunk.keywords, most=16),
+        entities=tuple(dict.fromkeys((*chunk.entities, *true_ones))),
+    )
+
+
+def _passage_key(document: Document, chunk: Chunk, model: ChatModel) -> str:
+    return cache_key(_passage_prompt(document, [chunk]), model.name)
+
+
+def _passage_prompt(document: Document, batch: Sequence[Chunk]) -> Prompt:
+    passages = [
+        enclosed("passage", _passage_text(chunk), number=number)
+        for number, chunk in enumerate(batch, start=1)
+    ]
+    return prompt_file("passages").asking("\n\n".join([f"Document: {document.title}", *passages]))
+
+
+def _passage_text(chunk: Chunk) -> str:
+    place = " › ".join(chunk.heading_path) or chunk.document_title
+    return f"{place}\n{chunk.text}"[:_PASSAGE_CHARACTERS]
+
+
+def _batches(chunks: Sequence[Chunk]) -> Iterator[list[Chunk]]:
+    batch: list[Chunk] = []
+    characters = 0
+    for chunk in chunks:
+        length = len(_passage_text(chunk))
+        if batch and (characters + length > _BATCH_CHARACTERS or len(batch) == _BATCH_PASSAGES):
+            yield batch
+            batch, characters = [], 0
+        batch.append(chunk)
+        characters += length
+    if batch:
+        yield batch
+
+
+def _document_text(document: Document) -> str:
+    """What fits: the beginning of every section, when the whole is too long."""
+    blocks = [block.text for block in document.blocks if block.text]
+    whole = "\n\n".join(blocks)
+    if len(whole) <= _DOCUMENT_CHARACTERS:
+        return whole
+    share = max(80, _DOCUMENT_CHARACTERS // max(1, len(blocks)))
+    return "\n\n".join(text[:share] for text in blocks)[:_DOCUMENT_CHARACTERS]
+
+
+def _merged(first: Sequence[str], second: Sequence[str], *, most: int) -> tuple[str, ...]:
+    kept: dict[str, str] = {}
+    for word in (*first, *second):
+        if (clean := " ".join(word.split())) and len(clean) <= 80:
+            kept.setdefault(clean.lower(), clean)
+    return tuple(kept.values())[:most]
+
+
+def _numbers(text: str) -> list[str]:
+    """Without thousands separators: `1,200` and `1200` are the same number."""
+    found = re.findall(r"\d[\d,]*(?:\.\d+)?", text)
+    return [number.replace(",", "") for number in found]

@@ -1,0 +1,196 @@
+"""A model may say where a table's header is; every cell it writes is checked against the grid.
+
+Only the reading of the structure is taken over: the cells that are published are the loader's."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+from pydantic import BaseModel
+
+from config.errors import ModelError
+from config.models import ChatModel, Prompt
+from enrichment.with_model.budget import Budget
+from enrichment.with_model.prompt_files import enclosed, prompt_file
+from enrichment.with_model.reply_cache import ReplyCache, cache_key
+from loaders.document import Document, Table
+from loaders.tables.table_markdown import structure_doubt, table_to_markdown
+
+_MOST_CELLS = 2_000
+
+
+class TableReply(BaseModel):
+    markdown: str
+    header_rows: int
+    header_columns: int
+
+
+class TableRejected(Exception):
+    """The model's table differs from the grid. The deterministic one stands.
+
+    `kind`: lost, invented, moved, changed, cut, shape or header."""
+
+    def __init__(self, kind: str, reason: str) -> None:
+        super().__init__(reason)
+        self.kind = kind
+
+
+@dataclass
+class TableReport:
+    """Counts of one run."""
+
+    tables: int = 0
+    asked: int = 0
+    accepted: int = 0
+    failed: int = 0
+    """The model did not answer."""
+    rejected: Counter[str] = field(default_factory=Counter)
+    """By kind of difference."""
+    reasons: list[str] = field(default_factory=list)
+    """One line for each rejection and failure: which table, and why."""
+
+    def add(self, other: TableReport) -> None:
+        self.tables += other.tables
+        self.asked += other.asked
+        self.accepted += other.accepted
+        self.failed += other.failed
+        self.rejected += other.rejected
+        self.reasons += other.reasons
+
+
+def with_verified_tables(
+    document: Document, *, model: ChatModel, cache: ReplyCache, budget: Budget
+) -> tuple[Document, TableReport]:
+    """The document with the headers that the model found and the grid confirmed."""
+    report = TableReport()
+    blocks = list(document.blocks)
+    for index, block in enumerate(blocks):
+        if block.table is None:
+            continue
+        report.tables += 1
+        if not unclear(block.table):
+            continue
+        place = f"{document.id}: table under {block.heading_path[-1:] or (document.title,)}"
+        report.asked += 1
+        try:
+            table = verified(block.table, _ask(block.table, model, cache, budget))
+        except ModelError as error:
+            report.failed += 1
+            report.reasons.append(f"{place}: {error}")
+        except TableRejected as rejection:
+            report.rejected[rejection.kind] += 1
+            report.reasons.append(f"{place}: {rejection}")
+        else:
+            report.accepted += 1
+            blocks[index] = replace(block, table=table, markdown=table_to_markdown(table))
+    return replace(document, blocks=tuple(blocks)), report
+
+
+def unclear(table: Table) -> str:
+    """Why the structure needs a second look, or ''."""
+    cells = sum(len(row) for row in table.rows)
+    return structure_doubt(table) if cells <= _MOST_CELLS else ""
+
+
+def verified(table: Table, reply: TableReply) -> Table:
+    """The table with the reply's header, or TableRejected at the first difference."""
+    written = _parse(reply.markdown)
+    if len(written) < 1:
+        raise TableRejected("shape", "no table in the reply")
+    if not 0 <= reply.header_rows < len(table.rows):
+        raise TableRejected("header", f"{reply.header_rows} header rows of {len(table.rows)} rows")
+    if not 0 <= reply.header_columns < len(table.rows[0]):
+        raise TableRejected("header", f"{reply.header_columns} header columns")
+    grid = [[_same(cell.text) for cell in row] for row in table.rows]
+    body = grid[reply.header_rows :]
+    _check_shape(written[1:], body)
+    for number, (found, expected) in enumerate(zip(written[1:], body, strict=True), start=1):
+        _check_row(number, [_same(cell) for cell in found], expected)
+    _check_header([_same(cell) for cell in written[0]], grid[: reply.header_rows], body)
+    return replace(
+        table,
+        header_rows=reply.header_rows,
+        header_columns=reply.header_columns,
+        header_evidence="model, verified",
+    )
+
+
+def _ask(table: Table, model: ChatModel, cache: ReplyCache, budget: Budget) -> TableReply:
+    prompt = _prompt(table)
+    key = cache_key(prompt, model.name)
+    if (kept := cache.find(key, TableReply)) is not None:
+        return kept
+    reply = budget.ask(model, prompt, TableReply)
+    cache.keep(key, prompt, model.name, reply)
+    return reply
+
+
+def _prompt(table: Table) -> Prompt:
+    lines = [
+        "  ".join(
+            f"[{r},{c}] {' <br> '.join(cell.text.split(chr(10)))}" for c, cell in enumerate(row)
+        )
+        for r, row in enumerate(table.rows)
+    ]
+    return prompt_file("table").asking(enclosed("table", "\n".join(lines)))
+
+
+def _check_shape(written: Sequence[Sequence[str]], body: Sequence[Sequence[str]]) -> None:
+    if len(written) < len(body):
+        raise TableRejected("cut", f"{len(written)} of {len(body)} rows")
+    if len(written) > len(body):
+        raise TableRejected("invented", f"{len(written)} rows, the grid has {len(body)}")
+    for number, row in enumerate(written, start=1):
+        if len(row) != len(body[number - 1]):
+            raise TableRejected(
+                "lost" if len(row) < len(body[number - 1]) else "invented",
+                f"row {number} has {len(row)} cells, not {len(body[number - 1])}",
+            )
+
+
+def _check_row(number: int, found: Sequence[str], expected: Sequence[str]) -> None:
+    for column, (written, true) in enumerate(zip(found, expected, strict=True)):
+        if written == true:
+            continue
+        place = f"row {number}, column {column + 1}"
+        if not written:
+            raise TableRejected("lost", f"{place}: {true!r} is missing")
+        if written in expected and true in found:
+            raise TableRejected("moved", f"{place}: {written!r} belongs elsewhere in the row")
+        if not true:
+            raise TableRejected("invented", f"{place}: {written!r} in an empty cell")
+        raise TableRejected("changed", f"{place}: {written!r} instead of {true!r}")
+
+
+def _check_header(
+    names: Sequence[str], header: Sequence[Sequence[str]], body: Sequence[Sequence[str]]
+) -> None:
+    if len(names) != len(body[0]):
+        raise TableRejected("header", f"{len(names)} column names for {len(body[0])} columns")
+    for column, name in enumerate(names):
+        levels = dict.fromkeys(row[column] for row in header if row[column])
+        if [level.strip() for level in name.split("›") if level.strip()] != list(levels):
+            true = " › ".join(levels)
+            raise TableRejected("header", f"column {column + 1}: {name!r} instead of {true!r}")
+
+
+def _parse(markdown: str) -> list[list[str]]:
+    lines = [line.strip() for line in markdown.strip().splitlines()]
+    rows = [_cells(line) for line in lines if line.startswith("|")]
+    is_rule = [all(re.fullmatch(r":?-+:?", cell) for cell in row) for row in rows]
+    return [row for row, rule in zip(rows, is_rule, strict=True) if not rule]
+
+
+def _cells(line: str) -> list[str]:
+    inside = re.sub(r"(?<!\\)\|$", "", line[1:])
+    return [cell.strip() for cell in re.split(r"(?<!\\)\|", inside)]
+
+
+def _same(text: str) -> str:
+    """White space, line breaks and emphasis aside: what a reader would call the same."""
+    plain = re.sub(r"<br\s*/?>", " ", text).replace("\\|", "|")
+    plain = re.sub(r"\*\*|`|(?<!\w)[*_](?=\S)|(?<=\S)[*_](?!\w)", "", plain)
+    return " ".join(plain.split())

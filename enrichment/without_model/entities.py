@@ -1,0 +1,78 @@
+"""Names worth an exact match: codes, systems, roles, people, dates."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator
+
+from enrichment.chunk import Entity
+from enrichment.language.sentences import sentences
+from loaders.document import Document
+
+_TICKED = re.compile(r"`([^`\n]{2,60})`")
+_CODES = re.compile(
+    r"""(?<![\w/.-])(
+        [A-Z][A-Z0-9]{1,9}-\d+(?:[.\d]*\d)?      # SEC-1234
+      | (?:P|S|T|L|SEV|PRIO|TIER)[-\s]?\d{1,2}   # P0, SEV1
+      | [A-Z]{2,}(?:\.[A-Z0-9]+)+\.[\w.]*\w      # MS.AAD.5.2v1
+      | [A-Z]{2,5}\d[A-Z0-9]*                    # AAL2
+      | [a-z]{2,}(?:-[a-z0-9]+)*-[a-z]*\d+       # hbr-eu1
+      | (?:[A-Z][a-z0-9]+){2,}[A-Z]?[a-z0-9]*    # CertExpiry30
+      | [a-z]+(?:_[a-z0-9]+)+                    # quay_requests
+      | --[a-z][\w-]+                            # --cluster
+    )(?![\w-])""",
+    re.X,
+)
+_ISO_DATE = re.compile(r"\b\d{4}-\d{2}-\d{2}(?:[ T]\d{2}:\d{2})?\b")
+_PERSON = re.compile(r"@([A-Z][\w'’-]+(?: [A-Z][\w'’-]+){1,2})")
+_ROLE = re.compile(
+    r"\b((?:[A-Z][\w-]+ ){0,3}(?:Administrator|Analyst|Commander|Controller|Counsel|Desk|Director|"
+    r"Engineer|Lead|Manager|Officer|Operator|Owner|Reviewer|Team))\b"
+)
+_INSIDE_SENTENCE = re.compile(r"(?<=[a-z,;] )([A-Z][a-z]{2,}(?: [A-Z][a-z]+)?)\b")
+_SMALL_WORD = re.compile(r"(?<![\w-])[a-z]{3,}(?![\w-])")
+_MOST = 40
+
+
+def entities(markdown: str, *, systems: Iterable[str] = ()) -> tuple[Entity, ...]:
+    """At most 40, in order of kind, then appearance. `systems`: names to look for."""
+    found: dict[Entity, None] = {}
+    ticked = [match[1] for match in _TICKED.finditer(markdown)]
+    prose = _TICKED.sub(" ", markdown)
+    for value in [*ticked, *(match[1] for match in _CODES.finditer(prose))]:
+        found[Entity(kind="code", value=value)] = None
+    for name in systems:
+        if re.search(rf"\b{re.escape(name)}\b", prose):
+            found[Entity(kind="system", value=name)] = None
+    for match in _ROLE.finditer(prose):
+        found[Entity(kind="role", value=match[1])] = None
+    for match in _PERSON.finditer(prose):
+        found[Entity(kind="person", value=match[1])] = None
+    for match in _ISO_DATE.finditer(prose):
+        found[Entity(kind="date", value=match[0])] = None
+    return tuple(found)[:_MOST]
+
+
+def system_names(document: Document) -> tuple[str, ...]:
+    """Names used like proper nouns: capitalised inside sentences, twice or more, never small."""
+    said: Counter[str] = Counter()
+    small: set[str] = set()
+    for text in _prose(document):
+        small.update(_SMALL_WORD.findall(text))
+        for sentence in sentences(text):
+            said.update(match[1] for match in _INSIDE_SENTENCE.finditer(sentence))
+    return tuple(
+        name
+        for name, count in said.most_common(60)
+        if count >= 2 and not any(word.lower() in small for word in name.split())
+    )
+
+
+def _prose(document: Document) -> Iterator[str]:
+    for block in document.blocks:
+        if block.table:
+            for row in block.table.rows[block.table.header_rows :]:
+                yield from (cell.text for cell in dict.fromkeys(row))
+        elif block.kind not in ("heading", "code"):
+            yield block.text

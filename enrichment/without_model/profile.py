@@ -1,0 +1,152 @@
+"""What kind of document this is: its type, how technical it is, what it is about."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from enrichment.chunk import Chunk, DocumentCard
+from enrichment.language.words import words
+from enrichment.without_model.entities import entities
+from loaders.document import Document
+
+DOCUMENT_TYPES = (
+    "policy",
+    "standard",
+    "runbook",
+    "register",
+    "guide",
+    "procedure",
+    "catalogue",
+    "schedule",
+    "other",
+)
+_TITLE_WORDS = {
+    "policy": r"polic(?:y|ies)|rules?|terms",
+    "standard": r"standards?|requirements?|baselines?|controls?|limits?|specification|matrix",
+    "runbook": r"runbooks?|playbooks?|troubleshooting|failover|response plan",
+    "register": r"registers?|inventory|directory|roster|list of",
+    "guide": r"guides?|handbook|getting started|overview|introduction|how to|faq|best practices",
+    "procedure": r"procedures?|process(?:es)?|reviews?|checks|checklist|workflow|lifecycle",
+    "catalogue": r"catalogu?es?|index|mapping|reference|parameters|glossary",
+    "schedule": r"schedules?|calendar|timetable|rota|roadmap",
+}
+_BODY_WORDS = {
+    "policy": r"\b(?:must not|may not|is not allowed|are not allowed|exceptions?|approv\w+)\b",
+    "standard": r"\b(?:shall|must|required|minimum|maximum|requirement)\b",
+    "runbook": r"\b(?:page|alert|restart|roll ?back|mitigat\w+|escalat\w+|dashboard|symptom)\b",
+    "procedure": r"\b(?:submit|request|form|ticket|step|approval|then)\b",
+    "guide": r"\b(?:you can|you may|we recommend|for example|tips?|should)\b",
+    "schedule": r"\b(?:\d{4}-\d{2}-\d{2}|days|weeks|months|monday|friday)\b",
+}
+_TAGS = {
+    "access": r"access|permission|role|grant|sso|sign-?in|login|privileged",
+    "authentication": r"authenticat\w+|password|mfa|otp|passkey|fido|credential",
+    "backup": r"backups?|restore|snapshot|recovery",
+    "billing": r"invoice|billing|billable|cost|price|payment",
+    "compliance": r"complian\w+|audit|regulat\w+|gdpr|pci|fisma|control",
+    "data": r"dataset|database|table|schema|warehouse|retention|classification",
+    "deployment": r"deploy\w*|release|rollout|rollback|freeze|pipeline",
+    "devices": r"laptop|device|phone|usb|desktop",
+    "encryption": r"encrypt\w*|tls|cipher|certificate|signing key|key rotation",
+    "hr": r"employee|contractor|leave|hiring|onboarding|payroll|candidate|joiner",
+    "incidents": r"incident|outage|severity|sev\d|breach|postmortem",
+    "messaging": r"slack|e-?mail|message|channel|meeting|zoom|teams",
+    "monitoring": r"alert|metric|dashboard|latency|monitor\w*|log",
+    "network": r"network|firewall|vpn|dns|load balancer|rate limit",
+    "on-call": r"on-?call|pager|paged|rota|escalation|shift",
+    "privacy": r"privacy|personal data|consent|erasure|data subject|pii",
+    "vendors": r"vendor|supplier|processor|third part|procurement|contract",
+    "vulnerabilities": r"vulnerabilit\w+|patch|cve|exploit|malware|phishing",
+}
+_MOST_CHARACTERS = 60_000
+
+
+@dataclass(frozen=True, kw_only=True)
+class Profile:
+    document_type: str
+    technical_density: float
+    domain_tags: tuple[str, ...]
+
+
+def profile(document: Document) -> Profile:
+    text = "\n".join(block.text for block in document.blocks)[:_MOST_CHARACTERS]
+    return Profile(
+        document_type=_type(document, text),
+        technical_density=_density(document),
+        domain_tags=_tags(document, text),
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class CorpusStatistics:
+    """What choosing a search strategy needs to know of a domain."""
+
+    documents: int
+    chunks: int
+    table_chunks: int
+    mean_tokens: float
+    technical_density: float
+    document_types: dict[str, int]
+    domain_tags: dict[str, int]
+
+
+def corpus_statistics(cards: Sequence[DocumentCard], chunks: Sequence[Chunk]) -> CorpusStatistics:
+    return CorpusStatistics(
+        documents=len(cards),
+        chunks=len(chunks),
+        table_chunks=sum(chunk.kind == "table" for chunk in chunks),
+        mean_tokens=sum(chunk.tokens for chunk in chunks) / max(1, len(chunks)),
+        technical_density=sum(card.technical_density for card in cards) / max(1, len(cards)),
+        document_types=dict(Counter(card.document_type for card in cards).most_common()),
+        domain_tags=dict(Counter(tag for card in cards for tag in card.domain_tags).most_common()),
+    )
+
+
+def _type(document: Document, text: str) -> str:
+    """The title decides by its last matching word (`Incident Response Plan Guide` is a guide)."""
+    named = [
+        (match.end(), kind)
+        for kind, pattern in _TITLE_WORDS.items()
+        for match in re.finditer(rf"\b(?:{pattern})\b", document.title, re.I)
+    ]
+    if named:
+        return max(named)[1]
+    length = max(1, len(words(text)))
+    blocks = Counter(block.kind for block in document.blocks)
+    rows = sum(len(block.table.rows) for block in document.blocks if block.table)
+    if rows > 2 * (blocks["paragraph"] + blocks["list_item"]):
+        return "register"
+    rates = {
+        kind: 100 * len(re.findall(pattern, text, re.I)) / length
+        for kind, pattern in _BODY_WORDS.items()
+    }
+    best = max(rates, key=lambda kind: rates[kind])
+    return best if rates[best] >= 1.0 else "other"
+
+
+def _density(document: Document) -> float:
+    """Share of codes, identifiers and commands among the words."""
+    technical = total = 0
+    for block in document.blocks:
+        count = len(words(block.text))
+        total += count
+        if block.kind == "code":
+            technical += count
+        else:
+            found = entities(block.markdown or block.text)
+            technical += sum(len(words(e.value)) for e in found if e.kind == "code")
+    return round(min(1.0, technical / total), 3) if total else 0.0
+
+
+def _tags(document: Document, text: str, *, most: int = 4) -> tuple[str, ...]:
+    """The subjects said most often; each needs three mentions, or one in the title."""
+    counts = {
+        tag: len(re.findall(rf"\b(?:{pattern})s?\b", text, re.I))
+        + 10 * len(re.findall(rf"\b(?:{pattern})s?\b", document.title, re.I))
+        for tag, pattern in _TAGS.items()
+    }
+    ranked = sorted(counts, key=lambda tag: (-counts[tag], tag))
+    return tuple(tag for tag in ranked if counts[tag] >= 3)[:most]

@@ -1,0 +1,201 @@
+"""Where generation folders stand, how they come to be, and how a damaged one is healed."""
+
+from __future__ import annotations
+
+import fcntl
+import logging
+import shutil
+import uuid
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from config.errors import IndexUnavailable
+from config.models import Embedder, Vectors
+from enrichment.chunk import DocumentCard
+from index.folders.approximate import KINDS, held_by, save_embedded, send
+from index.folders.build import Lookup, VectorSource, build_folder, seal_folder
+from index.folders.generation_folder import (
+    CHROMA,
+    Damaged,
+    Folder,
+    put_in_place,
+    seal_chroma,
+    verify_chroma,
+)
+from index.folders.nearest_rows import Neighbours
+from index.store.generation_info import GenerationInfo, Revision, digest_of
+from index.store.sql_store import Store
+from index.vectors.chroma import ChromaServer, EmbeddedChroma
+
+logger = logging.getLogger(__name__)
+
+
+class Shelf:
+    """The generation folders of all domains on this machine."""
+
+    def __init__(
+        self, root: Path, store: Store, embedder: Embedder, server: ChromaServer | None
+    ) -> None:
+        self._root = root
+        self._store = store
+        self._embedder = embedder
+        self._server = server
+
+    def of(self, domain: str) -> Path:
+        return self._root / domain
+
+    def path(self, domain: str, number: int) -> Path:
+        return self.of(domain) / f"{number:06d}"
+
+    def opened(self, info: GenerationInfo) -> Folder:
+        """The generation's folder; built from the database when it is missing or damaged."""
+        try:
+            return self._intact(info)
+        except Damaged as damage:
+            logger.warning("rebuilding generation %s of %s: %s", info.number, info.domain, damage)
+        with _alone(self.of(info.domain)):
+            try:
+                return self._intact(info)
+            except Damaged:
+                self._rebuild(info)
+        try:
+            return self._intact(info)
+        except Damaged as damage:
+            raise IndexUnavailable(
+                f"generation {info.number} of {info.domain!r} can't be rebuilt: {damage}",
+                remedy=f"run `oncall ingest {info.domain} --full`",
+            ) from damage
+
+    def build(
+        self,
+        domain: str,
+        number: int,
+        held: Sequence[Revision],
+        *,
+        base: Folder | None,
+        cards: Callable[[Revision], DocumentCard],
+        vectors: VectorSource,
+    ) -> None:
+        """Make the folder of a generation, whole or not at all."""
+        target = self.of(domain) / f".building-{uuid.uuid4().hex}"
+        try:
+            build_folder(target, held, base=base, store=self._store, cards=cards, vectors=vectors)
+            seal_folder(target, held, self._embedder)
+            made = Folder(target, digest_of(held))
+            if self._server:
+                send(self._server, domain, made, base)
+            else:
+                save_embedded(target, made, base)
+                seal_chroma(target)
+            put_in_place(target, self.path(domain, number))
+        finally:
+            shutil.rmtree(target, ignore_errors=True)
+
+    def neighbours(
+        self, info: GenerationInfo
+    ) -> tuple[Callable[[str], Neighbours], Callable[[], None]]:
+        """(opens the approximate index of `chunks` or `units`, closes what was opened)."""
+        if self._server:
+            server = self._server
+            return lambda kind: server.collection(info.domain, info.embedder, kind), lambda: None
+        chroma = EmbeddedChroma(self.path(info.domain, info.number) / CHROMA)
+        return chroma.collection, chroma.close
+
+    def lookups(self, domain: str, base: Folder | None) -> list[Lookup]:
+        """Where vectors of this domain may be found without asking the model."""
+        found: list[Lookup] = [base.lookup] if base else []
+        if self._server:
+            name = self._embedder.name
+            found += [self._server.collection(domain, name, kind).get for kind in KINDS]
+        return found
+
+    def remove_except(self, domain: str, kept: Collection[int]) -> None:
+        """Delete folders of other generations and what dead processes left behind.
+
+        The caller holds the domain's lock, so nobody is publishing."""
+        if not self.of(domain).is_dir():
+            return
+        names = {self.path(domain, number).name for number in kept}
+        with _alone(self.of(domain)):
+            for folder in self.of(domain).iterdir():
+                if folder.is_dir() and folder.name not in names:
+                    shutil.rmtree(folder, ignore_errors=True)
+
+    def remove_vectors_except(self, domain: str, kept: Sequence[GenerationInfo]) -> None:
+        """Delete the server's vectors that none of these generations uses."""
+        if not self._server:
+            return
+        mine = [one for one in kept if one.embedder == self._embedder.name]
+        try:
+            folders = [Folder(self.path(domain, one.number), one.digest) for one in mine]
+        except Damaged:
+            return  # what that generation uses isn't known here, so no vector is safe to delete
+        for kind in KINDS:
+            collection = self._server.collection(domain, self._embedder.name, kind)
+            used = {key for one in folders for key in held_by(one, kind)[0].by_row.tolist()}
+            collection.remove([key for key in collection.all_keys() if key.encode() not in used])
+
+    def _intact(self, info: GenerationInfo) -> Folder:
+        path = self.path(info.domain, info.number)
+        folder = Folder(path, info.digest)
+        if not self._server:
+            verify_chroma(path)
+        return folder
+
+    def _rebuild(self, info: GenerationInfo) -> None:
+        if info.embedder != self._embedder.name:
+            raise IndexUnavailable(
+                f"generation {info.number} of {info.domain!r} is damaged, and was made by "
+                f"{info.embedder!r}, not {self._embedder.name!r}",
+                remedy=f"run `oncall ingest {info.domain} --full`",
+            )
+        cards = self._store.cards(info.domain, info.number)
+        base = self._any_intact(info)
+        salvage = EmbeddedChroma(self.path(info.domain, info.number) / CHROMA)
+        lookups = self.lookups(info.domain, base)
+        if not self._server:
+            lookups += [_salvaged(salvage, kind) for kind in KINDS]
+        try:
+            self.build(
+                info.domain,
+                info.number,
+                self._store.revisions(info.domain, info.number),
+                base=base,
+                cards=lambda one: cards[one.document_id],
+                vectors=VectorSource(self._embedder, lookups),
+            )
+        finally:
+            salvage.close()
+
+    def _any_intact(self, info: GenerationInfo) -> Folder | None:
+        """The damaged generation itself if only Chroma's part is, or another of its embedder."""
+        others = [one for one in self._store.generations(info.domain) if one.number != info.number]
+        for one in (info, *others):
+            if one.embedder == info.embedder:
+                try:
+                    return Folder(self.path(one.domain, one.number), one.digest)
+                except Damaged:
+                    continue
+        return None
+
+
+def _salvaged(chroma: EmbeddedChroma, kind: str) -> Lookup:
+    """What a damaged generation's Chroma still has; nothing if it is damaged too."""
+
+    def lookup(keys: Sequence[str]) -> dict[str, Vectors]:
+        try:
+            return chroma.collection(kind).get(keys)
+        except IndexUnavailable:
+            return {}
+
+    return lookup
+
+
+@contextmanager
+def _alone(folder: Path) -> Iterator[None]:
+    """One process at a time rebuilds or deletes a domain's folders."""
+    folder.mkdir(parents=True, exist_ok=True)
+    with (folder / "rebuild.lock").open("a") as opened:
+        fcntl.flock(opened, fcntl.LOCK_EX)
+        yield

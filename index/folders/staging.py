@@ -1,0 +1,156 @@
+"""The next generation in the making."""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import replace
+from datetime import UTC, datetime
+from types import MappingProxyType, TracebackType
+
+from pydantic_core import PydanticSerializationError
+
+from config.errors import LoadError, PublishError
+from config.models import Embedder
+from enrichment.chunk import Chunk, DocumentCard
+from index.folders.build import VectorSource
+from index.folders.generation_folder import Folder
+from index.folders.journal import Journal
+from index.folders.shelf import Shelf
+from index.store.generation_info import GenerationInfo, Revision, digest_of
+from index.store.sql_store import Store
+
+
+class Staging:
+    """What is neither put nor removed is carried over. Nothing is seen before `commit`."""
+
+    def __init__(
+        self,
+        domain: str,
+        base: tuple[GenerationInfo, Folder | None] | None,
+        *,
+        store: Store,
+        shelf: Shelf,
+        embedder: Embedder,
+    ) -> None:
+        self._started = time.monotonic()
+        self._domain = domain
+        self._store = store
+        self._shelf = shelf
+        self._embedder = embedder
+        self._base = base[0] if base else None
+        self._base_folder = base[1] if base else None
+        self._cards: dict[str, DocumentCard] = {}
+        self._held: dict[str, Revision] = {}
+        self._cursors: dict[str, str] = {}
+        if self._base:
+            self._cards = store.cards(domain, self._base.number)
+            revisions = store.revisions(domain, self._base.number)
+            self._held = {one.document_id: one for one in revisions}
+            self._cursors = store.cursors(domain, self._base.number)
+        self._closing = ExitStack()
+        self._journal: Journal | None = None
+        self._vectors = VectorSource(embedder, [])
+
+    def __enter__(self) -> Staging:
+        lookups = self._shelf.lookups(self._domain, self._base_folder)
+        mark = hashlib.sha256(self._embedder.name.encode()).hexdigest()[:12]
+        path = self._shelf.of(self._domain) / f"embedded-{mark}.journal"
+        journal = self._closing.enter_context(Journal(path, self._embedder.dimensions))
+        self._vectors = VectorSource(
+            self._embedder,
+            [
+                lambda keys: {key: journal.vectors[key] for key in keys if key in journal.vectors},
+                *lookups,
+            ],
+            on_embedded=journal.append,
+        )
+        self._journal = journal
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self._closing.close()
+
+    @property
+    def documents(self) -> Mapping[str, DocumentCard]:
+        """What the current generation holds, by id."""
+        return MappingProxyType(dict(self._cards))
+
+    @property
+    def cursors(self) -> Mapping[str, str]:
+        """Source → where its last published run ended."""
+        return MappingProxyType(self._cursors)
+
+    def put(self, card: DocumentCard, chunks: Sequence[Chunk]) -> None:
+        """Add or replace a document, and embed what is new in it.
+
+        Raises LoadError when the text can't be stored, ModelUnavailable when it can't be embedded;
+        the document then stays as it was."""
+        if any(chunk.document_id != card.id for chunk in chunks):
+            raise LoadError(card.id, "it holds chunks of another document")
+        try:
+            revision = self._store.save(self._domain, card, chunks)
+        except (PydanticSerializationError, UnicodeError) as error:
+            raise LoadError(card.id, "its text is not valid Unicode") from error
+        if self._held.get(card.id) != revision:
+            texts = [chunk.index_text for chunk in chunks]
+            self._vectors([*texts, *(unit.index_text for chunk in chunks for unit in chunk.units)])
+        self._held[card.id] = revision
+        self._cards[card.id] = card
+
+    def remove(self, document_id: str) -> None:
+        """Leave a document out; unknown ids are ignored."""
+        self._held.pop(document_id, None)
+        self._cards.pop(document_id, None)
+
+    def commit(self, cursors: Mapping[str, str]) -> GenerationInfo:
+        """Publish; the current generation's info again when nothing changed."""
+        held = [self._held[one] for one in sorted(self._held)]
+        digest = digest_of(held)
+        base = self._base
+        if base and base.digest == digest and base.embedder == self._embedder.name:
+            if dict(cursors) != self._cursors:
+                self._store.set_cursors(self._domain, base.number, cursors)
+            return self._unchanged(base)
+        number = self._store.next_number(self._domain)
+        try:
+            self._shelf.build(
+                self._domain,
+                number,
+                held,
+                base=self._base_folder,
+                cards=lambda one: self._cards[one.document_id],
+                vectors=self._vectors,
+            )
+        except OSError as error:
+            raise PublishError(
+                f"could not write generation {number} of {self._domain!r}: {error.strerror}",
+                remedy="free some space in ONCALL_DATA_DIR",
+            ) from error
+        info = GenerationInfo(
+            domain=self._domain,
+            number=number,
+            documents=len(held),
+            chunks=sum(one.chunks for one in held),
+            units=sum(one.units for one in held),
+            embedded=self._vectors.embedded,
+            seconds=round(time.monotonic() - self._started, 3),
+            created_at=datetime.now(UTC),
+            embedder=self._embedder.name,
+            dimensions=self._embedder.dimensions,
+            digest=digest,
+        )
+        self._store.publish(info, held, cursors)
+        if self._journal:
+            self._journal.discard()
+        return info
+
+    def _unchanged(self, base: GenerationInfo) -> GenerationInfo:
+        return replace(base, embedded=0, seconds=round(time.monotonic() - self._started, 3))

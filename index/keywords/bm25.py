@@ -1,0 +1,183 @@
+"""BM25 over a chunk's text and metadata: one port, two engines, one ranking.
+
+Score: idf · tf / (tf + k1 · (1 - b + b · length / mean length)) with the Lucene form
+idf = ln(1 + (N - df + ½) / (df + ½)), never negative. Source: Kamphuis et al., ECIR 2020."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from enrichment.chunk import Chunk, DocumentCard
+from index.keywords.tokens import terms
+
+K1 = 1.2
+B = 0.4
+MAX_QUERY_TERMS = 256
+
+WEIGHTS: Mapping[str, int] = {
+    "text": 1,
+    "headings": 2,
+    "title": 2,
+    "chunk_keywords": 1,
+    "entities": 1,
+    "summary": 1,
+    "document_keywords": 1,
+    "questions": 1,
+}
+"""Field → how often its terms are counted (docs/decisions/033)."""
+
+
+class Keywords(Protocol):
+    """A keyword index over rows 0 … n - 1."""
+
+    def scores(self, query: Sequence[str]) -> NDArray[np.float32]:
+        """(n,) BM25 of each row for the terms; repeated terms count once."""
+        ...
+
+    def frequency(self, term: str) -> int:
+        """Rows that hold the term."""
+        ...
+
+
+def fields(chunk: Chunk, card: DocumentCard) -> dict[str, str]:
+    """What of a chunk and its document can be matched by keyword."""
+    return {
+        "text": chunk.text,
+        "headings": " ".join((chunk.tab, *chunk.heading_path)),
+        "title": chunk.document_title,
+        "chunk_keywords": " ".join(chunk.keywords),
+        "entities": " ".join(entity.value for entity in chunk.entities),
+        "summary": chunk.summary,
+        "document_keywords": " ".join(card.keywords),
+        "questions": " ".join(faq.question for faq in card.faqs),
+    }
+
+
+def chunk_terms(chunk: Chunk, card: DocumentCard) -> list[str]:
+    """A chunk as a bag of terms, each field repeated by its weight."""
+    return [
+        term
+        for name, text in fields(chunk, card).items()
+        if WEIGHTS[name]
+        for term in terms(text) * WEIGHTS[name]
+    ]
+
+
+class RankBm25:
+    """The plain reference: rank_bm25 in memory. Scores each row in Python, so for small corpora."""
+
+    def __init__(self, rows: Sequence[Sequence[str]]) -> None:
+        from rank_bm25 import BM25Okapi
+
+        class Lucene(BM25Okapi):  # type: ignore[misc]  # the library has no types
+            def _calc_idf(self, nd: dict[str, int]) -> None:
+                self.idf = {term: idf(count, self.corpus_size) for term, count in nd.items()}
+                self.frequencies = nd
+
+        # The library divides by the number and the mean length of its rows.
+        self._size = len(rows)
+        self._index = Lucene(rows, k1=K1, b=B) if any(rows) else None
+
+    def scores(self, query: Sequence[str]) -> NDArray[np.float32]:
+        if self._index is None:
+            return np.zeros(self._size, dtype=np.float32)
+        # A constant factor k1 + 1 apart from the other engine: ranking is the same.
+        found = self._index.get_scores(distinct(query)) / (K1 + 1)
+        return np.asarray(found, dtype=np.float32)
+
+    def frequency(self, term: str) -> int:
+        return int(self._index.frequencies.get(term, 0)) if self._index else 0
+
+
+class SparseBm25:
+    """Scores precomputed by bm25s, one column a term, memory-mapped.
+
+    Reading needs numpy alone: importing bm25s costs a cold process up to 0.8 s."""
+
+    def __init__(self, folder: Path) -> None:
+        def column(name: str) -> NDArray[Any]:
+            path = folder / f"{name}.csc.index.npy"
+            empty = path.stat().st_size == 0
+            return np.asarray(np.load(path, mmap_mode=None if empty else "r"))
+
+        self._data, self._rows, self._starts = column("data"), column("indices"), column("indptr")
+        parameters = json.loads((folder / "params.index.json").read_text("utf-8"))
+        self._size = int(parameters["num_docs"])
+        self._vocabulary: dict[str, int] = json.loads(
+            (folder / "vocab.index.json").read_text("utf-8")
+        )
+
+    def scores(self, query: Sequence[str]) -> NDArray[np.float32]:
+        found = np.zeros(self._size, dtype=np.float32)
+        for term in distinct(query):
+            start, end = self._span(term)
+            # A row stands once in a column, so plain indexed addition loses nothing.
+            found[self._rows[start:end]] += self._data[start:end]
+        return found
+
+    def frequency(self, term: str) -> int:
+        start, end = self._span(term)
+        return end - start
+
+    def _span(self, term: str) -> tuple[int, int]:
+        column = self._vocabulary.get(term)
+        return (
+            (0, 0) if column is None else (int(self._starts[column]), int(self._starts[column + 1]))
+        )
+
+
+def save_sparse(
+    folder: Path,
+    *,
+    vocabulary: Sequence[str],
+    term_ids: NDArray[np.int32],
+    rows: NDArray[np.int32],
+    size: int,
+) -> None:
+    """Write the bm25s index of `size` rows, given one (row, term id) pair for each occurrence."""
+    import bm25s
+
+    class Vectorised(bm25s.BM25):  # type: ignore[misc]  # the library has no types
+        # The library's own loop takes 4.7 s for 50,000 rows of 120 terms, this 0.4 s.
+        def build_index_from_ids(self, *_: object, **__: object) -> dict[str, Any]:
+            self.nonoccurrence_array = None  # other methods than Lucene's need one
+            return _columns(term_ids, rows, size, len(vocabulary))
+
+    index = Vectorised(method="lucene", k1=K1, b=B, backend="numpy")
+    index.index(([[]], {term: i for i, term in enumerate(vocabulary)}), False, False)
+    index.save(folder, show_progress=False)
+
+
+def _columns(
+    term_ids: NDArray[np.int32], rows: NDArray[np.int32], size: int, width: int
+) -> dict[str, Any]:
+    """The score matrix in compressed columns: one column a term, rows ascending."""
+    cells, counts = np.unique(term_ids.astype(np.int64) * max(size, 1) + rows, return_counts=True)
+    columns, held = np.divmod(cells, max(size, 1))
+    lengths = np.bincount(rows, minlength=size)
+    frequencies = np.bincount(columns, minlength=width)
+    rarity = np.log1p((size - frequencies + 0.5) / (frequencies + 0.5))
+    mean = lengths.mean() if lengths.any() else 1.0
+    saturated = counts / (counts + K1 * (1 - B + B * lengths[held] / mean))
+    return {
+        "data": (rarity[columns] * saturated).astype(np.float32),
+        "indices": held.astype(np.int32),
+        "indptr": np.concatenate([[0], np.cumsum(frequencies)]).astype(np.int64),
+        "num_docs": size,
+    }
+
+
+def idf(frequency: int, size: int) -> float:
+    return math.log1p((size - frequency + 0.5) / (frequency + 0.5))
+
+
+def distinct(query: Sequence[str]) -> list[str]:
+    """Each term once, in order, bounded."""
+    return list(dict.fromkeys(query))[:MAX_QUERY_TERMS]

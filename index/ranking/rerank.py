@@ -1,0 +1,182 @@
+"""A second look at the best hits: by a cross-encoder, by the language model, or by both in turn."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from threading import Lock
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from config.errors import InvalidModelOutput, ModelError, ModelUnavailable
+from config.models import ChatModel, Usage
+from index.ranking.search_prompts import enclosed, prompt
+from index.search import Hit
+
+CROSS_ENCODER = "cross-encoder/ms-marco-MiniLM-L-6-v2"
+PASSAGES = 15
+FINAL_PASSAGES = 8
+PASSAGE_CHARACTERS = 1_500
+SCALE = 10
+
+logger = logging.getLogger(__name__)
+
+Kind = Literal["none", "cross_encoder", "model", "two_stage"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reranked:
+    """Hits in their new order."""
+
+    hits: tuple[Hit, ...]
+    scores: tuple[float, ...] = ()
+    """0–1 for the leading hits that were judged."""
+    by: tuple[str, ...] = ()
+    """Names of the rerankers that judged; empty when the order is the old one."""
+    usage: Usage = Usage()
+
+
+Reranker = Callable[[str, Sequence[Hit]], Reranked]
+"""(question, hits best first) → Reranked. Raises nothing: a failing model changes no order."""
+
+
+def build_reranker(
+    kind: Kind, model: ChatModel | None = None, cross_encoder: str = CROSS_ENCODER
+) -> Reranker:
+    """The reranker that a domain file names; without a language model its part is left out."""
+    stages: list[Reranker] = []
+    if kind in {"cross_encoder", "two_stage"}:
+        stages.append(CrossEncoderReranker(cross_encoder))
+    if kind in {"model", "two_stage"} and model is not None:
+        stages.append(ModelReranker(model, FINAL_PASSAGES if stages else PASSAGES))
+    return in_stages(stages)
+
+
+def in_stages(stages: Sequence[Reranker]) -> Reranker:
+    """Each stage judges what the one before put first."""
+
+    def rerank(question: str, hits: Sequence[Hit]) -> Reranked:
+        found = Reranked(hits=tuple(hits))
+        for stage in stages:
+            judged = stage(question, found.hits)
+            if judged.by:
+                rest = found.scores[len(judged.scores) :]
+                found = replace(
+                    judged,
+                    # A later stage's scores and an earlier one's are not comparable: the order is.
+                    scores=judged.scores + tuple(min(s, judged.scores[-1]) for s in rest),
+                    by=found.by + judged.by,
+                    usage=found.usage + judged.usage,
+                )
+        return found
+
+    return rerank
+
+
+class CrossEncoderReranker:
+    """Judges question and passage together. Loads on first use, by name or local path."""
+
+    def __init__(self, name: str, limit: int = PASSAGES) -> None:
+        self.name = name
+        self._limit = limit
+        self._model: Any = None
+        self._loading = Lock()
+
+    def __call__(self, question: str, hits: Sequence[Hit]) -> Reranked:
+        judged = hits[: self._limit]
+        try:
+            scores = self._scores([(question, hit.chunk.index_text) for hit in judged])
+        except ModelError as error:
+            logger.warning("not reranked: %s", error)
+            return Reranked(hits=tuple(hits))
+        return reordered(hits, scores, by=self.name)
+
+    def _scores(self, pairs: Sequence[tuple[str, str]]) -> list[float]:
+        if not pairs:
+            return []
+        try:
+            with self._loading:
+                if self._model is None:
+                    self._model = _load_cross_encoder(self.name)
+            found = self._model.predict(list(pairs), show_progress_bar=False)
+        except (ImportError, OSError, ValueError, RuntimeError) as error:
+            raise ModelUnavailable(
+                f"cross-encoder {self.name!r} can't be used: {str(error).splitlines()[0][:200]}",
+                remedy="name an installed model or a local folder, or set `rerank: none`",
+            ) from error
+        return [float(score) for score in found]
+
+
+class ModelReranker:
+    """Asks the language model for one score from 0 to 10 for each passage, all in one call."""
+
+    def __init__(self, model: ChatModel, limit: int = PASSAGES) -> None:
+        self.name = model.name
+        self._model = model
+        self._limit = limit
+
+    def __call__(self, question: str, hits: Sequence[Hit]) -> Reranked:
+        judged = hits[: self._limit]
+        if not judged:
+            return Reranked(hits=tuple(hits))
+        try:
+            reply, usage = self._model.structured(_request(question, judged), Scores)
+            scores = _by_number(reply, len(judged))
+        except ModelError as error:
+            logger.warning("not reranked: %s", error)
+            return Reranked(hits=tuple(hits))
+        return reordered(hits, [score / SCALE for score in scores], by=self.name, usage=usage)
+
+
+class Score(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+    number: int
+    score: Annotated[int, Field(ge=0, le=SCALE)]
+
+
+class Scores(BaseModel):
+    """What the language model returns."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    scores: list[Score]
+
+
+def reordered(
+    hits: Sequence[Hit], scores: Sequence[float], *, by: str, usage: Usage = Usage()
+) -> Reranked:
+    """Judged hits by score, ties in their old order; the unjudged rest after them."""
+    order = sorted(range(len(scores)), key=lambda place: -scores[place])
+    rest = hits[len(scores) :]
+    return Reranked(
+        hits=(*(hits[place] for place in order), *rest),
+        scores=tuple(scores[place] for place in order),
+        by=(by,) if scores else (),
+        usage=usage,
+    )
+
+
+def _request(question: str, hits: Sequence[Hit]) -> Any:
+    passages = [
+        enclosed("passage", hit.chunk.index_text[:PASSAGE_CHARACTERS], number=number)
+        for number, hit in enumerate(hits, start=1)
+    ]
+    return prompt("rerank", "\n\n".join([enclosed("question", question), *passages]))
+
+
+def _by_number(reply: Scores, expected: int) -> list[float]:
+    """One score for each passage. Raises InvalidModelOutput when one is missing or double."""
+    found = {score.number: float(score.score) for score in reply.scores}
+    if sorted(found) != list(range(1, expected + 1)) or len(reply.scores) != expected:
+        raise InvalidModelOutput(f"scores for {sorted(found)} of {expected} passages")
+    return [found[number] for number in range(1, expected + 1)]
+
+
+def _load_cross_encoder(name: str) -> Any:
+    from sentence_transformers import CrossEncoder
+    from torch.nn import Sigmoid
+
+    return CrossEncoder(name, device="cpu", activation_fn=Sigmoid())

@@ -1,0 +1,250 @@
+"""What generations consist of, in SQL: the truth from which all else can be rebuilt."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from datetime import UTC
+from functools import cache
+from typing import Any
+
+from pydantic import TypeAdapter
+from sqlalchemy import Engine, delete, func, insert, select, update
+from sqlalchemy.engine import Connection
+from sqlalchemy.exc import SQLAlchemyError
+
+from config.errors import IndexUnavailable, PublishError
+from enrichment.chunk import Chunk, DocumentCard
+from index.store.generation_info import GenerationInfo as GenerationInfo
+from index.store.generation_info import Revision
+from index.store.schema import chunks, current, generations, members, revisions
+
+REMEDY = "see the log, and check DATABASE_URL and the space in ONCALL_DATA_DIR"
+ROWS_AT_ONCE = 500
+"""Bound values per statement; databases limit them."""
+
+
+@cache
+def _cards() -> TypeAdapter[DocumentCard]:
+    return TypeAdapter(DocumentCard)
+
+
+@cache
+def _chunks() -> TypeAdapter[Chunk]:
+    return TypeAdapter(Chunk)
+
+
+class Store:
+    """Reads and writes revisions and generations; each method is one transaction."""
+
+    def __init__(self, engine: Engine) -> None:
+        self.engine = engine
+
+    @contextmanager
+    def _reading(self) -> Iterator[Connection]:
+        try:
+            with self.engine.connect() as connection:
+                yield connection
+        except SQLAlchemyError as error:
+            raise IndexUnavailable(
+                f"the database failed: {type(error).__name__}", remedy=REMEDY
+            ) from error
+
+    @contextmanager
+    def _writing(self) -> Iterator[Connection]:
+        try:
+            with self.engine.begin() as connection:
+                yield connection
+        except SQLAlchemyError as error:
+            raise PublishError(
+                f"the database failed: {type(error).__name__}", remedy=REMEDY
+            ) from error
+
+    def save(self, domain: str, card: DocumentCard, content: Sequence[Chunk]) -> Revision:
+        """The revision that holds exactly this; written unless it was there already."""
+        shown = _cards().dump_json(card)
+        payloads = [_chunks().dump_json(chunk) for chunk in content]
+        digest = hashlib.sha256(b"\n".join([shown, *payloads])).hexdigest()
+        with self._writing() as connection:
+            found = _find(connection, domain, card.id, digest)
+            if found:
+                return found
+            row = {
+                "domain": domain,
+                "document_id": card.id,
+                "digest": digest,
+                "card": shown.decode(),
+                "chunks": len(content),
+                "units": sum(len(chunk.units) for chunk in content),
+            }
+            number = connection.execute(insert(revisions).values(row)).inserted_primary_key
+            assert number is not None  # noqa: S101 - SQLAlchemy's type says None for other inserts
+            if payloads:
+                rows = [
+                    {"revision_id": number[0], "ordinal": ordinal, "payload": payload.decode()}
+                    for ordinal, payload in enumerate(payloads)
+                ]
+                connection.execute(insert(chunks), rows)
+            saved = _find(connection, domain, card.id, digest)
+        assert saved is not None  # noqa: S101 - just inserted
+        return saved
+
+    def content(self, revision_id: int) -> list[tuple[int, Chunk]]:
+        """(row id, chunk) of one revision in reading order."""
+        query = (
+            select(chunks.c.id, chunks.c.payload)
+            .where(chunks.c.revision_id == revision_id)
+            .order_by(chunks.c.ordinal)
+        )
+        with self._reading() as connection:
+            return [
+                (row.id, _chunks().validate_json(row.payload)) for row in connection.execute(query)
+            ]
+
+    def chunks(self, row_ids: Sequence[int]) -> dict[int, Chunk]:
+        """Chunks by row id; ids that are gone are left out."""
+        found: dict[int, Chunk] = {}
+        with self._reading() as connection:
+            for start in range(0, len(row_ids), ROWS_AT_ONCE):
+                query = select(chunks.c.id, chunks.c.payload).where(
+                    chunks.c.id.in_(row_ids[start : start + ROWS_AT_ONCE])
+                )
+                for row in connection.execute(query):
+                    found[row.id] = _chunks().validate_json(row.payload)
+        return found
+
+    def current(self, domain: str) -> int | None:
+        with self._reading() as connection:
+            return connection.scalar(select(current.c.number).where(current.c.domain == domain))
+
+    def generation(self, domain: str, number: int) -> GenerationInfo | None:
+        return next((one for one in self.generations(domain) if one.number == number), None)
+
+    def generations(self, domain: str) -> list[GenerationInfo]:
+        """Newest first."""
+        query = (
+            select(generations, current.c.number.label("current"))
+            .outerjoin(current, current.c.domain == generations.c.domain)
+            .where(generations.c.domain == domain)
+            .order_by(generations.c.number.desc())
+        )
+        with self._reading() as connection:
+            return [
+                GenerationInfo(
+                    domain=row.domain,
+                    number=row.number,
+                    documents=row.documents,
+                    chunks=row.chunks,
+                    units=row.units,
+                    embedded=row.embedded,
+                    seconds=row.seconds,
+                    created_at=row.created_at.replace(tzinfo=row.created_at.tzinfo or UTC),
+                    embedder=row.embedder,
+                    dimensions=row.dimensions,
+                    digest=row.digest,
+                    is_current=row.number == row.current,
+                )
+                for row in connection.execute(query)
+            ]
+
+    def domains(self) -> list[str]:
+        with self._reading() as connection:
+            return list(connection.scalars(select(revisions.c.domain).distinct()))
+
+    def revisions(self, domain: str, number: int) -> list[Revision]:
+        """What a generation consists of, by document id."""
+        fields = (revisions.c[name] for name in ("id", "document_id", "digest", "chunks", "units"))
+        query = _members_of(select(*fields), domain, number)
+        with self._reading() as connection:
+            held = [Revision(**row._mapping) for row in connection.execute(query)]
+        # Sorted here: databases collate differently, and rows must have one order everywhere.
+        return sorted(held, key=lambda one: one.document_id)
+
+    def cards(self, domain: str, number: int) -> dict[str, DocumentCard]:
+        query = _members_of(select(revisions.c.document_id, revisions.c.card), domain, number)
+        with self._reading() as connection:
+            found = {
+                row.document_id: _cards().validate_json(row.card)
+                for row in connection.execute(query)
+            }
+        return dict(sorted(found.items()))
+
+    def cursors(self, domain: str, number: int) -> dict[str, str]:
+        query = select(generations.c.cursors).where(
+            generations.c.domain == domain, generations.c.number == number
+        )
+        with self._reading() as connection:
+            stored = connection.scalar(query)
+        return dict(json.loads(stored)) if stored else {}
+
+    def set_cursors(self, domain: str, number: int, cursors: Mapping[str, str]) -> None:
+        with self._writing() as connection:
+            connection.execute(
+                update(generations)
+                .where(generations.c.domain == domain, generations.c.number == number)
+                .values(cursors=json.dumps(dict(cursors), sort_keys=True))
+            )
+
+    def publish(
+        self, info: GenerationInfo, held: Sequence[Revision], cursors: Mapping[str, str]
+    ) -> None:
+        """Make a generation current: the one transaction that readers see."""
+        key = {"domain": info.domain, "number": info.number}
+        with self._writing() as connection:
+            row = {c.name: getattr(info, c.name, None) for c in generations.c}
+            row["cursors"] = json.dumps(dict(cursors), sort_keys=True)
+            connection.execute(insert(generations).values(row))
+            if held:
+                connection.execute(
+                    insert(members), [{**key, "revision_id": one.id} for one in held]
+                )
+            _point_to(connection, info.domain, info.number)
+
+    def point_to(self, domain: str, number: int) -> None:
+        with self._writing() as connection:
+            _point_to(connection, domain, number)
+
+    def next_number(self, domain: str) -> int:
+        query = select(func.max(generations.c.number)).where(generations.c.domain == domain)
+        with self._reading() as connection:
+            return (connection.scalar(query) or 0) + 1
+
+    def forget(self, domain: str, numbers: Sequence[int]) -> None:
+        """Delete generations, and revisions that no generation of the domain refers to."""
+        with self._writing() as connection:
+            for table in (members, generations):
+                connection.execute(
+                    delete(table).where(table.c.domain == domain, table.c.number.in_(numbers))
+                )
+            used = select(members.c.revision_id).where(members.c.domain == domain)
+            connection.execute(
+                delete(revisions).where(revisions.c.domain == domain, revisions.c.id.not_in(used))
+            )
+
+
+def _find(connection: Connection, domain: str, document_id: str, digest: str) -> Revision | None:
+    fields = (revisions.c[name] for name in ("id", "document_id", "digest", "chunks", "units"))
+    row = connection.execute(
+        select(*fields).where(
+            revisions.c.domain == domain,
+            revisions.c.document_id == document_id,
+            revisions.c.digest == digest,
+        )
+    ).first()
+    return Revision(**row._mapping) if row else None
+
+
+def _members_of(query: Any, domain: str, number: int) -> Any:
+    return query.join(members, members.c.revision_id == revisions.c.id).where(
+        members.c.domain == domain, members.c.number == number
+    )
+
+
+def _point_to(connection: Connection, domain: str, number: int) -> None:
+    moved = connection.execute(
+        update(current).where(current.c.domain == domain).values(number=number)
+    )
+    if not moved.rowcount:
+        connection.execute(insert(current).values(domain=domain, number=number))

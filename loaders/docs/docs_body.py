@@ -1,0 +1,229 @@
+"""The content of one Google Docs tab → blocks."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from loaders.assemble import BlockWriter
+from loaders.docs.docs_inline import BREAK, EQUATION, Elements, Piece, Rule, image_markdown
+from loaders.docs.docs_lists import ListNumbers
+from loaders.docs.docs_node import Node
+from loaders.docs.docs_tables import Tables
+from loaders.document import BlockKind, Image
+from loaders.document_limits import MAX_NESTING, too_deep
+from loaders.inline import Span, spans_to_markdown, spans_to_text
+from loaders.tables.table_headers import outline
+
+_HEADING = re.compile(r"HEADING_([1-6])")
+LinkTo = Callable[[str, str], str]
+"""(tab id, fragment) → URL; an empty tab id means this tab."""
+
+
+@dataclass
+class TabReader:
+    """Walks a `documentTab`, or a response of the older shape."""
+
+    writer: BlockWriter
+    tab: Node
+    document: str
+    link_to: LinkTo
+    _code: list[str] = field(default_factory=list)
+    _notes: list[tuple[str, str, str]] = field(default_factory=list)
+    _quoted: int = 0
+
+    def __post_init__(self) -> None:
+        self._footnotes = self.tab.named("footnotes")
+        self._labels: dict[str, str] = {}
+        self._numbers = ListNumbers(self.tab.named("lists"))
+        self._elements = Elements(
+            document=self.document,
+            link_to=self.link_to,
+            inline_objects=self.tab.named("inlineObjects"),
+            positioned_objects=self.tab.named("positionedObjects"),
+            dropdowns=self.tab.named("dropdownDefinitions"),
+            footnote=self._footnote,
+        )
+        self._tables = Tables(self.document, self._elements, self._numbers)
+
+    def read(self) -> None:
+        self._furniture("headers")
+        body = self.tab.child("body")
+        if body is None or not body.has("content"):
+            (body or self.tab).warn(f"{(body or self.tab).place or 'document'}: no content")
+        else:
+            self._content(body, depth=0)
+        for name in self._footnotes:
+            if name not in self._labels:
+                self._keep_footnote(name, "")
+        self._hand_over_notes()
+        self.writer.leave_sections()
+        self._furniture("footers")
+
+    def _furniture(self, kind: str) -> None:
+        """Page headers and footers: each text once, not per page."""
+        seen: set[str] = set()
+        for node in self.tab.named(kind).values():
+            if node.suggested():
+                continue
+            text, markdown = self._tables.content(node)
+            if text.strip() and text not in seen:
+                seen.add(text)
+                self.writer.add("paragraph", text, markdown)
+        self._hand_over_notes()
+
+    def _content(self, holder: Node, depth: int) -> None:
+        if depth > MAX_NESTING:
+            raise too_deep(self.document, holder.place[:80] + "…", MAX_NESTING, "tables")
+        for element in holder.children("content"):
+            paragraph, table = element.child("paragraph"), element.child("table")
+            if paragraph is not None:
+                self._paragraph(paragraph)
+            elif table is not None:
+                self._end_code()
+                self._table(table, depth)
+            elif not any(
+                element.has(k) for k in ("paragraph", "table", "tableOfContents", "sectionBreak")
+            ):
+                element.skipped("an unknown element")
+        self._end_code()
+
+    def _paragraph(self, paragraph: Node) -> None:
+        pieces = self._elements.pieces(paragraph)
+        style = paragraph.child("paragraphStyle")
+        named = style.text("namedStyleType") if style else ""
+        bullet = paragraph.child("bullet")
+        level = 1 if named == "TITLE" else int((_HEADING.fullmatch(named) or "00")[1])
+        if not level and not bullet and self._is_code(pieces):
+            return
+        self._end_code()
+        marker, depth = self._numbers.next(bullet) if bullet else ("", 0)
+        for run in _heading_first(pieces) if level else _runs(pieces):
+            if isinstance(run, Rule):
+                self.writer.add("rule", "", "")
+            elif isinstance(run, Image):
+                self._image(run)
+            elif level and not all(span.markdown for span in run):
+                self._heading(run, level, style, marker)
+            elif bullet:
+                self._text("list_item", run, marker=marker, level=depth)
+            else:
+                quoted = self._quoted or _has_bar(style)
+                self._text("quote" if quoted else "paragraph", run)
+        self._hand_over_notes()
+
+    def _heading(self, spans: Sequence[Span], level: int, style: Node | None, marker: str) -> None:
+        plain = [Span(**{**vars(span), "bold": False}) for span in spans]
+        text = " ".join(spans_to_text(plain).split())
+        if not text:
+            self._text("paragraph", plain)
+            return
+        name = style.text("headingId") if style else ""
+        url = self.link_to("", f"heading={name}") if name else ""
+        markdown = " ".join(spans_to_markdown(plain).split())
+        self.writer.heading(level, text, markdown, url, marker=marker)
+
+    def _text(self, kind: BlockKind, spans: Sequence[Span], **details: object) -> None:
+        text, markdown = spans_to_text(spans).strip(), spans_to_markdown(spans).strip()
+        if text == markdown == EQUATION and kind == "paragraph":
+            kind = "equation"
+        if text or markdown:
+            self.writer.add(kind, text, markdown, **details)
+
+    def _image(self, image: Image) -> None:
+        text = " ".join((image.alt or image.title).split())
+        self.writer.add("image", text, image_markdown(image), image=image)
+
+    def _is_code(self, pieces: Sequence[Piece]) -> bool:
+        """Collect a line of code; monospace paragraphs in a row are one block."""
+        spans = [piece for piece in pieces if isinstance(piece, Span)]
+        plain = len(spans) == len(pieces) and not any(s.link or s.markdown for s in spans)
+        text = spans_to_text(spans)
+        if not plain or not (text.strip() or self._code):
+            return False
+        if text.strip() and not all(span.code for span in spans if span.text.strip()):
+            return False
+        self._code.append(text.rstrip())
+        return True
+
+    def _end_code(self) -> None:
+        text, self._code = "\n".join(self._code).strip("\n"), []
+        if text:
+            self.writer.add("code", text, text)
+
+    def _table(self, table: Node, depth: int) -> None:
+        if self._is_box(table):
+            row = next(table.children("tableRows"))
+            self._quoted += 1
+            self._content(next(row.children("tableCells")), depth + 1)
+            self._quoted -= 1
+            return
+        grid = self._tables.read(table, depth + 1)
+        if grid is not None and any(
+            cell.text or cell.markdown for row in grid.rows for cell in row
+        ):
+            self.writer.add("table", outline(grid), "", table=grid)
+        self._hand_over_notes()
+
+    def _is_box(self, table: Node) -> bool:
+        rows = list(table.children("tableRows"))
+        return len(rows) == 1 and len(list(rows[0].children("tableCells"))) == 1
+
+    def _footnote(self, reference: Node) -> str:
+        name = reference.text("footnoteId")
+        if name not in self._labels:
+            if name not in self._footnotes:
+                reference.warn(f"{reference.place}: footnote {name!r} is not in the document")
+            self._keep_footnote(name, reference.text("footnoteNumber"))
+        return self._labels[name]
+
+    def _keep_footnote(self, name: str, number: str) -> None:
+        """Each tab counts its footnotes from 1; in one markdown text they must differ."""
+        label = re.sub(r"[^\w-]", "", number) or str(len(self._labels) + 1)
+        count = 1
+        while (unique := label if count == 1 else f"{label}-{count}") in self.writer.labels:
+            count += 1
+        self.writer.labels.add(unique)
+        self._labels[name] = unique
+        node = self._footnotes.get(name)
+        text, markdown = self._tables.content(node) if node else ("", "")
+        if text or markdown:
+            self._notes.append((unique, text, markdown))
+
+    def _hand_over_notes(self) -> None:
+        """To the section of the block that refers to them, which stands only now."""
+        notes, self._notes = self._notes, []
+        for note in notes:
+            self.writer.footnote(*note)
+
+
+def _heading_first(pieces: Sequence[Piece]) -> list[list[Span] | Image | Rule]:
+    """A heading is one line of words: footnote marks, equations, pictures and rules follow it."""
+    words = [piece for piece in pieces if isinstance(piece, Span) and piece.markdown is None]
+    marks = [piece for piece in pieces if isinstance(piece, Span) and piece.markdown is not None]
+    others = [piece for piece in pieces if not isinstance(piece, Span)]
+    return [[span for span in words if span.text != BREAK], *others, marks]
+
+
+def _runs(pieces: Sequence[Piece]) -> list[list[Span] | Image | Rule]:
+    """Text between rules in one piece, then the pictures that stood in it."""
+    runs: list[list[Span] | Image | Rule] = []
+    spans: list[Span] = []
+    images: list[Image] = []
+    for piece in [*pieces, Rule()]:
+        if isinstance(piece, Span):
+            spans.append(piece)
+        elif isinstance(piece, Image):
+            images.append(piece)
+        else:
+            runs += [spans, *images, piece]
+            spans, images = [], []
+    return runs[:-1]
+
+
+def _has_bar(style: Node | None) -> bool:
+    """A bar at the left is how Docs sets quotes."""
+    width = style.at("borderLeft", "width") if style else None
+    size = width.value.get("magnitude") if width else 0
+    return isinstance(size, int | float) and size > 0

@@ -1,0 +1,244 @@
+"""Paragraph elements of Google Docs → spans, pictures and rules."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+
+from config.errors import LoadError
+from loaders.docs.docs_node import Node
+from loaders.document import Image
+from loaders.document_limits import MAX_CHARACTERS
+from loaders.inline import Span, clean, escape, is_monospace
+
+EQUATION = "[equation]"
+BREAK = "\n"
+"""A page or column break."""
+_EXPONENT = re.compile(r"[-−]?\d+")
+_POSITION_KEYS = frozenset(("startIndex", "endIndex"))
+
+
+@dataclass(frozen=True)
+class Rule:
+    """A horizontal line inside a paragraph."""
+
+
+Piece = Span | Image | Rule
+
+
+@dataclass
+class Elements:
+    """Reads the elements of paragraphs in one tab."""
+
+    document: str
+    link_to: Callable[[str, str], str]
+    """(tab id, fragment such as `heading=h.x`) → URL; an empty tab id means this tab."""
+    inline_objects: Mapping[str, Node]
+    positioned_objects: Mapping[str, Node]
+    dropdowns: Mapping[str, Node]
+    footnote: Callable[[Node], str]
+    """Takes a reference, keeps its footnote, and gives the label; '' when there is none."""
+    characters: int = field(default=0)
+
+    def pieces(self, paragraph: Node) -> list[Piece]:
+        """In reading order, without the newline that ends every paragraph."""
+        found: list[Piece] = []
+        end: int | None = None
+        for element in paragraph.children("elements"):
+            end = self._check_gap(element, end)
+            found += self._piece(element, found)
+        ids = paragraph.value.get("positionedObjectIds")
+        for name in ids if isinstance(ids, list) else ():
+            found.append(self._image(paragraph, name, self.positioned_objects))
+        last = next((i for i in reversed(range(len(found))) if isinstance(found[i], Span)), -1)
+        if last >= 0:
+            span = found[last]
+            assert isinstance(span, Span)  # noqa: S101  # chosen so above
+            if span.markdown is None and span.text.endswith("\n"):
+                found[last] = Span(**{**vars(span), "text": span.text[:-1]})
+        return found
+
+    def _check_gap(self, element: Node, end: int | None) -> int | None:
+        start = element.number("startIndex", -1)
+        if end is not None and start > end:
+            element.warn(f"before {element.place}: characters {end} to {start} are missing")
+        return element.number("endIndex", 0) or None
+
+    def _piece(self, element: Node, before: list[Piece]) -> Iterator[Piece]:
+        for kind, read in self._readers().items():
+            if not element.has(kind):
+                continue
+            node = element.child(kind)
+            if node is None or node.suggested():
+                return
+            piece = read(self, node)
+            if isinstance(piece, Span) and _is_exponent(node, piece, before):
+                piece = Span(**{**vars(piece), "text": "^" + piece.text})
+            if piece is not None:
+                yield piece
+            return
+        unknown = [k for k, v in element.value.items() if v is not None and k not in _POSITION_KEYS]
+        element.skipped(f"unknown element {', '.join(unknown)}" if unknown else "an empty element")
+
+    @staticmethod
+    def _readers() -> Mapping[str, Callable[[Elements, Node], Piece | None]]:
+        return _READERS
+
+    def _text(self, run: Node) -> Span | None:
+        if not isinstance(run.value.get("content"), str):
+            run.skipped("a text run without text")
+            return None
+        text = clean(run.text("content"))
+        self.characters += len(text)
+        if self.characters > MAX_CHARACTERS:
+            raise LoadError(self.document, f"it has more than {MAX_CHARACTERS:,} characters")
+        style = run.child("textStyle")
+        return self._styled(text, style) if text else None
+
+    def _styled(self, text: str, style: Node | None, link: str = "") -> Span:
+        if style is None:
+            return Span(text=text, link=link)
+        font = style.child("weightedFontFamily")
+        return Span(
+            text=text,
+            bold=style.flag("bold"),
+            italic=style.flag("italic"),
+            strike=style.flag("strikethrough"),
+            code=font is not None and is_monospace(font.text("fontFamily")),
+            link=link or self._link(style),
+        )
+
+    def _link(self, style: Node) -> str:
+        link = style.child("link")
+        if link is None:
+            return ""
+        if link.has("url"):
+            return link.text("url")
+        for kind in ("heading", "bookmark"):
+            target = link.child(kind)
+            name = target.text("id") if target else link.text(f"{kind}Id")
+            if name:
+                tab = (target.text("tabId") if target else "") or link.text("tabId")
+                return self.link_to(tab, f"{kind}={name}")
+        return self.link_to(link.text("tabId"), "") if link.has("tabId") else ""
+
+    def _person(self, chip: Node) -> Span | None:
+        properties = chip.child("personProperties")
+        name = clean(properties.text("name")) if properties else ""
+        email = clean(properties.text("email")) if properties else ""
+        if not name and not email:
+            chip.skipped("a person without name and e-mail")
+            return None
+        return self._chip(chip, name or email, f"mailto:{email}" if email else "")
+
+    def _date(self, chip: Node) -> Span | None:
+        properties = chip.child("dateElementProperties")
+        shown = properties.text("displayText") if properties else ""
+        if not shown and properties:
+            shown = properties.text("timestamp")[:10]
+        if not shown:
+            chip.skipped("a date without text")
+            return None
+        return self._chip(chip, clean(shown))
+
+    def _rich_link(self, chip: Node) -> Span | None:
+        properties = chip.child("richLinkProperties")
+        uri = clean(properties.text("uri")) if properties else ""
+        title = clean(properties.text("title")) if properties else ""
+        if not title and not uri:
+            chip.skipped("a link chip without title and address")
+            return None
+        return self._chip(chip, title or uri, uri)
+
+    def _dropdown(self, chip: Node) -> Span | None:
+        properties = chip.child("dropdownProperties")
+        shown = properties.text("displayValue") if properties else ""
+        if properties and not shown:
+            shown = self._option(properties)
+        if not shown:
+            chip.skipped("a dropdown without a value")
+            return None
+        return self._chip(chip, clean(shown))
+
+    def _option(self, properties: Node) -> str:
+        definition = self.dropdowns.get(properties.text("dropdownDefinitionId"))
+        details = definition.child("dropdownDefinitionProperties") if definition else None
+        selected = properties.text("selectedOptionId")
+        for option in details.children("options") if details else ():
+            if option.text("optionId") == selected:
+                return option.text("displayValue")
+        return ""
+
+    def _chip(self, chip: Node, text: str, link: str = "") -> Span:
+        return self._styled(" ".join(text.split()), chip.child("textStyle"), link)
+
+    def _footnote(self, reference: Node) -> Span | None:
+        label = self.footnote(reference)
+        return Span(text="", markdown=f"[^{label}]") if label else None
+
+    def _object(self, element: Node) -> Image:
+        return self._image(element, element.value.get("inlineObjectId"), self.inline_objects)
+
+    def _image(self, place: Node, name: object, objects: Mapping[str, Node]) -> Image:
+        found = objects.get(name) if isinstance(name, str) else None
+        if found is None:
+            place.warn(f"{place.place}: its picture {name!r} is not in the document")
+            return Image(object_id=name if isinstance(name, str) else "")
+        properties = found.child("inlineObjectProperties") or found.child(
+            "positionedObjectProperties"
+        )
+        embedded = properties.child("embeddedObject") if properties else None
+        if embedded is None:
+            found.skipped("an object without content")
+            return Image(object_id=str(name))
+        return Image(
+            alt=clean(embedded.text("description")).strip(),
+            title=clean(embedded.text("title")).strip(),
+            uri=_picture_uri(embedded),
+            object_id=str(name),
+        )
+
+
+def image_markdown(image: Image) -> str:
+    """Without the address: it lives for 30 minutes, and would change the content hash."""
+    name = escape(" ".join((image.alt or image.title).split()))
+    return f"![{name}](image:{image.object_id})"
+
+
+def _picture_uri(embedded: Node) -> str:
+    picture = embedded.child("imageProperties")
+    uri = (picture.text("contentUri") or picture.text("sourceUri")) if picture else ""
+    chart = embedded.at("linkedContentReference", "sheetsChartReference")
+    if not uri and chart and chart.has("spreadsheetId"):
+        uri = f"https://docs.google.com/spreadsheets/d/{chart.text('spreadsheetId')}"
+    return uri
+
+
+def _is_exponent(node: Node, span: Span, before: list[Piece]) -> bool:
+    """10 with a raised 6 is 10^6, never 106."""
+    style = node.child("textStyle")
+    last = before[-1] if before else None
+    return (
+        style is not None
+        and style.text("baselineOffset") == "SUPERSCRIPT"
+        and isinstance(last, Span)
+        and last.text[-1:].isdigit()
+        and bool(_EXPONENT.fullmatch(span.text.strip()))
+    )
+
+
+_READERS: Mapping[str, Callable[[Elements, Node], Piece | None]] = {
+    "textRun": Elements._text,
+    "person": Elements._person,
+    "dateElement": Elements._date,
+    "richLink": Elements._rich_link,
+    "dropdown": Elements._dropdown,
+    "footnoteReference": Elements._footnote,
+    "inlineObjectElement": Elements._object,
+    "equation": lambda _, node: Span(text=EQUATION, markdown=EQUATION),
+    "horizontalRule": lambda _, node: Rule(),
+    "autoText": lambda _, node: None,  # page numbers
+    "pageBreak": lambda _, node: Span(text=BREAK),
+    "columnBreak": lambda _, node: Span(text=BREAK),
+}

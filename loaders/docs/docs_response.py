@@ -1,0 +1,101 @@
+"""A `documents.get` response → Document, nothing lost.
+
+Reads the shape with tabs and the older one with a `body`. Ask for both parameters:
+`includeTabsContent=True` and `suggestionsViewMode=PREVIEW_WITHOUT_SUGGESTIONS`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any, Unpack
+
+from config.errors import LoadError
+from loaders.assemble import BlockWriter, Metadata, make_document
+from loaders.docs.docs_body import TabReader
+from loaders.docs.docs_node import Node
+from loaders.document import Document, Tab
+from loaders.document_limits import MAX_NESTING, MAX_TABS, too_deep, too_many
+
+MIME_TYPE = "application/vnd.google-apps.document"
+_MAX_WARNINGS = 200
+_DEFAULT_TITLE = re.compile(r"Tab \d+")
+
+
+def parse_document(
+    response: Mapping[str, Any], *, url: str = "", **metadata: Unpack[Metadata]
+) -> Document:
+    """`url` opens the document; anchors add `?tab=…#heading=…` to it.
+
+    What can't be read is in `warnings`, with its place in the response. Raises LoadError when
+    there is nothing to read, or beyond the limits."""
+    if not isinstance(response, dict):
+        raise LoadError(metadata.get("id") or "document", "the response is not a JSON object")
+    writer = BlockWriter()
+    root = Node(response, _limited(writer))
+    metadata["id"] = metadata.get("id") or root.text("documentId")
+    metadata["title"] = metadata.get("title") or root.text("title")
+    metadata["version"] = metadata.get("version") or root.text("revisionId")
+    metadata.setdefault("mime_type", MIME_TYPE)
+    metadata.setdefault("source", "google_drive")
+    name = metadata["id"] or metadata["title"] or "Google document"
+    url = (url or _default_url(metadata["id"])).partition("#")[0]
+    writer.url = url
+    tabs = list(_tabs(root, name))
+    if not tabs and root.child("body") is None:
+        raise LoadError(
+            name, "the response has neither tabs nor a body", remedy="read it from Google again"
+        )
+    if not tabs:
+        TabReader(writer, root, name, lambda tab, fragment: _anchor(url, tab, fragment)).read()
+    only = len(tabs) == 1 and _DEFAULT_TITLE.fullmatch(tabs[0][1].title or "Tab 1")
+    for node, tab in tabs:
+        tab_url = _anchor(url, tab.id, "")
+        writer.start_tab(None if only else tab, tab_url)
+        content = node.child("documentTab")
+        if content is None:
+            node.skipped("a tab without content")
+            continue
+        TabReader(writer, content, name, _linker(url, tab)).read()
+    return make_document(writer, url=url, **metadata)
+
+
+def _tabs(root: Node, name: str) -> Iterator[tuple[Node, Tab]]:
+    """Tabs in reading order, each before its children."""
+    waiting = [(node, (), 1) for node in reversed(list(root.children("tabs")))]
+    stack: list[tuple[Node, tuple[str, ...], int]] = list(waiting)
+    count = 0
+    while stack:
+        node, above, depth = stack.pop()
+        count += 1
+        if count > MAX_TABS:
+            raise too_many(name, "tabs", count, MAX_TABS, "tabs")
+        if depth > MAX_NESTING:
+            raise too_deep(name, node.place[:80] + "…", MAX_NESTING, "tabs")
+        properties = node.child("tabProperties")
+        title = properties.text("title").strip() if properties else ""
+        path = (*above, title)
+        yield node, Tab(id=properties.text("tabId") if properties else "", title=title, path=path)
+        stack += [(child, path, depth + 1) for child in reversed(list(node.children("childTabs")))]
+
+
+def _linker(url: str, tab: Tab) -> Any:
+    return lambda other, fragment: _anchor(url, other or tab.id, fragment)
+
+
+def _anchor(url: str, tab: str, fragment: str) -> str:
+    query = f"{'&' if '?' in url else '?'}tab={tab}" if tab else ""
+    return url + query + (f"#{fragment}" if fragment else "")
+
+
+def _default_url(document_id: str) -> str:
+    return f"https://docs.google.com/document/d/{document_id}/edit" if document_id else ""
+
+
+def _limited(writer: BlockWriter) -> Any:
+    def warn(warning: str) -> None:
+        if len(writer.warnings) < _MAX_WARNINGS:
+            writer.warn(warning)
+        elif len(writer.warnings) == _MAX_WARNINGS:
+            writer.warnings.append("… and more of the kind")
+
+    return warn

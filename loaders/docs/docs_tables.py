@@ -1,0 +1,176 @@
+"""Google Docs tables → true grids. Cells hold paragraphs, lists, pictures and tables."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from loaders.docs.docs_inline import Elements, Piece, image_markdown
+from loaders.docs.docs_lists import ListNumbers
+from loaders.docs.docs_node import Node
+from loaders.document import Image, Table
+from loaders.document_limits import MAX_CELLS, MAX_NESTING, too_deep, too_many
+from loaders.inline import Span, spans_to_markdown, spans_to_text
+from loaders.tables.cells import Line, SourceCell, flat_table, lines_to_markdown, lines_to_text
+from loaders.tables.table_grid import build_table
+
+
+@dataclass
+class _DocsContent:
+    lines: list[Line] = field(default_factory=list)
+    tables: list[Table] = field(default_factory=list)
+    images: list[Image] = field(default_factory=list)
+    bold: bool = True
+
+
+@dataclass(frozen=True)
+class Tables:
+    """Reads the tables of one tab."""
+
+    document: str
+    elements: Elements
+    numbers: ListNumbers
+
+    def read(self, table: Node, depth: int) -> Table | None:
+        """None for a table without cells. Raises LoadError beyond the limits."""
+        if depth > MAX_NESTING:
+            raise too_deep(self.document, table.place[:80] + "…", MAX_NESTING, "tables")
+        rows = list(table.children("tableRows"))
+        cells = [list(row.children("tableCells")) for row in rows]
+        width = max((len(row) for row in cells), default=0)
+        if len(rows) * width > MAX_CELLS:
+            raise too_many(self.document, table.place, len(rows) * width, MAX_CELLS, "table cells")
+        _compare(table, "rows", len(rows))
+        _compare(table, "columns", width)
+        read = [[self._cell(cell, depth) for cell in row] for row in cells]
+        read, rows = _without_suggested(read, rows, cells)
+        if not any(read):
+            return None
+        grid, warnings = build_table(
+            read,
+            placeholders=True,
+            marked_rows=_marked(rows),
+            document=self.document,
+            place=table.place,
+        )
+        for warning in warnings:
+            table.warn(f"{table.place}: {warning}")
+        return grid
+
+    def content(self, holder: Node, depth: int = 0) -> tuple[str, str]:
+        """(text, markdown) of paragraphs outside the body, such as a footnote's."""
+        content = self._read(holder, depth)
+        return (
+            lines_to_text(content.lines),
+            "\n".join(line.markdown.strip() for line in content.lines if line.markdown.strip()),
+        )
+
+    def _cell(self, cell: Node, depth: int) -> SourceCell:
+        content = self._read(cell, depth)
+        style = cell.child("tableCellStyle")
+        return SourceCell(
+            text=lines_to_text(content.lines),
+            markdown=lines_to_markdown(content.lines),
+            tables=tuple(content.tables),
+            images=tuple(content.images),
+            row_span=_span(style, "rowSpan"),
+            column_span=_span(style, "columnSpan"),
+            bold=content.bold and bool(content.lines),
+            shade=_shade(style),
+        )
+
+    def _read(self, holder: Node, depth: int) -> _DocsContent:
+        content = _DocsContent()
+        for element in holder.children("content"):
+            paragraph = element.child("paragraph")
+            table = element.child("table")
+            if paragraph is not None:
+                self._paragraph(paragraph, content)
+            elif table is not None:
+                self._nested(table, content, depth)
+            elif not (element.has("tableOfContents") or element.has("sectionBreak")):
+                element.skipped("an unknown element")
+        return content
+
+    def _paragraph(self, paragraph: Node, content: _DocsContent) -> None:
+        pieces = self.elements.pieces(paragraph)
+        bullet = paragraph.child("bullet")
+        marker, level = self.numbers.next(bullet) if bullet else ("", 0)
+        content.images += [piece for piece in pieces if isinstance(piece, Image)]
+        spans = [shown for piece in pieces if (shown := _shown(piece)) is not None]
+        content.bold &= all(span.bold for span in spans if span.text.strip())
+        text, markdown = spans_to_text(spans).strip(), spans_to_markdown(spans).strip()
+        if text or markdown:
+            content.lines.append(Line(text=text, markdown=markdown, marker=marker, level=level))
+
+    def _nested(self, table: Node, content: _DocsContent, depth: int) -> None:
+        nested = self.read(table, depth + 1)
+        if nested is None:
+            return
+        if sum(map(len, nested.rows)) > 1:
+            content.tables.append(nested)
+        else:
+            content.tables += nested.rows[0][0].tables
+            content.images += nested.rows[0][0].images
+        content.bold = False
+        content.lines += flat_table(nested)
+
+
+def _shown(piece: Piece) -> Span | None:
+    if isinstance(piece, Image):
+        return Span(
+            text=" ".join((piece.alt or piece.title).split()), markdown=image_markdown(piece)
+        )
+    return piece if isinstance(piece, Span) else None
+
+
+def _compare(table: Node, name: str, found: int) -> None:
+    said = table.number(name, found)
+    if said != found:
+        table.warn(f"{table.place}: it says {said} {name}, but {found} are there")
+
+
+def _span(style: Node | None, name: str) -> int:
+    return max(style.number(name, 1), 1) if style else 1
+
+
+def _shade(style: Node | None) -> str:
+    color = style.at("backgroundColor", "color", "rgbColor") if style else None
+    if color is None:
+        return ""
+    parts = [color.value.get(name) or 0 for name in ("red", "green", "blue")]
+    return "" if parts == [1, 1, 1] else "/".join(str(part)[:6] for part in parts)
+
+
+def _marked(rows: list[Node]) -> int:
+    count = 0
+    for row in rows:
+        style = row.child("tableRowStyle")
+        if style is None or not style.flag("tableHeader"):
+            break
+        count += 1
+    return count
+
+
+def _without_suggested(
+    read: list[list[SourceCell]], rows: list[Node], cells: list[list[Node]]
+) -> tuple[list[list[SourceCell]], list[Node]]:
+    """Drop rows and columns that are only suggested. Their text is marked run by run, so what
+    is left in them is accepted text, and then they stay."""
+    kept = [
+        i
+        for i, row in enumerate(rows)
+        if not (row.suggested() and all(cell.empty for cell in read[i]))
+    ]
+    width = max((len(row) for row in read), default=0)
+
+    def only_suggested(column: int) -> bool:
+        return all(
+            column < len(read[i]) and cells[i][column].suggested() and read[i][column].empty
+            for i in kept
+        )
+
+    dropped = {column for column in range(width) if kept and only_suggested(column)}
+    return (
+        [[cell for j, cell in enumerate(read[i]) if j not in dropped] for i in kept],
+        [rows[i] for i in kept],
+    )

@@ -1,0 +1,231 @@
+"""HTML → Document. Also the last step for Markdown and docx, which become HTML first."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from typing import Unpack
+
+from bs4 import BeautifulSoup, Tag
+from bs4.element import Comment, PageElement, PreformattedString
+
+from loaders.assemble import BlockWriter, Metadata, make_document
+from loaders.document import BlockKind, Document, Tab
+from loaders.document_limits import MAX_MARKUP_NESTING, check_size, too_deep
+from loaders.files.google_export import undress
+from loaders.files.html_footnotes import take_footnotes
+from loaders.files.html_inline import attribute, inline
+from loaders.files.html_lists import item_markers, list_level
+from loaders.files.html_tables import is_block, read_table, to_image
+from loaders.inline import clean
+from loaders.tables.table_headers import outline, own_cells
+
+_INVISIBLE = ["script", "style", "noscript", "template", "head", "iframe", "object", "svg"]
+_TAB = re.compile(r"\s*tab:\s*(.+?)\s*", re.DOTALL)
+
+
+def parse_html(html: str, *, url: str = "", **metadata: Unpack[Metadata]) -> Document:
+    """`url` opens the document; headings add their `#id`. The title is `<title>`, or the first
+    heading, unless given. Raises LoadError beyond the limits."""
+    name = metadata.get("id") or metadata.get("title") or "HTML document"
+    check_size(name, len(html))
+    soup = BeautifulSoup(html, "lxml")
+    title = soup.title.get_text().strip() if soup.title else ""
+    writer = BlockWriter(url=url)
+    write_html(soup, writer, name)
+    found = title or next((b.text for b in writer.blocks if b.kind == "heading"), "")
+    metadata.setdefault("title", found)
+    metadata.setdefault("mime_type", "text/html")
+    return make_document(writer, url=url, **metadata)
+
+
+def write_html(soup: BeautifulSoup, writer: BlockWriter, name: str) -> None:
+    _check_depth(soup, name)
+    undress(soup)
+    for element in soup.find_all(_INVISIBLE):
+        if element.name in ("iframe", "object", "svg"):
+            writer.warn(f"skipped an embedded <{element.name}>")
+        element.decompose()
+    footnotes = take_footnotes(soup)
+    _Walk(writer, name, footnotes).children(soup.body or soup)
+
+
+def _check_depth(soup: BeautifulSoup, name: str) -> None:
+    depths = {id(soup): 0}
+    for element in soup.descendants:
+        if isinstance(element, Tag) and element.parent is not None:
+            depth = depths[id(element.parent)] + 1
+            if depth > MAX_MARKUP_NESTING:
+                raise too_deep(name, f"<{element.name}>", MAX_MARKUP_NESTING, "elements")
+            depths[id(element)] = depth
+
+
+def slug(title: str) -> str:
+    """The fragment that code hosts give a heading."""
+    return re.sub(r"\s", "-", re.sub(r"[^\w\s-]", "", title.lower()).strip())
+
+
+@dataclass
+class _Walk:
+    writer: BlockWriter
+    name: str
+    footnotes: dict[str, tuple[str, str]]
+    quoted: bool = False
+    base: str = ""
+    slugs: dict[str, int] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.base = self.writer.url
+
+    def children(self, element: Tag) -> None:
+        waiting: list[PageElement] = []
+        for node in [*element.children, None]:
+            if isinstance(node, Comment):
+                self._flush(waiting)
+                self._comment(node)
+            elif node is not None and not is_block(node):
+                if not isinstance(node, PreformattedString):
+                    waiting.append(node)
+            else:
+                self._flush(waiting)
+                if isinstance(node, Tag):
+                    self._block(node)
+
+    def _block(self, node: Tag) -> None:
+        if re.fullmatch(r"h[1-6]", node.name):
+            self._heading(node)
+        elif node.name in ("ul", "ol"):
+            self._list(node)
+        elif node.name == "table":
+            self._table(node)
+        elif node.name == "pre":
+            self._code(node)
+        elif node.name == "hr":
+            if "page-break" not in attribute(node, "style"):
+                self.writer.add("rule", "", "")
+        elif node.name == "blockquote":
+            outer, self.quoted = self.quoted, True
+            self.children(node)
+            self.quoted = outer
+        else:
+            self.children(node)
+
+    def _flush(self, waiting: list[PageElement]) -> None:
+        nodes, waiting[:] = list(waiting), []
+        self._text(nodes, "quote" if self.quoted else "paragraph")
+
+    def _text(self, nodes: list[PageElement], kind: BlockKind, **details: object) -> None:
+        images = [
+            image
+            for node in nodes
+            if isinstance(node, Tag)
+            for image in ([node] if node.name == "img" else node.find_all("img"))
+        ]
+        for image in images:
+            image.extract()
+        text, markdown = inline(node for node in nodes if node not in images)
+        if text.strip():
+            self.writer.add(kind, text, markdown, **details)
+            self._refer(markdown)
+        for image in images:
+            picture = to_image(image)
+            _, shown = inline([image])
+            self.writer.add("image", picture.alt or picture.title, shown, image=picture)
+
+    def _refer(self, markdown: str) -> None:
+        for label in re.findall(r"\[\^([^\]\s]+)\]", markdown) if self.footnotes else ():
+            if label in self.footnotes:
+                self.writer.footnote(label, *self.footnotes.pop(label))
+
+    def _heading(self, node: Tag) -> None:
+        anchor = attribute(node, "id") or next(
+            (attribute(a, "id") or attribute(a, "name") for a in node.find_all("a", href=False)), ""
+        )
+        images = [image.extract() for image in node.find_all("img")]
+        text, markdown = inline(node.children)
+        text, markdown = " ".join(text.split()), " ".join(markdown.split())
+        if text:
+            fragment = anchor or self._slug(text)
+            fragment = f"heading={fragment}" if fragment.startswith("h.") else fragment
+            self.writer.heading(int(node.name[1]), text, markdown, f"{self.base}#{fragment}")
+            self._refer(markdown)
+        self._text(list(images), "paragraph")
+
+    def _slug(self, text: str) -> str:
+        plain = slug(text)
+        count = self.slugs[plain] = self.slugs.get(plain, -1) + 1
+        return f"{plain}-{count}" if count else plain
+
+    def _list(self, node: Tag) -> None:
+        level = list_level(node)
+        for item, marker in item_markers(node):
+            self._item(item, marker, level)
+        for child in node.find_all(["ul", "ol"], recursive=False):
+            self._list(child)  # lists directly in lists: wrong, and common
+
+    def _item(self, item: Tag, marker: str, level: int) -> None:
+        """Its own text first, whatever paragraphs it is in; then what it contains."""
+        own: list[PageElement] = []
+        inside: list[Tag] = []
+        for node in list(item.children):
+            if isinstance(node, Comment):
+                continue
+            if isinstance(node, Tag) and node.name == "p" and not inside:
+                own += [item_break(item), *node.children] if own else list(node.children)
+            elif isinstance(node, Tag) and is_block(node):
+                inside.append(node)
+            elif inside and str(node).strip():
+                inside.append(_paragraph_of(node))
+            elif not inside:
+                own.append(node)
+        self._text(own, "list_item", marker=marker, level=level)
+        for node in inside:
+            self._block(node)
+
+    def _table(self, node: Tag) -> None:
+        caption = node.find("caption", recursive=False)
+        if isinstance(caption, Tag):
+            self._text(list(caption.children), "paragraph")
+        table, warnings = read_table(node, self.name)
+        for warning in warnings:
+            self.writer.warn(
+                f"table {1 + sum(b.kind == 'table' for b in self.writer.blocks)}: {warning}"
+            )
+        cells = [cell for row in table.rows for cell in row]
+        if len(cells) > 1:
+            self.writer.add("table", outline(table), "", table=table)
+            for cell in own_cells(table):
+                self._refer(cell.markdown)
+        elif cells:
+            box = node.find(["td", "th"])
+            outer, self.quoted = self.quoted, True
+            self.children(box if isinstance(box, Tag) else node)
+            self.quoted = outer
+
+    def _code(self, node: Tag) -> None:
+        inner = node.find("code")
+        names = attribute(node, "class")
+        if isinstance(inner, Tag):
+            names += " " + attribute(inner, "class")
+        language = re.search(r"\blang(?:uage)?-(\S+)", names)
+        text = clean(node.get_text()).strip("\n")
+        if text.strip():
+            self.writer.add("code", text, text, language=language[1] if language else "")
+
+    def _comment(self, node: Comment) -> None:
+        found = _TAB.fullmatch(str(node))
+        if found:
+            title = " ".join(found[1].split())
+            anchor = f"{self.base}#{self._slug(title)}"
+            self.writer.start_tab(Tab(id=slug(title), title=title, path=(title,)), anchor)
+
+
+def item_break(near: Tag) -> Tag:
+    soup = BeautifulSoup("", "html.parser")
+    return soup.new_tag("br")
+
+
+def _paragraph_of(node: PageElement) -> Tag:
+    paragraph = BeautifulSoup("", "html.parser").new_tag("p")
+    paragraph.append(node)
+    return paragraph

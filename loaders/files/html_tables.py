@@ -1,0 +1,194 @@
+"""HTML tables: rows, spans, lists and tables inside cells."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from bs4 import Tag
+from bs4.element import NavigableString, PageElement, PreformattedString
+
+from loaders.document import Image, Table
+from loaders.document_limits import MAX_NESTING, too_deep
+from loaders.files.html_inline import attribute, inline
+from loaders.files.html_lists import item_markers, list_level
+from loaders.inline import code_span
+from loaders.tables.cells import Line, SourceCell, flat_table, lines_to_markdown, lines_to_text
+from loaders.tables.table_grid import build_table
+
+BLOCKS = frozenset(
+    re.findall(
+        r"\w+",
+        """
+        address article aside body blockquote center dd details div dl dt fieldset figcaption
+        figure footer form h1 h2 h3 h4 h5 h6 header hr html li main nav ol p pre section summary
+        table tbody td tfoot th thead tr ul
+        """,
+    )
+)
+_BACKGROUND = re.compile(r"background(?:-color)?\s*:\s*([^;]+)", re.IGNORECASE)
+_WHITE = frozenset(("", "#fff", "#ffffff", "white", "transparent", "none", "inherit", "initial"))
+
+
+@dataclass
+class _HtmlContent:
+    lines: list[Line] = field(default_factory=list)
+    tables: list[Table] = field(default_factory=list)
+    images: list[Image] = field(default_factory=list)
+
+
+def read_table(element: Tag, document: str, depth: int = 1) -> tuple[Table, list[str]]:
+    """The true grid of a `<table>`, and warnings. Raises LoadError beyond the limits."""
+    if depth > MAX_NESTING:
+        raise too_deep(document, "a table", MAX_NESTING, "tables")
+    warnings: list[str] = []
+    rows = [
+        [_source_cell(cell, document, depth, warnings) for cell in cells_of(row)]
+        for row in rows_of(element)
+    ]
+    while len(rows) > 1 and rows[0] and all(c.empty and c.header for c in rows[0]):
+        del rows[0]  # the header line that a pipe table without header needs
+    table, more = build_table(
+        [row for row in rows if row], placeholders=False, document=document, place="a table"
+    )
+    return table, warnings + more
+
+
+def rows_of(table: Tag) -> Iterator[Tag]:
+    """Its own rows, not those of tables inside it."""
+    for child in table.children:
+        if isinstance(child, Tag) and child.name == "tr":
+            yield child
+        elif isinstance(child, Tag) and child.name in ("thead", "tbody", "tfoot"):
+            yield from rows_of(child)
+
+
+def cells_of(row: Tag) -> Iterator[Tag]:
+    for child in row.children:
+        if isinstance(child, Tag) and child.name in ("td", "th"):
+            yield child
+
+
+def is_block(node: PageElement) -> bool:
+    return isinstance(node, Tag) and (
+        node.name in BLOCKS
+        or any(isinstance(inner, Tag) and inner.name in BLOCKS for inner in node.descendants)
+    )
+
+
+def to_image(element: Tag) -> Image:
+    return Image(
+        alt=attribute(element, "alt"),
+        title=attribute(element, "title"),
+        uri=attribute(element, "src"),
+    )
+
+
+def _source_cell(element: Tag, document: str, depth: int, warnings: list[str]) -> SourceCell:
+    content = _HtmlContent()
+    _read(element, content, document, depth, warnings)
+    row = element.parent
+    group = row.parent if row is not None else None
+    return SourceCell(
+        text=lines_to_text(content.lines),
+        markdown=lines_to_markdown(content.lines),
+        tables=tuple(content.tables),
+        images=tuple(content.images),
+        row_span=_span(attribute(element, "rowspan"), 65_534),
+        column_span=_span(attribute(element, "colspan") or "1", 1_000),
+        header=element.name == "th" or (group is not None and group.name == "thead"),
+        bold=_is_bold(element),
+        shade=_shade(element),
+    )
+
+
+def _span(value: str, most: int) -> int:
+    """Google's `rowspan="0"` and HTML's mean: down to the last row."""
+    digits = value.strip()[:9]
+    count = int(digits) if digits.isdecimal() else 1
+    return min(count, most) if count else most
+
+
+def _read(
+    element: Tag, content: _HtmlContent, document: str, depth: int, warnings: list[str]
+) -> None:
+    waiting: list[PageElement] = []
+    for node in [*element.children, None]:
+        if node is not None and not is_block(node):
+            if not isinstance(node, PreformattedString):
+                waiting.append(node)
+            continue
+        _flush(waiting, content)
+        if isinstance(node, Tag):
+            _read_block(node, content, document, depth, warnings)
+
+
+def _read_block(
+    node: Tag, content: _HtmlContent, document: str, depth: int, warnings: list[str]
+) -> None:
+    if node.name == "table":
+        table, more = read_table(node, document, depth + 1)
+        warnings += more
+        if sum(map(len, table.rows)) > 1:
+            content.tables.append(table)
+        else:
+            content.tables += [nested for row in table.rows for c in row for nested in c.tables]
+        content.lines += flat_table(table)
+    elif node.name in ("ul", "ol"):
+        level = list_level(node)
+        for item, marker in item_markers(node):
+            inside = _HtmlContent()
+            _read(item, inside, document, depth, warnings)
+            first, *rest = inside.lines or [Line(text="", markdown="")]
+            if first.marker:
+                rest, first = inside.lines, Line(text="", markdown="")
+            content.lines.append(
+                Line(text=first.text, markdown=first.markdown, marker=marker, level=level)
+            )
+            content.lines += rest
+            content.tables += inside.tables
+            content.images += inside.images
+    elif node.name == "pre":
+        for text in node.get_text().strip("\n").split("\n"):
+            content.lines.append(Line(text=text, markdown=code_span(text)))
+    else:
+        _read(node, content, document, depth, warnings)
+
+
+def _flush(waiting: list[PageElement], content: _HtmlContent) -> None:
+    nodes, waiting[:] = list(waiting), []
+    if not nodes:
+        return
+    text, markdown = inline(nodes)
+    if text or markdown:
+        content.lines.append(Line(text=text, markdown=markdown))
+    for node in nodes:
+        if isinstance(node, Tag):
+            found = [node] if node.name == "img" else node.find_all("img")
+            content.images += [to_image(image) for image in found]
+
+
+def _is_bold(cell: Tag) -> bool:
+    texts = [node for node in cell.find_all(string=True) if node.strip()]
+    return bool(texts) and all(_in_bold(node, cell) for node in texts)
+
+
+def _in_bold(node: NavigableString, cell: Tag) -> bool:
+    parent = node.parent
+    while parent is not None and parent is not cell:
+        if parent.name in ("b", "strong"):
+            return True
+        parent = parent.parent
+    return False
+
+
+def _shade(cell: Tag) -> str:
+    for element in (cell, cell.parent):
+        if element is None:
+            continue
+        found = _BACKGROUND.search(attribute(element, "style"))
+        color = (found[1] if found else attribute(element, "bgcolor")).strip().lower()
+        if color not in _WHITE:
+            return color
+    return ""

@@ -1,0 +1,144 @@
+"""Local files → Document, by suffix."""
+
+from __future__ import annotations
+
+import codecs
+import glob
+import json
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Unpack
+
+from config.errors import ConfigError, LoadError
+from loaders.assemble import Metadata
+from loaders.docs.docs_response import parse_document
+from loaders.document import Document
+from loaders.document_limits import check_size
+from loaders.files.docx import parse_docx
+from loaders.files.html import parse_html
+from loaders.files.markdown_file import parse_markdown
+from loaders.files.pdf import parse_pdf
+from loaders.files.text_file import parse_csv, parse_text
+
+Parse = Callable[..., Document]
+
+
+def load_file(path: Path, *, base_url: str = "") -> Document:
+    """The document's url is `base_url` + file name, or a `file://` URI.
+
+    Raises LoadError, naming the file, for what can't be read."""
+    try:
+        size = path.stat().st_size
+        check_size(str(path), size)
+        data = path.read_bytes()
+        changed = datetime.fromtimestamp(path.stat().st_mtime, UTC)
+    except OSError as error:
+        raise LoadError(str(path), error.strerror or str(error)) from error
+    url = base_url.rstrip("/") + "/" + path.name if base_url else path.resolve().as_uri()
+    return load_bytes(data, suffix=path.suffix, url=url, id=path.stem, modified_at=changed)
+
+
+def load_bytes(
+    data: bytes, *, suffix: str, url: str = "", **metadata: Unpack[Metadata]
+) -> Document:
+    """What a file of this suffix says; also for downloads and exports from Drive."""
+    name = metadata.get("id") or url or "file"
+    parse = _PARSERS.get(suffix.lower())
+    if parse is None:
+        raise LoadError(
+            name,
+            f"there is no loader for `{suffix}` files",
+            remedy="supported: " + ", ".join(sorted(_PARSERS)),
+        )
+    check_size(name, len(data))
+    return parse(data, url=url, **metadata)
+
+
+def _text(parse: Callable[..., Document]) -> Parse:
+    def from_bytes(data: bytes, *, url: str, **metadata: Unpack[Metadata]) -> Document:
+        text, warning = decode(data)
+        document = parse(text, url=url, **metadata)
+        if warning:
+            document = replace(document, warnings=(*document.warnings, warning))
+        return document
+
+    return from_bytes
+
+
+def decode(data: bytes) -> tuple[str, str]:
+    """Text and a warning when its encoding had to be guessed."""
+    if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        return data.decode("utf-16", "replace"), ""
+    try:
+        return data.decode("utf-8-sig"), ""
+    except UnicodeDecodeError as error:
+        place = f"byte {error.start}"
+        return data.decode("cp1252", "replace"), f"not UTF-8 at {place}: read as Windows-1252"
+
+
+def _google_json(text: str, *, url: str, **metadata: Unpack[Metadata]) -> Document:
+    """A saved `documents.get` response. Its own id names it; the file's name doesn't."""
+    name = metadata.get("id") or "JSON file"
+    try:
+        response = json.loads(text)
+    except json.JSONDecodeError as error:
+        place = f"line {error.lineno}, column {error.colno}"
+        raise LoadError(name, f"not JSON: {error.msg}", place=place) from error
+    except (RecursionError, ValueError) as error:
+        raise LoadError(name, f"not JSON that can be read: {error}") from error
+    if not isinstance(response, dict) or not {"body", "tabs"} & response.keys():
+        raise LoadError(
+            name,
+            "not a Google Docs document: it has neither `tabs` nor a `body`",
+            remedy="save the response of documents.get",
+        )
+    if isinstance(response.get("documentId"), str) and response["documentId"]:
+        metadata["id"] = response["documentId"]
+    return parse_document(response, url="" if url.startswith("file:") else url, **metadata)
+
+
+def expand_paths(patterns: Iterable[str], base: Path) -> list[Path]:
+    """Files, folders (with all their subfolders) and globs → files that can be loaded, sorted.
+
+    Relative to `base`, then to the working directory. Raises ConfigError for a pattern that
+    matches nothing."""
+    found: set[Path] = set()
+    for pattern in patterns:
+        matches = _matches(pattern, base) or _matches(pattern, Path.cwd())
+        if not matches:
+            raise ConfigError(
+                f"no files match {pattern!r}", remedy=f"looked in {base} and in {Path.cwd()}"
+            )
+        found.update(matches)
+    return sorted(found)
+
+
+def _matches(pattern: str, base: Path) -> list[Path]:
+    path = base / Path(pattern).expanduser()
+    if path.is_file():
+        return [path.resolve()]
+    names = [str(path / "**" / "*")] if path.is_dir() else [str(path)]
+    files = (Path(name) for name in glob.glob(names[0], recursive=True))  # noqa: PTH207  # absolute
+    return [
+        file.resolve()
+        for file in files
+        if file.is_file()
+        and file.suffix.lower() in _PARSERS
+        and not file.name.startswith((".", "~$"))
+    ]
+
+
+_PARSERS: dict[str, Parse] = {
+    ".csv": _text(parse_csv),
+    ".docx": parse_docx,
+    ".htm": _text(parse_html),
+    ".html": _text(parse_html),
+    ".json": _text(_google_json),
+    ".markdown": _text(parse_markdown),
+    ".md": _text(parse_markdown),
+    ".pdf": parse_pdf,
+    ".tsv": _text(parse_csv),
+    ".txt": _text(parse_text),
+}

@@ -1,0 +1,202 @@
+"""Markdown → Document: markdown-it makes HTML of it, and the HTML loader reads that."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from datetime import UTC, date, datetime
+from functools import cache
+from typing import Any, Unpack
+
+import yaml
+from bs4 import BeautifulSoup
+from markdown_it import MarkdownIt
+from markdown_it.renderer import RendererProtocol
+from markdown_it.rules_block import StateBlock
+from markdown_it.rules_core import StateCore
+from markdown_it.token import Token
+from markdown_it.utils import EnvType, OptionsDict
+from mdit_py_plugins.footnote import footnote_plugin
+from mdit_py_plugins.tasklists import tasklists_plugin
+
+from config.errors import LoadError
+from loaders.assemble import BlockWriter, Metadata, make_document
+from loaders.document import Document
+from loaders.document_limits import MAX_MARKUP_NESTING, check_size, too_deep
+from loaders.files.html import write_html
+
+_FRONT_MATTER = re.compile(
+    r"\ufeff?---[ \t]*\n(.*?)^(?:---|\.\.\.)[ \t]*(?:\n|\Z)", re.DOTALL | re.MULTILINE
+)
+_NOTE_MARK = re.compile(r"\[\^([^\]\s]+)\]")
+_TABLE_TAG = re.compile(r"<(/?)table\b", re.IGNORECASE)
+_TOC_LINE = re.compile(r"^\[(?:TOC|_TOC_|\[_TOC_\])\][ \t]*$", re.MULTILINE | re.IGNORECASE)
+_TAG = re.compile(r"</?([a-zA-Z][\w-]*)")
+_HTML_TAGS = frozenset(
+    re.findall(
+        r"\w+",
+        """
+        a abbr address article aside b big blockquote br caption center cite code col colgroup dd
+        del details dfn div dl dt em figcaption figure footer font h1 h2 h3 h4 h5 h6 header hr i
+        iframe img input ins kbd li main mark nav ol p pre q s samp script section small span
+        strike strong style sub summary sup svg table tbody td tfoot th thead tr tt u ul var video
+        wbr
+        """,
+    )
+)
+
+
+def parse_markdown(text: str, *, url: str = "", **metadata: Unpack[Metadata]) -> Document:
+    """Front matter `id`, `title`, `modified`, `status`, `owner` win over what the caller knows.
+
+    `<!-- tab: Name -->` starts a tab. Raises LoadError for broken front matter or beyond the
+    limits."""
+    name = metadata.get("id") or metadata.get("title") or "Markdown document"
+    check_size(name, len(text))
+    text = text.replace("\r\n", "\n").replace("\r", "\n").replace("\0", "\ufffd")
+    front, body = _front_matter(text, name)
+    _apply(front, metadata, name)
+    writer = BlockWriter(url=url)
+    write_html(BeautifulSoup(f"<body>{_to_html(body, name)}</body>", "lxml"), writer, name)
+    first = next((block.text for block in writer.blocks if block.kind == "heading"), "")
+    metadata["title"] = metadata.get("title") or first
+    metadata.setdefault("mime_type", "text/markdown")
+    return make_document(writer, url=url, **metadata)
+
+
+def _front_matter(text: str, name: str) -> tuple[Mapping[str, Any], str]:
+    found = _FRONT_MATTER.match(text)
+    if not found:
+        return {}, text.removeprefix("\ufeff")
+    try:
+        front = yaml.safe_load(found[1]) or {}
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
+        line = getattr(getattr(error, "problem_mark", None), "line", -1) + 2
+        problem = getattr(error, "problem", None) or "not YAML"
+        raise LoadError(
+            name, f"its front matter is not YAML: {problem}", place=f"line {max(line, 1)}"
+        ) from error
+    if not isinstance(front, dict):
+        return {}, text  # a text between two rules
+    return front, text[found.end() :]
+
+
+def _apply(front: Mapping[str, Any], metadata: Metadata, name: str) -> None:
+    if front.get("id") is not None:
+        metadata["id"] = str(front["id"])
+    if front.get("title") is not None:
+        metadata["title"] = str(front["title"])
+    if front.get("owner") is not None:
+        metadata["owner"] = str(front["owner"])
+    if front.get("status") is not None:
+        metadata["status"] = str(front["status"])
+    if front.get("modified") is not None:
+        metadata["modified_at"] = _utc(front["modified"], name)
+
+
+def _utc(value: object, name: str) -> datetime:
+    if isinstance(value, str):
+        try:
+            value = datetime.fromisoformat(value.strip())
+        except ValueError as error:
+            raise LoadError(
+                name,
+                f"`modified: {value}` is not a date",
+                place="front matter",
+                remedy="write it as 2026-03-14",
+            ) from error
+    if isinstance(value, datetime):
+        return value.astimezone(UTC) if value.tzinfo else value.replace(tzinfo=UTC)
+    if isinstance(value, date):
+        return datetime(value.year, value.month, value.day, tzinfo=UTC)
+    raise LoadError(name, f"`modified: {value}` is not a date", place="front matter")
+
+
+def _to_html(body: str, name: str) -> str:
+    parser = _parser()
+    env: dict[str, Any] = {}
+    tokens = parser.parse(_TOC_LINE.sub("", body), env)
+    for token in tokens:
+        # The parser stops, without a word, at its own limit one level further down.
+        if token.level >= MAX_MARKUP_NESTING - 1:
+            line = (token.map or [0])[0] + 1
+            raise too_deep(name, f"line {line}", MAX_MARKUP_NESTING, "quotes and lists")
+    return str(parser.renderer.render(tokens, parser.options, env))
+
+
+def _keep_every_footnote(state: StateCore) -> None:
+    """The plugin sees no reference inside an HTML table, and drops a note nobody refers to."""
+    notes = state.env.get("footnotes", {})
+    numbers: dict[str, int] = notes.get("refs", {})
+    listed: dict[int, dict[str, Any]] = notes.setdefault("list", {}) if numbers else {}
+
+    def number(label: str) -> int:
+        if numbers[f":{label}"] < 0:
+            numbers[f":{label}"] = len(listed)
+            listed[len(listed)] = {"label": label, "count": 0}
+        return numbers[f":{label}"]
+
+    def reference(found: re.Match[str]) -> str:
+        if f":{found[1]}" not in numbers:
+            return found[0]
+        place = number(found[1])
+        listed[place]["count"] += 1
+        note = place + 1
+        return f'<sup><a href="#fn{note}" id="fnref{note}">[{note}]</a></sup>'
+
+    for token in state.tokens:
+        if token.type == "html_block":
+            token.content = _NOTE_MARK.sub(reference, token.content)
+    for label in numbers:
+        number(label[1:])
+
+
+def _whole_table(state: StateBlock, start: int, end: int, silent: bool) -> bool:
+    """An HTML table ends at `</table>`, not at the first blank line as CommonMark has it."""
+    first = state.src[state.bMarks[start] + state.tShift[start] : state.eMarks[start]]
+    if not re.match(r"<table\b", first, re.IGNORECASE):
+        return False
+    if silent:
+        return True
+    depth, line = 0, start
+    while line < end:
+        text = state.src[state.bMarks[line] : state.eMarks[line]]
+        depth += sum(-1 if found[1] else 1 for found in _TABLE_TAG.finditer(text))
+        line += 1
+        if depth <= 0:
+            break
+    state.line = line
+    token = state.push("html_block", "", 0)
+    token.map = [start, line]
+    token.content = state.getLines(start, line, state.blkIndent, True)
+    return True
+
+
+def _html_or_text(
+    renderer: RendererProtocol,
+    tokens: Sequence[Token],
+    index: int,
+    options: OptionsDict,
+    env: EnvType,
+) -> str:
+    """`<id>` in a sentence is a placeholder that somebody wrote, not an element."""
+    content = tokens[index].content
+
+    def keep(found: re.Match[str]) -> str:
+        return found.group() if found[1].lower() in _HTML_TAGS else "&lt;" + found.group()[1:]
+
+    return _TAG.sub(keep, content)
+
+
+@cache
+def _parser() -> MarkdownIt:
+    parser = MarkdownIt("commonmark", {"maxNesting": MAX_MARKUP_NESTING})
+    parser.enable(["table", "strikethrough"])
+    parser.use(footnote_plugin, inline=False).use(tasklists_plugin)
+    parser.block.ruler.before(
+        "html_block", "whole_table", _whole_table, {"alt": ["paragraph", "reference", "blockquote"]}
+    )
+    parser.core.ruler.before("footnote_tail", "every_footnote", _keep_every_footnote)
+    parser.add_render_rule("html_inline", _html_or_text)
+    parser.add_render_rule("html_block", _html_or_text)
+    return parser

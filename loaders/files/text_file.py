@@ -1,0 +1,96 @@
+"""Plain text and CSV → Document."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from typing import Unpack
+
+from config.errors import LoadError
+from loaders.assemble import BlockWriter, Metadata, make_document
+from loaders.document import Document
+from loaders.document_limits import MAX_CELLS, too_many
+from loaders.inline import clean, escape
+from loaders.tables.cells import SourceCell
+from loaders.tables.table_grid import build_table
+from loaders.tables.table_headers import outline
+
+_MARKER = r"(?:[-*+•◦▪‣]|\d{1,9}[.)])"
+_ITEM = re.compile(rf"({_MARKER})\s+(?=\S)")
+_NEXT_ITEM = re.compile(rf"\n(?=[ \t]*{_MARKER}\s+\S)")
+
+
+def parse_text(text: str, *, url: str = "", **metadata: Unpack[Metadata]) -> Document:
+    """Paragraphs end at blank lines; lines that begin with a bullet or number are list items."""
+    writer = BlockWriter(url=url)
+    for paragraph in re.split(r"\n\s*\n", clean(text)):
+        write_lines(writer, paragraph)
+    metadata.setdefault("title", metadata.get("id", ""))
+    metadata.setdefault("mime_type", "text/plain")
+    return make_document(writer, url=url, **metadata)
+
+
+def write_lines(writer: BlockWriter, paragraph: str) -> None:
+    """A run of text lines as paragraphs and list items."""
+    for part in _NEXT_ITEM.split(paragraph):
+        lines = "\n".join(line.strip() for line in part.split("\n") if line.strip())
+        item = _ITEM.match(lines)
+        if item:
+            marker = item[1] if item[1][0].isdigit() else "-"
+            indent = len(part) - len(part.lstrip(" \t"))
+            rest = lines[item.end() :]
+            writer.add("list_item", rest, escape(rest), marker=marker, level=min(indent // 2, 8))
+        elif lines:
+            writer.add("paragraph", lines, escape(lines))
+
+
+def parse_csv(text: str, *, url: str = "", **metadata: Unpack[Metadata]) -> Document:
+    """One table; the first row names the columns unless it is no header by its look."""
+    name = metadata.get("id") or "CSV file"
+    rows = _rows(text, name)
+    writer = BlockWriter(url=url)
+    width = max((len(row) for row in rows), default=0)
+    if len(rows) * width > MAX_CELLS:
+        raise too_many(name, "the table", len(rows) * width, MAX_CELLS, "table cells")
+    if any(len(row) != width for row in rows):
+        uneven = sum(len(row) != width for row in rows)
+        writer.warn(f"{uneven} of {len(rows)} rows are shorter than the longest: filled up")
+    cells = [
+        [_cell(value, first=not i) for value in _padded(row, width)] for i, row in enumerate(rows)
+    ]
+    if len(cells) * width > 1:
+        table, warnings = build_table(cells, placeholders=False, document=name)
+        for warning in warnings:
+            writer.warn(warning)
+        writer.add("table", outline(table), "", table=table)
+    elif cells and width:
+        writer.add("paragraph", cells[0][0].text, cells[0][0].markdown)
+    metadata.setdefault("title", metadata.get("id", ""))
+    metadata.setdefault("mime_type", "text/csv")
+    return make_document(writer, url=url, **metadata)
+
+
+def _rows(text: str, name: str) -> list[list[str]]:
+    text = text.replace("\0", "\ufffd")
+    try:
+        dialect = csv.Sniffer().sniff(text[:20_000], delimiters=",;\t|")
+        delimiter = dialect.delimiter
+    except csv.Error:
+        delimiter = ","
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)
+    try:
+        rows = [row for row in reader if any(value.strip() for value in row)]
+    except csv.Error as error:
+        raise LoadError(name, f"not CSV: {error}", place=f"line {reader.line_num}") from error
+    return rows
+
+
+def _padded(row: list[str], width: int) -> list[str]:
+    return row + [""] * (width - len(row))
+
+
+def _cell(value: str, *, first: bool) -> SourceCell:
+    text = "\n".join(line.strip() for line in clean(value).strip().split("\n"))
+    # A CSV file names its columns in its first line: that is what its rows are for.
+    return SourceCell(text=text, markdown=escape(text).replace("\n", "<br>"), header=first)

@@ -1,0 +1,125 @@
+"""What the credentials can and can't read, folder by folder, with the remedy."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+from config.domain import GoogleDriveSource
+from loaders.document import Permission
+from loaders.google.drive.drive_calls import DriveCalls
+from loaders.google.drive.drive_files import DOCUMENT, EXPORTS, FOLDER, GOOGLE, DriveFile
+from loaders.google.drive.drive_listing import Listing, in_parallel, list_source
+from loaders.google.google_errors import GoogleRefused
+
+
+@dataclass(frozen=True, kw_only=True)
+class AccessReport:
+    """One folder, with what lies directly in it, or one document."""
+
+    kind: Literal["folder", "document"]
+    id: str
+    name: str
+    """Empty when we can't see it."""
+    readable: bool
+    account: str
+    """Who read it: share with this address."""
+    documents: Mapping[str, int] = field(default_factory=dict)
+    """Kind of document, e.g. `Google Docs` or `PDF` → how many we load."""
+    unsupported: Mapping[str, int] = field(default_factory=dict)
+    """Media type → how many files of it no loader reads."""
+    readers_visible: bool = True
+    """Whether Drive tells us who may read them; `access: {audience: asker}` needs that."""
+    problem: str = ""
+    remedy: str = ""
+
+
+def check_access(source: GoogleDriveSource, calls: DriveCalls) -> list[AccessReport]:
+    """Configured folders and their subfolders in reading order, then configured documents.
+
+    Raises ConfigError when the credentials themselves are refused."""
+    listing = list_source(source, calls)
+    reports = [
+        _unreadable(kind, file_id, listing, calls.account)
+        for kind, ids in (("folder", source.folders), ("document", source.documents))
+        for file_id in ids
+        if file_id not in listing.folders and file_id not in listing.files
+    ]
+    reports += [_folder(folder, listing, calls) for folder in listing.folders.values()]
+    documents = [listing.files[each] for each in source.documents if each in listing.files]
+    return reports + [_document(document, calls) for document in documents]
+
+
+def _unreadable(kind: str, file_id: str, listing: Listing, account: str) -> AccessReport:
+    named = f"{kind} {file_id}"
+    error = next((each for each in listing.failed if each.document == named), None)
+    skipped = listing.skipped.get(file_id)
+    return AccessReport(
+        kind="folder" if kind == "folder" else "document",
+        id=file_id,
+        name=skipped.file.name if skipped else "",
+        readable=False,
+        account=account,
+        problem=error.reason if error else skipped.reason if skipped else "it was not found",
+        remedy=error.remedy if error else "",
+    )
+
+
+def _folder(folder: DriveFile, listing: Listing, calls: DriveCalls) -> AccessReport:
+    inside = [file for file in listing.files.values() if folder.id in file.parents]
+    skipped = [each.file for each in listing.skipped.values() if folder.id in each.file.parents]
+    error = next((e for e in listing.failed if e.document.startswith(f"folder {folder.id} ")), None)
+    visible = _readers_visible(inside[:1], calls)
+    problem, remedy = (error.reason, error.remedy) if error else ("", "")
+    if not problem and not inside and not _has_subfolders(folder, listing):
+        problem, remedy = "there is nothing in it that we read", "check the folder's id"
+    if not problem and not visible:
+        problem = "Drive does not tell who may read these documents"
+        remedy = (
+            f"for `access: {{audience: asker}}` make {calls.account} an editor, "
+            "or a content manager of the shared drive"
+        )
+    return AccessReport(
+        kind="folder",
+        id=folder.id,
+        name=folder.name,
+        readable=error is None,
+        account=calls.account,
+        documents=Counter(describe(file) for file in inside),
+        unsupported=Counter(file.mime_type for file in skipped),
+        readers_visible=visible,
+        problem=problem,
+        remedy=remedy,
+    )
+
+
+def _document(document: DriveFile, calls: DriveCalls) -> AccessReport:
+    return AccessReport(
+        kind="document",
+        id=document.id,
+        name=document.name,
+        readable=True,
+        account=calls.account,
+        documents={describe(document): 1},
+        readers_visible=_readers_visible([document], calls),
+    )
+
+
+def _has_subfolders(folder: DriveFile, listing: Listing) -> bool:
+    return any(folder.id in each.parents for each in listing.folders.values())
+
+
+def _readers_visible(sample: list[DriveFile], calls: DriveCalls) -> bool:
+    """Asked for one document: the others in its folder are shared alike."""
+    only_us = (Permission(kind="user", value=calls.account),)
+    answers = in_parallel(calls.permissions, [file.id for file in sample])
+    return all(not isinstance(each, GoogleRefused) and each != only_us for each in answers)
+
+
+def describe(file: DriveFile) -> str:
+    """`Google Docs`, `Google Sheets`, `PDF`, …"""
+    named = {DOCUMENT: "Google Docs", FOLDER: "folder"}
+    named |= {kind: f"Google {kind.removeprefix(GOOGLE)}s" for kind in EXPORTS}
+    return named.get(file.mime_type) or file.suffix.removeprefix(".").upper() or file.mime_type

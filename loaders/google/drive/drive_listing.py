@@ -1,0 +1,167 @@
+"""The whole of a source, listed: folders in folders, shortcuts followed, each file once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from functools import partial
+from typing import TypeVar
+
+from config.domain import GoogleDriveSource
+from config.errors import ConfigError, LoadError
+from loaders.google.drive.drive_calls import DriveCalls
+from loaders.google.drive.drive_files import FOLDER, SHORTCUT, DriveFile
+from loaders.google.google_errors import GoogleRefused
+
+CALLS_AT_ONCE = 6
+MAX_FOLDERS = 20_000
+
+Given = TypeVar("Given")
+Got = TypeVar("Got")
+
+
+@dataclass(frozen=True)
+class Skipped:
+    file: DriveFile
+    reason: str
+
+    def __str__(self) -> str:
+        return f"{self.file.name}: {self.reason}"
+
+
+@dataclass
+class Listing:
+    """What a source holds now."""
+
+    files: dict[str, DriveFile] = field(default_factory=dict)
+    """Documents that we can read, by id."""
+    folders: dict[str, DriveFile] = field(default_factory=dict)
+    shortcuts: dict[str, str] = field(default_factory=dict)
+    """Shortcut's id → its target's."""
+    skipped: dict[str, Skipped] = field(default_factory=dict)
+    """Files that no loader reads, and shortcuts that lead nowhere."""
+    failed: list[LoadError] = field(default_factory=list)
+    complete: bool = True
+    """False when Google did not answer for a part of it."""
+
+    def drive_ids(self) -> set[str]:
+        """Shared drives that hold a part of it."""
+        parts = (*self.folders.values(), *self.files.values())
+        return {each.drive_id for each in parts if each.drive_id}
+
+
+def list_source(
+    source: GoogleDriveSource,
+    calls: DriveCalls,
+    *,
+    entering: Callable[[str], None] = lambda drive_id: None,
+) -> Listing:
+    """Folder by folder, level by level. `entering` hears of a shared drive before it is listed.
+
+    A folder or document that we can't see is in `failed` and nothing of it in `files`. Raises
+    ConfigError for a source without end."""
+    listing = Listing()
+    level = [
+        *_look_up(source.folders, "folder", calls, listing),
+        *_look_up(source.documents, "document", calls, listing),
+    ]
+    while level:
+        folders, targets = _sort_in(level, listing)
+        for drive_id in sorted({folder.drive_id for folder in folders} - {""}):
+            entering(drive_id)
+        level = [child for found in _children(folders, calls, listing) for child in found]
+        level += _follow(targets, calls, listing)
+        if len(listing.folders) > MAX_FOLDERS:
+            raise ConfigError(
+                f"sources.google_drive: there are more than {MAX_FOLDERS:,} folders",
+                remedy="name folders further down",
+            )
+    return listing
+
+
+def _sort_in(
+    files: Iterable[DriveFile], listing: Listing
+) -> tuple[list[DriveFile], list[DriveFile]]:
+    """Folders to list and shortcuts to follow; documents go into the listing."""
+    folders, shortcuts = [], []
+    for file in files:
+        if file.trashed:
+            continue
+        if file.mime_type == FOLDER and file.id not in listing.folders:
+            listing.folders[file.id] = file
+            folders.append(file)
+        elif file.mime_type == SHORTCUT and file.id not in listing.shortcuts:
+            listing.shortcuts[file.id] = file.target_id
+            shortcuts.append(file)
+        elif file.is_document:
+            listing.files[file.id] = file
+        elif not file.is_container:
+            listing.skipped[file.id] = Skipped(file, f"no loader reads {file.mime_type}")
+    return folders, shortcuts
+
+
+def _look_up(ids: Sequence[str], kind: str, calls: DriveCalls, listing: Listing) -> list[DriveFile]:
+    found: list[DriveFile] = []
+    for file_id, answer in zip(ids, in_parallel(calls.file, ids), strict=True):
+        if isinstance(answer, GoogleRefused):
+            _note_failure(f"{kind} {file_id}", answer, calls.account, listing)
+        elif answer.trashed:
+            error = LoadError(f"{kind} {file_id}", "it is in the trash", remedy="restore it")
+            listing.failed.append(error)
+        else:
+            found.append(answer)
+    return found
+
+
+def _children(
+    folders: Sequence[DriveFile], calls: DriveCalls, listing: Listing
+) -> list[list[DriveFile]]:
+    found: list[list[DriveFile]] = []
+    for folder, answer in zip(folders, in_parallel(calls.children, folders), strict=True):
+        if isinstance(answer, GoogleRefused):
+            _note_failure(f"folder {folder.id} ({folder.name})", answer, calls.account, listing)
+        else:
+            found.append(answer)
+    return found
+
+
+def _follow(shortcuts: Sequence[DriveFile], calls: DriveCalls, listing: Listing) -> list[DriveFile]:
+    found: list[DriveFile] = []
+    ids = [shortcut.target_id for shortcut in shortcuts]
+    for shortcut, answer in zip(shortcuts, in_parallel(calls.file, ids), strict=True):
+        if not isinstance(answer, GoogleRefused):
+            found.append(answer)
+        elif answer.temporary:
+            _note_failure(f"shortcut {shortcut.name}", answer, calls.account, listing)
+        else:
+            listing.skipped[shortcut.id] = Skipped(shortcut, f"its target: {answer.in_words()}")
+    return found
+
+
+def _note_failure(name: str, refused: GoogleRefused, account: str, listing: Listing) -> None:
+    listing.complete &= not refused.temporary
+    listing.failed.append(load_error(name, refused, account))
+
+
+def load_error(name: str, refused: GoogleRefused, account: str) -> LoadError:
+    """For a report: what, why, and whom to share it with."""
+    remedy = f"share it with {account}" if refused.no_access else ""
+    return LoadError(name, refused.in_words(), remedy=remedy)
+
+
+def in_parallel(
+    ask: Callable[[Given], Got], given: Sequence[Given], *, at_once: int = CALLS_AT_ONCE
+) -> list[Got | GoogleRefused]:
+    """Answers in order; a refusal takes the place of its answer."""
+    if len(given) < 2:
+        return [_attempt(ask, each) for each in given]
+    with ThreadPoolExecutor(at_once, thread_name_prefix="drive") as pool:
+        return list(pool.map(partial(_attempt, ask), given))
+
+
+def _attempt(ask: Callable[[Given], Got], given: Given) -> Got | GoogleRefused:
+    try:
+        return ask(given)
+    except GoogleRefused as refused:
+        return refused

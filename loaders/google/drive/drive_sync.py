@@ -1,0 +1,250 @@
+"""What to load, keep and remove: by the change feed, or by a full listing when it can't tell."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Protocol
+
+from config.domain import GoogleDriveSource
+from config.errors import LoadError
+from loaders.document import Permission
+from loaders.google.drive.drive_calls import Changes, DriveCalls, DriveChange
+from loaders.google.drive.drive_cursor import Cursor
+from loaders.google.drive.drive_files import DriveFile
+from loaders.google.drive.drive_listing import in_parallel, list_source, load_error
+from loaders.google.google_errors import GoogleRefused
+
+
+class KnownFile(Protocol):
+    """What the index holds of a document."""
+
+    @property
+    def url(self) -> str: ...
+
+    @property
+    def version(self) -> str: ...
+
+    @property
+    def modified_at(self) -> datetime | None: ...
+
+    @property
+    def permissions(self) -> tuple[Permission, ...]: ...
+
+
+Known = Mapping[str, KnownFile]
+
+
+@dataclass(frozen=True, kw_only=True)
+class SyncPlan:
+    """What became of a source since the last run."""
+
+    changed: tuple[DriveFile, ...] = ()
+    """To load: new, edited, renamed, shared with others, or asked for again."""
+    unchanged: tuple[str, ...] = ()
+    """Ids whose indexed version stands."""
+    removed: tuple[str, ...] = ()
+    """Ids of known documents that are deleted, trashed, moved away or not shared any more."""
+    cursor: str = ""
+    """For the next run; to be stored only with what this run publishes."""
+    skipped: tuple[str, ...] = ()
+    """Files that no loader reads, one line each; told by listings only."""
+    failed: tuple[LoadError, ...] = ()
+    """Folders and documents that we can't see."""
+    complete: bool = True
+    """False when Google did not answer for a part: then nothing counts as removed."""
+
+
+class _ListAgain(Exception):
+    """The change feed can't tell what became of the source."""
+
+
+def plan_from_listing(
+    source: GoogleDriveSource,
+    calls: DriveCalls,
+    *,
+    name: str,
+    known: Known,
+    reload: Collection[str],
+) -> SyncPlan:
+    """List everything and compare. Readers are compared too: a folder that is shared with others
+    changes who may read its files, but not the files."""
+    tokens: dict[str, str] = {}
+
+    def note_token(drive_id: str) -> None:
+        """Taken before listing: what changes meanwhile is seen twice rather than never."""
+        if drive_id not in tokens:
+            tokens[drive_id] = _start_token(calls, drive_id)
+
+    note_token("")
+    listing = list_source(source, calls, entering=note_token)
+    for drive_id in listing.drive_ids():
+        note_token(drive_id)
+    files = listing.files
+    same = [file for file in files.values() if _stands(file, known, reload)]
+    moved = _with_other_readers(same, known, calls)
+    unchanged = tuple(file.id for file in same if file.id not in moved)
+    standing = frozenset(unchanged)
+    changed = tuple(file for file in files.values() if file.id not in standing)
+    cursor = Cursor(
+        source=name,
+        tokens=tokens,
+        folders=frozenset(listing.folders),
+        shortcuts=listing.shortcuts,
+        files=frozenset(files),
+    )
+    return SyncPlan(
+        changed=changed,
+        unchanged=unchanged,
+        removed=tuple(sorted(known.keys() - files.keys())) if listing.complete else (),
+        cursor=cursor.to_text() if listing.complete else "",
+        skipped=tuple(map(str, listing.skipped.values())),
+        failed=tuple(listing.failed),
+        complete=listing.complete,
+    )
+
+
+def plan_from_changes(
+    source: GoogleDriveSource,
+    calls: DriveCalls,
+    *,
+    last: Cursor,
+    known: Known,
+    reload: Collection[str],
+) -> SyncPlan | None:
+    """Follow the change feeds since `last`. None when only a listing can tell.
+
+    Raises GoogleRefused when Google does not answer."""
+    try:
+        changes, tokens = _read_feeds(calls, last)
+        scope = _Scope(source, last)
+        present, gone = scope.sort(changes)
+    except _ListAgain:
+        return None
+    # Documents that were not loaded last time, and those that are wanted again.
+    again = ((last.files - known.keys()) | (set(reload) & last.files)) - present.keys() - gone
+    failed: list[LoadError] = []
+    ids = sorted(again)
+    for file_id, answer in zip(ids, in_parallel(calls.file, ids), strict=True):
+        if not isinstance(answer, GoogleRefused):
+            present[file_id] = answer
+        elif answer.no_access:
+            gone.add(file_id)
+        else:
+            failed.append(load_error(file_id, answer, calls.account))
+    changed = [file for file in present.values() if not _stands(file, known, reload)]
+    files = (last.files | present.keys()) - gone
+    loading = {file.id for file in changed}
+    return SyncPlan(
+        changed=tuple(changed),
+        unchanged=tuple(sorted((files & known.keys()) - loading)),
+        removed=tuple(sorted(known.keys() & gone)),
+        cursor=replace(last, tokens=tokens, files=frozenset(files)).to_text(),
+        failed=tuple(failed),
+    )
+
+
+@dataclass(frozen=True)
+class _Scope:
+    source: GoogleDriveSource
+    last: Cursor
+
+    def sort(self, changes: Iterable[DriveChange]) -> tuple[dict[str, DriveFile], set[str]]:
+        """Documents that are there now, and ids of those that are not. Raises _ListAgain."""
+        present: dict[str, DriveFile] = {}
+        gone: set[str] = set()
+        for change in changes:
+            if self._moves_others(change):
+                raise _ListAgain
+            file = change.file
+            if file is not None and self._holds(file) and file.is_document:
+                present[change.id] = file
+            else:
+                gone.add(change.id)
+        return present, gone
+
+    def _moves_others(self, change: DriveChange) -> bool:
+        """A folder or shortcut of ours, or one that came to us, takes other files along."""
+        if change.id in self.last.folders or change.id in self.last.shortcuts:
+            return True
+        if change.file is None or not change.file.is_container:
+            return False
+        return self._holds(change.file)
+
+    def _holds(self, file: DriveFile) -> bool:
+        named = file.id in self.source.documents or file.id in self.source.folders
+        linked = file.id in self.last.shortcuts.values()
+        inside = not self.last.folders.isdisjoint(file.parents)
+        return not file.trashed and (named or linked or inside)
+
+
+def _read_feeds(calls: DriveCalls, last: Cursor) -> tuple[list[DriveChange], dict[str, str]]:
+    """The last change of each file over all feeds, and where each feed ends now.
+
+    A file that moved between drives is gone from one feed and there in another: Drive decides."""
+    found: dict[str, DriveChange] = {}
+    tokens: dict[str, str] = {}
+    disputed: set[str] = set()
+    for drive_id, token in last.tokens.items():
+        feed = _read_feed(calls, drive_id, token)
+        tokens[drive_id] = feed.next_token
+        for change in feed.changes:
+            other = found.setdefault(change.id, change)
+            if (other.file is None) is not (change.file is None):
+                disputed.add(change.id)
+    for file_id, answer in zip(
+        sorted(disputed), in_parallel(calls.file, sorted(disputed)), strict=True
+    ):
+        if isinstance(answer, GoogleRefused) and not answer.no_access:
+            raise answer
+        found[file_id] = DriveChange(file_id, None if isinstance(answer, GoogleRefused) else answer)
+    return list(found.values()), tokens
+
+
+def _read_feed(calls: DriveCalls, drive_id: str, token: str) -> Changes:
+    if not token:
+        raise _ListAgain
+    try:
+        feed = calls.changes(token, drive_id)
+    except GoogleRefused as refused:
+        if refused.temporary:
+            raise
+        raise _ListAgain from refused
+    if feed.drives_changed:
+        raise _ListAgain
+    return feed
+
+
+def _start_token(calls: DriveCalls, drive_id: str) -> str:
+    try:
+        return calls.start_token(drive_id)
+    except GoogleRefused as refused:
+        if refused.temporary or not drive_id:
+            raise
+        return ""
+
+
+def _stands(file: DriveFile, known: Known, reload: Collection[str]) -> bool:
+    """Whether the index holds this very version, under this address."""
+    held = known.get(file.id)
+    return (
+        held is not None
+        and file.id not in reload
+        and (held.version, held.modified_at) == (file.version, file.modified_at)
+        and held.url == file.url
+    )
+
+
+def _with_other_readers(
+    files: Iterable[DriveFile], known: Known, calls: DriveCalls
+) -> frozenset[str]:
+    """Ids of documents whose readers differ from those that the index knows; also of those whose
+    readers Google did not tell, so that loading them says why."""
+    ids = [file.id for file in files]
+    answers = in_parallel(calls.permissions, ids)
+    return frozenset(
+        file_id
+        for file_id, answer in zip(ids, answers, strict=True)
+        if isinstance(answer, GoogleRefused) or set(answer) != set(known[file_id].permissions)
+    )

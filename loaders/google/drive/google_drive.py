@@ -1,0 +1,169 @@
+"""Google Drive as a source of documents: what changed, and each document loaded.
+
+    with open_drive(settings) as drive:
+        plan = drive.sync(source, cursor=cursor, known=indexed)
+        for file in plan.changed:
+            document = drive.load(file)      # from as many threads as you like
+        # publish, then store plan.cursor
+
+`docs/decisions/010-drive-changes-feed.md` tells why it follows the change feed."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import replace
+from types import TracebackType
+
+from config.domain import GoogleDriveSource
+from config.errors import LoadError
+from config.settings import Settings
+from loaders.assemble import Metadata
+from loaders.docs.docs_response import parse_document
+from loaders.document import Document
+from loaders.document_limits import check_size
+from loaders.files.local_files import load_bytes
+from loaders.google.drive.drive_access import AccessReport, check_access
+from loaders.google.drive.drive_calls import DriveCalls
+from loaders.google.drive.drive_cursor import name_source, read_cursor
+from loaders.google.drive.drive_files import DOCUMENT, EXPORTS, DriveFile
+from loaders.google.drive.drive_listing import load_error
+from loaders.google.drive.drive_sync import (
+    KnownFile,
+    SyncPlan,
+    plan_from_changes,
+    plan_from_listing,
+)
+from loaders.google.google_client import ATTEMPTS, GoogleClient
+from loaders.google.google_errors import GoogleRefused
+from loaders.google.google_key import read_credentials
+
+__all__ = ["AccessReport", "DriveFile", "GoogleDrive", "KnownFile", "SyncPlan", "open_drive"]
+
+FIRST_SHEET_ONLY = "a CSV export holds the first sheet only"
+
+
+def open_drive(
+    settings: Settings,
+    *,
+    attempts: int = ATTEMPTS,
+    clock: Callable[[], float] = time.monotonic,
+    sleep: Callable[[float], None] = time.sleep,
+) -> GoogleDrive:
+    """Drive as the configured service account sees it. Makes no call yet.
+
+    Raises ConfigError for a missing or unreadable key."""
+    api_url = settings.google_api_url or ""
+    delegate = settings.google_delegate or ""
+    credentials = read_credentials(settings.google_credentials, delegate=delegate, api_url=api_url)
+    client = GoogleClient(
+        credentials,
+        api_url=api_url,
+        reads_per_minute=settings.google_reads_per_minute,
+        attempts=attempts,
+        clock=clock,
+        sleep=sleep,
+    )
+    account = delegate or str(credentials.service_account_email)
+    return GoogleDrive(DriveCalls(client, account), host=api_url)
+
+
+class GoogleDrive:
+    """Methods may be called from several threads. Close it, or use it as a context manager."""
+
+    def __init__(self, calls: DriveCalls, *, host: str = "") -> None:
+        self._calls = calls
+        self._host = host
+
+    @property
+    def account(self) -> str:
+        """The e-mail address to share folders with."""
+        return self._calls.account
+
+    def sync(
+        self,
+        source: GoogleDriveSource,
+        *,
+        cursor: str,
+        known: Mapping[str, KnownFile],
+        reload: Collection[str] = (),
+    ) -> SyncPlan:
+        """What changed since the run that returned `cursor`; empty lists everything.
+
+        `known`: what the index holds of this source, by id. `reload`: ids to load again although
+        nothing changed. Google's failures are in the plan; refused credentials are a ConfigError.
+        """
+        name = name_source(source, account=self.account, host=self._host)
+        last = read_cursor(cursor, name)
+        try:
+            plan = last and plan_from_changes(
+                source, self._calls, last=last, known=known, reload=reload
+            )
+            return plan or plan_from_listing(
+                source, self._calls, name=name, known=known, reload=reload
+            )
+        except GoogleRefused as refused:
+            error = load_error("google_drive", refused, self.account)
+            held = known.keys() & last.files if last else ()
+            return SyncPlan(
+                unchanged=tuple(sorted(held)), cursor=cursor, failed=(error,), complete=False
+            )
+
+    def load(self, file: DriveFile) -> Document:
+        """The document with everything Drive knows of it. Raises LoadError, which names it."""
+        name = f"{file.id} ({file.name})"
+        try:
+            permissions = self._calls.permissions(file.id)
+            metadata = Metadata(
+                id=file.id,
+                title=file.name,
+                mime_type=file.mime_type,
+                source="google_drive",
+                modified_at=file.modified_at,
+                version=file.version,
+                owner=file.owner,
+                status=file.status,
+                permissions=permissions,
+            )
+            if file.mime_type == DOCUMENT:
+                response = self._calls.client.document(file.id)
+                return parse_document(response, url=file.url, **metadata)
+            return self._load_other(file, metadata)
+        except GoogleRefused as refused:
+            raise load_error(name, refused, self.account) from refused
+
+    def check(self, source: GoogleDriveSource) -> list[AccessReport]:
+        """What the account can and can't read, folder by folder."""
+        return check_access(source, self._calls)
+
+    def close(self) -> None:
+        """Close the connections of all threads."""
+        self._calls.client.close()
+
+    def __enter__(self) -> GoogleDrive:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def _load_other(self, file: DriveFile, metadata: Metadata) -> Document:
+        files = self._calls.client.files
+        if file.mime_type in EXPORTS:
+            media_type, suffix = EXPORTS[file.mime_type]
+            request = files.export(fileId=file.id, mimeType=media_type)
+        elif suffix := file.suffix:
+            check_size(f"{file.id} ({file.name})", file.size)
+            request = files.get_media(fileId=file.id, supportsAllDrives=True)
+        else:
+            raise LoadError(file.id, f"no loader reads {file.mime_type}")
+        data = self._calls.client.call(request)
+        document = load_bytes(data, suffix=suffix, url=file.url, **metadata)
+        document = replace(document, id=file.id, title=file.name)
+        if suffix == ".csv" and file.mime_type in EXPORTS:
+            return replace(document, warnings=(*document.warnings, FIRST_SHEET_ONLY))
+        return document

@@ -1,0 +1,188 @@
+"""Google's own client, made safe for threads, quotas and bad days.
+
+One call at a time per connection (httplib2 allows no sharing), and connections are kept for the
+next call; what is temporary is tried again with backoff; what is final becomes GoogleRefused."""
+
+from __future__ import annotations
+
+import contextlib
+import http.client
+import random
+import time
+import weakref
+from collections.abc import Callable, Iterator
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from config.errors import ConfigError
+from loaders.google.google_errors import GoogleRefused, read_error, retry_after
+from loaders.google.google_services import build_service
+from loaders.google.rate_limit import RateLimiter
+
+if TYPE_CHECKING:
+    from google.oauth2.service_account import Credentials
+
+ATTEMPTS = 7
+LONGEST_BACKOFF = 32.0
+TIMEOUT = 60.0
+"""Seconds; a long document takes Google ten."""
+
+
+MALFORMED = GoogleRefused(200, "malformed answer", "not JSON", temporary=True)
+
+
+class GoogleClient:
+    """Docs v1 and Drive v3 by a service account."""
+
+    def __init__(
+        self,
+        credentials: Credentials,
+        *,
+        api_url: str = "",
+        reads_per_minute: int = 300,
+        attempts: int = ATTEMPTS,
+        clock: Callable[[], float] = time.monotonic,
+        sleep: Callable[[float], None] = time.sleep,
+    ) -> None:
+        self._credentials = credentials
+        self._api_url = api_url.rstrip("/")
+        self._attempts = attempts
+        self._sleep = sleep
+        self._idle: list[Any] = []
+        self._docs_reads = RateLimiter(reads_per_minute, clock=clock, sleep=sleep)
+        self.close = weakref.finalize(self, _close_all, self._idle)
+
+    @cached_property
+    def files(self) -> Any:
+        """Drive's files; build requests with it and hand them to `call` or `pages`."""
+        return self._drive.files()
+
+    @cached_property
+    def permissions(self) -> Any:
+        return self._drive.permissions()
+
+    @cached_property
+    def changes(self) -> Any:
+        return self._drive.changes()
+
+    @cached_property
+    def _drive(self) -> Any:
+        endpoint = self._api_url and f"{self._api_url}/drive/v3/"
+        with self._connection() as connection:
+            return build_service("drive", "v3", connection, endpoint)
+
+    @cached_property
+    def _documents(self) -> Any:
+        with self._connection() as connection:
+            return build_service("docs", "v1", connection, self._api_url).documents()
+
+    def document(self, document_id: str) -> Any:
+        """The `documents.get` response: all tabs, without suggestions."""
+        request = self._documents.get(
+            documentId=document_id,
+            includeTabsContent=True,
+            suggestionsViewMode="PREVIEW_WITHOUT_SUGGESTIONS",
+        )
+        return self.call(request, before=self._docs_reads.wait)
+
+    def call(self, request: Any, *, before: Callable[[], None] = lambda: None) -> Any:
+        """The answer: a dict, or bytes of a download. Raises GoogleRefused, or ConfigError when
+        the credentials themselves are refused."""
+        for attempt in range(1, self._attempts + 1):
+            before()
+            try:
+                return self._once(request)
+            except _Stumble as stumble:
+                if attempt == self._attempts:
+                    raise stumble.refused from stumble.__cause__
+                pause = max(stumble.pause, _backoff(attempt))
+                if stumble.refused.status == 429:
+                    self._docs_reads.hold(pause)
+                self._sleep(pause)
+        raise AssertionError("unreachable")
+
+    def pages(self, collection: Any, request: Any) -> Iterator[dict[str, Any]]:
+        """Every page of a listing."""
+        while request is not None:
+            page = self.call(request)
+            yield page
+            request = collection.list_next(request, page)
+
+    def _once(self, request: Any) -> Any:
+        from google.auth.exceptions import RefreshError, TransportError
+        from googleapiclient.errors import HttpError
+        from httplib2 import HttpLib2Error
+
+        try:
+            with self._connection() as connection:
+                answer = request.execute(http=connection)
+        except HttpError as error:
+            refused = read_error(error)
+            if not refused.temporary:
+                raise refused from error
+            raise _Stumble(refused, retry_after(error.resp.get("retry-after"))) from error
+        except RefreshError as error:
+            if error.retryable:
+                raise _Stumble(_broken(error)) from error
+            raise ConfigError(
+                f"Google refuses the service account {self._credentials.service_account_email}: "
+                f"{error.args[0] if error.args else 'no reason given'}",
+                remedy="check the key, this machine's clock, and domain-wide delegation if you set "
+                "GOOGLE_DELEGATE",
+            ) from error
+        except (http.client.HTTPException, HttpLib2Error, TransportError, OSError) as error:
+            raise _Stumble(_broken(error)) from error
+        except UnicodeDecodeError as error:
+            raise _Stumble(MALFORMED) from error
+        if isinstance(answer, str) or (isinstance(answer, bytes) and not _is_media(request)):
+            # googleapiclient hands a body that is no JSON through as it is.
+            raise _Stumble(MALFORMED)
+        return answer
+
+    @contextlib.contextmanager
+    def _connection(self) -> Iterator[Any]:
+        """An idle connection or a new one; one that broke is closed."""
+        from google_auth_httplib2 import AuthorizedHttp  # type: ignore[import-untyped] # no stubs
+        from googleapiclient.errors import HttpError
+        from httplib2 import Http
+
+        try:
+            connection = self._idle.pop()
+        except IndexError:
+            connection = AuthorizedHttp(self._credentials, http=Http(timeout=TIMEOUT))
+        try:
+            yield connection
+        except HttpError:
+            self._idle.append(connection)
+            raise
+        except BaseException:
+            connection.close()
+            raise
+        self._idle.append(connection)
+
+
+class _Stumble(Exception):
+    """A temporary failure of one attempt."""
+
+    def __init__(self, refused: GoogleRefused, pause: float = 0.0) -> None:
+        self.refused = refused
+        self.pause = pause
+        super().__init__(str(refused))
+
+
+def _backoff(attempt: int) -> float:
+    """Full jitter over a doubling ceiling, so that threads don't come back together."""
+    return random.uniform(0.2, 1.0) * min(LONGEST_BACKOFF, 2.0 ** (attempt - 1))  # noqa: S311 - no secret
+
+
+def _broken(error: Exception) -> GoogleRefused:
+    return GoogleRefused(0, type(error).__name__, "the connection broke", temporary=True)
+
+
+def _is_media(request: Any) -> bool:
+    return "alt=media" in request.uri or "/export?" in request.uri
+
+
+def _close_all(connections: list[Any]) -> None:
+    for connection in connections:
+        connection.close()

@@ -1,0 +1,181 @@
+"""Rows of cells with spans → a rectangular grid in which every merge is filled in."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from config.errors import LoadError
+from loaders.document import Cell, Table
+from loaders.document_limits import MAX_CELLS, MAX_CHARACTERS, too_many
+from loaders.tables.cells import SourceCell, grid_cell
+from loaders.tables.table_headers import Style, detect_headers
+
+Rows = Sequence[Sequence[SourceCell]]
+_EMPTY = SourceCell()
+
+
+@dataclass(frozen=True)
+class _Placed:
+    source: SourceCell
+    row: int
+    column: int
+
+
+_Grid = list[list[_Placed | None]]
+
+
+def build_table(
+    rows: Rows,
+    *,
+    placeholders: bool,
+    marked_rows: int = 0,
+    document: str = "",
+    place: str = "",
+) -> tuple[Table, list[str]]:
+    """The true grid, and warnings about what didn't fit.
+
+    `placeholders`: covered positions are present as empty cells, as in Google Docs; otherwise
+    they are left out, as in HTML. `marked_rows`: leading rows that the source calls headers.
+    Raises LoadError for a table beyond the limits."""
+    width = max((len(row) for row in rows), default=0)
+    if placeholders and len(rows) * width > MAX_CELLS:
+        raise too_many(document, place, len(rows) * width, MAX_CELLS, "table cells")
+    if placeholders and not _left_out(rows, width):
+        grid = _place_by_position(rows, width)
+    else:
+        grid = _place_in_gaps(rows, document, place)
+    grid, warnings = _whole_merges(grid)
+    if placeholders and any(len(row) != width for row in rows):
+        warnings.append("rows of different length were filled up with empty cells")
+    cells = _cells(grid)
+    _check_size(cells, document, place)
+    styles = [[_style(placed) for placed in row] for row in grid]
+    headers = detect_headers(cells, styles, marked_rows)
+    table = Table(
+        rows=cells,
+        header_rows=headers.rows,
+        header_columns=headers.columns,
+        header_evidence=headers.evidence,
+    )
+    return table, warnings
+
+
+def _left_out(rows: Rows, width: int) -> bool:
+    """Whether short rows are short by exactly what merges from above and the left cover."""
+    if not any(len(row) < width for row in rows):
+        return False
+    covered = [0] * len(rows)
+    for i, row in enumerate(rows):
+        for cell in row:
+            covered[i] += cell.column_span - 1
+            for below in range(i + 1, min(i + cell.row_span, len(rows))):
+                covered[below] += cell.column_span
+    total = len(rows[0]) + covered[0]
+    return all(len(row) + count == total for row, count in zip(rows, covered, strict=True))
+
+
+def _place_by_position(rows: Rows, width: int) -> _Grid:
+    """An empty cell under a merge is its placeholder; one with content stands for itself."""
+    grid: _Grid = [[None] * width for _ in rows]
+    for i, row in enumerate(rows):
+        for j, source in enumerate(row):
+            if grid[i][j] is not None and source.empty:
+                continue
+            placed = _Placed(source, i, j)
+            for a in range(i, min(i + source.row_span, len(rows))):
+                for b in range(j, min(j + source.column_span, width)):
+                    if grid[a][b] is None or (a, b) == (i, j) or not source.empty:
+                        grid[a][b] = placed
+    return grid
+
+
+def _place_in_gaps(rows: Rows, document: str, place: str) -> _Grid:
+    """HTML's way: each cell takes the next position that no merge covers."""
+    taken: dict[tuple[int, int], _Placed] = {}
+    width = 0
+    for i, row in enumerate(rows):
+        j = 0
+        for source in row:
+            while (i, j) in taken:
+                j += 1
+            placed = _Placed(source, i, j)
+            down = min(source.row_span, len(rows) - i)
+            if len(taken) + down * source.column_span > MAX_CELLS:
+                size = len(taken) + down * source.column_span
+                raise too_many(document, place, size, MAX_CELLS, "table cells")
+            for a in range(i, i + down):
+                for b in range(j, j + source.column_span):
+                    taken.setdefault((a, b), placed)
+            # `colspan="20"` over three columns means "all of them".
+            width = max(width, j + 1)
+            j += source.column_span
+    if len(rows) * width > MAX_CELLS:
+        raise too_many(document, place, len(rows) * width, MAX_CELLS, "table cells")
+    return [[taken.get((i, j)) for j in range(width)] for i in range(len(rows))]
+
+
+def _whole_merges(grid: _Grid) -> tuple[_Grid, list[str]]:
+    """Where merges overlap, their values stay in each position, as cells of their own."""
+    positions: dict[_Placed, list[tuple[int, int]]] = {}
+    for i, row in enumerate(grid):
+        for j, placed in enumerate(row):
+            if placed:
+                positions.setdefault(placed, []).append((i, j))
+    warnings = []
+    for placed, found in positions.items():
+        source = placed.source
+        if len(found) == source.row_span == source.column_span == 1:
+            continue
+        height = found[-1][0] - placed.row + 1
+        breadth = max(j for _, j in found) - placed.column + 1
+        whole = height * breadth == len(found) and found[0] == (placed.row, placed.column)
+        size = replace(source, row_span=height, column_span=breadth)
+        for i, j in found:
+            single = replace(source, row_span=1, column_span=1)
+            grid[i][j] = replace(placed, source=size) if whole else _Placed(single, i, j)
+        if not whole:
+            warnings.append("overlapping merges were split into single cells")
+    return grid, list(dict.fromkeys(warnings))
+
+
+def _cells(grid: _Grid) -> tuple[tuple[Cell, ...], ...]:
+    made: dict[tuple[int, int], Cell] = {}
+    rows = []
+    for i, row in enumerate(grid):
+        cells = []
+        for j, placed in enumerate(row):
+            source = placed.source if placed else _EMPTY
+            origin = (placed.row, placed.column) if placed else (i, j)
+            if origin not in made:
+                made[origin] = grid_cell(source, *origin, source.row_span, source.column_span)
+            cells.append(made[origin])
+        rows.append(tuple(cells))
+    return tuple(rows)
+
+
+def _check_size(rows: Sequence[Sequence[Cell]], document: str, place: str) -> None:
+    """With all merges filled in, also in nested tables: merges in merges grow exponentially."""
+    weights = {
+        (i, j): 1 + sum(map(_positions, cell.tables))
+        for i, row in enumerate(rows)
+        for j, cell in enumerate(row)
+        if (cell.row, cell.column) == (i, j)
+    }
+    count = sum(weights[cell.row, cell.column] for row in rows for cell in row)
+    if count > MAX_CELLS:
+        raise too_many(document, place, count, MAX_CELLS, "table cells")
+    size = sum(len(cell.text) + len(cell.markdown) for row in rows for cell in row)
+    if size > 2 * MAX_CHARACTERS:
+        raise LoadError(
+            document, f"a table of {size:,} characters, merges filled in, is too big", place=place
+        )
+
+
+def _positions(table: Table) -> int:
+    return sum(1 + sum(map(_positions, cell.tables)) for row in table.rows for cell in row)
+
+
+def _style(placed: _Placed | None) -> Style:
+    source = placed.source if placed else _EMPTY
+    return Style(header=source.header, bold=source.bold, shade=source.shade)

@@ -1,0 +1,108 @@
+"""Tables as markdown, and markdown as tables."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from loaders.document import Cell, Table
+from loaders.inline import escape
+from loaders.plain import plain_text
+from loaders.tables.table_headers import (
+    LEVEL_SEPARATOR,
+    header_levels,
+    header_paths,
+    structure_doubt,
+)
+
+__all__ = ["header_paths", "markdown_to_table", "structure_doubt", "table_to_markdown"]
+
+_PIPE = re.compile(r"(?<!\\)\|")
+_DELIMITER = re.compile(r"\s*:?-+:?\s*")
+_ALL_BOLD = re.compile(r"\*\*((?:[^*]|\*(?!\*))+)\*\*")
+_LINE_END = re.compile(r" *(?:\r\n|[\n\r\v\f\x1c-\x1e\x85\u2028\u2029])")
+
+
+def table_to_markdown(table: Table, *, header_levels_too: bool = False) -> str:
+    """A pipe table: header levels joined as a path, merged values in every position they cover.
+
+    Without header rows the header line is empty. `header_levels_too` repeats the rows of a
+    header of several levels below it, as the document has them."""
+    if not table.rows:
+        return ""
+    header = [_header_markdown(levels) for levels in header_levels(table)]
+    body = table.rows[table.header_rows :]
+    if header_levels_too and table.header_rows > 1:
+        body = table.rows
+    lines = [_line(header), _line(["---"] * len(header))]
+    lines += [_line([cell.markdown for cell in row]) for row in body]
+    return "\n".join(lines)
+
+
+def markdown_to_table(text: str) -> Table:
+    """The table that `table_to_markdown` wrote, or any pipe table; text around it is ignored.
+
+    Header paths become header rows again; merges are gone, their values stay. Rows that are
+    longer than the header widen the table. Raises ValueError when there is no pipe table."""
+    lines = [line.strip() for line in text.split("\n")]
+    at = next((i for i in range(1, len(lines)) if _is_delimiter(lines[i], lines[i - 1])), 0)
+    if not at:
+        raise ValueError("no pipe table: there is no row of dashes under a row of names")
+    rows = []
+    for line in lines[at + 1 :]:
+        if "|" not in line:
+            break
+        rows.append(_split(line))
+    names = _split(lines[at - 1])
+    width = max(len(row) for row in [names, *rows])
+    levels = _header_rows([*names, *[""] * (width - len(names))])
+    grid = levels + [row + [""] * (width - len(row)) for row in rows]
+    return Table(
+        rows=tuple(
+            tuple(
+                Cell(text=plain_text(value), markdown=value, row=i, column=j)
+                for j, value in enumerate(row)
+            )
+            for i, row in enumerate(grid)
+        ),
+        header_rows=len(levels),
+        header_evidence="markdown" if levels else "",
+    )
+
+
+def _header_markdown(levels: Sequence[Cell]) -> str:
+    """Bold says nothing in a header line."""
+    shown = []
+    for level in levels:
+        markdown = level.markdown or escape(level.text)
+        bold = _ALL_BOLD.fullmatch(markdown)
+        shown.append(bold[1] if bold else markdown)
+    return LEVEL_SEPARATOR.join(shown)
+
+
+def _header_rows(names: Sequence[str]) -> list[list[str]]:
+    if not any(names):
+        return []
+    paths = [name.split(LEVEL_SEPARATOR) for name in names]
+    depth = max(len(path) for path in paths)
+    return [[path[min(level, len(path) - 1)] for path in paths] for level in range(depth)]
+
+
+def _line(cells: Sequence[str]) -> str:
+    """Every pipe gets one backslash and loses one when read, so nothing else needs care."""
+    return "| " + " | ".join(_LINE_END.sub("<br>", c).replace("|", "\\|") for c in cells) + " |"
+
+
+def _split(line: str) -> list[str]:
+    line = line.strip().removeprefix("|")
+    parts = _PIPE.split(line)
+    if len(parts) > 1 and not parts[-1].strip():
+        parts.pop()
+    return [part.replace("\\|", "|").strip(" \t") for part in parts]
+
+
+def _is_delimiter(line: str, above: str) -> bool:
+    if "|" not in above or "-" not in line:
+        return False
+    parts = _PIPE.split(line.removeprefix("|").removesuffix("|"))
+    return all(_DELIMITER.fullmatch(part) for part in parts)

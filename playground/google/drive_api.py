@@ -1,0 +1,243 @@
+"""Drive v3 as its callers see it: parameters in, resources out, refusals by reason."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+from playground.google.drive_query import BadQuery, parse_fields, parse_query, select
+from playground.google.google_faults import ApiError
+from playground.google.memory_drive import (
+    DOCUMENT,
+    FOLDER,
+    SHEET,
+    SHORTCUT,
+    SLIDES,
+    MemoryDrive,
+    StoredFile,
+)
+
+Params = Mapping[str, str]
+Json = dict[str, Any]
+
+DEFAULT_FILE = "kind,id,name,mimeType"
+POSITIONS = 10_000_000
+"""A change token is the Drive's origin times this, plus a position in its log."""
+
+
+@dataclass(frozen=True)
+class DriveApi:
+    drive: MemoryDrive
+    base_url: str
+    page_limit: int = 1000
+    """Pages may be shorter than asked for, as Drive reserves the right to."""
+
+    def list_files(self, params: Params) -> Json:
+        fields = _fields(params, f"kind,incompleteSearch,nextPageToken,files({DEFAULT_FILE})")
+        drive_id = params.get("driveId", "")
+        everywhere = _flag(params, "includeItemsFromAllDrives")
+        if everywhere and not _flag(params, "supportsAllDrives"):
+            raise ApiError(
+                403,
+                "teamDrivesIncludeItemsFromAllDrivesRequiresSupport",
+                "The includeItemsFromAllDrives parameter requires supportsAllDrives.",
+            )
+        if (params.get("corpora") == "drive") is not bool(drive_id):
+            raise ApiError(400, "invalid", "corpora=drive and driveId go together")
+        try:
+            test = parse_query(params.get("q", ""))
+        except BadQuery as error:
+            raise ApiError(400, "invalid", str(error)) from error
+        found = [
+            file
+            for file in self.drive.all_visible()
+            if test(file) and (everywhere or not file.drive_id) and drive_id in {"", file.drive_id}
+        ]
+        page, token = self._page(found, params, default=100)
+        result: Json = {
+            "kind": "drive#fileList",
+            "incompleteSearch": False,
+            "files": [self.resource(file) for file in page],
+        }
+        if token:
+            result["nextPageToken"] = token
+        return _shown(result, fields)
+
+    def get_file(self, file_id: str, params: Params) -> Json:
+        return _shown(self.resource(self.find(file_id, params)), _fields(params, DEFAULT_FILE))
+
+    def find(self, file_id: str, params: Params | None = None) -> StoredFile:
+        """The file, or 404. Items of a shared drive hide from callers who don't expect them."""
+        file = self.drive.visible(file_id)
+        hidden = file and file.drive_id and params is not None
+        if file is None or (hidden and not _flag(params or {}, "supportsAllDrives")):
+            raise ApiError(404, "notFound", f"File not found: {file_id}.")
+        return file
+
+    def start_token(self, params: Params) -> Json:
+        token = str(self.drive.origin * POSITIONS + self.drive.position())
+        result = {"kind": "drive#startPageToken", "startPageToken": token}
+        return _shown(result, _fields(params, "*"))
+
+    def list_changes(self, params: Params) -> Json:
+        since = self._position(params.get("pageToken", ""))
+        everywhere = _flag(params, "includeItemsFromAllDrives")
+        with_removed = params.get("includeRemoved", "true") == "true"
+        wanted = params.get("driveId", "")
+        changes = [
+            (at, change)
+            for at, file_id in self.drive.changed_since(since)
+            if (change := self._change(file_id, everywhere, wanted)) is not None
+            and (with_removed or not change["removed"])
+        ]
+        size = self._size(params, 100)
+        page, rest = changes[:size], changes[size:]
+        result: Json = {"kind": "drive#changeList", "changes": [change for _, change in page]}
+        if rest:
+            result["nextPageToken"] = self._token(rest[0][0])
+        else:
+            result["newStartPageToken"] = self._token(self.drive.position())
+        default = "kind,nextPageToken,newStartPageToken,changes(kind,type,changeType,time,removed,"
+        return _shown(result, _fields(params, f"{default}fileId,file({DEFAULT_FILE}))"))
+
+    def list_permissions(self, file_id: str, params: Params) -> Json:
+        file = self.find(file_id, params)
+        if not file.can_list_permissions:
+            raise ApiError(403, "insufficientFilePermissions")
+        page, token = self._page(file.permissions, params, default=100)
+        result: Json = {"kind": "drive#permissionList", "permissions": [dict(p) for p in page]}
+        if token:
+            result["nextPageToken"] = token
+        default = "kind,nextPageToken,permissions(id,type,kind,role)"
+        return _shown(result, _fields(params, default))
+
+    def list_drives(self, params: Params) -> Json:
+        ids = sorted({file.drive_id for file in self.drive.all_visible() if file.drive_id})
+        page, token = self._page(ids, params, default=10)
+        drives = [{"kind": "drive#drive", "id": each, "name": each} for each in page]
+        result: Json = {"kind": "drive#driveList", "drives": drives}
+        if token:
+            result["nextPageToken"] = token
+        return _shown(result, _fields(params, "*"))
+
+    def resource(self, file: StoredFile) -> Json:
+        """Every field that the stand-in knows of a file."""
+        is_folder, is_google = file.mime_type == FOLDER, file.mime_type.startswith(GOOGLE)
+        fields: Json = {
+            "kind": "drive#file",
+            "id": file.id,
+            "name": file.name,
+            "mimeType": file.mime_type,
+            "parents": list(file.parents),
+            "trashed": file.trashed,
+            "modifiedTime": _rfc3339(file.modified),
+            "version": str(file.version),
+            "webViewLink": self.view_link(file),
+            "shared": True,
+            "properties": dict(file.properties),
+            "capabilities": {"canListChildren": is_folder, "canDownload": not is_folder},
+        }
+        if not is_google:
+            fields["size"] = str(len(file.as_bytes()))
+        if file.shortcut_to:
+            target = self.drive.visible(file.shortcut_to)
+            kind = target.mime_type if target else DOCUMENT
+            fields["shortcutDetails"] = {"targetId": file.shortcut_to, "targetMimeType": kind}
+        if file.drive_id:
+            fields["driveId"] = file.drive_id
+        elif file.can_list_permissions:
+            fields["permissions"] = [dict(each) for each in file.permissions]
+        if file.owner and not file.drive_id:
+            address = "-".join(file.owner.lower().replace(",", "").split())
+            email = f"{address}@tidewater.example"
+            fields["owners"] = [
+                {"kind": "drive#user", "displayName": file.owner, "emailAddress": email}
+            ]
+        return fields
+
+    def view_link(self, file: StoredFile) -> str:
+        kind = PAGES.get(file.mime_type)
+        if file.mime_type == FOLDER:
+            return f"{self.base_url}/drive/folders/{file.id}"
+        ending = f"/{kind}/d/{file.id}/edit" if kind else f"/file/d/{file.id}/view"
+        return self.base_url + ending
+
+    def _change(self, file_id: str, everywhere: bool, drive_id: str) -> Json | None:
+        file = self.drive.visible(file_id)
+        home = self.drive.home(file_id)
+        if (home and not everywhere) or drive_id not in {"", home}:
+            return None
+        change: Json = {
+            "kind": "drive#change",
+            "type": "file",
+            "changeType": "file",
+            "time": _rfc3339(datetime(2026, 1, 1, tzinfo=UTC)),
+            "removed": file is None,
+            "fileId": file_id,
+        }
+        if file is not None:
+            change["file"] = self.resource(file)
+        return change
+
+    def _token(self, position: int) -> str:
+        return str(self.drive.origin * POSITIONS + position)
+
+    def _position(self, token: str) -> int:
+        origin, position = divmod(int(token), POSITIONS) if token.isdigit() else (-1, 0)
+        if origin != self.drive.origin or position > self.drive.position():
+            raise ApiError(400, "invalid", "Invalid Value")
+        return position
+
+    def _size(self, params: Params, default: int) -> int:
+        asked = params.get("pageSize", str(default))
+        if not asked.isdigit() or not 1 <= int(asked) <= 1000:
+            raise ApiError(400, "invalid", "Invalid value for pageSize: 1 to 1000")
+        return min(int(asked), self.page_limit)
+
+    def _page(
+        self, items: Sequence[Any], params: Params, default: int
+    ) -> tuple[Sequence[Any], str]:
+        """One page of a listing, and the token of the next or an empty string."""
+        size, token = self._size(params, default), params.get("pageToken", "")
+        start = _offset(token) if token else 0
+        end = start + size
+        following = base64.urlsafe_b64encode(f"at {end}".encode()).decode()
+        return items[start:end], following if end < len(items) else ""
+
+
+GOOGLE = "application/vnd.google-apps."
+PAGES = {DOCUMENT: "document", SHEET: "spreadsheets", SLIDES: "presentation", SHORTCUT: "file"}
+
+
+def _fields(params: Params, default: str) -> str:
+    return params.get("fields") or default
+
+
+def _shown(result: Json, fields: str) -> Json:
+    try:
+        shown = select(result, parse_fields(fields))
+    except BadQuery as error:
+        raise ApiError(400, "invalidParameter", str(error)) from error
+    assert isinstance(shown, dict)  # noqa: S101 - a dict selects to a dict
+    return shown
+
+
+def _flag(params: Params, name: str) -> bool:
+    return params.get(name, "false").lower() == "true"
+
+
+def _offset(token: str) -> int:
+    try:
+        mark, _, offset = base64.b64decode(token, altchars=b"-_", validate=True).partition(b" ")
+        if mark == b"at":
+            return int(offset)
+    except ValueError as error:
+        raise ApiError(400, "invalid", "Invalid Value") from error
+    raise ApiError(400, "invalid", "Invalid Value")
+
+
+def _rfc3339(time: datetime) -> str:
+    return time.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")

@@ -1,0 +1,192 @@
+"""The wire: routes of Docs, Drive and the token endpoint, with faults, over HTTP/1.1."""
+
+from __future__ import annotations
+
+import json
+import re
+import socket
+import threading
+from collections import Counter
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler
+from typing import Any
+from urllib.parse import parse_qsl, unquote, urlsplit
+
+from playground.google.drive_api import DriveApi, Params
+from playground.google.file_content import Contents
+from playground.google.google_faults import ApiError, GoogleFault, GoogleFaults
+from playground.google.google_tokens import DRIVE_SCOPES, READ_SCOPES, TokenError, Tokens
+
+JSON = "application/json; charset=UTF-8"
+Body = tuple[str, bytes]
+"""Media type and content."""
+
+ROUTES: tuple[tuple[str, str], ...] = (
+    (r"/v1/documents/(?P<id>[^/:]+)", "documents.get"),
+    (r"/drive/v3/files", "files.list"),
+    (r"/drive/v3/files/(?P<id>[^/]+)/export", "files.export"),
+    (r"/drive/v3/files/(?P<id>[^/]+)/permissions", "permissions.list"),
+    (r"/drive/v3/files/(?P<id>[^/]+)", "files.get"),
+    (r"/drive/v3/changes/startPageToken", "changes.getStartPageToken"),
+    (r"/drive/v3/changes", "changes.list"),
+    (r"/drive/v3/drives", "drives.list"),
+)
+PAGE = re.compile(r"/(?:document|spreadsheets|presentation|file|drive)/(?:u/\d+/)?.*|/")
+
+
+@dataclass
+class Service:
+    """Everything that a request may touch."""
+
+    api: DriveApi
+    contents: Contents
+    tokens: Tokens
+    faults: GoogleFaults
+    page: Callable[[str, Params], tuple[int, Body]]
+    """Path and query of a reader page → status and HTML."""
+    requests: Counter[str] = field(default_factory=Counter)
+    """API requests that arrived, by method."""
+    lock: threading.Lock = field(default_factory=threading.Lock)
+    connections: set[socket.socket] = field(default_factory=set)
+    stopping: threading.Event = field(default_factory=threading.Event)
+
+    def call(self, method: str, file_id: str, params: Params) -> Body:
+        """Content of a successful answer. Raises ApiError."""
+        if method == "files.export":
+            return self.contents.export(file_id, params)
+        if method == "files.get" and params.get("alt") == "media":
+            return self.contents.media(file_id, params)
+        answers: Mapping[str, Callable[[], dict[str, Any]]] = {
+            "documents.get": lambda: self.contents.document(file_id, params),
+            "files.list": lambda: self.api.list_files(params),
+            "files.get": lambda: self.api.get_file(file_id, params),
+            "permissions.list": lambda: self.api.list_permissions(file_id, params),
+            "changes.getStartPageToken": lambda: self.api.start_token(params),
+            "changes.list": lambda: self.api.list_changes(params),
+            "drives.list": lambda: self.api.list_drives(params),
+        }
+        return JSON, json.dumps(answers[method](), ensure_ascii=False).encode()
+
+    def count(self, method: str) -> None:
+        with self.lock:
+            self.requests[method] += 1
+
+
+class Handler(BaseHTTPRequestHandler):
+    """One connection. The server class hands it the Service."""
+
+    protocol_version = "HTTP/1.1"
+    timeout = 60
+    wbufsize = -1  # head and body in one packet: in two, a kept-alive caller waits 40 ms between
+    disable_nagle_algorithm = True
+    service: Service
+
+    def setup(self) -> None:
+        super().setup()
+        with self.service.lock:
+            self.service.connections.add(self.connection)
+        if self.service.stopping.is_set():
+            self._hang_up()
+
+    def finish(self) -> None:
+        with self.service.lock:
+            self.service.connections.discard(self.connection)
+        try:
+            super().finish()
+        except OSError:
+            self.close_connection = True
+
+    def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - the base class's name
+        """Quiet: requests are counted instead."""
+
+    def do_GET(self) -> None:
+        address = urlsplit(self.path)
+        params = dict(parse_qsl(address.query, keep_blank_values=True))
+        for pattern, method in ROUTES:
+            if match := re.fullmatch(pattern, address.path):
+                self._answer_api(method, unquote(match.groupdict().get("id", "")), params)
+                return
+        if PAGE.fullmatch(address.path):
+            status, body = self.service.page(unquote(address.path), params)
+            self._send(status, body)
+        else:
+            self._send(404, (JSON, json.dumps({"error": {"code": 404}}).encode()))
+
+    def do_POST(self) -> None:
+        content = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+        if urlsplit(self.path).path != "/token":
+            self._send(404, (JSON, b'{"error": {"code": 404}}'))
+            return
+        self.service.count("token")
+        form = dict(parse_qsl(content.decode()))
+        fault = self.service.faults.next_for("token", "")
+        try:
+            if fault and fault.kind == "error":
+                raise ApiError(fault.status, fault.reason)
+            granted = self.service.tokens.issue(form.get("assertion", ""))
+        except TokenError as error:
+            self._send(400, (JSON, json.dumps(error.body).encode()))
+        except ApiError as error:
+            self._send(error.status, (JSON, json.dumps({"error": error.reason}).encode()))
+        else:
+            self._send(200, (JSON, json.dumps(granted).encode()))
+
+    def _answer_api(self, method: str, file_id: str, params: Params) -> None:
+        service = self.service
+        service.count(method)
+        fault = service.faults.next_for(method, file_id)
+        scopes = READ_SCOPES if method == "documents.get" else DRIVE_SCOPES
+        try:
+            service.tokens.check(self.headers.get("Authorization", ""), scopes)
+            if fault and fault.kind == "error":
+                raise ApiError(fault.status, fault.reason, retry_after=fault.retry_after)
+            body = service.call(method, file_id, params)
+        except ApiError as error:
+            worded = error.docs_body() if method == "documents.get" else error.drive_body()
+            headers = {} if error.retry_after is None else {"Retry-After": str(error.retry_after)}
+            self._send(error.status, (JSON, json.dumps(worded).encode()), headers)
+        else:
+            self._send_damaged(body, fault) if fault else self._send(200, body)
+
+    def _send_damaged(self, body: Body, fault: GoogleFault) -> None:
+        media_type, content = body
+        if fault.kind == "slow":
+            self.service.stopping.wait(fault.seconds)
+            self._send(200, body)
+        elif fault.kind == "garble":
+            self._send(200, (media_type, content[: len(content) // 2]))
+        elif fault.kind == "truncate":
+            self._send(200, body, cut=True)
+        else:
+            self._hang_up()
+
+    def _send(
+        self,
+        status: int,
+        body: Body,
+        headers: Mapping[str, str] | None = None,
+        *,
+        cut: bool = False,
+    ) -> None:
+        media_type, content = body
+        try:
+            self.send_response(status)
+            self.send_header("Content-Type", media_type)
+            self.send_header("Content-Length", str(len(content)))
+            for name, value in (headers or {}).items():
+                self.send_header(name, value)
+            self.end_headers()
+            self.wfile.write(content[: len(content) // 2] if cut else content)
+        except OSError:
+            self.close_connection = True
+        if cut:
+            self._hang_up()
+
+    def _hang_up(self) -> None:
+        self.close_connection = True
+        try:
+            self.wfile.flush()
+            self.connection.shutdown(socket.SHUT_RDWR)
+        except OSError:
+            return

@@ -1,0 +1,155 @@
+"""Web API: conversations, their history and threads, and reactions."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from playground.slack import tidewater
+from playground.slack.event_payloads import public
+from playground.slack.web_api.call import Call, Method
+from playground.slack.workspace import Json, SlackError
+
+PRIVACY = {"channel": "public_channel", "group": "private_channel", "im": "im"}
+
+
+def channel_json(channel: tidewater.Channel) -> Json:
+    shared: Json = {
+        "id": channel.id,
+        "is_im": channel.kind == "im",
+        "is_channel": channel.kind == "channel",
+        "is_group": channel.kind == "group",
+        "is_private": channel.kind != "channel",
+        "is_archived": False,
+        "context_team_id": tidewater.TEAM_ID,
+    }
+    if channel.kind == "im":
+        return {**shared, "user": channel.user}
+    return {
+        **shared,
+        "name": channel.name,
+        "name_normalized": channel.name,
+        "is_general": channel.name == "general",
+        "is_member": tidewater.BOT_USER_ID in channel.members,
+        "topic": {"value": channel.topic, "creator": "", "last_set": 0},
+        "purpose": {"value": channel.topic, "creator": "", "last_set": 0},
+        "num_members": len(channel.members),
+    }
+
+
+def info(call: Call) -> Json:
+    return {"channel": channel_json(call.channel())}
+
+
+def list_(call: Call) -> Json:
+    types = {kind.strip() for kind in call.text("types", "public_channel").split(",")}
+    seen = [
+        channel
+        for channel in call.workspace.channels.values()
+        if PRIVACY[channel.kind] in types
+        and (channel.kind == "channel" or tidewater.BOT_USER_ID in channel.members)
+    ]
+    channels, metadata = call.page(seen, default=100)
+    return {"channels": [channel_json(c) for c in channels], "response_metadata": metadata}
+
+
+def open_(call: Call) -> Json:
+    users = [user for user in call.text("users").split(",") if user]
+    if len(users) != 1 and not call.given("channel"):
+        raise SlackError("users_list_not_supplied" if not users else "method_not_supported")
+    channel = call.workspace.direct(users[0]) if users else call.channel()
+    shown = channel_json(channel) if call.flag("return_im") else {"id": channel.id}
+    return {"channel": shown, "no_op": True, "already_open": True}
+
+
+def members(call: Call) -> Json:
+    page, metadata = call.page(sorted(call.channel().members), default=100)
+    return {"members": page, "response_metadata": metadata}
+
+
+def history(call: Call) -> Json:
+    """Newest first, without replies that stay in their thread."""
+    channel = call.joined_channel()
+    messages = _between(call, call.workspace.roots(channel.id))[::-1]
+    page, metadata = call.page(messages, default=100)
+    return {
+        "messages": [shown(call, message) for message in page],
+        "has_more": bool(metadata["next_cursor"]),
+        "pin_count": 0,
+        "response_metadata": metadata,
+    }
+
+
+def replies(call: Call) -> Json:
+    """The head of the thread on every page's front, then replies, oldest first."""
+    channel = call.joined_channel()
+    thread = call.workspace.thread(channel.id, call.need("ts"))
+    if not thread:
+        raise SlackError("thread_not_found")
+    page, metadata = call.page(_between(call, thread), default=1000)
+    if page and page[0]["ts"] != thread[0]["ts"]:
+        page = [thread[0], *page]
+    return {
+        "messages": [shown(call, message) for message in page],
+        "has_more": bool(metadata["next_cursor"]),
+        "response_metadata": metadata,
+    }
+
+
+def shown(call: Call, message: Json) -> Json:
+    return message if call.flag("include_all_metadata") else public(message)
+
+
+def _between(call: Call, messages: list[Json]) -> list[Json]:
+    oldest, latest = call.text("oldest", "0"), call.text("latest") or "9" * 12
+    inclusive = call.flag("inclusive")
+
+    def wanted(message: Json) -> bool:
+        ts = _number(message["ts"])
+        low, high = _number(oldest), _number(latest)
+        return low <= ts <= high if inclusive else low < ts < high
+
+    return [message for message in messages if wanted(message)]
+
+
+def _number(ts: str) -> tuple[int, int]:
+    seconds, _, micros = ts.partition(".")
+    try:
+        return int(seconds or 0), int((micros or "0").ljust(6, "0"))
+    except ValueError as error:
+        raise SlackError("invalid_ts_latest") from error
+
+
+def add_reaction(call: Call) -> Json:
+    return _react(call, add=True)
+
+
+def remove_reaction(call: Call) -> Json:
+    return _react(call, add=False)
+
+
+def get_reactions(call: Call) -> Json:
+    channel = call.channel()
+    message = call.workspace.message(channel.id, call.need("timestamp"))
+    return {"type": "message", "channel": channel.id, "message": public(message)}
+
+
+def _react(call: Call, *, add: bool) -> dict[str, Any]:
+    name = call.need("name").strip(":")
+    if not name.replace("_", "").replace("-", "").replace("+", "").isalnum():
+        raise SlackError("invalid_name")
+    channel, bot = call.joined_channel(), tidewater.BOT_USER_ID
+    call.workspace.react(channel.id, call.need("timestamp"), name, bot, add=add)
+    return {}
+
+
+METHODS: dict[str, Method] = {
+    "conversations.history": history,
+    "conversations.info": info,
+    "conversations.list": list_,
+    "conversations.members": members,
+    "conversations.open": open_,
+    "conversations.replies": replies,
+    "reactions.add": add_reaction,
+    "reactions.get": get_reactions,
+    "reactions.remove": remove_reaction,
+}
