@@ -58,6 +58,11 @@ def snapshot(name: str) -> Any:
 
 
 @pytest.fixture
+def agents() -> Agents:
+    return Agents()
+
+
+@pytest.fixture
 def client(agents: Agents) -> TestClient:
     return TestClient(api(agents), raise_server_exceptions=False)
 
