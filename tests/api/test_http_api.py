@@ -63,6 +63,12 @@ def agents() -> Agents:
 
 
 @pytest.fixture
+def slack() -> Iterator[SlackStandIn]:
+    with SlackStandIn() as stand_in:
+        yield stand_in
+
+
+@pytest.fixture
 def client(agents: Agents) -> TestClient:
     return TestClient(api(agents), raise_server_exceptions=False)
 
