@@ -4,8 +4,7 @@ from dataclasses import replace
 
 from agents.retrieval import merged
 from index.search import Hit
-
-from .corpus import LAPTOPS, ROTATION, snapshot
+from tests.agents.corpus import LAPTOPS, ROTATION, snapshot
 
 CHUNKS = [
     chunk
