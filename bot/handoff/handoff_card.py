@@ -13,7 +13,7 @@ from bot.message.blockkit import Json, actions, button, context, section
 from bot.message.defang import mrkdwn
 from bot.message.render import Outgoing, confidence_words
 from bot.message.slack_markdown import excerpt
-from bot.message.source_lines import source_lines, without_nearest
+from bot.message.source_lines import source_lines
 from config.domain import Domain
 
 TAKE = "handoff_take"
@@ -98,8 +98,7 @@ def _tried(answer: Answer | None, now: datetime, *, private: bool) -> Iterator[J
             "*What I tried*\nI answered the asker alone: not everyone may read the sources."
         )
     else:
-        text = without_nearest(answer.text, answer.nearest)
-        yield section(f"*What I tried*\n{mrkdwn(excerpt(text, MAX_TRIED))}")
+        yield section(f"*What I tried*\n{mrkdwn(excerpt(answer.text, MAX_TRIED))}")
         if lines := source_lines(answer, now):
             yield section("\n".join(lines))
         if not answer.found_nothing:
