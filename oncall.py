@@ -90,13 +90,24 @@ class Copilot:
             known = self._asks[name] = (domain, ask)
         return known[1]
 
-    def retrieve(self, name: str, question: str, **options: Any) -> dict[str, Any]:
+    def retrieve(
+        self, name: str, question: str, *, readers: frozenset[str] | None = None, **options: Any
+    ) -> dict[str, Any]:
         """The `/api/retrieve` response; `options` are those of `index.pipelines.retrieve`."""
+        from agents.query_optimizer import search_planner
         from index.pipelines import Narrowing, retrieve
+        from index.ranking.rerank import build_reranker
 
-        narrowing = Narrowing(readers=options.pop("readers", None))
-        snapshot = self.index.snapshot(self.domain(name).domain)
-        return retrieve(snapshot, question, model=self.model, narrowing=narrowing, **options)
+        domain = self.domain(name)
+        snapshot = self.index.snapshot(name)
+        return retrieve(
+            snapshot,
+            question,
+            plan=search_planner(domain, self.model, snapshot),
+            rerank=build_reranker("model", self.model),
+            narrowing=Narrowing(readers=readers),
+            **options,
+        )
 
     def ingest(self, name: str, *, full: bool = False, watch: Watch | None = None) -> IngestReport:
         """One run of the ingestion job."""

@@ -16,7 +16,7 @@ from agents.prompts import render
 from agents.trace import SourceChoice
 from config.domain import Domain, Example
 from config.models import ChatModel, Usage
-from config.prompts import listed, neutral, new_fence
+from config.prompts import Foreign, listed
 from enrichment.chunk import DocumentCard
 from index.search import SearchQuery, Snapshot
 
@@ -78,18 +78,13 @@ def choose_with_model(
 ) -> Callable[[SourceRequest], tuple[SourceChoice, Usage]]:
     def run(planned: SourceRequest) -> tuple[SourceChoice, Usage]:
         cards = shortlist(planned, domain.examples)
-        fence = new_fence()
         prompt = render(
             "sources",
             title=domain.title,
-            examples=listed(
-                f"{example.question} → {', '.join(example.documents)}"
-                for example in domain.examples
-            ),
-            documents=listed(_described(card, fence) for card in cards),
-            fence=fence,
-            question=neutral(planned.plan.question, fence),
-            sub_questions=listed(neutral(part, fence) for part in planned.plan.sub_questions),
+            examples=Foreign("questions answered before", listed(map(_answered, domain.examples))),
+            documents=Foreign("documents", listed(map(_described, cards))),
+            question=Foreign("question", planned.plan.question),
+            sub_questions=Foreign("parts of the question", listed(planned.plan.sub_questions)),
         )
         reply, usage = model.structured(prompt, ChosenDocuments)
         known = {card.id for card in cards}
@@ -162,11 +157,15 @@ def _same_question(example: str, question: str) -> bool:
     return bool(named) and len(named & asked) / len(named) >= 0.6
 
 
-def _described(card: DocumentCard, fence: str) -> str:
+def _answered(example: Example) -> str:
+    return f"{example.question} → {', '.join(example.documents)}"
+
+
+def _described(card: DocumentCard) -> str:
     parts = [f"`{card.id}`: {card.title}"]
     if card.superseded_by or card.status:
         parts.append(f"({card.status or 'superseded'})")
     parts.append(f"— {card.summary[:300]}")
     if card.faqs:
         parts.append("Answers: " + " / ".join(faq.question for faq in card.faqs[:4]))
-    return " ".join(neutral(" ".join(parts), fence).split())
+    return " ".join(" ".join(parts).split())

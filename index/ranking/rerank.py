@@ -11,8 +11,9 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from config.errors import InvalidModelOutput, ModelError, ModelUnavailable
-from config.models import ChatModel, Usage
-from index.ranking.search_prompts import enclosed, prompt
+from config.models import ChatModel, Prompt, Usage
+from config.prompts import Foreign
+from index.prompts import render
 from index.search import Hit
 
 CROSS_ENCODER = "cross-encoder/ms-marco-MiniLM-L-6-v2"
@@ -159,12 +160,15 @@ def reordered(
     )
 
 
-def _request(question: str, hits: Sequence[Hit]) -> Any:
-    passages = [
-        enclosed("passage", hit.chunk.index_text[:PASSAGE_CHARACTERS], number=number)
-        for number, hit in enumerate(hits, start=1)
-    ]
-    return prompt("rerank", "\n\n".join([enclosed("question", question), *passages]))
+def _request(question: str, hits: Sequence[Hit]) -> Prompt:
+    return render(
+        "rerank",
+        question=Foreign("question", question),
+        passages=[
+            Foreign(f"passage {number}", hit.chunk.index_text[:PASSAGE_CHARACTERS])
+            for number, hit in enumerate(hits, start=1)
+        ],
+    )
 
 
 def _by_number(reply: Scores, expected: int) -> list[float]:
