@@ -95,17 +95,17 @@ class Copilot:
     ) -> dict[str, Any]:
         """The `/api/retrieve` response; `options` are those of `index.pipelines.retrieve`."""
         from agents.query_optimizer import search_planner
-        from index.pipelines import Narrowing, retrieve
+        from index.pipelines import retrieve
         from index.ranking.rerank import build_reranker
+        from index.readers import as_read_by
 
         domain = self.domain(name)
-        snapshot = self.index.snapshot(name)
+        snapshot = as_read_by(self.index.snapshot(name), readers)
         return retrieve(
             snapshot,
             question,
             plan=search_planner(domain, self.model, snapshot),
             rerank=build_reranker("model", self.model),
-            narrowing=Narrowing(readers=readers),
             **options,
         )
 

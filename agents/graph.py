@@ -23,6 +23,7 @@ from agents.state import State
 from agents.trace import SourceChoice, Trace
 from config.domain import Domain
 from config.models import ChatModel, Usage
+from index.readers import as_read_by
 from index.search import Snapshot
 
 if TYPE_CHECKING:
@@ -47,7 +48,7 @@ def build_ask(*, snapshot: Callable[[], Snapshot], domain: Domain, model: ChatMo
     graph = build_graph(domain, model)
 
     def ask(question: Question, progress: Progress | None = None) -> Answer:
-        generation = snapshot()
+        generation = as_read_by(snapshot(), question.readers)
         start: State = {
             "question": question,
             "snapshot": generation,
@@ -144,13 +145,7 @@ def _identify_sources(domain: Domain, model: ChatModel | None) -> Node:
     identify = source_identifier(domain, model)
 
     def node(state: State) -> State:
-        outcome = identify(
-            SourceRequest(
-                plan=state["plan"],
-                snapshot=state["snapshot"],
-                readers=state["question"].readers,
-            )
-        )
+        outcome = identify(SourceRequest(plan=state["plan"], snapshot=state["snapshot"]))
         return {
             "sources": outcome.value,
             "usage": outcome.usage,
@@ -165,12 +160,7 @@ def _retrieve(state: State) -> State:
     sources = state.get("sources", SourceChoice())
     count = len(sources.documents) or len(state["snapshot"].documents)
     state["progress"].status(f"Searching {count} documents…" if count != 1 else "Searching…")
-    narrowed = RetrievalRequest(
-        plan=state["plan"],
-        sources=sources,
-        snapshot=state["snapshot"],
-        readers=state["question"].readers,
-    )
+    narrowed = RetrievalRequest(plan=state["plan"], sources=sources, snapshot=state["snapshot"])
     return {"hits": retrieve(narrowed)}
 
 

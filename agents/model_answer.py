@@ -133,7 +133,7 @@ def _label(number: int, chunk: Chunk, documents: Mapping[str, DocumentCard]) -> 
         parts.append(f"modified {card.modified_at:%Y-%m-%d}")
     if card and card.superseded_by:
         successor = documents.get(card.superseded_by)
-        parts.append(f"superseded by {successor.title if successor else card.superseded_by}")
+        parts.append(f"superseded by {successor.title}" if successor else "superseded")
     elif card and card.status and card.status != "current":
         parts.append(card.status)
     return " | ".join(parts)

@@ -22,7 +22,6 @@ class RetrievalRequest:
     plan: Plan
     sources: SourceChoice
     snapshot: Snapshot
-    readers: frozenset[str] | None = None
 
 
 def retrieve(narrowed: RetrievalRequest, *, limit: int = CANDIDATES) -> list[Hit]:
@@ -55,6 +54,5 @@ def _search(narrowed: RetrievalRequest, variants: tuple[str, ...], limit: int) -
             strategy=narrowed.plan.strategy,
             limit=limit,
             documents=frozenset(narrowed.sources.documents) or None,
-            readers=narrowed.readers,
         )
     )

@@ -31,7 +31,6 @@ class SourceRequest:
 
     plan: Plan
     snapshot: Snapshot
-    readers: frozenset[str] | None = None
 
 
 class ChosenDocument(BaseModel):
@@ -115,7 +114,6 @@ def likely_documents(planned: SourceRequest, examples: Iterable[Example]) -> lis
             variants=(plan.question, *plan.sub_questions, *plan.paraphrases),
             keywords=tuple(plan.keywords),
             limit=60,
-            readers=planned.readers,
         )
     )
     scores: dict[str, float] = defaultdict(float)

@@ -45,7 +45,6 @@ class Narrowing:
     document_types: frozenset[str] = frozenset()
     tabs: frozenset[str] = frozenset()
     modified_since: datetime | None = None
-    readers: frozenset[str] | None = None
 
 
 def retrieve(
@@ -117,7 +116,6 @@ def _query(searches: Searches, strategy: Strategy, limit: int, narrowing: Narrow
         document_types=narrowing.document_types,
         tabs=narrowing.tabs,
         modified_since=narrowing.modified_since,
-        readers=narrowing.readers,
     )
 
 
