@@ -38,9 +38,16 @@ class Handoff:
 
 
 def card(
-    record: Record, handoff: Handoff, domain: Domain | None, now: datetime | None = None
+    record: Record,
+    handoff: Handoff,
+    domain: Domain | None,
+    now: datetime | None = None,
+    *,
+    private: bool = False,
 ) -> Outgoing:
-    """Who is on it, the question, what was tried and cited; once resolved, the human's answer."""
+    """Who is on it, the question, what was tried and cited; once resolved, the human's answer.
+
+    `private`: what was answered is not for everyone who sees the card."""
     answer = decoded(record.answer) if record.answer else None
     asker = record.asker or handoff.requested_by
     headline = _headline(handoff, domain)
@@ -49,7 +56,6 @@ def card(
         if handoff.resolution:
             blocks.append(section(f"*Answer*\n{_quote(handoff.resolution)}"))
         return Outgoing(text=headline, blocks=blocks)
-    private = bool(domain and domain.access.audience == "asker")
     blocks.extend(_tried(answer, now or datetime.now(UTC), private=private))
     buttons = [button("Resolved", RESOLVE, record.id)]
     if not handoff.taken_by:
