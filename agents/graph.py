@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 from agents.answer import Answer, Ask, Progress, Question
 from agents.answer_nodes import AnswerNodes
 from agents.extractive.relevance import score_units
+from agents.fallback import Outcome
 from agents.post_processor import build_context
 from agents.query_optimizer import PlanRequest, query_optimizer
 from agents.retrieval import RetrievalRequest, retrieve
@@ -131,12 +132,7 @@ def _plan(domain: Domain, model: ChatModel | None) -> Node:
     def node(state: State) -> State:
         state["progress"].status("Understanding the question…")
         outcome = optimize(PlanRequest(question=state["question"], snapshot=state["snapshot"]))
-        return {
-            "plan": outcome.value,
-            "usage": outcome.usage,
-            "degraded": outcome.degraded,
-            "notes": _noted(outcome.note),
-        }
+        return {"plan": outcome.value, **_cost_of(outcome)}
 
     return node
 
@@ -146,12 +142,7 @@ def _identify_sources(domain: Domain, model: ChatModel | None) -> Node:
 
     def node(state: State) -> State:
         outcome = identify(SourceRequest(plan=state["plan"], snapshot=state["snapshot"]))
-        return {
-            "sources": outcome.value,
-            "usage": outcome.usage,
-            "degraded": outcome.degraded,
-            "notes": _noted(outcome.note),
-        }
+        return {"sources": outcome.value, **_cost_of(outcome)}
 
     return node
 
@@ -185,8 +176,9 @@ def _timed(name: str, node: Node) -> Node:
     return timed
 
 
-def _noted(note: str) -> tuple[str, ...]:
-    return (note,) if note else ()
+def _cost_of(outcome: Outcome[Any]) -> State:
+    notes = (outcome.note,) if outcome.note else ()
+    return {"usage": outcome.usage, "degraded": outcome.degraded, "notes": notes}
 
 
 def _answer(state: State, snapshot: Snapshot, total_ms: float) -> Answer:

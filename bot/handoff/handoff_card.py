@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from agents.answer import Answer
-from bot.feedback import input_block, text_input
 from bot.memory.record import Record, decoded
 from bot.message.blockkit import Json, actions, button, context, section
 from bot.message.defang import mrkdwn
+from bot.message.modal import input_block, modal, text_input
 from bot.message.render import Outgoing, confidence_words
 from bot.message.slack_markdown import excerpt
 from bot.message.source_lines import source_lines
@@ -66,22 +66,20 @@ def card(
 
 def resolution_view(question_id: str, suggestion: str = "") -> Json:
     """The modal behind *Resolved*."""
-    return {
-        "type": "modal",
-        "callback_id": RESOLVE_VIEW,
-        "private_metadata": question_id,
-        "title": {"type": "plain_text", "text": "Resolved"},
-        "submit": {"type": "plain_text", "text": "Done"},
-        "close": {"type": "plain_text", "text": "Cancel"},
-        "blocks": [
-            input_block(
-                "resolution",
-                "What was the answer?",
-                text_input(multiline=True, initial=suggestion),
-                hint="Shown in the thread, and proposed to the owners of the documents.",
-            )
-        ],
-    }
+    resolution = input_block(
+        "resolution",
+        "What was the answer?",
+        text_input(multiline=True, initial=suggestion),
+        hint="Shown in the thread, and proposed to the owners of the documents.",
+    )
+    return modal(
+        RESOLVE_VIEW,
+        "Resolved",
+        [resolution],
+        remember=question_id,
+        submit="Done",
+        close="Cancel",
+    )
 
 
 def _headline(handoff: Handoff, domain: Domain | None) -> str:

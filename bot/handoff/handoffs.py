@@ -19,7 +19,6 @@ from bot.memory.state_tables import handoffs
 from bot.message.blockkit import Json
 from bot.message.delivery import find_post, metadata_of, post_once, richest
 from bot.message.render import Outgoing
-from bot.slack.event import Asked
 from bot.slack.web import SlackRefused, Web
 from config.domain import Domain
 from config.errors import ConfigError, IndexUnavailable
@@ -73,7 +72,7 @@ class Handoffs:
             known = self.get(question_id)
         if known is None or known.card_ts:
             return
-        event = _event_of(record)
+        event = record.event
 
         def find() -> str | None:
             return find_post(self._web, event, self._bot_user, CARD_EVENT).get(0)
@@ -215,10 +214,3 @@ class Handoffs:
         change = update(handoffs).where(handoffs.c.question_id == question_id).values(**values)
         with self._engine.begin() as connection:
             connection.execute(change)
-
-
-def _event_of(record: Record) -> Asked:
-    return Asked(
-        channel=record.channel, ts=record.ts, thread_ts=record.thread_ts, user=record.asker,
-        team="", text=record.text, key=record.ts,
-    )  # fmt: skip

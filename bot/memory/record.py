@@ -14,6 +14,7 @@ from sqlalchemy.exc import IntegrityError
 
 from agents.answer import Answer
 from bot.memory.state_tables import create_tables, handoffs, posts, questions
+from bot.slack.event import Asked
 
 _answers = TypeAdapter(Answer)
 
@@ -47,6 +48,14 @@ class Record:
     def ts(self) -> str:
         """The asking message's timestamp."""
         return self.id.partition(":")[2]
+
+    @property
+    def event(self) -> Asked:
+        """The question as it was asked, as far as it is on record."""
+        return Asked(
+            channel=self.channel, ts=self.ts, thread_ts=self.thread_ts, user=self.asker, team="",
+            text=self.text,
+        )  # fmt: skip
 
 
 def encoded(answer: Answer) -> str:

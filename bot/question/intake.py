@@ -50,7 +50,7 @@ class Intake:
         record = self.records.get(event.id)
         self.records.mark(event.id, state="withdrawn", text="", answer=None)
         if record and record.event_id != event_id:
-            post = self.attempts.post(_event_of(record), stream=self.attempts.streaming)
+            post = self.attempts.post(record.event, stream=self.attempts.streaming)
             post.withdraw()
 
     def _considered(self, event_id: str, event: Asked, *, resumed: bool) -> None:
@@ -137,10 +137,3 @@ class Intake:
         )
         self.attempts.post(event, stream=False).finish([said(text)])
         self.records.mark(event.id, state="posted")
-
-
-def _event_of(record: Record) -> Asked:
-    return Asked(
-        channel=record.channel, ts=record.ts, thread_ts=record.thread_ts, user=record.asker,
-        team="", text=record.text,
-    )  # fmt: skip
