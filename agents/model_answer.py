@@ -128,7 +128,10 @@ class Numbering:
 
 def _label(number: int, chunk: Chunk, documents: Mapping[str, DocumentCard]) -> str:
     card = documents.get(chunk.document_id)
-    parts = [f"source {number}", " › ".join((chunk.document_title, *chunk.heading_path))]
+    parts = [
+        f"source {number}",
+        " › ".join(dict.fromkeys((chunk.document_title, *chunk.heading_path))),
+    ]
     if card and card.modified_at:
         parts.append(f"modified {card.modified_at:%Y-%m-%d}")
     if card and card.superseded_by:
