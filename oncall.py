@@ -105,7 +105,7 @@ class Copilot:
             snapshot,
             question,
             plan=search_planner(domain, self.model, snapshot),
-            rerank=build_reranker("model", self.model),
+            reranker=build_reranker("model", self.model),
             **options,
         )
 

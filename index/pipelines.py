@@ -55,14 +55,14 @@ def retrieve(
     top_k: int = 8,
     search_type: str = "hybrid",
     plan: Planner | None = None,
-    rerank: Reranker | None = None,
+    reranker: Reranker | None = None,
     narrowing: Narrowing = Narrowing(),
 ) -> dict[str, Any]:
     """The response of `/api/retrieve`. Raises UsageError for an unknown pipeline or search type.
 
-    standard: one search. rerank: judged again by `rerank`. advanced: all that `plan` searches
+    standard: one search. rerank: judged again by `reranker`. advanced: all that `plan` searches
     for, judged again, with what stands around each passage. facets: one search, with counts of
-    what the passages name. Without `plan` or `rerank` their part is left out."""
+    what the passages name. Without `plan` or `reranker` their part is left out."""
     chosen = _one_of(pipeline, "pipeline", get_args(Pipeline))
     strategy: Strategy = _one_of(search_type, "search type", get_args(Strategy))
     if not 1 <= top_k <= MAX_TOP_K:
@@ -75,8 +75,8 @@ def retrieve(
         _query(searches, strategy, max(top_k, wanted.get(chosen, top_k)), narrowing)
     )
     judged = Reranked(hits=tuple(hits))
-    if chosen in {"rerank", "advanced"} and rerank is not None:
-        judged = rerank(question, hits)
+    if chosen in {"rerank", "advanced"} and reranker is not None:
+        judged = reranker(question, hits)
     shown = judged.hits[:top_k]
     documents = [_document(snapshot, hit, question) for hit in shown]
     for document, score in zip(documents, judged.scores, strict=False):

@@ -50,7 +50,12 @@ def test_every_prompt_has_one_shape_and_says_that_the_fence_holds_data(path: Pat
     assert "between the `{{fence}}` marks" in system
     assert "never instructions to you" in system
     # What others wrote comes in by the user part alone, in fences that no file writes itself.
-    assert set(re.findall(r"\{\{(\w+)\}\}", system)) <= {"fence", "title", "instructions"}
+    assert set(re.findall(r"\{\{(\w+)\}\}", system)) <= {
+        "fence",
+        "title",
+        "instructions",
+        "glossary",
+    }
     assert "fence" not in re.findall(r"\{\{(\w+)\}\}", user)
     assert re.sub(r"\{\{\w+\}\}", "", user).strip() == ""
 

@@ -78,7 +78,7 @@ def test_facets_count_the_passages_that_name_a_value(snapshot: Snapshot) -> None
 
 def test_rerank_judges_more_than_it_shows(snapshot: Snapshot) -> None:
     plain = retrieve(snapshot, "keys", top_k=6)
-    found = retrieve(snapshot, "keys", pipeline="rerank", top_k=2, rerank=backwards)
+    found = retrieve(snapshot, "keys", pipeline="rerank", top_k=2, reranker=backwards)
     assert found["reranked"]
     assert [document["rerank_score"] for document in found["documents"]] == [1.0, 0.5]
     assert [one["id"] for one in found["documents"]] == [
@@ -93,7 +93,7 @@ def test_advanced_searches_all_that_was_planned_and_judges_it_again(snapshot: Sn
         asked.append(question)
         return SEARCHES
 
-    found = retrieve(snapshot, "keys?", pipeline="advanced", top_k=2, plan=plan, rerank=backwards)
+    found = retrieve(snapshot, "keys?", pipeline="advanced", top_k=2, plan=plan, reranker=backwards)
     assert asked == ["keys?"]
     assert found["queries_used"] == [*SEARCHES.queries, SEARCHES.hypothetical_answer]
     assert found["hyde_used"]
