@@ -49,6 +49,30 @@ def test_a_mistake_is_one_line_with_its_remedy(
     assert "Traceback" not in done.stderr
 
 
+def test_help_names_every_group_and_loads_nothing_heavy(tmp_path: Path) -> None:
+    script = (
+        "import sys\n"
+        "from cli.main import main\n"
+        "sys.argv = ['oncall', '--help']\n"
+        "try:\n"
+        "    main()\n"
+        "finally:\n"
+        "    print(*sorted({name.partition('.')[0] for name in sys.modules}), file=sys.stderr)\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=True,
+    )
+    heavy = {"chromadb", "fastapi", "langgraph", "numpy", "pydantic", "rich", "slack_bolt", "torch"}
+    assert heavy & set(done.stderr.split()) == set()
+    assert {"demo", "ask", "config", "evaluate", "google"} <= set(done.stdout.split())
+
+
 def test_a_typo_in_a_domain_file_is_shown_with_its_place(tmp_path: Path) -> None:
     file = tmp_path / "config" / "domains" / "security.yaml"
     file.parent.mkdir(parents=True)
