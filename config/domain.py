@@ -65,9 +65,11 @@ class Escalation(_Section):
 
 
 class Limits(_Section):
-    questions_per_user_per_hour: int = Field(30, ge=1)
+    questions_per_user_per_hour: int = Field(
+        30, ge=1, description="Of this domain; questions to others don't count"
+    )
     questions_per_channel_per_hour: int = Field(600, ge=1)
-    tokens_per_day: int = Field(2_000_000, ge=0)
+    tokens_per_day: int = Field(2_000_000, ge=0, description="0: no limit")
 
 
 class Access(_Section):
