@@ -70,7 +70,6 @@ def retrieve(
     search_type: str = "hybrid",
     model: ChatModel | None = None,
     reranker: Reranker | None = None,
-    hyde: bool = True,
     narrowing: Narrowing = Narrowing(),
 ) -> dict[str, Any]:
     """The response of `/api/retrieve`. Raises UsageError for an unknown pipeline or search type.
@@ -84,14 +83,14 @@ def retrieve(
         raise UsageError(f"top_k is {top_k}", remedy=f"give a number from 1 to {MAX_TOP_K}")
     searches = Searches(queries=(question,))
     if chosen == "advanced" and model is not None:
-        searches = _with_variants(model, question, hyde=hyde)
+        searches = _with_variants(model, question)
     wanted = {"rerank": CANDIDATES * top_k, "advanced": CANDIDATES * top_k, "facets": FACET_HITS}
     hits = snapshot.search(
         _query(searches, strategy, max(top_k, wanted.get(chosen, top_k)), narrowing)
     )
     judged = Reranked(hits=tuple(hits))
     if chosen in {"rerank", "advanced"}:
-        judge = reranker or build_reranker("model", model)
+        judge = reranker or build_reranker(None, model)
         judged = judge(question, hits)
     shown = judged.hits[:top_k]
     documents = [_document(snapshot, hit, question) for hit in shown]
@@ -136,7 +135,7 @@ def _query(searches: Searches, strategy: Strategy, limit: int, narrowing: Narrow
     )
 
 
-def _with_variants(model: ChatModel, question: str, *, hyde: bool) -> Searches:
+def _with_variants(model: ChatModel, question: str) -> Searches:
     """The question alone when the model fails."""
     try:
         made, _ = model.structured(prompt("variants", enclosed("question", question)), Variants)
@@ -146,7 +145,7 @@ def _with_variants(model: ChatModel, question: str, *, hyde: bool) -> Searches:
     return Searches(
         queries=tuple(dict.fromkeys([question, *made.sub_questions, *made.paraphrases])),
         keywords=tuple(made.keywords),
-        hypothetical_answer=made.hypothetical_answer if hyde else "",
+        hypothetical_answer=made.hypothetical_answer,
     )
 
 

@@ -17,7 +17,6 @@ from enrichment.chunk import Chunk
 from index.ranking.rerank import (
     CrossEncoderReranker,
     ModelReranker,
-    Reranker,
     build_reranker,
     in_stages,
 )
@@ -159,7 +158,9 @@ def test_two_stages_judge_what_the_first_put_first(tiny: Path, hits: list[Hit]) 
     assert list(found.scores) == sorted(found.scores, reverse=True)
 
 
-def test_without_a_language_model_its_stage_is_left_out(hits: list[Hit]) -> None:
-    rerank: Reranker = build_reranker("model", None)
-    assert order(rerank(QUESTION, hits).hits) == [0, 1, 2, 3, 4]
-    assert build_reranker("none")(QUESTION, []).hits == ()
+def test_what_is_configured_judges_and_nothing_else(tiny: Path, hits: list[Hit]) -> None:
+    assert build_reranker(None, None)(QUESTION, hits).hits == tuple(hits)
+    assert build_reranker(str(tiny), None)(QUESTION, hits).by == (str(tiny),)
+    with OpenAIStandIn({"rerank": scores(0, 10, 1, 7, 0)}) as server:
+        assert build_reranker(None, model_at(server))(QUESTION, hits).by == ("m",)
+        assert build_reranker(str(tiny), model_at(server))(QUESTION, hits).by == (str(tiny), "m")
