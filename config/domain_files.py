@@ -16,6 +16,8 @@ from config.domain import NOT_YET, Domain
 from config.errors import ConfigError
 
 MAX_BYTES = 1_000_000
+MOST_KNOWN = 20
+"""Choices that an error names."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -137,11 +139,12 @@ def _told_twice(path: Path, root: yaml.MappingNode, domain: Domain) -> Iterator[
 
 
 def nearest(word: str, known: Sequence[str]) -> str:
-    """`; did you mean 'x'?`, or the choices, or nothing."""
+    """`; did you mean 'x'?`, or the choices while they fit a line, or nothing."""
     close = difflib.get_close_matches(word, known, n=1, cutoff=0.6)
     if close:
         return f"; did you mean {close[0]!r}?"
-    return f"; known: {', '.join(known)}" if known else ""
+    shown = [*known[:MOST_KNOWN], "…"] if len(known) > MOST_KNOWN else known
+    return f"; known: {', '.join(shown)}" if known else ""
 
 
 def _problem(path: Path, root: yaml.MappingNode, detail: ErrorDetails) -> Problem:

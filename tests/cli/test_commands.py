@@ -82,6 +82,25 @@ def test_a_typo_in_a_domain_file_is_shown_with_its_place(tmp_path: Path) -> None
     assert "security.yaml:4:1: unknown key 'answr'; did you mean 'answer'?" in done.stderr
 
 
+def test_config_check_knows_what_is_published_and_creates_nothing(tmp_path: Path) -> None:
+    domains = tmp_path / "config" / "domains"
+    domains.mkdir(parents=True)
+    (tmp_path / "green.md").write_text("# Green tea\n\nIt steeps for two minutes.\n")
+    text = "domain: tea\ntitle: Tea\nsources: {files: ['*.md']}\n"
+    (domains / "tea.yaml").write_text(text)
+    settings = {"ONCALL_CONFIG_DIR": "config"}
+    assert oncall(tmp_path, "config", "check", **settings).returncode == 0
+    assert not (tmp_path / "var").exists()
+
+    assert oncall(tmp_path, "ingest", **settings).returncode == 0
+    drive = "sources: {google_drive: {folders: [F1]}}\n"
+    examples = "examples: [{question: how long, documents: [green, gren]}]\n"
+    (domains / "tea.yaml").write_text(f"domain: tea\ntitle: Tea\n{drive}{examples}")
+    done = oncall(tmp_path, "config", "check", **settings)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "tea.yaml:4:52: no document 'gren'; did you mean 'green'?" in done.stderr
+
+
 def test_files_are_ingested_and_asked_without_any_service(tmp_path: Path) -> None:
     (tmp_path / "config" / "domains").mkdir(parents=True)
     (tmp_path / "config" / "domains" / "tea.yaml").write_text(
