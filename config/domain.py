@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Literal, Self
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, PrivateAttr, model_validator
 from pydantic_core import PydanticCustomError
 
 NOT_YET = {
@@ -200,4 +200,14 @@ class Domain(_Section):
     escalation: Escalation = Escalation()
     limits: Limits = Limits()
     access: Access = Access()
-    path: Path = Field(Path(), exclude=True, description="Where this was read from", repr=False)
+    _path: Path = PrivateAttr(default_factory=Path)
+
+    @property
+    def path(self) -> Path:
+        """Where this was read from."""
+        return self._path
+
+    def read_from(self, path: Path) -> Self:
+        placed = self.model_copy()
+        placed._path = path
+        return placed

@@ -100,7 +100,7 @@ def read_domain(path: Path) -> tuple[Domain | None, list[Problem]]:
         return None, [Problem(path=path, line=1, column=1, message=message)]
     problems = [_at(path, node, message) for node, message in _repeated_keys(root)]
     try:
-        domain = Domain.model_validate(values).model_copy(update={"path": path})
+        domain = Domain.model_validate(values).read_from(path)
     except ValidationError as error:
         problems += [_problem(path, root, detail) for detail in error.errors()]
         return None, problems
@@ -228,7 +228,7 @@ def _section(model: type[BaseModel], location: Sequence[int | str]) -> type[Base
 def _keys(model: type[BaseModel], location: Sequence[int | str]) -> list[str]:
     section = _section(model, location)
     fields: Mapping[str, object] = section.model_fields if section else {}
-    return [name for name in fields if name != "path"]
+    return list(fields)
 
 
 def _choices(model: type[BaseModel], location: Sequence[int | str]) -> list[str]:

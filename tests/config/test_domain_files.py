@@ -50,6 +50,13 @@ def test_a_misspelt_key_is_placed_and_the_nearest_one_named(tmp_path: Path) -> N
     ]
 
 
+def test_where_a_file_was_read_from_is_no_key(tmp_path: Path) -> None:
+    assert problems_of(tmp_path, VALID + "path: elsewhere.yaml\n")[0].startswith("6:1: unknown key")
+    domain, _ = read_domain(write(tmp_path, VALID))
+    assert domain is not None
+    assert domain.path == tmp_path / "domains" / "security.yaml"
+
+
 def test_a_misspelt_key_inside_a_list_is_placed(tmp_path: Path) -> None:
     text = VALID + "examples:\n  - {question: how, document: [a]}\n"
     assert problems_of(tmp_path, text) == [
