@@ -22,6 +22,7 @@ from index.ranking.rerank import (
 )
 from index.search import Hit
 from playground.openai_stand_in import ModelFault, OpenAIStandIn
+from tests.cross_encoder import tiny_cross_encoder
 
 QUESTION = "how often are keys rotated"
 
@@ -103,24 +104,7 @@ def test_a_passage_cannot_pose_as_another(hits: list[Hit]) -> None:
 
 @pytest.fixture(scope="module")
 def tiny(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A cross-encoder of a few kilobytes, saved as its publishers save theirs."""
-    torch = pytest.importorskip("torch")
-    transformers = pytest.importorskip("transformers")
-    folder = tmp_path_factory.mktemp("cross-encoder")
-    words = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "apples", "keys", "rotated", "monthly"]
-    (folder / "vocab.txt").write_text("\n".join(words))
-    torch.manual_seed(0)
-    config = transformers.BertConfig(
-        vocab_size=len(words),
-        hidden_size=16,
-        num_hidden_layers=1,
-        num_attention_heads=2,
-        intermediate_size=16,
-        num_labels=1,
-    )
-    transformers.BertForSequenceClassification(config).save_pretrained(folder)
-    transformers.BertTokenizerFast(vocab=str(folder / "vocab.txt")).save_pretrained(folder)
-    return folder
+    return tiny_cross_encoder(tmp_path_factory.mktemp("cross-encoder"))
 
 
 def test_a_cross_encoder_is_loaded_from_a_folder_and_orders_by_its_scores(
