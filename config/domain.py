@@ -131,11 +131,11 @@ class RetrievalPolicy(_Section):
 class ChunkOptions(_Section):
     """Sizes in tokens of the embedder. Measured: docs/enrichment.md."""
 
-    size: int = Field(160, ge=10, le=8_000, description="Most tokens of a text chunk")
+    size: int = Field(160, ge=10, le=1_000_000, description="Most tokens of a text chunk")
     table_size: int = Field(
         200,
         ge=10,
-        le=8_000,
+        le=1_000_000,
         description="A table up to this size stays whole; a longer one becomes groups of rows",
     )
     overlap: int = Field(
