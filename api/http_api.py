@@ -54,7 +54,7 @@ class RetrieveRequest(BaseModel):
     query: str = Field(min_length=1, max_length=8_000)
     domain: str = Field("", max_length=64)
     pipeline: str = "standard"
-    top_k: int = Field(8, ge=1, le=200)
+    top_k: int | None = Field(None, description="The domain's own without one", ge=1, le=200)
     search_type: str = "hybrid"
     asker_email: str = Field("", max_length=320)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import structlog
 
@@ -61,12 +61,16 @@ class Attempts:
 
     def respond(self, job: Job) -> None:
         """Answer, apologise, or stay quiet. Safe to walk again after a crash."""
-        refusal = "" if job.resumed else self.limiter.refusal(job.event, job.domains[0])
-        if refusal:
-            self.records.mark(job.event.id, state="limited", domain=job.domains[0].domain)
-            self._whisper(job.event, refusal)
-        else:
+        if job.resumed:
             self._answered(job)
+            return
+        refusals = [self.limiter.refusal(job.record, domain) for domain in job.domains]
+        willing = tuple(d for d, refused in zip(job.domains, refusals, strict=True) if not refused)
+        if willing:
+            self._answered(replace(job, domains=willing))
+        else:
+            self.records.mark(job.event.id, state="limited", domain=job.domains[0].domain)
+            self._whisper(job.event, refusals[0])
 
     def _answered(self, job: Job) -> None:
         watched = len(job.domains) == 1 and may_watch(job.event, job.domains[0])

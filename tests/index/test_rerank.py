@@ -17,12 +17,12 @@ from enrichment.chunk import Chunk
 from index.ranking.rerank import (
     CrossEncoderReranker,
     ModelReranker,
-    Reranker,
     build_reranker,
     in_stages,
 )
 from index.search import Hit
 from playground.openai_stand_in import ModelFault, OpenAIStandIn
+from tests.cross_encoder import tiny_cross_encoder
 
 QUESTION = "how often are keys rotated"
 
@@ -107,24 +107,7 @@ def test_a_passage_cannot_pose_as_another(hits: list[Hit]) -> None:
 
 @pytest.fixture(scope="module")
 def tiny(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A cross-encoder of a few kilobytes, saved as its publishers save theirs."""
-    torch = pytest.importorskip("torch")
-    transformers = pytest.importorskip("transformers")
-    folder = tmp_path_factory.mktemp("cross-encoder")
-    words = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "apples", "keys", "rotated", "monthly"]
-    (folder / "vocab.txt").write_text("\n".join(words))
-    torch.manual_seed(0)
-    config = transformers.BertConfig(
-        vocab_size=len(words),
-        hidden_size=16,
-        num_hidden_layers=1,
-        num_attention_heads=2,
-        intermediate_size=16,
-        num_labels=1,
-    )
-    transformers.BertForSequenceClassification(config).save_pretrained(folder)
-    transformers.BertTokenizerFast(vocab=str(folder / "vocab.txt")).save_pretrained(folder)
-    return folder
+    return tiny_cross_encoder(tmp_path_factory.mktemp("cross-encoder"))
 
 
 def test_a_cross_encoder_is_loaded_from_a_folder_and_orders_by_its_scores(
@@ -162,7 +145,9 @@ def test_two_stages_judge_what_the_first_put_first(tiny: Path, hits: list[Hit]) 
     assert list(found.scores) == sorted(found.scores, reverse=True)
 
 
-def test_without_a_language_model_its_stage_is_left_out(hits: list[Hit]) -> None:
-    rerank: Reranker = build_reranker("model", None)
-    assert order(rerank(QUESTION, hits).hits) == [0, 1, 2, 3, 4]
-    assert build_reranker("none")(QUESTION, []).hits == ()
+def test_what_is_configured_judges_and_nothing_else(tiny: Path, hits: list[Hit]) -> None:
+    assert build_reranker(None, None)(QUESTION, hits).hits == tuple(hits)
+    assert build_reranker(str(tiny), None)(QUESTION, hits).by == (str(tiny),)
+    with OpenAIStandIn({"rerank": scores(0, 10, 1, 7, 0)}) as server:
+        assert build_reranker(None, model_at(server))(QUESTION, hits).by == ("m",)
+        assert build_reranker(str(tiny), model_at(server))(QUESTION, hits).by == (str(tiny), "m")
