@@ -46,7 +46,9 @@ def evaluate(
 def golden_propose(
     domain: Annotated[str | None, typer.Option(help="One domain only.")] = None,
 ) -> None:
-    """Print what people corrected or answered as golden questions, for an expert to complete."""
+    """Print what people corrected or answered as golden questions.
+
+    An expert completes them: evidence and rubric are left empty."""
     from bot.memory.proposals import propose, to_yaml
 
     copilot = wired()

@@ -53,7 +53,9 @@ def docs_show(document: Annotated[str, typer.Argument(metavar="ID")]) -> None:
 
 @google_app.command("check")
 def google_check(names: DomainNames = None) -> None:
-    """Say what the credentials can read, folder by folder, with the remedy."""
+    """Say what the credentials can read, folder by folder.
+
+    What they can't read comes with its remedy."""
     from cli.inspection import print_access
     from loaders.google.drive.google_drive import open_drive
 

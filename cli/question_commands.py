@@ -74,7 +74,9 @@ def convert(
     file: Annotated[Path, typer.Argument(metavar="FILE")],
     as_json: Annotated[bool, typer.Option("--json", help="Print blocks as JSON.")] = False,
 ) -> None:
-    """Show a file as markdown: a saved Docs response, HTML, Markdown, docx, PDF, CSV or text."""
+    """Show a file as markdown, the way the bot reads it.
+
+    A saved Docs response, HTML, Markdown, docx, PDF, CSV or plain text."""
     from loaders.document_output import document_to_json, document_to_markdown
     from loaders.files.local_files import load_file
 

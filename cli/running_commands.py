@@ -15,7 +15,7 @@ app = typer.Typer()
 def demo(
     once: Annotated[bool, typer.Option("--once", help="Exit after the sample answer.")] = False,
 ) -> None:
-    """Try it: local Slack and Google, the demo documents, a question answered in a thread."""
+    """Try it: a local Slack, demo documents, an answer in a thread."""
     from cli.demo import run_demo
     from config.settings import read_settings
     from oncall import Copilot
@@ -61,7 +61,9 @@ def serve(
     host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(help="Port to listen on.")] = 8080,
 ) -> None:
-    """Serve the HTTP API, and Slack's events at /slack/events when Slack is configured."""
+    """Serve the HTTP API.
+
+    With Slack configured, its events are taken at /slack/events as well."""
     import uvicorn
 
     copilot = wired()

@@ -151,3 +151,11 @@ def test_a_logged_traceback_shows_no_local_variable(tmp_path: Path) -> None:
     assert "RuntimeError: refused" in done.stderr
     assert "very-secret" not in done.stderr + done.stdout
     assert done.stdout == ""
+
+
+@pytest.mark.parametrize("group", ["", "config", "golden", "index", "docs", "google"])
+def test_a_list_of_commands_says_what_each_does_to_the_end(tmp_path: Path, group: str) -> None:
+    shown = oncall(tmp_path, *group.split(), "--help", COLUMNS="80").stdout
+    commands = shown.partition("Commands:")[2]
+    assert commands.strip()
+    assert "..." not in commands
