@@ -36,7 +36,7 @@ def config_check() -> None:
     domains, problems = check_domains(settings.config_dir)
     for name, domain in domains.items():
         problems += misses(domain, published_documents(settings, name))
-    for problem in problems:
+    for problem in sorted(problems, key=lambda one: (one.path, one.line, one.column)):
         typer.echo(problem, err=True)
     wrong = {problem.path for problem in problems}
     for name, domain in domains.items():

@@ -18,14 +18,16 @@ from loaders.files.local_files import expand_paths, load_file
 def misses(domain: Domain, published: frozenset[str] | None) -> Iterator[Problem]:
     """What the file refers to and isn't there. `published`: document ids; None when unknown."""
     paths: list[Path] = []
+    drive = domain.sources.google_drive
+    all_known = published is not None or not (drive.folders or drive.documents)
     for place, entry in enumerate(domain.sources.files):
         try:
             paths += expand_paths([entry], domain.path.absolute().parent)
         except ConfigError as error:
+            all_known = False
             yield problem_at(domain.path, ["sources", "files", place], str(error))
     yield from _rota(domain)
-    drive = domain.sources.google_drive
-    if published is not None or not (drive.folders or drive.documents):
+    if all_known:
         yield from _examples(domain, published or frozenset(), paths)
 
 

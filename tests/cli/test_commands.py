@@ -82,6 +82,21 @@ def test_a_typo_in_a_domain_file_is_shown_with_its_place(tmp_path: Path) -> None
     assert "security.yaml:4:1: unknown key 'answr'; did you mean 'answer'?" in done.stderr
 
 
+def test_config_check_names_problems_in_the_order_of_the_files(tmp_path: Path) -> None:
+    domains = tmp_path / "config" / "domains"
+    domains.mkdir(parents=True)
+    text = "domain: {}\ntitle: Tea\nchannels: [C0TEA]\nsources: {{files: [{}]}}\n"
+    (domains / "a.yaml").write_text(text.format("a", "none.md"))
+    (domains / "b.yaml").write_text(text.format("b", "none.md") + "refresh: daily\ntitel: Tea\n")
+    (domains / "c.yaml").write_text(text.format("c", "none.md"))
+    done = oncall(tmp_path, "config", "check", ONCALL_CONFIG_DIR="config")
+    places = [line.split(" ")[0] for line in done.stderr.splitlines()]
+    assert places == [
+        f"config/domains/{place}:" for place in ("a.yaml:4:19", "b.yaml:5:1", "b.yaml:6:1",
+                                                 "c.yaml:3:12", "c.yaml:4:19")
+    ]  # fmt: skip
+
+
 def test_config_check_knows_what_is_published_and_creates_nothing(tmp_path: Path) -> None:
     domains = tmp_path / "config" / "domains"
     domains.mkdir(parents=True)

@@ -52,6 +52,12 @@ def test_an_entry_that_matches_no_file_is_placed(folder: Path) -> None:
     assert second.startswith("4:36: no files match 'teas/green.markdown'; looked in ")
 
 
+def test_without_all_files_no_example_is_refused(folder: Path) -> None:
+    text = HEAD.replace("[teas/*.md]", "[coffees/*.md]")
+    (found,) = missed(folder, text + examples("mocha"))
+    assert "no files match" in found
+
+
 def test_an_example_that_names_an_unknown_document_is_placed(folder: Path) -> None:
     assert missed(folder, HEAD + examples("green", "blue-te")) == [
         "7:24: no document 'blue-te'; did you mean 'blue-tea'?"
