@@ -156,6 +156,7 @@ class Copilot:
         from bot.app import build_bot
         from index.readers import all_may_read
 
+        _ = self.model  # one that is set up wrongly stops the start, not each question
         bot = build_bot(
             self.settings,
             domains=self.live_domains,
