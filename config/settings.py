@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Literal
 
 from dotenv import load_dotenv
 from pydantic import AliasChoices, Field, SecretStr, ValidationError
@@ -99,6 +100,12 @@ class Settings(BaseSettings):
         None,
         validation_alias=_from("CHROMA_URL"),
         description="A Chroma server; embedded without it",
+    )
+    keyword_engine: Literal["bm25s", "rank_bm25"] = Field(
+        "bm25s",
+        validation_alias=_from("ONCALL_KEYWORDS"),
+        description="BM25 by `bm25s` (columns on disk) or by `rank_bm25` (plain, in memory, for "
+        "small corpora); both rank alike",
     )
     config_dir: Path = Field(
         Path("config"),
