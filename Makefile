@@ -19,11 +19,12 @@ demo: $(VENV)/.ready ## Ingest the demo documents, open a Slack look-alike, ask 
 test: $(VENV)/.ready-dev ## Run the tests
 	@$(BIN)/python -m pytest $(ARGS)
 
-check: $(VENV)/.ready-dev ## Lint, types, layering
+check: $(VENV)/.ready-dev ## Lint, types, layering, code that nothing calls
 	@$(BIN)/ruff format --check .
 	@$(BIN)/ruff check .
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports
+	@$(BIN)/vulture
 
 format: $(VENV)/.ready-dev ## Format the code
 	@$(BIN)/ruff format . && $(BIN)/ruff check --fix .

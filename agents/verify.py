@@ -36,11 +36,6 @@ def support(text: str, sources: Sequence[Chunk]) -> Support:
     return Support(score=score, unsupported=tuple(CITED.sub("", claim) for claim in failed))
 
 
-def without_unknown(text: str, known: int) -> str:
-    """The text without citations of sources that were never there."""
-    return CITED.sub(lambda match: match[0] if 1 <= int(match[1]) <= known else "", text)
-
-
 def best_quote(claims: str, chunk: Chunk) -> str:
     """The unit of the chunk that shares most with the sentences that cite it, verbatim."""
     wanted = terms(claims).keys()
