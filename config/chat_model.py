@@ -5,8 +5,6 @@ usage in streams) is found out on the first refusal and left out afterwards."""
 
 from __future__ import annotations
 
-import json
-import re
 import time
 from collections.abc import Callable, Collection, Iterator
 from functools import partial
@@ -16,6 +14,7 @@ from pydantic import BaseModel, SecretStr, ValidationError
 
 from config.errors import InvalidModelOutput, ModelError, ModelUnavailable
 from config.model_failures import as_model_error, is_outage, status_of, wait_before_retry
+from config.model_replies import Messages, describe, parse_reply, response_format, with_schema
 from config.models import ChatModel, Prompt, Reply, Usage
 from config.providers import (
     OPENAI,
@@ -31,8 +30,6 @@ if TYPE_CHECKING:
     from langchain_core.messages import BaseMessage
 
 T = TypeVar("T")
-Messages = list[tuple[str, str]]
-"""(role, text), in order."""
 
 
 def build_chat_model(
@@ -165,8 +162,8 @@ class LangChainModel:
         return str(message.text), _usage(message, calls=1)
 
     def _replied(self, prompt: Prompt, messages: Messages, reply: type[BaseModel]) -> BaseMessage:
-        options = self._options(schema=_response_format(prompt.name, reply))
-        sent = messages if "response_format" in options else _with_schema(messages, reply)
+        options = self._options(schema=response_format(prompt.name, reply))
+        sent = messages if "response_format" in options else with_schema(messages, reply)
         return self.connected().invoke(sent, **options)
 
     def _pieces(self, messages: Messages) -> Iterator[BaseMessage]:
@@ -245,7 +242,7 @@ class ProviderModel(LangChainModel):
             else:
                 raw: BaseMessage = structured.invoke(messages)["raw"]
                 return raw
-        return client.invoke(_with_schema(messages, reply))
+        return client.invoke(with_schema(messages, reply))
 
     def _pieces(self, messages: Messages) -> Iterator[BaseMessage]:
         return self.connected().stream(messages)
@@ -255,36 +252,6 @@ class ProviderModel(LangChainModel):
         if left_out:
             self._client = None
         return left_out
-
-
-def parse_reply(text: str, reply: type[Reply]) -> Reply:
-    """The JSON object in a reply, also when prose, a fence or a think block surrounds it."""
-    body = re.sub(r"<think>.*?</think>", "", text, flags=re.DOTALL)
-    start, end = body.find("{"), body.rfind("}")
-    return reply.model_validate_json(body[start : end + 1] if 0 <= start < end else body)
-
-
-def describe(error: ValidationError) -> str:
-    """The first three problems, each with its place; never the input itself."""
-    problems = [
-        f"{'.'.join(map(str, item['loc'])) or 'reply'}: {item['msg']}" for item in error.errors()
-    ]
-    return "; ".join(problems[:3])
-
-
-def _response_format(name: str, reply: type[BaseModel]) -> dict[str, Any]:
-    from openai import pydantic_function_tool
-
-    tool: Any = pydantic_function_tool(reply)["function"]
-    schema = {"name": name, "strict": True, "schema": tool["parameters"]}
-    return {"type": "json_schema", "json_schema": schema}
-
-
-def _with_schema(messages: Messages, reply: type[BaseModel]) -> Messages:
-    (role, system), *rest = messages
-    schema = json.dumps(reply.model_json_schema())
-    wanted = f"{system}\n\nReply with one JSON object that fits this JSON schema:\n{schema}"
-    return [(role, wanted), *rest]
 
 
 def _says_why_it_ends(piece: BaseMessage) -> bool:
