@@ -18,7 +18,7 @@ sentence = st.lists(word, min_size=1, max_size=30).map(" ".join)
 row = st.lists(word, min_size=3, max_size=3)
 rows = st.lists(row, min_size=1, max_size=6)
 line = st.sampled_from(["", "    deep", "a = 1", "| x | y |", "# no heading"])
-code = st.lists(line, max_size=90)
+code = st.lists(line, min_size=60, max_size=120)
 
 
 def table(cells: list[list[str]]) -> str:
