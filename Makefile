@@ -19,11 +19,12 @@ demo: $(VENV)/.ready ## Ingest the demo documents, open a Slack look-alike, ask 
 test: $(VENV)/.ready-dev ## Run the tests, as many at a time as there are cores, up to four
 	@$(BIN)/python -m pytest --numprocesses auto --maxprocesses 4 --dist loadfile $(ARGS)
 
-check: $(VENV)/.ready-dev ## Lint, types, layering
+check: $(VENV)/.ready-dev ## Lint, types, layering, code that nothing calls
 	@$(BIN)/ruff format --check .
 	@$(BIN)/ruff check .
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports
+	@$(BIN)/vulture
 
 format: $(VENV)/.ready-dev ## Format the code
 	@$(BIN)/ruff format . && $(BIN)/ruff check --fix .

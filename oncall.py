@@ -1,22 +1,24 @@
 """START HERE. The composition root.
 
-`Copilot` is the one place that builds clients and wires the layers together; `oncall_commands`
-holds the commands, `cli.demo` the demo. Parts are built when first used, and heavy libraries
-load with them: `oncall --help` is quick."""
+`Copilot` is the one place that builds clients and wires the layers together. The `oncall` command
+in `cli/` is its user, and so is whoever embeds the product. Parts are built when first used, and
+heavy libraries load with them."""
 
 from __future__ import annotations
 
+import asyncio
 import sys
 from collections.abc import Mapping
 from contextlib import suppress
 from datetime import UTC, datetime
-from functools import cached_property, partial
+from functools import cache, cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 from config.errors import UsageError
 
 if TYPE_CHECKING:
     from fastapi import FastAPI
+    from langgraph.graph.state import CompiledStateGraph
 
     from agents.answer import Ask
     from bot.app import Bot
@@ -177,6 +179,7 @@ class Copilot:
         from bot.app import build_bot
         from index.readers import all_may_read
 
+        _ = self.model  # one that is set up wrongly stops the start, not each question
         bot = build_bot(
             self.settings,
             domains=self.live_domains,
@@ -223,6 +226,24 @@ class Copilot:
                     published_at=info.created_at,
                 )
         return None
+
+
+async def graph() -> CompiledStateGraph[Any, Any, Any, Any]:
+    """What `langgraph dev` opens in LangGraph's Studio; langgraph.json names it.
+
+    The server calls it for each run, on its event loop, where nothing may read files."""
+    return await asyncio.to_thread(_studio)
+
+
+@cache
+def _studio() -> CompiledStateGraph[Any, Any, Any, Any]:
+    from api.studio import build_studio
+    from config.settings import read_settings
+
+    copilot = Copilot(read_settings())
+    return build_studio(
+        domains=copilot.domains, snapshot=copilot.index.snapshot, model=copilot.model
+    )
 
 
 def _log_to_stderr() -> None:

@@ -49,23 +49,30 @@ def build_ask(*, snapshot: Callable[[], Snapshot], domain: Domain, model: ChatMo
     graph = build_graph(domain, model)
 
     def ask(question: Question, progress: Progress | None = None) -> Answer:
-        generation = as_read_by(snapshot(), question.readers)
         start: State = {
             "question": question,
-            "snapshot": generation,
+            "snapshot": as_read_by(snapshot(), question.readers),
             "progress": progress or Silent(),
             "usage": Usage(),
         }
-        begun = time.perf_counter()
-        state = cast("State", graph.invoke(start))
-        total = (time.perf_counter() - begun) * 1000
-        return _answer(state, generation, total)
+        return answer_from(graph, start)
 
     return ask
 
 
-def build_graph(domain: Domain, model: ChatModel | None) -> CompiledStateGraph[Any, Any, Any, Any]:
-    """The compiled graph; its drawing is in the README."""
+def answer_from(graph: CompiledStateGraph[Any, Any, Any, Any], start: State) -> Answer:
+    """Run a compiled graph to its end."""
+    begun = time.perf_counter()
+    state = cast("State", graph.invoke(start))
+    return _answer(state, (time.perf_counter() - begun) * 1000)
+
+
+def build_graph(
+    domain: Domain, model: ChatModel | None, *, begin: Node | None = None
+) -> CompiledStateGraph[Any, Any, Any, Any]:
+    """The compiled graph; its drawing is in the README.
+
+    `begin` comes first and sets what a caller who knows nothing but the question can't."""
     from langgraph.graph import END, START, StateGraph
 
     answering = AnswerNodes(domain, model)
@@ -84,7 +91,10 @@ def build_graph(domain: Domain, model: ChatModel | None) -> CompiledStateGraph[A
     graph = StateGraph(State)
     for name, node in nodes.items():
         graph.add_node(name, _timed(name, node))  # type: ignore[call-overload]  # typed by State
-    graph.add_edge(START, "query_optimizer")
+    if begin:
+        graph.add_node("begin", begin)  # type: ignore[call-overload]  # likewise
+        graph.add_edge("begin", "query_optimizer")
+    graph.add_edge(START, "begin" if begin else "query_optimizer")
     graph.add_conditional_edges("query_optimizer", _what_kind(domain, has_model=model is not None))
     graph.add_conditional_edges("answer_generally", is_answered)
     graph.add_edge("source_identifier", "retrieval")
@@ -181,7 +191,7 @@ def _cost_of(outcome: Outcome[Any]) -> State:
     return {"usage": outcome.usage, "degraded": outcome.degraded, "notes": notes}
 
 
-def _answer(state: State, snapshot: Snapshot, total_ms: float) -> Answer:
+def _answer(state: State, total_ms: float) -> Answer:
     draft, plan = state["draft"], state["plan"]
     return Answer(
         text=draft.text,
@@ -195,7 +205,7 @@ def _answer(state: State, snapshot: Snapshot, total_ms: float) -> Answer:
         degraded=tuple(dict.fromkeys(state.get("degraded", ()))),
         timings_ms={**state.get("timings_ms", {}), "total": total_ms},
         usage=state["usage"],
-        generation=snapshot.generation,
+        generation=state["snapshot"].generation,
         standalone_question=plan.question,
         trace=Trace(
             plan=plan,

@@ -1,4 +1,6 @@
-"""What flows through the graph, and who writes what."""
+"""What flows through the graph, and who writes what.
+
+Open files and callables are untracked: no checkpoint could hold them."""
 
 from __future__ import annotations
 
@@ -6,6 +8,8 @@ import operator
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Annotated, TypedDict
+
+from langgraph.channels.untracked_value import UntrackedValue
 
 from agents.answer import AnswerPath, Citation, Progress, Question
 from agents.extractive.relevance import Scored
@@ -41,8 +45,10 @@ class State(TypedDict, total=False):
     """One question on its way through the agents."""
 
     question: Question  # set by ask
-    snapshot: Snapshot  # set by ask: one generation from start to end, as the asker may read it
-    progress: Progress  # set by ask
+    snapshot: Annotated[
+        Snapshot, UntrackedValue
+    ]  # set by ask: one generation, as its reader sees it
+    progress: Annotated[Progress, UntrackedValue]  # set by ask
     plan: Plan  # set by query_optimizer
     sources: SourceChoice  # set by source_identifier
     hits: list[Hit]  # set by retrieval, best first

@@ -8,11 +8,12 @@ from dataclasses import dataclass
 
 from agents.extractive.question_words import stems, terms
 from enrichment.chunk import Chunk
+from loaders.markdown_parser import read_blocks
 
 CITED = re.compile(r"\s?\[(\d{1,3})\]")
 _SENTENCE_END = re.compile(r"(?<=[.!?])(?:\s?\[\d{1,3}\])*\s+(?=\S)|\n+")
-_RULE = re.compile(r"[|\s:-]+")
-"""Below a table's header; the header claims nothing."""
+_RULE = re.compile(r"[|\s:=-]+")
+"""Below a header."""
 _FIGURE = re.compile(r"\d+(?:[.,:]\d+)*")
 _SUPPORTED = 0.5
 """Share of a sentence's naming words that must stand in what it cites."""
@@ -36,11 +37,6 @@ def support(text: str, sources: Sequence[Chunk]) -> Support:
     return Support(score=score, unsupported=tuple(CITED.sub("", claim) for claim in failed))
 
 
-def without_unknown(text: str, known: int) -> str:
-    """The text without citations of sources that were never there."""
-    return CITED.sub(lambda match: match[0] if 1 <= int(match[1]) <= known else "", text)
-
-
 def best_quote(claims: str, chunk: Chunk) -> str:
     """The unit of the chunk that shares most with the sentences that cite it, verbatim."""
     wanted = terms(claims).keys()
@@ -55,12 +51,14 @@ def claims_citing(text: str, number: int) -> str:
 
 
 def _claims(text: str) -> list[str]:
-    marked = _SENTENCE_END.sub(lambda match: match[0].rstrip() + "\n", text)
-    lines = [line.strip() for line in marked.splitlines()]
-    claims = [line for line in lines if line]
-    rules = {place for place, line in enumerate(claims) if _RULE.fullmatch(line)}
-    headers = {place - 1 for place in rules if place and claims[place - 1].startswith("|")}
-    return [line for place, line in enumerate(claims) if place not in rules | headers]
+    lines = text.split("\n")
+    for block in read_blocks(text):
+        if block.type in ("thead_open", "hr") and block.map:
+            for place in range(*block.map):  # what a column is called claims nothing
+                lines[place] = ""
+    marked = _SENTENCE_END.sub(lambda match: match[0].rstrip() + "\n", "\n".join(lines))
+    claims = [line.strip() for line in marked.splitlines()]
+    return [claim for claim in claims if claim and not _RULE.fullmatch(claim)]
 
 
 def _holds(claim: str, sources: Sequence[Chunk]) -> bool:

@@ -39,7 +39,7 @@ class Walk:
         self.on = False
         self.functions: dict[tuple[str, int], str] = {}
 
-    def __call__(self, frame: FrameType, event: str, argument: Any) -> None:
+    def __call__(self, frame: FrameType, event: str, _argument: Any) -> None:
         code = frame.f_code
         if not self.on or event != "call" or not code.co_filename.startswith(str(BOT)):
             return

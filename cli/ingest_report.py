@@ -32,7 +32,7 @@ class ProgressBar(Watch):
         self._bar.start()
         return self
 
-    def __exit__(self, *raised: object) -> None:
+    def __exit__(self, *_raised: object) -> None:
         self._bar.stop()
 
     def loading(self, total: int) -> None:

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Literal
 
+from dotenv import load_dotenv
 from pydantic import AliasChoices, Field, SecretStr, ValidationError
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from config.errors import ConfigError
+from config.providers import OPENAI, provider_and_model
 
 
 def _from(*names: str) -> AliasChoices:
@@ -51,7 +54,9 @@ class Settings(BaseSettings):
     chat_model: str | None = Field(
         None,
         validation_alias=_from("ONCALL_CHAT_MODEL"),
-        description="Chat model; without one, answers are extractive",
+        description="Chat model of that server, or `provider:name` of another "
+        "(`anthropic:…`, `google_genai:…`, `ollama:…`, `azure_openai:…`, `bedrock:…`); "
+        "without one, answers are extractive",
     )
     embedding_model: str = Field(
         "all-MiniLM-L6-v2",
@@ -103,6 +108,12 @@ class Settings(BaseSettings):
         validation_alias=_from("CHROMA_URL"),
         description="A Chroma server; embedded without it",
     )
+    keyword_engine: Literal["bm25s", "rank_bm25"] = Field(
+        "bm25s",
+        validation_alias=_from("ONCALL_KEYWORDS"),
+        description="BM25 by `bm25s` (columns on disk) or by `rank_bm25` (plain, in memory, for "
+        "small corpora); both rank alike",
+    )
     config_dir: Path = Field(
         Path("config"),
         validation_alias=_from("ONCALL_CONFIG_DIR"),
@@ -115,8 +126,13 @@ class Settings(BaseSettings):
     )
 
     def has_chat_model(self) -> bool:
-        """A model is configured when it is named and there is a key or another server to ask."""
-        return bool(self.chat_model and (self.openai_api_key or self.openai_base_url))
+        """A model is configured when it is named and there is a key or another server to ask.
+
+        Integrations of other providers find their own key: naming them is enough."""
+        if not self.chat_model:
+            return False
+        provider, _ = provider_and_model(self.chat_model)
+        return provider != OPENAI or bool(self.openai_api_key or self.openai_base_url)
 
     def require(self, **purposes: str) -> None:
         """Raise one ConfigError that names every missing field's variable and where to get it.
@@ -137,7 +153,11 @@ class Settings(BaseSettings):
 def read_settings() -> Settings:
     """The environment and `.env`. Raises ConfigError that names what is wrong, never its value."""
     try:
-        return Settings()
+        settings = Settings()
+        if settings.chat_model and provider_and_model(settings.chat_model)[0] != OPENAI:
+            # Its integration reads its key from the environment, and knows no .env.
+            load_dotenv(".env")
+        return settings
     except ValidationError as error:
         problems = "; ".join(
             f"{_variable(str(detail['loc'][0]))}: {detail['msg']}"

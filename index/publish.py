@@ -71,7 +71,9 @@ class Index:
         self._embedder = embedder
         self._server = server
         self._store = Store(engine)
-        self._shelf = Shelf(settings.data_dir / "index", self._store, embedder, server)
+        self._shelf = Shelf(
+            settings.data_dir / "index", self._store, embedder, server, settings.keyword_engine
+        )
         self._readers: dict[str, _Reader] = {}
         self._lock = Lock()
 

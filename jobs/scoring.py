@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from agents.answer import Answer
 from jobs.golden import GoldenQuestion
 
+# Not by the Markdown parser: facts and quotes are pieces, cut anywhere, and both must end alike.
 _MARKUP = (
     (re.compile(r"<br\s*/?>|</?[a-zA-Z][^<>]*>"), " "),
     (re.compile(r"!?\[([^\]]*)\]\([^)]*\)"), r"\1"),

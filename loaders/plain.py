@@ -9,6 +9,7 @@ from markdown_it import MarkdownIt
 from markdown_it.rules_inline import StateInline
 from markdown_it.token import Token
 
+from loaders.markdown_parser import markdown_parser
 from loaders.numbering import number
 
 _FOOTNOTE_MARK = re.compile(r"\[\^[^\]\s\\]+\]")
@@ -76,6 +77,6 @@ def _footnote_mark(state: StateInline, silent: bool) -> bool:
 
 @cache
 def _parser() -> MarkdownIt:
-    parser = MarkdownIt("commonmark", {"maxNesting": 200}).enable("strikethrough")
+    parser = markdown_parser()
     parser.inline.ruler.before("link", "footnote_mark", _footnote_mark)
     return parser

@@ -72,7 +72,7 @@ class GoogleStandIn:
         self._thread.start()
         return self
 
-    def __exit__(self, *raised: object) -> None:
+    def __exit__(self, *_raised: object) -> None:
         self._service.stopping.set()
         self._server.shutdown()
         self._thread.join()

@@ -85,7 +85,7 @@ class OpenAIStandIn:
         self._thread.start()
         return self
 
-    def __exit__(self, *raised: object) -> None:
+    def __exit__(self, *_raised: object) -> None:
         self._server.shutdown()
         self._server.server_close()
         self._thread.join()

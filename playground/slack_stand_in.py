@@ -105,7 +105,7 @@ class SlackStandIn(Colleagues):
     def __enter__(self) -> SlackStandIn:
         return self.start()
 
-    def __exit__(self, *raised: object) -> None:
+    def __exit__(self, *_raised: object) -> None:
         self.stop()
 
     @property

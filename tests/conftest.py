@@ -13,6 +13,10 @@ from hypothesis import HealthCheck, settings
 
 LOOPBACK = ("127.", "::1", "localhost", "0.0.0.0")  # noqa: S104 - compared, never bound
 ROOT = Path(__file__).parents[1]
+OURS = (
+    "SLACK_", "OPENAI_", "ONCALL_", "GOOGLE_", "LANGSMITH_", "LANGCHAIN_",
+    "ANTHROPIC_", "OLLAMA_", "AZURE_OPENAI_",
+)  # fmt: skip
 
 # The same examples each time, and no clock: what fails here fails everywhere. The long versions
 # (ONCALL_THOROUGH=1) look for new ones.
@@ -53,7 +57,7 @@ def _loopback_only() -> Iterator[None]:
 def _clean_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     """A developer's own keys and folders never reach a test."""
     for name in list(os.environ):
-        if name.startswith(("SLACK_", "OPENAI_", "ONCALL_", "GOOGLE_", "LANGSMITH_", "LANGCHAIN_")):
+        if name.startswith(OURS):
             if name in {"ONCALL_SHARED_DIR", "ONCALL_THOROUGH"}:
                 continue
             monkeypatch.delenv(name)

@@ -141,10 +141,15 @@ def _label(text: str) -> str:
     return _CONTROL.sub(f"<{_BREAK}", text) or "link"
 
 
+def unping(text: str) -> str:
+    """Words that were read from markdown once more: an entity may have hidden a ping."""
+    text = _CONTROL.sub(f"<{_BREAK}", text)
+    return _USER_ID.sub(f"@{_BREAK}", _PINGS.sub(lambda m: f"@{_BREAK}{m[1]}", text))
+
+
 def escape(text: str) -> str:
     """Plain words for a markdown label or a context line: no markup, no links, no pings."""
-    text = _ZERO_WIDTH.sub("", text).replace("\n", " ")
-    text = _PINGS.sub(lambda m: f"@{_BREAK}{m[1]}", _CONTROL.sub(f"<{_BREAK}", text))
+    text = unping(_ZERO_WIDTH.sub("", text).replace("\n", " "))
     return re.sub(r"([\\`*_~\[\]<>|])", r"\\\1", text)
 
 

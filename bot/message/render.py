@@ -12,11 +12,10 @@ from bot.message.defang import defang, links_to, mrkdwn
 from bot.message.slack_markdown import MAX_COLUMNS, Grid, Prose, aligned, pieces, segments, slices
 from bot.message.source_lines import source_lines
 
-MESSAGE_LIMIT = 12_900
-"""Characters of one whole message; Slack fails near 13,200 although a block may have 12,000."""
 FALLBACK_LIMIT = 1_500
 BODY_LIMIT = 8_500
-"""Characters of answer per message: leaves room for sources, buttons and the fallback."""
+"""Characters of answer per message: leaves room for sources, buttons and the fallback. Slack fails
+near 13,200 of a whole message, although a block may have 12,000."""
 SECTION_LIMIT = 2_900
 
 FEEDBACK = "answer_feedback"

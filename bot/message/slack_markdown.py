@@ -5,14 +5,21 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import takewhile
+
+from markdown_it.token import Token
+
+from bot.message.defang import unping
+from loaders.markdown_parser import read_blocks
+from loaders.plain import plain_text
 
 MAX_COLUMNS = 20
 MAX_ROWS = 100
 """Of one Slack table, header included."""
 MAX_CELL = 400
-_SEPARATOR = re.compile(r"^\s*\|?\s*:?-{1,}:?\s*(\|\s*:?-{1,}:?\s*)*\|?\s*$")
-_CODE_OPENS = re.compile(r"^\s{0,3}(`{3,}|~{3,})\s*([\w+-]*)")
-_CELL_EDGE = re.compile(r"(?<!\\)\|")
+CODE = ("fence", "code_block")
+LONGEST_FENCE = 20
+"""Characters; a code block behind a longer fence isn't opened again when it is cut."""
 _BREAK = re.compile(r"<br\s*/?>", re.IGNORECASE)
 
 
@@ -36,71 +43,48 @@ class Grid:
 
 def segments(markdown: str) -> Iterator[Prose | Grid]:
     """Prose and tables in order; tables inside code stay code."""
-    lines = markdown.splitlines()
-    prose: list[str] = []
-    fence = ""
+    text = markdown.replace("\r\n", "\n").replace("\r", "\n")
+    tokens = read_blocks(text)
+    lines = text.split("\n")
+    code = {line for token in tokens if token.type in CODE for line in _lines_of(token)}
+    shown = [line if at in code else _BREAK.sub("\n", line) for at, line in enumerate(lines)]
     at = 0
-    while at < len(lines):
-        fence = _fence_after(fence, lines[at])
-        if not fence and _starts_table(lines, at):
-            if text := "\n".join(prose).strip("\n"):
-                yield Prose(text)
-            prose = []
-            end = at + 2
-            while end < len(lines) and "|" in lines[end] and lines[end].strip():
-                end += 1
-            yield _grid(lines[at], lines[at + 2 : end])
-            at = end
+    for start, rows in _tables(tokens):
+        # By the specification a line of text right below a table is a row of it. Nobody means that.
+        body = list(takewhile(lambda row: "|" in lines[row[0]], rows[1:]))
+        if prose := "\n".join(shown[at:start]).strip("\n"):
+            yield Prose(prose)
+        yield Grid(rows[0][1], tuple(cells for _, cells in body))
+        at = start + 2 + len(body)
+    if prose := "\n".join(shown[at:]).strip("\n"):
+        yield Prose(prose)
+
+
+def _tables(tokens: Sequence[Token]) -> Iterator[tuple[int, list[tuple[int, tuple[str, ...]]]]]:
+    """(first line, rows as (line, cells), the header first) of each table."""
+    for at, token in enumerate(tokens):
+        if token.type != "table_open":
             continue
-        prose.append(_BREAK.sub("\n", lines[at]) if not fence else lines[at])
-        at += 1
-    if text := "\n".join(prose).strip("\n"):
-        yield Prose(text)
+        start = _lines_of(token).start
+        rows: list[list[str]] = []
+        for inner in takewhile(lambda one: one.type != "table_close", tokens[at:]):
+            if inner.type == "tr_open":
+                rows.append([])
+            elif inner.type == "inline":
+                rows[-1].append(_cell(inner.content))
+        # The line of dashes is no row.
+        places = [start, *range(start + 2, start + 1 + len(rows))]
+        yield start, [(place, tuple(row)) for place, row in zip(places, rows, strict=True)]
 
 
-def _fence_after(fence: str, line: str) -> str:
-    """The fence that is open after this line; empty outside code."""
-    match = _CODE_OPENS.match(line)
-    if not match:
-        return fence
-    if not fence:
-        return match[1]
-    closes = match[1][0] == fence[0] and len(match[1]) >= len(fence) and not match[2]
-    return "" if closes else fence
+def _lines_of(token: Token) -> range:
+    return range(*(token.map or (0, 0)))
 
 
-def _starts_table(lines: Sequence[str], at: int) -> bool:
-    return (
-        at + 1 < len(lines)
-        and "|" in lines[at]
-        and "|" in lines[at + 1]
-        and bool(_SEPARATOR.match(lines[at + 1]))
-    )
-
-
-def _grid(header: str, rows: Sequence[str]) -> Grid:
-    names = _cells(header)
-    width = len(names)
-    body = (_cells(row) for row in rows)
-    return Grid(names, tuple((*row, *[""] * width)[:width] for row in body))
-
-
-def _cells(line: str) -> tuple[str, ...]:
-    inner = line.strip().removeprefix("|")
-    if inner.endswith("|") and not inner.endswith("\\|"):
-        inner = inner[:-1]
-    return tuple(_plain(cell) for cell in _CELL_EDGE.split(inner))
-
-
-def _plain(cell: str) -> str:
+def _cell(markdown: str) -> str:
     """A cell's words: Slack's table cells show no markdown."""
-    return _cut_short(_unmarked(_BREAK.sub(" · ", cell).replace("\\|", "|")), MAX_CELL)
-
-
-def _unmarked(text: str) -> str:
-    text = re.sub(r"(\*\*|__)(?=\S)(.+?)(?<=\S)\1", r"\2", text)
-    text = re.sub(r"\[([^\[\]]*)\]\([^()]*\)", r"\1", text)
-    return re.sub(r"\\([\\`*_~\[\]<>#+.!-])", r"\1", text).replace("`", "").strip()
+    words = " · ".join(plain_text(markdown).strip().splitlines())
+    return _cut_short(unping(words), MAX_CELL)
 
 
 def _cut_short(text: str, limit: int) -> str:
@@ -112,18 +96,30 @@ def excerpt(markdown: str, limit: int) -> str:
     lines: list[str] = []
     for part in segments(markdown):
         if isinstance(part, Prose):
-            lines.extend(_plain_line(line) for line in part.text.splitlines())
+            lines.extend(_plain_lines(part.text))
         else:
-            lines.extend(_plain_line(_entry(part.header, row)) for row in part.rows)
+            lines.extend(f"• {_named(part.header, row, row[0])}" for row in part.rows)
     return _cut_short("\n".join(line for line in lines if line), limit)
 
 
-def _plain_line(line: str) -> str:
-    if _CODE_OPENS.match(line):
-        return ""
-    line = re.sub(r"^\s*(?:#{1,6}|>)\s+", "", line)
-    line = re.sub(r"^(\s*)[-*+]\s+", r"\1• ", line)
-    return re.sub(r"(?<![\w*])\*(?=\S)([^*]+?)(?<=\S)\*(?![\w*])", r"\1", _unmarked(line))
+def _plain_lines(markdown: str) -> Iterator[str]:
+    lists: list[str] = []
+    sign = ""
+    for token in read_blocks(markdown):
+        if token.type in ("bullet_list_open", "ordered_list_open"):
+            lists.append(token.type)
+        elif token.type in ("bullet_list_close", "ordered_list_close"):
+            lists.pop()
+        elif token.type == "list_item_open":
+            mark = f"{token.info}{token.markup}" if token.info else "•"
+            sign = f"{'  ' * (len(lists) - 1)}{mark} "
+        elif token.type in CODE:
+            yield from token.content.splitlines()
+        elif token.type == "inline":
+            for line in plain_text(token.content).splitlines():
+                yield f"{sign}{line.strip()}"
+                sign = " " * len(sign)
+            sign = ""
 
 
 def pieces(text: str, limit: int) -> Iterator[str]:
@@ -132,9 +128,10 @@ def pieces(text: str, limit: int) -> Iterator[str]:
     while len(text) > limit:
         cut = _cut(text, limit)
         head, rest = text[:cut].rstrip(), text[cut:].lstrip("\n")
-        opener = _open_code(head)
-        if opener:
-            head, rest = f"{head}\n```", f"{opener}\n{rest}"
+        if code := _open_code(head):
+            # Within code, empty lines and indents count: only the line's end is cut away.
+            head, rest = text[:cut], text[cut:].removeprefix("\n")
+            head, rest = f"{head}\n{code.markup}", f"{_opener(code)}\n{rest}"
         yield head
         text = rest
     if text.strip():
@@ -142,7 +139,7 @@ def pieces(text: str, limit: int) -> Iterator[str]:
 
 
 def _cut(text: str, limit: int) -> int:
-    room = limit - 8  # for a closing fence
+    room = limit - 2 * LONGEST_FENCE  # for a closing fence
     for separator in ("\n\n", "\n", " "):
         cut = text.rfind(separator, room // 3, room)
         if cut > 0:
@@ -150,14 +147,19 @@ def _cut(text: str, limit: int) -> int:
     return room
 
 
-def _open_code(text: str) -> str:
-    """The line that opens the code block which is still open at the end of the text."""
-    fence = opener = ""
-    for line in text.splitlines():
-        before, fence = fence, _fence_after(fence, line)
-        if fence and not before:
-            opener = line.strip()[:40]
-    return opener if fence else ""
+def _open_code(text: str) -> Token | None:
+    """The code block that is still open at the end of the text."""
+    fences = [token for token in read_blocks(f"{text}\n") if token.type == "fence"]
+    last = fences[-1] if fences else None
+    if last is None or len(last.markup) > LONGEST_FENCE:
+        return None
+    # Its lines are the one that opens it, the content, and the one that closes it.
+    closed = len(_lines_of(last)) == last.content.count("\n") + 2
+    return None if closed else last
+
+
+def _opener(code: Token) -> str:
+    return f"{code.markup}{code.info.strip()[:40]}"
 
 
 def slices(grid: Grid, characters: int) -> Iterator[Grid]:
@@ -184,10 +186,11 @@ def aligned(grid: Grid, widest: int = 90) -> str:
             for row in (grid.header, tuple("-" * width for width in widths), *grid.rows)
         ]
         return "```\n" + "\n".join(lines).replace("```", "'''") + "\n```"
-    return "\n".join(_entry(grid.header, row) for row in grid.rows)
+    return "\n".join(f"- {_named(grid.header, row, f'**{row[0]}**')}" for row in grid.rows)
 
 
-def _entry(header: Sequence[str], row: Sequence[str]) -> str:
+def _named(header: Sequence[str], row: Sequence[str], title: str) -> str:
+    """`title`, and each further cell with its column's name."""
     cells = list(zip(header, row, strict=True))[1:]
     named = "; ".join(f"{name}: {cell}" if name else cell for name, cell in cells if cell)
-    return f"- **{row[0]}**: {named}" if named else f"- **{row[0]}**"
+    return f"{title}: {named}" if named else title

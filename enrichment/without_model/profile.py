@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import Literal
 
-from enrichment.chunk import Chunk, DocumentCard
 from enrichment.language.words import words
 from enrichment.without_model.entities import entities
 from loaders.document import Document
@@ -24,7 +22,6 @@ DocumentType = Literal[
     "schedule",
     "other",
 ]
-DOCUMENT_TYPES: tuple[str, ...] = get_args(DocumentType)
 _TITLE_WORDS = {
     "policy": r"polic(?:y|ies)|rules?|terms",
     "standard": r"standards?|requirements?|baselines?|controls?|limits?|specification|matrix",
@@ -79,31 +76,6 @@ def profile(document: Document) -> Profile:
         document_type=_type(document, text),
         technical_density=_density(document),
         domain_tags=_tags(document, text),
-    )
-
-
-@dataclass(frozen=True, kw_only=True)
-class CorpusStatistics:
-    """What choosing a search strategy needs to know of a domain."""
-
-    documents: int
-    chunks: int
-    table_chunks: int
-    mean_tokens: float
-    technical_density: float
-    document_types: dict[str, int]
-    domain_tags: dict[str, int]
-
-
-def corpus_statistics(cards: Sequence[DocumentCard], chunks: Sequence[Chunk]) -> CorpusStatistics:
-    return CorpusStatistics(
-        documents=len(cards),
-        chunks=len(chunks),
-        table_chunks=sum(chunk.kind == "table" for chunk in chunks),
-        mean_tokens=sum(chunk.tokens for chunk in chunks) / max(1, len(chunks)),
-        technical_density=sum(card.technical_density for card in cards) / max(1, len(cards)),
-        document_types=dict(Counter(card.document_type for card in cards).most_common()),
-        domain_tags=dict(Counter(tag for card in cards for tag in card.domain_tags).most_common()),
     )
 
 

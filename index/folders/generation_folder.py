@@ -17,6 +17,7 @@ import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from config.models import Vectors
-from index.keywords.bm25 import SparseBm25
+from index.keywords.bm25 import KeywordEngine, Keywords, RankBm25, SparseBm25
 
 FORMAT = 1
 MANIFEST = "manifest.json"
@@ -70,8 +71,9 @@ class Keys:
 class Folder:
     """A generation's folder, verified and memory-mapped. Raises Damaged."""
 
-    def __init__(self, path: Path, digest: str) -> None:
+    def __init__(self, path: Path, digest: str, *, keyword_engine: KeywordEngine = "bm25s") -> None:
         self.path = path
+        self._keyword_engine = keyword_engine
         self.manifest = read_manifest(path)
         if self.manifest.digest != digest:
             raise Damaged(f"{path} was made of other documents")
@@ -89,8 +91,12 @@ class Folder:
         self.unit_vectors: Vectors = self._array("unit_vectors")
 
     @cached_property
-    def keywords(self) -> SparseBm25:
-        return SparseBm25(self.path / KEYWORDS)
+    def keywords(self) -> Keywords:
+        if self._keyword_engine == "bm25s":
+            return SparseBm25(self.path / KEYWORDS)
+        vocabulary, term_ids, starts = self.terms
+        words = [vocabulary[term] for term in term_ids]
+        return RankBm25([words[start:end] for start, end in pairwise(starts)])
 
     @cached_property
     def chunk_ids(self) -> list[str]:

@@ -24,6 +24,7 @@ from index.folders.generation_folder import (
     verify_chroma,
 )
 from index.folders.nearest_rows import Neighbours
+from index.keywords.bm25 import KeywordEngine
 from index.store.generation_info import GenerationInfo, Revision, digest_of
 from index.store.sql_store import Store
 from index.vectors.chroma import ChromaServer, EmbeddedChroma
@@ -35,12 +36,18 @@ class Shelf:
     """The generation folders of all domains on this machine."""
 
     def __init__(
-        self, root: Path, store: Store, embedder: Embedder, server: ChromaServer | None
+        self,
+        root: Path,
+        store: Store,
+        embedder: Embedder,
+        server: ChromaServer | None,
+        keyword_engine: KeywordEngine,
     ) -> None:
         self._root = root
         self._store = store
         self._embedder = embedder
         self._server = server
+        self._keyword_engine = keyword_engine
 
     def of(self, domain: str) -> Path:
         return self._root / domain
@@ -138,7 +145,7 @@ class Shelf:
 
     def _intact(self, info: GenerationInfo) -> Folder:
         path = self.path(info.domain, info.number)
-        folder = Folder(path, info.digest)
+        folder = Folder(path, info.digest, keyword_engine=self._keyword_engine)
         if not self._server:
             verify_chroma(path)
         return folder

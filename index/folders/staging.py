@@ -70,7 +70,7 @@ class Staging:
         self._journal = journal
         return self
 
-    def __exit__(self, *raised: object) -> None:
+    def __exit__(self, *_raised: object) -> None:
         self._closing.close()
 
     @property

@@ -9,7 +9,7 @@ import json
 import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +20,7 @@ from index.keywords.tokens import terms
 K1 = 1.2
 B = 0.4
 MAX_QUERY_TERMS = 256
+KeywordEngine = Literal["bm25s", "rank_bm25"]
 
 WEIGHTS: Mapping[str, int] = {
     "text": 1,
@@ -71,7 +72,9 @@ def chunk_terms(chunk: Chunk, card: DocumentCard) -> list[str]:
 
 
 class RankBm25:
-    """The plain reference: rank_bm25 in memory. Scores each row in Python, so for small corpora."""
+    """The plain reference: rank_bm25 in memory. Scores each row in Python, so for small corpora.
+
+    `rows`: the terms of each row."""
 
     def __init__(self, rows: Sequence[Sequence[str]]) -> None:
         from rank_bm25 import BM25Okapi

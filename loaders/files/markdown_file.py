@@ -24,6 +24,7 @@ from loaders.assemble import BlockWriter, Metadata, make_document
 from loaders.document import Document
 from loaders.document_limits import MAX_MARKUP_NESTING, check_size, too_deep
 from loaders.files.html import write_html
+from loaders.markdown_parser import markdown_parser
 
 _FRONT_MATTER = re.compile(
     r"\ufeff?---[ \t]*\n(.*?)^(?:---|\.\.\.)[ \t]*(?:\n|\Z)", re.DOTALL | re.MULTILINE
@@ -190,8 +191,7 @@ def _html_or_text(
 
 @cache
 def _parser() -> MarkdownIt:
-    parser = MarkdownIt("commonmark", {"maxNesting": MAX_MARKUP_NESTING})
-    parser.enable(["table", "strikethrough"])
+    parser = markdown_parser()
     parser.use(footnote_plugin, inline=False).use(tasklists_plugin)
     parser.block.ruler.before(
         "html_block", "whole_table", _whole_table, {"alt": ["paragraph", "reference", "blockquote"]}

@@ -17,6 +17,8 @@ from loaders.tables.table_headers import (
 
 __all__ = ["header_paths", "markdown_to_table", "structure_doubt", "table_to_markdown"]
 
+# Read by hand: the exact inverse of what is written here. A general parser would drop the cells
+# that a row has beyond its header, and end a table at the first line that opens another block.
 _PIPE = re.compile(r"(?<!\\)\|")
 _DELIMITER = re.compile(r"\s*:?-+:?\s*")
 _ALL_BOLD = re.compile(r"\*\*((?:[^*]|\*(?!\*))+)\*\*")

@@ -20,7 +20,6 @@ from playground.google.reader_html import TabHtml, headings
 PAGE_FOLDER = Path(__file__).parents[1] / "page" / "assets"
 HTML = "text/html; charset=utf-8"
 PATH = re.compile(r"/(?P<kind>\w+)/(?:u/\d+/)?(?:d|folders)/(?P<id>[^/]+).*")
-TEXT_TYPES = ("text/", "application/json")
 
 PageAnswer = tuple[int, tuple[str, bytes]]
 

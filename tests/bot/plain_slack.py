@@ -43,7 +43,7 @@ class PlainSlack:
             thread.start()
         return self
 
-    def __exit__(self, *raised: object) -> None:
+    def __exit__(self, *_raised: object) -> None:
         self._api.shutdown()
         self._api.server_close()
         self._hub.shutdown()

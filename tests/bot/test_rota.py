@@ -58,8 +58,9 @@ def test_a_rota_may_be_yaml_behind_a_url(httpserver: HTTPServer) -> None:
 def test_a_broken_rota_is_named(tmp_path: Path, text: str) -> None:
     path = tmp_path / "rota.yaml"
     path.write_text(text)
-    with pytest.raises(ConfigError, match=r"rota\.yaml"):
+    with pytest.raises(ConfigError, match=r"rota\.yaml") as caught:
         on_call(str(path), NOON)
+    assert "\n" not in str(caught.value)
 
 
 def test_a_missing_rota_is_named() -> None:

@@ -7,8 +7,9 @@ import traceback
 import pytest
 from pydantic import BaseModel
 
-from config.chat_model import build_chat_model, parse_reply
+from config.chat_model import build_chat_model
 from config.errors import InvalidModelOutput, ModelUnavailable
+from config.model_replies import parse_reply
 from config.models import ChatModel, Prompt, Usage
 from config.settings import Settings
 from playground.openai_stand_in import ModelFault, OpenAIStandIn, Script

@@ -8,10 +8,12 @@ import hashlib
 import hmac
 import json
 import shutil
+import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import FrameType
 
 import pytest
 from fastapi.testclient import TestClient
@@ -185,6 +187,24 @@ def reranked(town: Town, settings: Settings) -> object:
     return copilot.retrieve("tea", "how long does tea steep?", pipeline="rerank")["reranked"]
 
 
+def keyword_libraries(town: Town, settings: Settings) -> object:
+    """What scores the words of a search: both engines rank alike, so only this tells them apart."""
+    copilot = Copilot(settings)
+    copilot.ingest("tea")
+    ran: set[str] = set()
+
+    def note(frame: FrameType, event: str, _argument: object) -> None:
+        if event == "call":
+            ran.add(str(frame.f_globals.get("__name__", "")).partition(".")[0])
+
+    sys.setprofile(note)
+    try:
+        copilot.retrieve("tea", "how long does tea steep?")
+    finally:
+        sys.setprofile(None)
+    return "rank_bm25" in ran
+
+
 def open_to_all(town: Town, settings: Settings) -> object:
     copilot = Copilot(settings)
     copilot.ingest("tea")
@@ -232,6 +252,7 @@ PROBES = {
     "ONCALL_CHAT_MODEL": Probe(one="scripted", other=None, observe=model_calls, besides=MODEL),
     "ONCALL_EMBEDDING_MODEL": Probe(one="hashed", other="another", observe=model_calls),
     "ONCALL_CROSS_ENCODER": Probe(one=None, other="{folder}/cross-encoder", observe=reranked),
+    "ONCALL_KEYWORDS": Probe(one="bm25s", other="rank_bm25", observe=keyword_libraries),
     "GOOGLE_APPLICATION_CREDENTIALS": Probe(
         one="{key}", other="{folder}/none.json", observe=from_drive, besides=GOOGLE
     ),

@@ -364,19 +364,21 @@ def test_check_tells_folder_by_folder_what_can_be_read_and_whom_to_share_with(
     google.drive.move("b", "elsewhere")
     photo = StoredFile(id="p", name="p.png", mime_type="image/png", parents=("top",), content=b"x")
     google.drive.put(photo)
-    source = GoogleDriveSource(folders=["top", "missing"], documents=["outside", "p"])
+    google.drive.put(document("hidden", "elsewhere", can_list_permissions=False))
+    source = GoogleDriveSource(folders=["top", "missing"], documents=["outside", "hidden", "p"])
     reports = {report.id: report for report in index.drive.check(source)}
     assert reports["top"].documents == {"Google Docs": 1}
     assert reports["top"].unsupported == {"image/png": 1}
     assert reports["top"].readable
     assert not reports["missing"].readable
     assert reports["missing"].remedy == f"share it with {ACCOUNT}"
-    assert not reports["sub"].readers_visible
+    assert "does not tell who may read" in reports["hidden"].problem
+    assert "does not tell who may read" in reports["sub"].problem
     assert "editor" in reports["sub"].remedy
     assert "nothing" in reports["empty"].problem
     assert (reports["outside"].kind, reports["outside"].readable) == ("document", True)
     assert (reports["p"].readable, "image/png" in reports["p"].problem) == (False, True)
-    assert set(reports) == {"top", "sub", "deep", "empty", "missing", "outside", "p"}
+    assert set(reports) == {"top", "sub", "deep", "empty", "missing", "outside", "hidden", "p"}
 
 
 def test_a_missing_or_broken_key_is_told_before_any_call(tmp_path: Path) -> None:

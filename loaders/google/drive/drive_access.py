@@ -30,8 +30,6 @@ class AccessReport:
     """Kind of document, e.g. `Google Docs` or `PDF` → how many we load."""
     unsupported: Mapping[str, int] = field(default_factory=dict)
     """Media type → how many files of it no loader reads."""
-    readers_visible: bool = True
-    """Whether Drive tells us who may read them; `access: {audience: asker}` needs that."""
     problem: str = ""
     remedy: str = ""
 
@@ -71,16 +69,11 @@ def _folder(folder: DriveFile, listing: Listing, calls: DriveCalls) -> AccessRep
     inside = [file for file in listing.files.values() if folder.id in file.parents]
     skipped = [each.file for each in listing.skipped.values() if folder.id in each.file.parents]
     error = next((e for e in listing.failed if e.document.startswith(f"folder {folder.id} ")), None)
-    visible = _readers_visible(inside[:1], calls)
     problem, remedy = (error.reason, error.remedy) if error else ("", "")
     if not problem and not inside and not _has_subfolders(folder, listing):
         problem, remedy = "there is nothing in it that we read", "check the folder's id"
-    if not problem and not visible:
-        problem = "Drive does not tell who may read these documents"
-        remedy = (
-            f"for `access: {{audience: asker}}` make {calls.account} an editor, "
-            "or a content manager of the shared drive"
-        )
+    if not problem:
+        problem, remedy = _hidden_readers(inside[:1], calls)
     return AccessReport(
         kind="folder",
         id=folder.id,
@@ -89,13 +82,13 @@ def _folder(folder: DriveFile, listing: Listing, calls: DriveCalls) -> AccessRep
         account=calls.account,
         documents=Counter(describe(file) for file in inside),
         unsupported=Counter(file.mime_type for file in skipped),
-        readers_visible=visible,
         problem=problem,
         remedy=remedy,
     )
 
 
 def _document(document: DriveFile, calls: DriveCalls) -> AccessReport:
+    problem, remedy = _hidden_readers([document], calls)
     return AccessReport(
         kind="document",
         id=document.id,
@@ -103,7 +96,8 @@ def _document(document: DriveFile, calls: DriveCalls) -> AccessReport:
         readable=True,
         account=calls.account,
         documents={describe(document): 1},
-        readers_visible=_readers_visible([document], calls),
+        problem=problem,
+        remedy=remedy,
     )
 
 
@@ -111,11 +105,19 @@ def _has_subfolders(folder: DriveFile, listing: Listing) -> bool:
     return any(folder.id in each.parents for each in listing.folders.values())
 
 
-def _readers_visible(sample: list[DriveFile], calls: DriveCalls) -> bool:
-    """Asked for one document: the others in its folder are shared alike."""
+def _hidden_readers(sample: list[DriveFile], calls: DriveCalls) -> tuple[str, str]:
+    """(problem, remedy) when Drive doesn't tell us who may read; else empty.
+
+    Asked for one document: the others in its folder are shared alike."""
     only_us = (Permission(kind="user", value=calls.account),)
     answers = in_parallel(calls.permissions, [file.id for file in sample])
-    return all(not isinstance(each, GoogleRefused) and each != only_us for each in answers)
+    if all(not isinstance(each, GoogleRefused) and each != only_us for each in answers):
+        return "", ""
+    return (
+        "Drive does not tell who may read it",
+        f"for `access: {{audience: asker}}` make {calls.account} an editor, "
+        "or a content manager of the shared drive",
+    )
 
 
 def describe(file: DriveFile) -> str:

@@ -142,7 +142,7 @@ class GoogleDrive:
     def __enter__(self) -> GoogleDrive:
         return self
 
-    def __exit__(self, *raised: object) -> None:
+    def __exit__(self, *_raised: object) -> None:
         self.close()
 
     def _load_other(self, file: DriveFile, metadata: Metadata) -> Document:

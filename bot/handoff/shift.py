@@ -1,0 +1,15 @@
+"""A turn of duty."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+
+
+@dataclass(frozen=True)
+class Shift:
+    """`who` is a Slack user or group id, or an e-mail address."""
+
+    start: datetime
+    end: datetime
+    who: str

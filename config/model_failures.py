@@ -1,0 +1,86 @@
+"""What a failed model call means: another try, an outage, or invalid output."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+from config.errors import InvalidModelOutput, ModelError, ModelUnavailable
+from config.models import Prompt
+
+_RETRY_STATUS = frozenset({408, 409, 429, 500, 502, 503, 504, 529})
+"""529: Anthropic is overloaded."""
+_LONGEST_WAIT = 5.0
+"""Seconds. Someone waits for this answer: rather extractive now than better in a minute."""
+_CONNECTION_ERRORS = frozenset({"APIConnectionError", "ConnectError", "ConnectionError"})
+_HTTP_STACKS = frozenset({"httpx", "httpx2", "httpcore", "httpcore2", "h11", "urllib3"})
+
+
+def wait_before_retry(error: Exception, failures: int) -> float | None:
+    """Seconds to wait, or None when another try is pointless or would keep someone waiting."""
+    if status_of(error) not in _RETRY_STATUS and not _is_refused_connection(error):
+        return None
+    asked = _retry_after(error)
+    if asked is not None:
+        return asked if asked <= _LONGEST_WAIT else None
+    wait: float = 0.4 * 2**failures * random.uniform(0.75, 1.25)  # noqa: S311 - jitter
+    return wait
+
+
+def is_outage(error: Exception) -> bool:
+    return _is_timeout(error) or _is_refused_connection(error)
+
+
+def as_model_error(prompt: Prompt, error: Exception, *, check_key: str, check: str) -> ModelError:
+    """Status or kind of failure only: a server's own words may hold keys or prompts.
+
+    `check_key` and `check` are what to look at when the key, or model or address, is wrong."""
+    asked = f"the model could not answer {prompt.name!r}"
+    status = status_of(error)
+    if status in (401, 403):
+        return ModelUnavailable(f"{asked}: HTTP {status}", remedy=f"check {check_key}")
+    if status == 404:
+        return ModelUnavailable(f"{asked}: HTTP 404", remedy=f"check {check}")
+    if status:
+        return ModelUnavailable(f"{asked}: HTTP {status}")
+    if _is_timeout(error):
+        return ModelUnavailable(f"{asked}: no reply in time")
+    if _is_refused_connection(error) or _kinds(error) & {"APIError", "OSError"}:
+        return ModelUnavailable(f"{asked}: {type(error).__name__}")
+    if type(error).__module__.split(".")[0] in _HTTP_STACKS:
+        return ModelUnavailable(f"{asked}: the connection broke ({type(error).__name__})")
+    return InvalidModelOutput(f"the model's reply to {prompt.name!r} is malformed")
+
+
+def status_of(error: BaseException) -> int | None:
+    """HTTP status as the vendors' clients carry it: `status_code`, `code`, botocore's, or on the
+    error that theirs was raised from."""
+    response: Any = getattr(error, "response", None)
+    if isinstance(response, dict):
+        return int(response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0)) or None
+    for status in (getattr(error, "status_code", None), getattr(error, "code", None)):
+        if isinstance(status, int) and status >= 400:
+            return status
+    return status_of(error.__cause__) if error.__cause__ else None
+
+
+def _retry_after(error: Exception) -> float | None:
+    headers = getattr(getattr(error, "response", None), "headers", None) or {}
+    try:
+        return max(0.0, float(headers.get("retry-after", "")))
+    except (TypeError, ValueError):
+        return None
+
+
+def _is_timeout(error: Exception) -> bool:
+    return any("timeout" in name.lower() for name in _kinds(error))
+
+
+def _is_refused_connection(error: Exception) -> bool:
+    return bool(_kinds(error) & _CONNECTION_ERRORS) and not _is_timeout(error)
+
+
+def _kinds(error: Exception) -> set[str]:
+    """Names of an error's classes: vendors' clients share names, not classes, and none of them
+    need be installed."""
+    return {kind.__name__ for kind in type(error).__mro__}

@@ -1,0 +1,44 @@
+"""What a structured reply should be, as the model is told and as its answer is read."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+from pydantic import BaseModel, ValidationError
+
+from config.models import Reply
+
+Messages = list[tuple[str, str]]
+"""(role, text), in order."""
+
+
+def parse_reply(text: str, reply: type[Reply]) -> Reply:
+    """The JSON object in a reply, also when prose, a fence or a think block surrounds it."""
+    body = re.sub(r"<think>.*?</think>", "", text, flags=re.DOTALL)
+    start, end = body.find("{"), body.rfind("}")
+    return reply.model_validate_json(body[start : end + 1] if 0 <= start < end else body)
+
+
+def describe(error: ValidationError) -> str:
+    """The first three problems, each with its place; never the input itself."""
+    problems = [
+        f"{'.'.join(map(str, item['loc'])) or 'reply'}: {item['msg']}" for item in error.errors()
+    ]
+    return "; ".join(problems[:3])
+
+
+def response_format(name: str, reply: type[BaseModel]) -> dict[str, Any]:
+    from openai import pydantic_function_tool
+
+    tool: Any = pydantic_function_tool(reply)["function"]
+    schema = {"name": name, "strict": True, "schema": tool["parameters"]}
+    return {"type": "json_schema", "json_schema": schema}
+
+
+def with_schema(messages: Messages, reply: type[BaseModel]) -> Messages:
+    (role, system), *rest = messages
+    schema = json.dumps(reply.model_json_schema())
+    wanted = f"{system}\n\nReply with one JSON object that fits this JSON schema:\n{schema}"
+    return [(role, wanted), *rest]

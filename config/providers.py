@@ -1,0 +1,116 @@
+"""Whose chat model a name means, and a LangChain client for it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection
+from typing import TYPE_CHECKING, Any
+
+from config.errors import ConfigError
+
+if TYPE_CHECKING:
+    from langchain_core.language_models import BaseChatModel
+    from pydantic import SecretStr
+
+PROVIDERS = frozenset(
+    """
+    anthropic anthropic_bedrock azure_ai azure_openai baseten bedrock bedrock_converse
+    bedrock_mantle_anthropic bedrock_mantle_openai cohere deepseek fireworks
+    google_anthropic_vertex google_genai google_vertexai groq huggingface ibm langsmith litellm
+    meta mistralai nvidia ollama openai openrouter perplexity together upstage xai
+    """.split()  # noqa: SIM905 - a list of strings would take 30 lines
+)
+"""What LangChain's `init_chat_model` knows; asking it would import it for every `--help`."""
+OPENAI = "openai"
+
+
+def provider_and_model(name: str) -> tuple[str, str]:
+    """`anthropic:claude-x` → (anthropic, claude-x). A name without a known provider, also one
+    with a colon such as `llama3:8b`, is a model of the OpenAI-compatible server."""
+    provider, colon, model = name.partition(":")
+    provider = provider.replace("-", "_").lower()
+    return (provider, model) if colon and provider in PROVIDERS else (OPENAI, name)
+
+
+def openai_client(
+    model: str, *, key: SecretStr, base_url: str | None, timeout_seconds: float
+) -> BaseChatModel:
+    from langchain.chat_models import init_chat_model
+
+    client: BaseChatModel = init_chat_model(
+        model,
+        model_provider=OPENAI,
+        api_key=key,
+        base_url=base_url,
+        timeout=timeout_seconds,
+        max_retries=0,
+    )
+    return client
+
+
+def provider_client(
+    provider: str, model: str, without: Collection[str] = (), *, timeout_seconds: float
+) -> BaseChatModel:
+    """A client of LangChain's integration, which reads its own key from the environment.
+
+    `without` names options to leave out: `temperature`. Raises ConfigError when the integration
+    is not installed, or misses its key or address."""
+    from langchain.chat_models import init_chat_model
+    from pydantic import ValidationError
+
+    named = f"ONCALL_CHAT_MODEL={provider}:{model}"
+    wanted: dict[str, Any] = {
+        "temperature": 0,
+        "timeout": timeout_seconds,
+        "client_kwargs": {"timeout": timeout_seconds},  # how ollama's is told
+        "max_retries": 0,
+        "stream_usage": True,
+    }
+    try:
+        declared = _declared(type(init_chat_model(model, model_provider=provider)))
+        options = {k: v for k, v in wanted.items() if k in declared and k not in without}
+        client: BaseChatModel = init_chat_model(model, model_provider=provider, **options)
+    except ImportError as error:
+        package = re.search(r"pip install ([\w-]+)", str(error))
+        remedy = f"pip install {package[1]}" if package else f"reinstall it: {error}"
+        raise ConfigError(
+            f"{named} needs a package that is not installed", remedy=remedy
+        ) from error
+    except ValidationError as error:  # shows what it was given, and a key may be among it
+        problem = "; ".join(item["msg"] for item in error.errors(include_input=False))
+        raise _unusable(named, problem) from None
+    except Exception as error:  # each integration has its own ways to miss a key
+        raise _unusable(named, str(error)) from None
+    if missing := _missing_keys(client):
+        raise ConfigError(f"{named} has no key", remedy=f"set {' or '.join(missing)}")
+    return client
+
+
+def secrets_of(client: BaseChatModel) -> list[str]:
+    """Every key that a client holds, so that none of them is logged."""
+    held = (value for value in vars(client).values() if hasattr(value, "get_secret_value"))
+    return [secret for value in held if (secret := str(value.get_secret_value()))]
+
+
+def _declared(client: type[BaseChatModel]) -> set[str]:
+    """Options that an integration has; others it might refuse, or send on to its server."""
+    fields = client.model_fields
+    return {*fields, *(field.alias for field in fields.values() if field.alias)}
+
+
+def _missing_keys(client: BaseChatModel) -> list[str]:
+    """The variables of keys that are all empty. None at all: the integration needs no key, or
+    finds it elsewhere, as AWS's do in a profile."""
+    variables = [
+        variable
+        for field, variable in client.lc_secrets.items()
+        if hasattr(getattr(client, field, None), "get_secret_value")
+    ]
+    return [] if secrets_of(client) else variables
+
+
+def _unusable(named: str, problem: str) -> ConfigError:
+    return ConfigError(
+        f"{named} can't be used: {' '.join(problem.split()):.200}",
+        remedy="set what its integration reads from the environment",
+    )

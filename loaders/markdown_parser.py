@@ -1,0 +1,32 @@
+"""The one Markdown parser: CommonMark, with tables and strikethrough."""
+
+from __future__ import annotations
+
+from functools import cache
+
+from markdown_it import MarkdownIt
+from markdown_it.token import Token
+
+from loaders.document_limits import MAX_MARKUP_NESTING
+
+
+def markdown_parser() -> MarkdownIt:
+    """A new parser, for whoever adds rules to it."""
+    parser = MarkdownIt("commonmark", {"maxNesting": MAX_MARKUP_NESTING})
+    return parser.enable(["table", "strikethrough"])
+
+
+def read_blocks(text: str) -> list[Token]:
+    """Block tokens of an answer, `map` in lines of `text` between `\\n`; inline content as written.
+
+    What looks like a tag is text: in answers `<cluster-name>` is a placeholder, and as HTML it
+    would swallow the table below it."""
+    return _block_parser().parse(text)
+
+
+@cache
+def _block_parser() -> MarkdownIt:
+    parser = markdown_parser()
+    parser.options["html"] = False
+    parser.core.ruler.enableOnly(["normalize", "block"])
+    return parser
