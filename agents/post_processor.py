@@ -6,9 +6,9 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from agents.extractive.question_words import stems
 from agents.extractive.relevance import Scored
 from enrichment.chunk import Chunk
+from enrichment.language.words import stems
 from index.search import Hit
 
 NEAR_DUPLICATE = 0.92

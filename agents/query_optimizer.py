@@ -7,13 +7,13 @@ from dataclasses import dataclass
 
 from agents.answer import Question
 from agents.extractive.conversation import cleaned, joined, leans_on, questions_in, small_talk_reply
-from agents.extractive.question_words import codes, written_out
 from agents.fallback import Outcome, with_fallback
 from agents.plan import Plan
 from agents.prompts import render
 from config.domain import Domain
 from config.models import ChatModel, Usage
 from config.prompts import listed, neutral, new_fence
+from enrichment.language.words import codes, written_out
 from index.search import Snapshot
 
 _TURNS = 8

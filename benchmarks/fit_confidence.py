@@ -24,12 +24,12 @@ from rich.console import Console  # noqa: E402
 from rich.table import Table  # noqa: E402
 
 from agents.answer import Question, Turn  # noqa: E402
-from agents.extractive.question_words import terms  # noqa: E402
 from agents.extractive.refusal import WEIGHTS, confidence_parts  # noqa: E402
 from agents.extractive.relevance import score_units  # noqa: E402
 from agents.query_optimizer import PlanRequest, plan_without_model  # noqa: E402
 from agents.retrieval import RetrievalRequest, retrieve  # noqa: E402
 from agents.trace import SourceChoice  # noqa: E402
+from enrichment.language.words import naming_words  # noqa: E402
 
 WRONGLY = 0.04
 """Share of the answerable golden questions that may be refused."""
@@ -76,7 +76,7 @@ def short_questions(measured: Measured, chance: random.Random) -> list[str]:
                 cells.append(f"{header} of {chance.choice(table.rows)[0]}?")
     found: list[str] = []
     for asked in (headings, cells):
-        telling = [one for one in dict.fromkeys(asked) if 2 <= len(terms(one)) <= 6]
+        telling = [one for one in dict.fromkeys(asked) if 2 <= len(naming_words(one)) <= 6]
         found += chance.sample(telling, min(SHORT, len(telling)))
     return found
 

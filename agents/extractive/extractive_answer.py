@@ -6,13 +6,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from agents.answer import Citation
-from agents.extractive.question_words import is_code, terms
 from agents.extractive.relevance import Aspect, Scored, aspects_of
 from agents.extractive.selection import choose, is_lead_in, shortened
 from agents.extractive.superseded import asks_about_the_past, is_superseded
 from agents.extractive.table_answer import MarkedRow, row_in_words, row_label, small_table
 from agents.plan import Plan
 from enrichment.chunk import Chunk, DocumentCard, Unit
+from enrichment.language.words import is_code, naming_words
 from index.search import Snapshot
 
 _ENOUGH_FOR_A_TABLE = 3
@@ -86,8 +86,8 @@ def _is_beside_the_row_named(unit: Scored, best: Scored, whole: Aspect) -> bool:
         return False
     if best.unit.row is None or unit.unit.row is None:
         return False
-    label = terms(row_label(table, best.unit.row)).keys()
-    beside = terms(row_label(other, unit.unit.row)).keys()
+    label = naming_words(row_label(table, best.unit.row)).keys()
+    beside = naming_words(row_label(other, unit.unit.row)).keys()
     named, named_beside = label & whole.weights.keys(), beside & whole.weights.keys()
     if named_beside == named:
         return bool(named) and label < beside

@@ -9,11 +9,11 @@ from dataclasses import dataclass
 
 from agents.answer import Citation
 from agents.extractive.extractive_answer import citation
-from agents.extractive.question_words import codes, terms
 from agents.extractive.relevance import Scored, aspects_of
 from agents.plan import Plan
 from config.domain import Domain
 from enrichment.chunk import Chunk
+from enrichment.language.words import codes, naming_words
 from index.search import Hit, Snapshot
 
 ENOUGH = 0.5
@@ -86,7 +86,7 @@ def confidence_parts(plan: Plan, snapshot: Snapshot, scored: Sequence[Scored]) -
     best, said = scored[0], " ".join(unit.unit.text for unit in scored[:_BEST])
     next_best = scored[min(_BEST, len(scored) - 1)]
     named = len(aspects_of(plan, snapshot)[0].weights)
-    unheard_of = sum(snapshot.is_unheard_of(word) for word in terms(plan.question).values())
+    unheard_of = sum(snapshot.is_unheard_of(word) for word in naming_words(plan.question).values())
     return {
         "similarity": max(0.0, best.similarity),
         "coverage": best.coverage,

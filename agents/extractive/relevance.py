@@ -14,10 +14,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from agents.extractive.question_words import is_code, stems, terms, tokens
 from agents.extractive.superseded import asks_about_the_past, is_superseded
 from agents.plan import Plan
 from enrichment.chunk import Chunk, Unit
+from enrichment.language.words import is_code, naming_words, stems, tokens
 from index.search import Hit, Snapshot
 
 _EARLIER_TURN = 0.5
@@ -119,15 +119,15 @@ class Scored:
 
 def aspects_of(plan: Plan, snapshot: Snapshot) -> list[Aspect]:
     """The whole question first; words of the earlier turn count less than those just said."""
-    earlier = terms(plan.previous).keys()
-    now = terms(plan.question.removeprefix(plan.previous[:-1])) if plan.previous else {}
+    earlier = naming_words(plan.previous).keys()
+    now = naming_words(plan.question.removeprefix(plan.previous[:-1])) if plan.previous else {}
     whole = {
         word: snapshot.rarity(surface)
         * (_EARLIER_TURN if word in earlier and word not in now else 1)
-        for word, surface in terms(plan.question).items()
+        for word, surface in naming_words(plan.question).items()
     }
     parts = [
-        Aspect(text=part, weights={w: snapshot.rarity(s) for w, s in terms(part).items()})
+        Aspect(text=part, weights={w: snapshot.rarity(s) for w, s in naming_words(part).items()})
         for part in plan.sub_questions
     ]
     return [Aspect(text=plan.question, weights=whole), *parts]

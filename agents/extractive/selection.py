@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 
-from agents.extractive.question_words import stems, terms
 from agents.extractive.relevance import Scored
 from enrichment.chunk import Chunk, Unit
+from enrichment.language.words import naming_words, stems
 
 LONGEST_ANSWER = 750
 """Characters. Someone reads this in a thread, at night, on a phone."""
@@ -99,7 +99,7 @@ def _says_something(scored: Scored) -> bool:
         return False
     if is_lead_in(unit) and not _led_to(scored.chunk, scored.index):
         return False
-    return unit.row is not None or len(terms(unit.text)) >= _FEWEST_WORDS
+    return unit.row is not None or len(naming_words(unit.text)) >= _FEWEST_WORDS
 
 
 def _led_to(chunk: Chunk, index: int) -> range:

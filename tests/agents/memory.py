@@ -8,9 +8,9 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 
 import numpy as np
 
-from agents.extractive.question_words import stems
 from config.models import Vectors
 from enrichment.chunk import Chunk, DocumentCard
+from enrichment.language.words import stems
 from index.search import Hit, SearchQuery
 
 Embed = Callable[[Sequence[str]], Vectors]

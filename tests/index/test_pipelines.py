@@ -12,8 +12,8 @@ from config.chat_model import build_chat_model
 from config.errors import UsageError
 from config.models import ChatModel
 from config.settings import Settings
+from enrichment.language.words import search_terms
 from index.captions import highlight, shorten
-from index.keywords.tokens import terms
 from index.neighbours import neighbours, row_group
 from index.pipelines import Narrowing, retrieve
 from index.search import Snapshot
@@ -157,6 +157,6 @@ def test_neighbours_stay_in_their_section_and_tables_come_whole(snapshot: Snapsh
 
 
 def test_highlighting_keeps_the_text() -> None:
-    marked = highlight("Rotate **SEC-1234** (now)", frozenset(terms("sec-1234 rotation")))
+    marked = highlight("Rotate **SEC-1234** (now)", frozenset(search_terms("sec-1234 rotation")))
     assert marked == "**Rotate** **SEC-1234** (now)"
     assert shorten("word " * 100).endswith("word…")
