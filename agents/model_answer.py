@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from agents.extractive.jargon import explained
 from agents.plan import Plan
 from agents.prompts import render
 from config.domain import Domain
@@ -44,6 +45,7 @@ def answer_from_sources(
         "answer",
         title=domain.title,
         instructions=domain.answer.instructions or "none",
+        glossary=explained(domain.glossary),
         fence=fence,
         sources="\n\n".join(
             fenced(fence, _label(number, chunk, documents), chunk.text)

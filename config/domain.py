@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Literal
+from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints, field_validator
+
+ShortForm = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=40)]
+Meaning = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=80)]
+Meanings = Annotated[list[Meaning], Field(min_length=1, max_length=5)]
 
 
 class _Section(BaseModel):
@@ -88,7 +92,27 @@ class Domain(_Section):
     answer: AnswerPolicy = AnswerPolicy()
     retrieval: RetrievalPolicy = RetrievalPolicy()
     examples: list[Example] = Field([], description="Few-shot for the source identifier")
+    glossary: dict[ShortForm, Meanings] = Field(
+        {},
+        max_length=200,
+        description="What the team's short forms mean, e.g. `SG: [Singapore]`: searched both ways, "
+        "and told to the model",
+    )
     escalation: Escalation = Escalation()
     limits: Limits = Limits()
     access: Access = Access()
     path: Path = Field(Path(), exclude=True, description="Where this was read from", repr=False)
+
+    @field_validator("glossary")
+    @classmethod
+    def _said_once(cls, glossary: dict[str, list[str]]) -> dict[str, list[str]]:
+        """One entry for each short form, each of its meanings once, whatever their case."""
+        seen: set[str] = set()
+        for short, meanings in glossary.items():
+            ways = [way.casefold() for way in (short, *meanings)]
+            if ways[0] in seen:
+                raise ValueError(f"short form {short!r} is there twice; join its meanings")
+            if len(set(ways)) < len(ways):
+                raise ValueError(f"{short!r} has a meaning that repeats it or another meaning")
+            seen.add(ways[0])
+        return glossary

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from agents.answer import Citation
+from agents.extractive import refusal
 from agents.extractive.extractive_answer import statement_of, written
 from agents.extractive.refusal import confidence, confidence_parts
 from agents.extractive.relevance import Scored, aspects_of, score_units
@@ -19,8 +20,9 @@ _FEW_WORDS = 3
 """A question that names more than this says which of the readings it means."""
 _CLOSE = 2.0
 """Log-odds between documents that answer about equally well."""
-_RELATED = 0.05
-"""Confidence below which no reading is in the documents: then refusing is more honest."""
+_RELATED = 0.75
+"""Share of the confidence that an answer needs; with less, no reading is in the documents, and
+refusing is more honest."""
 _BACKED = 0.3
 """Score that a reading's best statement needs to count as an answer."""
 
@@ -52,7 +54,8 @@ def _documents_that_differ(
     others."""
     whole = aspects_of(plan, snapshot)[0]
     says_enough = len(whole.weights) > _FEW_WORDS or plan.previous or plan.sub_questions
-    if says_enough or confidence(confidence_parts(plan, snapshot, scored)) < _RELATED:
+    sure = confidence(confidence_parts(plan, snapshot, scored))
+    if says_enough or sure < _RELATED * refusal.ENOUGH:
         return None
     readings = _best_of_each_document(snapshot, scored)
     if len(readings) < 2:

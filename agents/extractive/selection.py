@@ -31,9 +31,8 @@ _TO_THE_READER_MODEL = re.compile(
     re.IGNORECASE | re.DOTALL,
 )
 _ABOUT_THE_PAGE = re.compile(
-    r"^\W*(?:(?:last|date) (?:modified|updated|reviewed|changed)|indicators?|references?|resources?"
-    r"|see also|version|status|examples?)\s*:"
-    r"|\bis not here but in\b|^\W*see (?:also |the )",
+    r"^\W*(?:(?:last|date) (?:modified|updated|reviewed|changed)|references?|see also"
+    r"|version|status)\s*:|^\W*see (?:also |the )",
     re.IGNORECASE,
 )
 

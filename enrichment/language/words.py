@@ -154,7 +154,7 @@ def _terms(token: str) -> tuple[str, ...]:
     if len(parts) < 2:
         return () if whole in STOP_WORDS else (stem(whole),)
     named = [part for part in parts if part not in STOP_WORDS and len(part) > 1]
-    if "'" in whole or "’" in whole:
+    if ("'" in whole or "’" in whole) and "".join(parts).isalpha():
         return tuple(stem(part) for part in named)
     joined = "".join(parts)
     together = [stem(joined)] if joined.isalpha() and _SPELLED_TOGETHER.search(whole) else []

@@ -10,6 +10,7 @@ VALUES = {
     for name in [
         "title",
         "instructions",
+        "glossary",
         "documents",
         "history",
         "fence",
@@ -45,6 +46,11 @@ def test_a_prompt_holds_its_rules_and_names_the_fence_as_data(
 def test_the_channel_s_house_rules_reach_planner_and_answerer() -> None:
     for name in ("plan", "answer", "general"):
         assert "<instructions>" in render(name, **VALUES).system
+
+
+def test_the_channel_s_glossary_reaches_planner_and_answerer() -> None:
+    for name in ("plan", "answer"):
+        assert "<glossary>" in render(name, **VALUES).system
 
 
 def test_a_version_moves_with_the_wording() -> None:
