@@ -1,0 +1,1 @@
+"""The LangGraph graph that answers: one file per agent."""

@@ -1,0 +1,1 @@
+"""The HTTP API: the same agents through another door."""

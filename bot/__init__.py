@@ -1,0 +1,1 @@
+"""Slack, put together: who listens, what is worked off, who watches."""

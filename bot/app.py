@@ -23,7 +23,6 @@ from bot.health import serve_health
 from bot.home.home_page import Home, StatusOf
 from bot.inbox.durable_queue import Inbox
 from bot.interactions import interact
-from bot.limits import Limiter
 from bot.listeners import ignore_the_rest, listen
 from bot.memory.record import Records
 from bot.message.defang import mrkdwn
@@ -31,6 +30,7 @@ from bot.people import People
 from bot.question.asking import Asking, EveryoneMayRead
 from bot.question.attempt import Attempts
 from bot.question.intake import Intake
+from bot.question.limits import Limiter
 from bot.slack.socket_mode import SocketMode
 from bot.slack.web import SlackBusy, SlackRefused, SlackUnsure, Web
 from bot.worker import Worker
@@ -120,7 +120,7 @@ class Bot:
             people=People(self.web),
             everyone_may_read=everyone_may_read,
         )
-        self.responding = Attempts(
+        self.attempts = Attempts(
             web=self.web,
             records=self.records,
             asking=asking,
@@ -128,11 +128,11 @@ class Bot:
             bot_user=self.identity.user,
             streaming=streaming,
         )
-        answering = Intake(
+        intake = Intake(
             web=self.web,
             records=self.records,
-            asking=asking,
-            responding=self.responding,
+            domains=domains,
+            attempts=self.attempts,
             bot_user=self.identity.user,
         )
         self.feedback = Feedback(engine)
@@ -149,7 +149,7 @@ class Bot:
         )
         worker = Worker(
             web=self.web,
-            answering=answering,
+            intake=intake,
             handoffs=handoffs,
             home=home,
             domains=domains,

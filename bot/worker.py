@@ -24,7 +24,7 @@ class Worker:
     """Called by the inbox for each item, and again for the same item after a crash."""
 
     web: Web
-    answering: Intake
+    intake: Intake
     handoffs: Handoffs
     home: Home
     domains: Callable[[], Mapping[str, Domain]]
@@ -35,7 +35,7 @@ class Worker:
             self._event(event_id, item)
         elif "asked" in item:
             asked = item["asked"]
-            self.answering.asked(event_id, Asked(**{**asked, "files": tuple(asked["files"])}))
+            self.intake.asked(event_id, Asked(**{**asked, "files": tuple(asked["files"])}))
         elif "human" in item:
             self.handoffs.request(**item["human"])
         elif "take" in item:
@@ -46,9 +46,9 @@ class Worker:
     def _event(self, event_id: str, item: Item) -> None:
         match read(item["event"], bot_user=self.bot_user, team=item["team"]):
             case Asked() as event:
-                self.answering.asked(event_id, event)
+                self.intake.asked(event_id, event)
             case Deleted() as event:
-                self.answering.deleted(event_id, event)
+                self.intake.deleted(event_id, event)
             case PaneOpened() as event:
                 greet(self.web, event, self.domains().values())
             case HomeOpened() as event:
@@ -60,7 +60,7 @@ class Worker:
         """A tick by a person: on an answer, a question, a card, or the reply that solved it."""
         if event.reaction not in RESOLVED or event.user == self.bot_user:
             return
-        records = self.answering.records
+        records = self.intake.records
         record = records.of_post(event.channel, event.ts) or records.get(
             f"{event.channel}:{event.ts}"
         )
@@ -86,7 +86,7 @@ class Worker:
 
     def _last_words(self, question_id: str) -> str:
         """What a human other than the asker said last, after the card was posted."""
-        record, handoff = self.answering.records.get(question_id), self.handoffs.get(question_id)
+        record, handoff = self.intake.records.get(question_id), self.handoffs.get(question_id)
         if not (record and handoff):
             return ""
         said = [

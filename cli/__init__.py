@@ -1,0 +1,1 @@
+"""The `oncall` command, and everything that prints to a terminal."""

@@ -1,0 +1,1 @@
+"""Settings, domain files, prompts, model clients, errors."""

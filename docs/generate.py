@@ -1,15 +1,33 @@
 """Writes the parts of the documentation that code already knows: `make docs`.
 
-A test holds README.md, docs/reference.md and docs/domain.schema.json against these functions."""
+A test holds README.md, CONTRIBUTING.md, docs/reference.md and docs/domain.schema.json against
+these functions."""
 
 from __future__ import annotations
 
+import ast
 import json
 import re
 import sys
+import tomllib
 from pathlib import Path
+from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
+
+
+def rooms() -> str:
+    """Every folder of modules, with how many it holds and what for."""
+    include = _pyproject()["tool"]["setuptools"]["packages"]["find"]["include"]
+    lines = ["oncall.py                      the composition root: START HERE"]
+    for layer in sorted(pattern.removesuffix("*") for pattern in include):
+        for package in sorted((ROOT / layer).rglob("__init__.py")):
+            folder = package.parent.relative_to(ROOT)
+            count = sum(path.name != "__init__.py" for path in package.parent.glob("*.py"))
+            says = ast.get_docstring(ast.parse(package.read_text(encoding="utf-8"))) or ""
+            name = "  " * (len(folder.parts) - 1) + folder.name + "/"
+            lines.append(f"{name:<24}{count or '':>4}   {says}")
+    return "```\n" + "\n".join(lines) + "\n```"
 
 
 def graph() -> str:
@@ -69,9 +87,13 @@ def schema() -> str:
     return json.dumps(Domain.model_json_schema(), indent=2, ensure_ascii=False) + "\n"
 
 
+def _pyproject() -> dict[str, Any]:
+    return tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+
+
 def filled(text: str) -> str:
     """`text` with what stands between `<!-- name -->` and `<!-- end -->` made anew."""
-    makers = {"graph": graph, "commands": commands, "settings": settings}
+    makers = {"graph": graph, "commands": commands, "settings": settings, "rooms": rooms}
 
     def fresh(found: re.Match[str]) -> str:
         return f"<!-- {found[1]} -->\n{makers[found[1]]()}\n<!-- end -->"
@@ -82,7 +104,7 @@ def filled(text: str) -> str:
 
 def generated() -> dict[Path, str]:
     """Path → what it should say."""
-    pages = [ROOT / "README.md", ROOT / "docs" / "reference.md"]
+    pages = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "docs" / "reference.md"]
     made = {page: filled(page.read_text(encoding="utf-8")) for page in pages}
     made[ROOT / "docs" / "domain.schema.json"] = schema()
     return made

@@ -1,0 +1,1 @@
+"""Documents to chunks with cards, ready for the index."""

@@ -1,0 +1,1 @@
+"""What offline writes and online reads: one immutable generation per domain."""

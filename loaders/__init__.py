@@ -1,0 +1,1 @@
+"""Every source to one lossless `Document`."""

@@ -9,9 +9,20 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 LOOPBACK = ("127.", "::1", "localhost", "0.0.0.0")  # noqa: S104 - compared, never bound
 ROOT = Path(__file__).parents[1]
+
+# The same examples each time, and no clock: what fails here fails everywhere. The long versions
+# (ONCALL_THOROUGH=1) look for new ones.
+settings.register_profile(
+    "suite",
+    deadline=None,
+    derandomize="ONCALL_THOROUGH" not in os.environ,
+    suppress_health_check=[HealthCheck.too_slow],
+)
+settings.load_profile("suite")
 
 
 @pytest.fixture(autouse=True, scope="session")

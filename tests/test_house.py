@@ -82,3 +82,16 @@ def test_no_two_classes_share_a_name() -> None:
             if isinstance(node, ast.ClassDef):
                 places[node.name].append(str(path))
     assert repeated(places) == {}
+
+
+def test_folders_of_tests_are_no_packages() -> None:
+    """With one, pytest would name `tests/agents` `agents`, as the layer is: named together with
+    another folder, its tests import from the wrong one of the two."""
+    assert list((ROOT / "tests").rglob("__init__.py")) == []
+
+
+def test_no_two_test_modules_share_a_name() -> None:
+    places: dict[str, list[str]] = defaultdict(list)
+    for path in (ROOT / "tests").rglob("test_*.py"):
+        places[path.stem].append(str(path.relative_to(ROOT)))
+    assert repeated(places) == {}

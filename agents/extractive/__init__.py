@@ -1,0 +1,1 @@
+"""All that answers without a language model: words, scores, choice, refusal."""

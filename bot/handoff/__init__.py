@@ -1,0 +1,1 @@
+"""Ask a human: the card, and whoever is on call."""

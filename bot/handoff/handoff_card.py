@@ -8,8 +8,7 @@ from datetime import UTC, datetime
 
 from agents.answer import Answer
 from bot.feedback import input_block, text_input
-from bot.memory.answer_codec import decode
-from bot.memory.record import Record
+from bot.memory.record import Record, decoded
 from bot.message.blockkit import Json, actions, button, context, section
 from bot.message.defang import mrkdwn
 from bot.message.render import Outgoing, confidence_words
@@ -42,7 +41,7 @@ def card(
     record: Record, handoff: Handoff, domain: Domain | None, now: datetime | None = None
 ) -> Outgoing:
     """Who is on it, the question, what was tried and cited; once resolved, the human's answer."""
-    answer = decode(record.answer) if record.answer else None
+    answer = decoded(record.answer) if record.answer else None
     asker = record.asker or handoff.requested_by
     headline = _headline(handoff, domain)
     blocks = [section(headline), section(f"*Question* from <@{asker}>\n{_quote(record.text)}")]

@@ -1,0 +1,1 @@
+"""What the bot shows unasked: App Home and the agent pane."""

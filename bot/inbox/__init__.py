@@ -1,0 +1,1 @@
+"""Durable work: stored before it is acknowledged, worked off once."""

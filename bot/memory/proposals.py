@@ -9,7 +9,7 @@ from typing import Any
 import yaml
 from sqlalchemy import Engine, select
 
-from bot.memory.answer_codec import decode
+from bot.memory.record import decoded
 from bot.memory.state_tables import create_tables, feedback, handoffs, questions
 
 
@@ -86,7 +86,7 @@ def _handoffs(engine: Engine) -> Iterator[Proposal]:
 
 
 def _proposal(row: Any, reference: str, source: str, by: str, origin: str) -> Proposal:
-    answer = decode(row["answer"]) if row["answer"] else None
+    answer = decoded(row["answer"]) if row["answer"] else None
     standalone = answer.standalone_question if answer else ""
     return Proposal(
         id=row["id"],

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
+from pydantic import TypeAdapter
 from sqlalchemy import Engine, Row, delete, func, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
+from agents.answer import Answer
 from bot.memory.state_tables import create_tables, handoffs, posts, questions
+
+_answers = TypeAdapter(Answer)
 
 
 def now() -> datetime:
@@ -42,6 +47,16 @@ class Record:
     def ts(self) -> str:
         """The asking message's timestamp."""
         return self.id.partition(":")[2]
+
+
+def encoded(answer: Answer) -> str:
+    """JSON of all that a reply, a hand-off or a golden question needs: not the context, which is
+    large and can be retrieved again."""
+    return _answers.dump_json(dataclasses.replace(answer, context=())).decode()
+
+
+def decoded(text: str) -> Answer:
+    return _answers.validate_json(text)
 
 
 class Records:

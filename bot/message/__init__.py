@@ -1,0 +1,1 @@
+"""An answer as Slack messages: rendered, shown while it grows, delivered once."""

@@ -1,4 +1,7 @@
-"""Getting one message into Slack exactly once, in the richest form that Slack takes."""
+"""The messages that answer a question: made once, found again after a crash, changed, taken back;
+each in the richest form that Slack takes.
+
+See docs/decisions/051-one-post-per-question.md."""
 
 from __future__ import annotations
 
@@ -8,13 +11,28 @@ from typing import Any
 
 import structlog
 
+from bot.memory.record import Records
 from bot.message.blockkit import Json
 from bot.message.render import Outgoing, plain_version
 from bot.slack.event import Asked
-from bot.slack.thread import METADATA_EVENT, Message, fetch, is_own, part_of, question_id
+from bot.slack.thread import (
+    METADATA_EVENT,
+    Message,
+    earlier,
+    fetch,
+    is_own,
+    part_of,
+    question_id,
+)
 from bot.slack.web import LONGEST_WAIT, SlackBusy, SlackRefused, SlackUnsure, Web, backoff
 
 log = structlog.get_logger()
+
+NO_WAY_IN = {
+    "account_inactive", "channel_not_found", "invalid_auth", "is_archived", "missing_scope",
+    "not_authed", "not_in_channel", "restricted_action", "token_expired", "token_revoked",
+}  # fmt: skip
+"""Refusals that another message would meet as well."""
 
 TOO_NEW = {"invalid_blocks", "invalid_blocks_format", "msg_blocks_too_long", "msg_too_long"}
 
@@ -82,3 +100,131 @@ def find_post(web: Web, event: Asked, bot_user: str, kind: str = METADATA_EVENT)
 
 def own_messages(web: Web, event: Asked, bot_user: str) -> list[Message]:
     return [m for m in fetch(web, event.channel, event.thread_ts) if is_own(m, bot_user)]
+
+
+class Parts:
+    """`ts`: part → timestamp of what is known to be posted; part 0 is the placeholder's."""
+
+    def __init__(
+        self, web: Web, records: Records, event: Asked, *, bot_user: str, streams: bool
+    ) -> None:
+        self._web = web
+        self._records = records
+        self._event = event
+        self._bot_user = bot_user
+        self._streams = streams
+        self.ts: dict[int, str] = dict(records.posts(event.id))
+        self._dead: set[str] = set()
+        """Given up, though Slack may still show them: not to be found again."""
+
+    def find(self) -> None:
+        """Messages that an attempt before a crash posted but didn't record."""
+        shown = own_messages(self._web, self._event, self._bot_user)
+        spoken = [message for message in shown if message["ts"] not in self._dead]
+        for message in spoken:
+            if question_id(message) == self._event.id and part_of(message) not in self.ts:
+                self.own(part_of(message), str(message["ts"]))
+        if 0 not in self.ts and self._streams:
+            # A stream carries no metadata until it is stopped, so an unmarked message of the
+            # bot that nobody owns is a stream whose start was not recorded.
+            later = [
+                str(m["ts"])
+                for m in spoken
+                if not m.get("metadata") and earlier({"ts": self._event.ts}, str(m["ts"]))
+            ]
+            owned = self._records.owned(self._event.channel, later)
+            for ts in (ts for ts in later if ts not in owned):
+                if self.own(0, ts):
+                    break
+
+    def own(self, part: int, ts: str) -> bool:
+        """Take a message for this question; False when it is another's."""
+        owns = self._records.own_post(self._event.id, part, self._event.channel, ts)
+        if owns:
+            self.ts[part] = ts
+        return owns
+
+    def create(
+        self, part: int, message: Outgoing, *, state: str, busy: Callable[[float], None]
+    ) -> None:
+        """Post a message that isn't there yet. `busy` hears of Slack's limits."""
+        found: list[str] = []
+
+        def find() -> str | None:
+            self.find()
+            if part in self.ts:
+                found.append(self.ts[part])
+            return self.ts.get(part)
+
+        ts = post_once(
+            self._web,
+            message,
+            channel=self._event.channel,
+            thread_ts=self._event.thread_ts,
+            metadata=self.metadata(part, state),
+            find=find,
+            busy=busy,
+        )
+        if not found:
+            self.own(part, ts)
+        elif state == "answered" and not self.update(part, message):
+            # What was found was an earlier placeholder, and can't be changed.
+            self.create(part, message, state=state, busy=busy)
+
+    def update(self, part: int, message: Outgoing) -> bool:
+        """False when the message is gone or can't be changed, and another must be posted."""
+        arguments = {
+            "channel": self._event.channel,
+            "ts": self.ts[part],
+            "metadata": self.metadata(part, "answered"),
+        }
+        try:
+            try:
+                richest(self._web.call, "chat.update", message, arguments)
+            except SlackRefused as refused:
+                if refused.code != "streaming_state_conflict":
+                    raise
+                self.stop(part)  # a stream that an earlier process began
+                richest(self._web.call, "chat.update", message, arguments)
+        except SlackRefused as refused:
+            if refused.code in NO_WAY_IN:
+                raise
+            log.info("another message instead of a change", reason=refused.code)
+            self.delete(part)
+            return False
+        return True
+
+    def delete(self, part: int) -> None:
+        """Take a message back, as far as Slack lets us."""
+        arguments: Json = {"channel": self._event.channel, "ts": self.ts[part]}
+        try:
+            try:
+                self._web.call("chat.delete", **arguments)
+            except SlackRefused as refused:
+                if refused.code != "cant_delete_message" or not self._streams:
+                    raise
+                self.stop(part)
+                self._web.call("chat.delete", **arguments)
+        except SlackRefused as refused:
+            log.info("could not delete a message", reason=refused.code)
+        self._forget(part)
+
+    def _forget(self, part: int) -> None:
+        self._records.forget_post(self._event.id, part)
+        self._dead.add(self.ts.pop(part))
+
+    def stop(self, part: int) -> None:
+        """End a stream, so that it may be updated or deleted."""
+        try:
+            self._web.call(
+                "chat.stopStream",
+                channel=self._event.channel,
+                ts=self.ts[part],
+                metadata=self.metadata(part, "working"),
+            )
+        except SlackRefused as refused:
+            log.debug("the stream had ended", reason=refused.code)
+
+    def metadata(self, part: int, state: str) -> Json:
+        """By which the message is found again."""
+        return metadata_of(METADATA_EVENT, self._event.id, part=part, state=state)

@@ -10,8 +10,8 @@ import structlog
 from bot.memory.record import Records
 from bot.message.blockkit import Json
 from bot.message.defang import Links, defang
+from bot.message.delivery import Parts
 from bot.message.pace import Latest, Pace
-from bot.message.parts import Parts
 from bot.message.render import Outgoing, placeholder
 from bot.message.stream import safe_end, task, words
 from bot.slack.event import Asked

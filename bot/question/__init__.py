@@ -1,0 +1,1 @@
+"""A question on its way: taken in, decided, limited, attempted."""

@@ -9,8 +9,7 @@ from dataclasses import dataclass
 from agents.answer import Answer, Ask, Progress, Question, Turn
 from agents.domain_choice import first_confident
 from bot import metrics
-from bot.memory.answer_codec import decode, encode
-from bot.memory.record import Record, Records, now
+from bot.memory.record import Record, Records, decoded, encoded, now
 from bot.people import People
 from bot.slack.event import Asked
 from config.domain import Domain
@@ -43,24 +42,6 @@ class Asking:
     people: People
     everyone_may_read: EveryoneMayRead
 
-    def domain_of(self, event: Asked) -> Domain | None:
-        """By channel id; in the agent pane by the channel the asker came from."""
-        channel = event.context_channel if event.direct else event.channel
-        for domain in self.domains().values():
-            if channel and channel in domain.channels:
-                return domain
-        return None
-
-    def candidates(self, event: Asked) -> list[Domain]:
-        """The channel's domain; in a direct message all, the one last asked in first."""
-        if domain := self.domain_of(event):
-            return [domain]
-        recent = [record.domain for record in self.records.recent(asker=event.user, limit=5)]
-        return sorted(
-            self.domains().values(),
-            key=lambda d: recent.index(d.domain) if d.domain in recent else len(recent),
-        )
-
     def answer(
         self,
         event: Asked,
@@ -74,12 +55,12 @@ class Asking:
 
         Raises IndexUnavailable when no candidate has published documents."""
         if record.answer:
-            return decode(record.answer), self.domains().get(record.domain, candidates[0])
+            return decoded(record.answer), self.domains().get(record.domain, candidates[0])
         answer, domain = first_confident(
             candidates, lambda domain: self._ask_in(domain, event, text, history, progress)
         )
         self.records.advance(
-            record, domain=domain.domain, state="answered", answer=encode(answer),
+            record, domain=domain.domain, state="answered", answer=encoded(answer),
             path=answer.path, confidence=answer.confidence, generation=answer.generation,
             tokens=answer.usage.input_tokens + answer.usage.output_tokens, answered_at=now(),
         )  # fmt: skip

@@ -7,18 +7,19 @@ from dataclasses import dataclass, field
 
 import structlog
 
+from agents.answer import Answer
 from agents.domain_choice import worth_saying
 from bot import metrics
-from bot.limits import Limiter
 from bot.memory.record import Record, Records
 from bot.message import private
 from bot.message.blockkit import short
 from bot.message.defang import mrkdwn
+from bot.message.delivery import NO_WAY_IN
 from bot.message.live_post import Post
 from bot.message.pace import Pace
-from bot.message.parts import NO_WAY_IN
 from bot.message.render import Outgoing, apology, render, said
 from bot.question.asking import Asking
+from bot.question.limits import Limiter
 from bot.slack.event import Asked
 from bot.slack.message_words import plain, words_of
 from bot.slack.thread import Message, earlier, is_own, turns
@@ -39,6 +40,8 @@ class Job:
     event: Asked
     record: Record
     thread: Sequence[Message]
+    domains: Sequence[Domain]
+    """Those that may answer, the likeliest first; never empty."""
     resumed: bool = False
     """An earlier attempt may have posted something."""
     quiet: bool = False
@@ -58,23 +61,24 @@ class Attempts:
 
     def respond(self, job: Job) -> None:
         """Answer, apologise, or stay quiet. Safe to walk again after a crash."""
-        candidates = self.asking.candidates(job.event)
-        if not candidates:
-            return
-        if not job.resumed and (refusal := self.limiter.refusal(job.event, candidates[0])):
-            self.records.mark(job.event.id, state="limited", domain=candidates[0].domain)
+        refusal = "" if job.resumed else self.limiter.refusal(job.event, job.domains[0])
+        if refusal:
+            self.records.mark(job.event.id, state="limited", domain=job.domains[0].domain)
             self._whisper(job.event, refusal)
-            return
-        public = candidates[0].access.audience == "channel" or job.event.direct
-        stream = self.streaming and len(candidates) == 1 and public
+        else:
+            self._answered(job)
+
+    def _answered(self, job: Job) -> None:
+        public = job.domains[0].access.audience == "channel" or job.event.direct
+        stream = self.streaming and len(job.domains) == 1 and public
         post = self.post(job.event, stream=stream, wanted=lambda: self._mine(job))
         failed = False
         try:
-            messages = self._messages(job, candidates, post)
+            messages = self._messages(job, post)
         except SLACK_TROUBLE:
             raise
         except Exception as error:
-            messages, failed = self._sorry(job, candidates[0], error), True
+            messages, failed = self._sorry(job, error), True
         finally:
             post.settle()
         if messages and self._mine(job):
@@ -83,7 +87,7 @@ class Attempts:
             except SlackRefused as refused:
                 if refused.code in NO_WAY_IN or failed:
                     raise
-                messages, failed = self._sorry(job, candidates[0], refused), True
+                messages, failed = self._sorry(job, refused), True
                 post.finish(messages)
         self._conclude(job, post, state=_state(messages, failed=failed))
 
@@ -108,24 +112,23 @@ class Attempts:
             current and current.event_id == job.record.event_id and current.state != "withdrawn"
         )
 
-    def _messages(self, job: Job, candidates: Sequence[Domain], post: Post) -> list[Outgoing]:
+    def _messages(self, job: Job, post: Post) -> list[Outgoing]:
         """The answer's messages; none when it is better to stay quiet."""
         text = self._question_text(job)
         if not text:
-            return [said(self._help(job.event, candidates))]
+            return [said(_help(job))]
         if not job.quiet:
             post.begin(THINKING, resumed=job.resumed)
             post.title(text)
+        history = turns(job.thread, before=job.event.ts, bot_user=self.bot_user)
         answer, domain = self.asking.answer(
-            job.event,
-            job.record,
-            candidates,
-            text,
-            turns(job.thread, before=job.event.ts, bot_user=self.bot_user),
-            None if job.quiet else post,
+            job.event, job.record, job.domains, text, history, None if job.quiet else post
         )
-        if job.quiet and not worth_saying(answer):
-            return []
+        unwanted = job.quiet and not worth_saying(answer)
+        return [] if unwanted else self._rendered(job, text, answer, domain)
+
+    def _rendered(self, job: Job, text: str, answer: Answer, domain: Domain) -> list[Outgoing]:
+        """For the thread; the answer itself goes elsewhere when some there may not read it."""
         elsewhere = self.asking.is_private(job.event, domain, answer)
         asked = f"You asked in <#{job.event.channel}>: {mrkdwn(short(text, 300))}"
         messages = render(
@@ -136,12 +139,12 @@ class Attempts:
             lead=asked if elsewhere else mrkdwn(short(job.event.lead, 300)),
         )
         if elsewhere:
-            return [private.send(self.web, self.records, job.record, messages)]
+            messages = [private.send(self.web, self.records, job.record, messages)]
         return messages
 
-    def _sorry(self, job: Job, domain: Domain, error: Exception) -> list[Outgoing]:
+    def _sorry(self, job: Job, error: Exception) -> list[Outgoing]:
         """What the asker is told; the log holds the rest, under the same reference."""
-        mark = new_reference()
+        mark, domain = new_reference(), job.domains[0]
         metrics.FAILED.labels(domain.domain).inc()
         log.exception("no answer", reference=mark, question=job.event.id, domain=domain.domain)
         self.records.advance(job.record, reference=mark, domain=domain.domain)
@@ -166,12 +169,6 @@ class Attempts:
         words = [plain(words_of(message), bot_user=self.bot_user) for message in before]
         return next((text for text in reversed(words) if text), "")
 
-    def _help(self, event: Asked, candidates: Sequence[Domain]) -> str:
-        if event.files:
-            return "I can't read files or images. Please describe the question in words."
-        about = ", ".join(mrkdwn(domain.title) for domain in candidates[:5])
-        return f"What would you like to know? I answer from the documents of {about}, with sources."
-
     def _whisper(self, event: Asked, text: str) -> None:
         """Only the asker sees it."""
         try:
@@ -190,6 +187,13 @@ def _state(messages: Sequence[Outgoing], *, failed: bool) -> str:
     if not messages:
         return "silent"
     return "failed" if failed else "posted"
+
+
+def _help(job: Job) -> str:
+    if job.event.files:
+        return "I can't read files or images. Please describe the question in words."
+    about = ", ".join(mrkdwn(domain.title) for domain in job.domains[:5])
+    return f"What would you like to know? I answer from the documents of {about}, with sources."
 
 
 def _about_files(event: Asked) -> list[str]:

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import structlog
 
 from bot.memory.record import Record, Records
 from bot.message.render import said
-from bot.question.asking import Asking
 from bot.question.attempt import Attempts, Job
-from bot.rules import decide
+from bot.question.rules import decide
 from bot.slack.event import Asked, Deleted
 from bot.slack.thread import Message, fetch
 from bot.slack.web import SlackBusy, SlackUnsure, Web
@@ -22,13 +22,21 @@ log = structlog.get_logger()
 
 @dataclass(frozen=True, kw_only=True)
 class Intake:
-    """Decides what is a question, and has each one seen through."""
+    """Decides what is a question and which domains may answer it, and has it seen through."""
 
     web: Web
     records: Records
-    asking: Asking
-    responding: Attempts
+    domains: Callable[[], Mapping[str, Domain]]
+    attempts: Attempts
     bot_user: str
+
+    def asked(self, event_id: str, event: Asked) -> None:
+        """Answer it if it is for the bot. The event that a crash left behind comes again."""
+        known = self.records.get(event.id)
+        if known and event.edited:
+            self._edited(event_id, event, known)
+        elif known is None or known.event_id == event_id:
+            self._considered(event_id, event, resumed=known is not None)
 
     def deleted(self, event_id: str, event: Deleted) -> None:
         """The question is gone: no answer, and none left standing."""
@@ -42,41 +50,51 @@ class Intake:
         record = self.records.get(event.id)
         self.records.mark(event.id, state="withdrawn", text="", answer=None)
         if record and record.event_id != event_id:
-            post = self.responding.post(_event_of(record), stream=self.responding.streaming)
+            post = self.attempts.post(_event_of(record), stream=self.attempts.streaming)
             post.withdraw()
 
-    def asked(self, event_id: str, event: Asked) -> None:
-        """Answer it if it is for the bot."""
-        known = self.records.get(event.id)
-        if known and event.edited:
-            self._edited(event_id, event, known)
-            return
-        if known and known.event_id != event_id:
-            return
-        domain = self.asking.domain_of(event)
-        if domain is None and not event.direct:
-            if event.mentioned and not event.bot:
-                self._unknown_channel(event_id, event)
-            return
-        thread = self._thread(event)
-        decision = self._decide(event, domain, thread)
-        record = self._claim(event_id, event) if decision != "ignore" else None
-        if record and record.state in {"working", "answered"}:
-            self.responding.respond(
-                Job(
-                    event=event,
-                    record=record,
-                    thread=thread,
-                    resumed=known is not None,
-                    quiet=decision == "answer_if_confident",
-                )
-            )
+    def _considered(self, event_id: str, event: Asked, *, resumed: bool) -> None:
+        domain = self._domain_of(event)
+        if domain or event.direct:
+            thread = self._thread(event)
+            decision = self._decide(event, domain, thread)
+            record = self._claim(event_id, event) if decision != "ignore" else None
+            if record and record.state in {"working", "answered"}:
+                quiet = decision == "answer_if_confident"
+                self._attempt(event, record, thread, resumed=resumed, quiet=quiet)
+        elif event.mentioned and not event.bot:
+            self._unknown_channel(event_id, event)
 
     def _decide(self, event: Asked, domain: Domain | None, thread: Sequence[Message]) -> str:
         if domain is None:
             return "ignore" if event.bot else "answer"
         askers = {r.asker for r in self.records.in_thread(event.channel, event.thread_ts)}
         return decide(event, domain, thread=thread, askers=askers, bot_user=self.bot_user)
+
+    def _attempt(
+        self, event: Asked, record: Record, thread: Sequence[Message], **more: Any
+    ) -> None:
+        domains = self._candidates(event)
+        if domains:
+            self.attempts.respond(
+                Job(event=event, record=record, thread=thread, domains=domains, **more)
+            )
+
+    def _domain_of(self, event: Asked) -> Domain | None:
+        """By channel id; in the agent pane by the channel the asker came from."""
+        channel = event.context_channel if event.direct else event.channel
+        owners = (d for d in self.domains().values() if channel and channel in d.channels)
+        return next(owners, None)
+
+    def _candidates(self, event: Asked) -> list[Domain]:
+        """The channel's domain; in a direct message all, the one last asked in first."""
+        if domain := self._domain_of(event):
+            return [domain]
+        recent = [record.domain for record in self.records.recent(asker=event.user, limit=5)]
+        return sorted(
+            self.domains().values(),
+            key=lambda d: recent.index(d.domain) if d.domain in recent else len(recent),
+        )
 
     def _edited(self, event_id: str, event: Asked, known: Record) -> None:
         """The same post gets a new answer, when the words really changed."""
@@ -88,15 +106,7 @@ class Intake:
         record = self.records.get(event.id)
         if record and record.state in {"working", "answered", "failed"}:
             notes = ("Answered again because the question was edited.",)
-            self.responding.respond(
-                Job(
-                    event=event,
-                    record=record,
-                    thread=self._thread(event),
-                    resumed=True,
-                    notes=notes,
-                )
-            )
+            self._attempt(event, record, self._thread(event), resumed=True, notes=notes)
 
     def _thread(self, event: Asked) -> list[Message]:
         """What was said before; who asks the bot itself is answered without it, if need be."""
@@ -118,14 +128,14 @@ class Intake:
         record = self._claim(event_id, event)
         if not record or record.state != "working":
             return
-        known = [c for domain in self.asking.domains().values() for c in domain.channels]
+        known = [c for domain in self.domains().values() for c in domain.channels]
         places = ", ".join(f"<#{channel}>" for channel in known[:10])
         text = (
             "This channel has no documents yet. "
             + (f"I answer in {places}. " if places else "")
             + f"To set this one up, add its id `{event.channel}` to a domain file."
         )
-        self.responding.post(event, stream=False).finish([said(text)])
+        self.attempts.post(event, stream=False).finish([said(text)])
         self.records.mark(event.id, state="posted")
 
 

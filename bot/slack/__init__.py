@@ -1,0 +1,1 @@
+"""Slack's protocol: the Web API, sockets, events, threads."""

@@ -1,0 +1,1 @@
+"""Documents cut along their structure, tables into groups of rows."""

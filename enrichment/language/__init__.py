@@ -1,0 +1,1 @@
+"""Words and sentences, for every layer."""

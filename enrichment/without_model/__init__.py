@@ -1,0 +1,1 @@
+"""Summaries, FAQs, keywords and entities by rule."""

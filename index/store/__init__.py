@@ -1,0 +1,1 @@
+"""The SQL truth from which all else can be rebuilt."""

@@ -1,0 +1,1 @@
+"""Local files and exports: HTML, Markdown, Word, PDF, text."""

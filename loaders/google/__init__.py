@@ -1,0 +1,1 @@
+"""Google's client, made safe for quotas and bad days."""

@@ -1,0 +1,1 @@
+"""Cells with spans to rectangular grids, headers and markdown."""

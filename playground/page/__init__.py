@@ -1,0 +1,1 @@
+"""The page that shows the workspace in a browser."""

@@ -1,0 +1,1 @@
+"""A Slack workspace: its people, sockets, events, faults."""

@@ -12,8 +12,7 @@ from enrichment.chunking.chunker import split
 from enrichment.enrich import enrich
 from index.search import Snapshot
 from loaders.files.markdown_file import parse_markdown
-
-from .memory import MemorySnapshot
+from tests.agents.memory import MemorySnapshot
 
 ROTATION = """---
 id: key-rotation

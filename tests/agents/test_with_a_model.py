@@ -6,9 +6,8 @@ from agents.model_answer import NO_ANSWER
 from agents.verify import support
 from config.errors import InvalidModelOutput, ModelUnavailable
 from config.models import Prompt
-
-from .corpus import HOSTILE, ROTATION, asking, snapshot
-from .scripted import PLAN, ScriptedModel, Watching
+from tests.agents.corpus import HOSTILE, ROTATION, asking, snapshot
+from tests.agents.scripted import PLAN, ScriptedModel, Watching
 
 GOOD = "An API signing key for Restricted data may be 60 days old [1]."
 

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from .corpus import HOSTILE, LAPTOPS, OLD_ROTATION, ROTATION, asking, snapshot
-from .scripted import Watching
+from tests.agents.corpus import HOSTILE, LAPTOPS, OLD_ROTATION, ROTATION, asking, snapshot
+from tests.agents.scripted import Watching
 
 
 def test_a_table_question_is_answered_by_the_row_with_header_and_label() -> None:

@@ -155,7 +155,7 @@ def desk(running_desk: Desk) -> Desk:
     running_desk.agents.reset()
     running_desk.slack.faults.clear()
     running_desk.slack.sockets.ack_timeout = 3.0
-    running_desk.bot.responding.pace.quiet_until = 0.0
+    running_desk.bot.attempts.pace.quiet_until = 0.0
     return running_desk
 
 

@@ -7,7 +7,7 @@ import time
 from typing import Any
 
 from agents.answer import Progress
-from bot.memory.answer_codec import decode
+from bot.memory.record import decoded
 from bot.message.live_post import STATUS_EVERY
 from tests.bot.conftest import Desk, answered, eventually, words
 from tests.bot.fakes import CHANNEL, answer
@@ -197,7 +197,7 @@ def test_an_answer_is_on_record_with_plan_and_generation(desk: Desk) -> None:
     record = desk.bot.records.get(f"{CHANNEL}:{ts}")
     assert record is not None
     assert record.answer is not None
-    kept = decode(record.answer)
+    kept = decoded(record.answer)
     assert (kept.text, kept.generation) == ("Rotate them every 90 days [1].", 7)
 
 

@@ -40,7 +40,7 @@ def test_the_file_is_what_the_listeners_make() -> None:
 
 
 def test_every_method_the_bot_calls_has_its_scope() -> None:
-    code = "\n".join(path.read_text() for path in (ROOT / "bot").glob("*.py"))
+    code = "\n".join(path.read_text() for path in (ROOT / "bot").rglob("*.py"))
     pattern = r'"((?:assistant|auth|chat|conversations|reactions|users|views)\.[a-zA-Z.]+)"'
     called = set(re.findall(pattern, code))
     assert called == set(NEEDS)

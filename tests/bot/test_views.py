@@ -12,8 +12,7 @@ import pytest
 from bot.feedback import Verdicts
 from bot.handoff.handoff_card import Handoff, card
 from bot.home.home_view import IndexStatus, Report, blocks, went_wrong
-from bot.memory.answer_codec import encode
-from bot.memory.record import Record
+from bot.memory.record import Record, encoded
 from bot.message.slack_markdown import excerpt
 from tests.bot.fakes import answer, domain
 
@@ -27,7 +26,7 @@ RECORD = Record(
     asker="U0YOU",
     text="how old may a key get?",
     state="posted",
-    answer=encode(answer("**90 days** [1].\n\n| Tier | Age |\n|---|---|\n| `gold` | 30 days |")),
+    answer=encoded(answer("**90 days** [1].\n\n| Tier | Age |\n|---|---|\n| `gold` | 30 days |")),
     path="company_specific_rag_success",
     confidence=0.9,
     reference="",

@@ -16,7 +16,7 @@ from bot.inbox.lease import PostgresLease
 from playground.slack_stand_in import SlackStandIn
 from tests.bot.conftest import answered
 from tests.bot.fakes import CHANNEL
-from tests.bot.test_crash import kill, said, up, worker
+from tests.bot.test_bot_crash import kill, said, up, worker
 
 
 @pytest.fixture(scope="module")

@@ -1,0 +1,1 @@
+"""What is in Drive, what changed, who may read it."""

@@ -1,0 +1,1 @@
+"""Markdown to the JSON that `documents.get` returns."""

@@ -5,9 +5,8 @@ import io
 from rich.console import Console
 
 from cli.explain import explain
-
-from .corpus import OLD_ROTATION, ROTATION, asking, snapshot
-from .scripted import ScriptedModel
+from tests.agents.corpus import OLD_ROTATION, ROTATION, asking, snapshot
+from tests.agents.scripted import ScriptedModel
 
 
 def explained(text: str, model: ScriptedModel | None = None) -> str:

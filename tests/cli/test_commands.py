@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 
 
 def oncall(folder: Path, *words: str, **environment: str) -> subprocess.CompletedProcess[str]:

@@ -58,6 +58,17 @@ def snapshot(name: str) -> Any:
 
 
 @pytest.fixture
+def agents() -> Agents:
+    return Agents()
+
+
+@pytest.fixture
+def slack() -> Iterator[SlackStandIn]:
+    with SlackStandIn() as stand_in:
+        yield stand_in
+
+
+@pytest.fixture
 def client(agents: Agents) -> TestClient:
     return TestClient(api(agents), raise_server_exceptions=False)
 
