@@ -17,11 +17,11 @@ NEAR_DUPLICATE = 0.92
 
 _NOTHING = -20.0
 _LAST = 100
-_SEARCH = 8.0
+_SEARCH = 5.0
 """Log-odds that search's first place is worth; the sixth is worth half."""
-_ANY_SEARCH = 3.0
+_ANY_SEARCH = 2.0
 """The same for the first place by vectors or by words alone; the eleventh is worth half."""
-_ROOM = 200
+_ROOM = 300
 """Characters that cost one log-odds."""
 
 
