@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from agents.extractive.jargon import explained
+from agents.extractive.glossary import explained
 from agents.plan import Plan
 from agents.prompts import render
 from config.domain import Domain

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from agents.answer import Question
 from agents.extractive.conversation import cleaned, joined, leans_on, questions_in, small_talk_reply
-from agents.extractive.jargon import explained, other_ways
+from agents.extractive.glossary import explained, other_ways
 from agents.fallback import Outcome, with_fallback
 from agents.plan import Plan
 from agents.prompts import render

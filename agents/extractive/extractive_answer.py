@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from agents.answer import Citation
-from agents.extractive.jargon import NO_GLOSSARY, Glossary
+from agents.extractive.glossary import NO_GLOSSARY, Glossary
 from agents.extractive.relevance import Aspect, Scored, aspects_of
 from agents.extractive.selection import choose, is_lead_in, shortened
 from agents.extractive.superseded import asks_about_the_past, is_superseded

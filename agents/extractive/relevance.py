@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from agents.extractive.jargon import NO_GLOSSARY, Glossary, same_words
+from agents.extractive.glossary import NO_GLOSSARY, Glossary, same_words
 from agents.extractive.superseded import asks_about_the_past, is_superseded
 from agents.plan import Plan
 from enrichment.chunk import Chunk, Unit

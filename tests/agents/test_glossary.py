@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from agents.answer import Question
-from agents.extractive.jargon import explained, other_ways, same_words
+from agents.extractive.glossary import explained, other_ways, same_words
 from agents.extractive.relevance import aspects_of
 from agents.plan import Plan
 from agents.query_optimizer import PlanRequest, plan_without_model
