@@ -16,8 +16,9 @@ from pathlib import Path
 
 sys.path[:0] = [str(Path(__file__).resolve().parent)]
 
+from asked_questions import all_asked  # noqa: E402
 from golden_domains import Measured, measured_domains  # noqa: E402  # the path comes first
-from left_out import Measurements, Weights, all_asked, fitted, using  # noqa: E402
+from left_out import Measurements, Weights, fitted, using  # noqa: E402
 from rich.console import Console  # noqa: E402
 from rich.table import Table  # noqa: E402
 

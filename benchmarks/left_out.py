@@ -10,36 +10,31 @@ use instead, which have seen every corpus."""
 
 from __future__ import annotations
 
-import random
 import sys
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 sys.path[:0] = [str(Path(__file__).resolve().parent)]
 
 import numpy as np  # noqa: E402  # the path comes first
-from fitting import Mask, Matrix, bias_of, interval, listwise, logistic  # noqa: E402
-from golden_domains import Measured, measured_domains  # noqa: E402
+from asked_questions import Asked, all_asked  # noqa: E402
+from fitting import Matrix, bias_of, interval, listwise, logistic  # noqa: E402
+from golden_domains import measured_domains  # noqa: E402
 from rich.console import Console  # noqa: E402
 from rich.table import Table  # noqa: E402
 
-from agents.answer import Answer, Question, Turn  # noqa: E402
+from agents.answer import Answer  # noqa: E402
 from agents.extractive import refusal, relevance  # noqa: E402
 from agents.extractive.ambiguity import readings_of  # noqa: E402
 from agents.extractive.extractive_answer import extractive_answer  # noqa: E402
 from agents.extractive.relevance import Aspect, Scored  # noqa: E402
 from agents.plan import Plan  # noqa: E402
 from agents.post_processor import build_context  # noqa: E402
-from agents.query_optimizer import PlanRequest, plan_without_model  # noqa: E402
-from agents.retrieval import RetrievalRequest, retrieve  # noqa: E402
-from agents.trace import SourceChoice  # noqa: E402
-from enrichment.language.words import naming_words  # noqa: E402
 from index.search import Hit, Snapshot  # noqa: E402
-from jobs.golden import GoldenQuestion  # noqa: E402
-from jobs.scoring import plain, score  # noqa: E402
+from jobs.scoring import score  # noqa: E402
 
 BUDGET = 12_000
 WRONGLY = 0.05
@@ -49,28 +44,8 @@ SURE = 0.75
 """Confidence that people are told is high."""
 SHORT = 0.3
 """What a question made of a heading or cell counts in the fit, against one of people."""
-SHORT_QUESTIONS = 50
-"""Headings, and cells, of each corpus: nothing is to be refused for being short."""
 BINS = 5
 """Of confidence, with as many answers each, for its calibration error."""
-
-
-@dataclass
-class Asked:
-    """One question of one corpus, searched."""
-
-    measured: Measured
-    plan: Plan
-    hits: list[Hit]
-    answerable: bool
-    golden: GoldenQuestion | None = None
-    """None for a question made of a heading or a cell."""
-    right: Mask = field(default_factory=lambda: np.zeros(0, dtype=bool))
-    """Whether each unit of the hits holds a quote of the evidence."""
-
-    @property
-    def corpus(self) -> str:
-        return self.measured.domain.domain
 
 
 @dataclass(frozen=True)
@@ -126,67 +101,6 @@ class Measurements:
         if key not in self._known:
             self._known[key] = self._measure(aspect, plan, snapshot, hits)
         return self._known[key]
-
-
-def asked_of(measured: Measured, golden: GoldenQuestion) -> Asked:
-    history = tuple(Turn(role=turn.role, content=turn.content) for turn in golden.history)
-    plan, hits = searched(measured, Question(text=golden.question, history=history))
-    quotes = [(one.document, plain(one.quote)) for one in golden.evidence]
-    right = [
-        any(
-            document == hit.chunk.document_id and quote in plain(f"{unit.text} | {unit.index_text}")
-            for document, quote in quotes
-        )
-        for hit in hits
-        for unit in hit.chunk.units
-    ]
-    answerable = golden.kind != "unanswerable"
-    return Asked(measured, plan, hits, answerable, golden, np.array(right, dtype=bool))
-
-
-def searched(measured: Measured, question: Question) -> tuple[Plan, list[Hit]]:
-    snapshot = measured.snapshot
-    plan = plan_without_model(measured.domain)(PlanRequest(question=question, snapshot=snapshot))
-    hits = retrieve(RetrievalRequest(plan=plan, sources=SourceChoice(), snapshot=snapshot))
-    return plan, hits
-
-
-def short_questions(measured: Measured, chance: random.Random) -> list[str]:
-    headings: list[str] = []
-    cells: list[str] = []
-    for document in measured.snapshot.documents:
-        for chunk in measured.snapshot.chunks(document):
-            headings += [one.lower() for one in chunk.heading_path[-1:]]
-            table = chunk.table
-            if table and len(table.header) > table.label_columns:
-                column = chance.randrange(table.label_columns, len(table.header))
-                header = table.header[column].split(" › ")[-1].lower()
-                cells.append(f"{header} of {chance.choice(table.rows)[0]}?")
-    found: list[str] = []
-    for texts in (headings, cells):
-        telling = [one for one in dict.fromkeys(texts) if 2 <= len(naming_words(one)) <= 6]
-        found += chance.sample(telling, min(SHORT_QUESTIONS, len(telling)))
-    return found
-
-
-def all_asked(domains: Sequence[Measured]) -> list[Asked]:
-    """The golden questions, and short ones: of each corpus itself, which it can answer, and of
-    the other set's corpora, which it can't."""
-    chance = random.Random(0)
-    short = {one.domain.domain: short_questions(one, chance) for one in domains}
-    found: list[Asked] = []
-    for one in domains:
-        found += [asked_of(one, golden) for golden in one.questions]
-        strange = [
-            text
-            for other in domains
-            if other.set != one.set
-            for text in chance.sample(short[other.domain.domain], SHORT_QUESTIONS // 2)
-        ]
-        for text in [*short[one.domain.domain], *strange]:
-            plan, hits = searched(one, Question(text=text))
-            found.append(Asked(one, plan, hits, text not in strange))
-    return found
 
 
 def scored(asked: Asked) -> list[Scored]:
