@@ -176,7 +176,7 @@ def main() -> None:
             for variant in VARIANTS:
                 found = measure(variant, [one for one in domains if one.set == name], weights)
                 table.add_row(variant.name, *(f"{found.get(key, 0):.2f}" for key in columns))
-            Console().print(table)
+            Console(width=110).print(table)
 
 
 if __name__ == "__main__":
