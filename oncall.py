@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from config.models import ChatModel, Embedder
     from config.settings import Settings
     from index.publish import Index
+    from index.ranking.rerank import Reranker
     from index.search import Snapshot
     from jobs.ingest import IngestReport, Source, Watch
 
@@ -67,6 +68,13 @@ class Copilot:
 
         return open_index(self.settings, self.embedder)
 
+    @cached_property
+    def reranker(self) -> Reranker:
+        """Judges passages a second time, when `oncall retrieve` or `/api/retrieve` asks for it."""
+        from index.ranking.rerank import build_reranker
+
+        return build_reranker(self.settings.cross_encoder, self.model)
+
     def domain(self, name: str) -> Domain:
         """Raises UsageError that names the nearest domain."""
         from config.domain_files import nearest
@@ -90,28 +98,41 @@ class Copilot:
             known = self._asks[name] = (domain, ask)
         return known[1]
 
-    def retrieve(self, name: str, question: str, **options: Any) -> dict[str, Any]:
-        """The `/api/retrieve` response; `options` are those of `index.pipelines.retrieve`."""
-        from index.pipelines import Narrowing, retrieve
+    def retrieve(
+        self, name: str, question: str, *, readers: frozenset[str] | None = None, **options: Any
+    ) -> dict[str, Any]:
+        """The `/api/retrieve` response; `options` are those of `index.pipelines.retrieve`.
 
-        narrowing = Narrowing(readers=options.pop("readers", None))
-        snapshot = self.index.snapshot(self.domain(name).domain)
-        return retrieve(snapshot, question, model=self.model, narrowing=narrowing, **options)
+        The domain's own `top_k` counts where none is given."""
+        from agents.query_optimizer import search_planner
+        from index.pipelines import retrieve
+        from index.readers import as_read_by
+
+        domain = self.domain(name)
+        snapshot = as_read_by(self.index.snapshot(name), readers)
+        return retrieve(
+            snapshot,
+            question,
+            top_k=options.pop("top_k", None) or domain.retrieval.top_k,
+            plan=search_planner(domain, self.model, snapshot),
+            reranker=self.reranker,
+            **options,
+        )
 
     def ingest(self, name: str, *, full: bool = False, watch: Watch | None = None) -> IngestReport:
         """One run of the ingestion job."""
-        from enrichment.chunking.chunker import ChunkOptions
         from enrichment.pipeline import VERSION, prepare
         from enrichment.with_model.budget import Budget
         from enrichment.with_model.reply_cache import ReplyCache
         from jobs.ingest import ingest
 
-        options = ChunkOptions()
+        options = self.domain(name).chunks
         budget = Budget()
         prepared = partial(
             prepare,
             count_tokens=self.embedder.count_tokens,
             options=options,
+            embed=self.embedder,
             model=self.model,
             cache=ReplyCache(self.index.engine) if self.model else None,
             budget=budget,
@@ -122,7 +143,7 @@ class Copilot:
             stage=self.index.stage,
             enrich=prepared,
             enriched_by=self.model.name if self.model else "extractive",
-            pipeline=f"{VERSION} {options} {self.embedder.name}",
+            pipeline=f"{VERSION} {options!r} {self.embedder.name}",
             spent=lambda: budget.usage,
             full=full,
             watch=watch,

@@ -7,7 +7,13 @@ from dataclasses import replace
 from agents.answer import Citation
 from agents.extractive.ambiguity import readings_of
 from agents.extractive.extractive_answer import citation, extractive_answer
-from agents.extractive.refusal import ENOUGH, confidence, confidence_parts, refusal
+from agents.extractive.refusal import (
+    ENOUGH,
+    confidence,
+    confidence_parts,
+    nearest_documents,
+    refusal,
+)
 from agents.model_answer import Written, answer_from_sources, answer_generally
 from agents.state import Draft, State
 from agents.verify import best_quote, claims_citing, support
@@ -140,11 +146,11 @@ class AnswerNodes:
         )
 
     def _refusal(self, state: State, parts: dict[str, float]) -> Draft:
-        text, nearest = refusal(self._domain, state["snapshot"], state.get("hits", []))
+        snapshot = state["snapshot"]
         return Draft(
-            text=text,
+            text=refusal(self._domain, snapshot),
             path="no_answer_found",
-            nearest=nearest,
+            nearest=nearest_documents(snapshot, state.get("hits", [])),
             confidence=confidence(parts),
             confidence_parts=parts,
         )

@@ -27,10 +27,10 @@ def first_confident(
         except IndexUnavailable as error:
             unavailable = error
             continue
+        if worth_saying(answer):
+            return answer, domain
         if best is None or _rank(answer) > _rank(best[0]):
             best = answer, domain
-        if worth_saying(answer):
-            break
     if best is None:
         raise unavailable or IndexUnavailable("no domain is configured")
     return best

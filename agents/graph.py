@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 from agents.answer import Answer, Ask, Progress, Question
 from agents.answer_nodes import AnswerNodes
 from agents.extractive.relevance import score_units
+from agents.fallback import Outcome
 from agents.post_processor import build_context
 from agents.query_optimizer import PlanRequest, query_optimizer
 from agents.retrieval import RetrievalRequest, retrieve
@@ -23,6 +24,7 @@ from agents.state import State
 from agents.trace import SourceChoice, Trace
 from config.domain import Domain
 from config.models import ChatModel, Usage
+from index.readers import as_read_by
 from index.search import Snapshot
 
 if TYPE_CHECKING:
@@ -47,7 +49,7 @@ def build_ask(*, snapshot: Callable[[], Snapshot], domain: Domain, model: ChatMo
     graph = build_graph(domain, model)
 
     def ask(question: Question, progress: Progress | None = None) -> Answer:
-        generation = snapshot()
+        generation = as_read_by(snapshot(), question.readers)
         start: State = {
             "question": question,
             "snapshot": generation,
@@ -130,12 +132,7 @@ def _plan(domain: Domain, model: ChatModel | None) -> Node:
     def node(state: State) -> State:
         state["progress"].status("Understanding the question…")
         outcome = optimize(PlanRequest(question=state["question"], snapshot=state["snapshot"]))
-        return {
-            "plan": outcome.value,
-            "usage": outcome.usage,
-            "degraded": outcome.degraded,
-            "notes": _noted(outcome.note),
-        }
+        return {"plan": outcome.value, **_cost_of(outcome)}
 
     return node
 
@@ -144,19 +141,8 @@ def _identify_sources(domain: Domain, model: ChatModel | None) -> Node:
     identify = source_identifier(domain, model)
 
     def node(state: State) -> State:
-        outcome = identify(
-            SourceRequest(
-                plan=state["plan"],
-                snapshot=state["snapshot"],
-                readers=state["question"].readers,
-            )
-        )
-        return {
-            "sources": outcome.value,
-            "usage": outcome.usage,
-            "degraded": outcome.degraded,
-            "notes": _noted(outcome.note),
-        }
+        outcome = identify(SourceRequest(plan=state["plan"], snapshot=state["snapshot"]))
+        return {"sources": outcome.value, **_cost_of(outcome)}
 
     return node
 
@@ -165,12 +151,7 @@ def _retrieve(state: State) -> State:
     sources = state.get("sources", SourceChoice())
     count = len(sources.documents) or len(state["snapshot"].documents)
     state["progress"].status(f"Searching {count} documents…" if count != 1 else "Searching…")
-    narrowed = RetrievalRequest(
-        plan=state["plan"],
-        sources=sources,
-        snapshot=state["snapshot"],
-        readers=state["question"].readers,
-    )
+    narrowed = RetrievalRequest(plan=state["plan"], sources=sources, snapshot=state["snapshot"])
     return {"hits": retrieve(narrowed)}
 
 
@@ -195,8 +176,9 @@ def _timed(name: str, node: Node) -> Node:
     return timed
 
 
-def _noted(note: str) -> tuple[str, ...]:
-    return (note,) if note else ()
+def _cost_of(outcome: Outcome[Any]) -> State:
+    notes = (outcome.note,) if outcome.note else ()
+    return {"usage": outcome.usage, "degraded": outcome.degraded, "notes": notes}
 
 
 def _answer(state: State, snapshot: Snapshot, total_ms: float) -> Answer:

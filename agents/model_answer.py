@@ -12,7 +12,7 @@ from agents.prompts import render
 from config.domain import Domain
 from config.errors import InvalidModelOutput
 from config.models import ChatModel, Prompt, Usage
-from config.prompts import fenced, listed, neutral, new_fence
+from config.prompts import Foreign, listed
 from enrichment.chunk import Chunk, DocumentCard
 
 NO_ANSWER = "NO_ANSWER"
@@ -40,20 +40,18 @@ def answer_from_sources(
     tell: Callable[[str], None],
 ) -> Written:
     """Raises ModelError, also when nothing at all was written."""
-    fence = new_fence()
     prompt = render(
         "answer",
         title=domain.title,
         instructions=domain.answer.instructions or "none",
         glossary=explained(domain.glossary),
-        fence=fence,
-        sources="\n\n".join(
-            fenced(fence, _label(number, chunk, documents), chunk.text)
+        sources=[
+            Foreign(_label(number, chunk, documents), chunk.text)
             for number, chunk in enumerate(context, start=1)
-        ),
-        asked=neutral(asked, fence),
-        question=neutral(plan.question, fence),
-        sub_questions=listed(neutral(part, fence) for part in plan.sub_questions),
+        ],
+        asked=Foreign("question as asked", asked),
+        question=Foreign("question in full", plan.question),
+        sub_questions=Foreign("parts of the question", listed(plan.sub_questions)),
     )
     return _streamed(model, prompt, context, tell)
 
@@ -62,13 +60,11 @@ def answer_generally(
     model: ChatModel, domain: Domain, plan: Plan, tell: Callable[[str], None]
 ) -> Written:
     """An answer from common knowledge, without sources. Raises ModelError."""
-    fence = new_fence()
     prompt = render(
         "general",
         title=domain.title,
         instructions=domain.answer.instructions or "none",
-        fence=fence,
-        question=neutral(plan.question, fence),
+        question=Foreign("question", plan.question),
     )
     return _streamed(model, prompt, (), tell)
 
@@ -134,12 +130,15 @@ class Numbering:
 
 def _label(number: int, chunk: Chunk, documents: Mapping[str, DocumentCard]) -> str:
     card = documents.get(chunk.document_id)
-    parts = [f"source {number}", " › ".join((chunk.document_title, *chunk.heading_path))]
+    parts = [
+        f"source {number}",
+        " › ".join(dict.fromkeys((chunk.document_title, *chunk.heading_path))),
+    ]
     if card and card.modified_at:
         parts.append(f"modified {card.modified_at:%Y-%m-%d}")
     if card and card.superseded_by:
         successor = documents.get(card.superseded_by)
-        parts.append(f"superseded by {successor.title if successor else card.superseded_by}")
+        parts.append(f"superseded by {successor.title}" if successor else "superseded")
     elif card and card.status and card.status != "current":
         parts.append(card.status)
     return " | ".join(parts)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -13,9 +14,12 @@ from agents.plan import Plan
 from agents.prompts import render
 from config.domain import Domain
 from config.models import ChatModel, Usage
-from config.prompts import listed, neutral, new_fence
+from config.prompts import Foreign, listed
 from enrichment.language.words import codes, written_out
+from index.pipelines import Planner, Searches
 from index.search import Snapshot
+
+logger = logging.getLogger(__name__)
 
 _TURNS = 8
 _TURN_CHARACTERS = 600
@@ -48,6 +52,27 @@ def query_optimizer(
     return run
 
 
+def search_planner(domain: Domain, model: ChatModel | None, snapshot: Snapshot) -> Planner:
+    """The same plan, for searching without an answer: all its wordings, whatever its kind, and
+    its hypothetical answer, whatever the domain file makes of one."""
+    policy = domain.retrieval.model_copy(update={"hyde": True})
+    optimize = query_optimizer(domain.model_copy(update={"retrieval": policy}), model)
+
+    def plan(question: str) -> Searches:
+        outcome = optimize(PlanRequest(question=Question(text=question), snapshot=snapshot))
+        if outcome.note:
+            logger.warning(outcome.note)
+        made = outcome.value
+        wordings = (question, made.question, *made.sub_questions, *made.paraphrases)
+        return Searches(
+            queries=tuple(dict.fromkeys(wordings)),
+            keywords=tuple(made.keywords),
+            hypothetical_answer=made.hypothetical_answer,
+        )
+
+    return plan
+
+
 def plan_without_model(domain: Domain) -> Callable[[PlanRequest], Plan]:
     """Follow-ups keep the words of the turn they lean on; several questions are told apart."""
 
@@ -77,16 +102,14 @@ def plan_with_model(
 ) -> Callable[[PlanRequest], tuple[Plan, Usage]]:
     def run(asked: PlanRequest) -> tuple[Plan, Usage]:
         text = cleaned(asked.question.text)
-        fence = new_fence()
         prompt = render(
             "plan",
             title=domain.title,
             instructions=domain.answer.instructions or "none",
             glossary=explained(domain.glossary),
-            documents=listed(_one_line_each(asked.snapshot)),
-            history=_history(asked.question, fence),
-            fence=fence,
-            question=neutral(text, fence),
+            documents=Foreign("documents of this channel", listed(_titles(asked.snapshot))),
+            history=Foreign("earlier turns", _history(asked.question)),
+            question=Foreign("message", text),
         )
         plan, usage = model.structured(prompt, Plan)
         return _bounded(plan, text, asked.question, domain), usage
@@ -119,15 +142,14 @@ def _small_talk(asked: PlanRequest, reply: str) -> Plan:
     return Plan(question=asked.question.text[:200], kind="small_talk", small_talk_reply=reply)
 
 
-def _history(question: Question, fence: str) -> str:
-    turns = question.history[-_TURNS:]
+def _history(question: Question) -> str:
     return listed(
-        f"{turn.role}: {' '.join(neutral(turn.content, fence).split())[:_TURN_CHARACTERS]}"
-        for turn in turns
+        f"{turn.role}: {' '.join(turn.content.split())[:_TURN_CHARACTERS]}"
+        for turn in question.history[-_TURNS:]
     )
 
 
-def _one_line_each(snapshot: Snapshot) -> list[str]:
+def _titles(snapshot: Snapshot) -> list[str]:
     return [card.title for card in list(snapshot.documents.values())[:80]]
 
 

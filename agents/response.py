@@ -8,7 +8,9 @@ from agents.answer import Answer, Citation
 
 
 def to_response(answer: Answer) -> dict[str, Any]:
-    """{agent_path_taken, answer, cache_similarity, cached, confidence_score, sources}."""
+    """{agent_path_taken, answer, cache_similarity, cached, confidence_score, sources}.
+
+    `sources`: what the answer cites; the nearest documents, when none was found."""
     return {
         "agent_path_taken": answer.path,
         "answer": answer.text,
@@ -23,7 +25,7 @@ def to_response(answer: Answer) -> dict[str, Any]:
                 "type": "document",
                 "url": citation.url,
             }
-            for citation in answer.citations
+            for citation in answer.citations or answer.nearest
         ],
     }
 

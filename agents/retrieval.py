@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import zip_longest
 
 from agents.plan import Plan
 from agents.trace import SourceChoice
+from index.ranking.fusion import Ranking, fuse
 from index.search import Hit, SearchQuery, Snapshot
 
 CANDIDATES = 60
@@ -20,32 +22,28 @@ class RetrievalRequest:
     plan: Plan
     sources: SourceChoice
     snapshot: Snapshot
-    readers: frozenset[str] | None = None
 
 
 def retrieve(narrowed: RetrievalRequest, *, limit: int = CANDIDATES) -> list[Hit]:
     """Best first: the rankings of the whole question and of its parts, fused."""
     plan = narrowed.plan
     wholes = (plan.question, *plan.paraphrases, plan.hypothetical_answer)
-    rankings = [_search(narrowed, tuple(text for text in wholes if text), limit)]
-    rankings += [_search(narrowed, (part,), limit // 2) for part in plan.sub_questions]
-    return fuse(rankings)[:limit]
+    found = [_search(narrowed, tuple(text for text in wholes if text), limit)]
+    found += [_search(narrowed, (part,), limit // 2) for part in plan.sub_questions]
+    return merged(found)[:limit]
 
 
-def fuse(rankings: Sequence[Sequence[Hit]], k: int = 60) -> list[Hit]:
-    """One ranking of many; each chunk's hit is the one of the ranking that liked it best.
-
-    Source: Cormack, Clarke & Büttcher, SIGIR 2009."""
-    scores: dict[str, float] = {}
-    best: dict[str, tuple[int, Hit]] = {}
-    for ranking in rankings:
-        for rank, hit in enumerate(ranking, start=1):
-            chunk = hit.chunk.id
-            scores[chunk] = scores.get(chunk, 0.0) + 1 / (k + rank)
-            if chunk not in best or rank < best[chunk][0]:
-                best[chunk] = (rank, hit)
-    order = sorted(best, key=lambda chunk: -scores[chunk])
-    return [best[chunk][1] for chunk in order]
+def merged(found: Sequence[Sequence[Hit]]) -> list[Hit]:
+    """Several searches by reciprocal rank; a chunk's hit is of the search that ranked it best."""
+    by_chunk = [
+        Ranking(name=str(number), rows=[hit.chunk.id for hit in hits])
+        for number, hits in enumerate(found)
+    ]
+    best: dict[str, Hit] = {}
+    for of_one_rank in zip_longest(*found):
+        for hit in filter(None, of_one_rank):
+            best.setdefault(hit.chunk.id, hit)
+    return [best[one.row] for one in fuse(by_chunk)]
 
 
 def _search(narrowed: RetrievalRequest, variants: tuple[str, ...], limit: int) -> list[Hit]:
@@ -56,6 +54,5 @@ def _search(narrowed: RetrievalRequest, variants: tuple[str, ...], limit: int) -
             strategy=narrowed.plan.strategy,
             limit=limit,
             documents=frozenset(narrowed.sources.documents) or None,
-            readers=narrowed.readers,
         )
     )

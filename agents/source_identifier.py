@@ -15,7 +15,7 @@ from agents.prompts import render
 from agents.trace import SourceChoice
 from config.domain import Domain, Example
 from config.models import ChatModel, Usage
-from config.prompts import listed, neutral, new_fence
+from config.prompts import Foreign, listed
 from enrichment.chunk import DocumentCard
 from enrichment.language.words import naming_words, stems
 from index.search import SearchQuery, Snapshot
@@ -31,7 +31,6 @@ class SourceRequest:
 
     plan: Plan
     snapshot: Snapshot
-    readers: frozenset[str] | None = None
 
 
 class ChosenDocument(BaseModel):
@@ -78,18 +77,13 @@ def choose_with_model(
 ) -> Callable[[SourceRequest], tuple[SourceChoice, Usage]]:
     def run(planned: SourceRequest) -> tuple[SourceChoice, Usage]:
         cards = shortlist(planned, domain.examples)
-        fence = new_fence()
         prompt = render(
             "sources",
             title=domain.title,
-            examples=listed(
-                f"{example.question} → {', '.join(example.documents)}"
-                for example in domain.examples
-            ),
-            documents=listed(_described(card, fence) for card in cards),
-            fence=fence,
-            question=neutral(planned.plan.question, fence),
-            sub_questions=listed(neutral(part, fence) for part in planned.plan.sub_questions),
+            examples=Foreign("questions answered before", listed(map(_answered, domain.examples))),
+            documents=Foreign("documents", listed(map(_described, cards))),
+            question=Foreign("question", planned.plan.question),
+            sub_questions=Foreign("parts of the question", listed(planned.plan.sub_questions)),
         )
         reply, usage = model.structured(prompt, ChosenDocuments)
         known = {card.id for card in cards}
@@ -120,7 +114,6 @@ def likely_documents(planned: SourceRequest, examples: Iterable[Example]) -> lis
             variants=(plan.question, *plan.sub_questions, *plan.paraphrases),
             keywords=tuple(plan.keywords),
             limit=60,
-            readers=planned.readers,
         )
     )
     scores: dict[str, float] = defaultdict(float)
@@ -162,11 +155,15 @@ def _same_question(example: str, question: str) -> bool:
     return bool(named) and len(named & asked) / len(named) >= 0.6
 
 
-def _described(card: DocumentCard, fence: str) -> str:
+def _answered(example: Example) -> str:
+    return f"{example.question} → {', '.join(example.documents)}"
+
+
+def _described(card: DocumentCard) -> str:
     parts = [f"`{card.id}`: {card.title}"]
     if card.superseded_by or card.status:
         parts.append(f"({card.status or 'superseded'})")
     parts.append(f"— {card.summary[:300]}")
     if card.faqs:
         parts.append("Answers: " + " / ".join(faq.question for faq in card.faqs[:4]))
-    return " ".join(neutral(" ".join(parts), fence).split())
+    return " ".join(" ".join(parts).split())

@@ -41,7 +41,7 @@ class State(TypedDict, total=False):
     """One question on its way through the agents."""
 
     question: Question  # set by ask
-    snapshot: Snapshot  # set by ask: one generation from start to end
+    snapshot: Snapshot  # set by ask: one generation from start to end, as the asker may read it
     progress: Progress  # set by ask
     plan: Plan  # set by query_optimizer
     sources: SourceChoice  # set by source_identifier

@@ -9,7 +9,6 @@ import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractAsyncContextManager
 from dataclasses import asdict, replace
-from datetime import UTC, datetime
 from typing import Any, Literal
 
 import structlog
@@ -22,7 +21,7 @@ from agents.domain_choice import first_confident
 from agents.response import to_response
 from config.domain import Domain
 from config.errors import CopilotError, UsageError, new_reference
-from index.readers import identities, may_read, readers_of
+from index.readers import as_read_by, identities, readers_of
 from index.search import Snapshot
 
 log = structlog.get_logger()
@@ -55,7 +54,7 @@ class RetrieveRequest(BaseModel):
     query: str = Field(min_length=1, max_length=8_000)
     domain: str = Field("", max_length=64)
     pipeline: str = "standard"
-    top_k: int = Field(8, ge=1, le=200)
+    top_k: int | None = Field(None, description="The domain's own without one", ge=1, le=200)
     search_type: str = "hybrid"
     asker_email: str = Field("", max_length=320)
 
@@ -120,35 +119,39 @@ def _add_index(
             readers=_readers(domain, asked.asker_email),
         )
 
+    def opened(name: str) -> Snapshot:
+        """What the API may show of a domain to whoever asks."""
+        domain = _one(domains(), name)
+        return as_read_by(snapshot(domain.domain), _readers(domain, ""))
+
     @app.get("/api/documents", dependencies=[guard])
     def documents(domain: str = "") -> list[dict[str, Any]]:
-        cards = _open_cards(_one(domains(), domain), snapshot)
+        cards = opened(domain).documents.values()
         return [{"id": c.id, "title": c.title, "url": c.url, "summary": c.summary} for c in cards]
 
     @app.get("/api/documents/{document_id}/summary", dependencies=[guard])
     def summary(document_id: str, domain: str = "") -> dict[str, Any]:
-        cards = _open_cards(_one(domains(), domain), snapshot)
-        for card in cards:
-            if card.id == document_id:
-                shown = {"id", "title", "url", "summary", "faqs", "keywords", "document_type"}
-                return {k: v for k, v in asdict(card).items() if k in shown}
-        raise HTTPException(404, f"no document {document_id!r}")
+        card = opened(domain).documents.get(document_id)
+        if card is None:
+            raise HTTPException(404, f"no document {document_id!r}")
+        shown = {"id", "title", "url", "summary", "faqs", "keywords", "document_type"}
+        return {k: v for k, v in asdict(card).items() if k in shown}
 
     @app.get("/api/documents/{document_id}/citations", dependencies=[guard])
     def citations(document_id: str, domain: str = "") -> list[dict[str, Any]]:
         """Every place of the document that an answer can point to."""
         summary(document_id, domain)  # 404 for one that is unknown or not open
-        chunks = snapshot(_one(domains(), domain).domain).chunks(document_id)
+        chunks = opened(domain).chunks(document_id)
         places = {chunk.url: " › ".join(chunk.heading_path) for chunk in chunks}
         return [{"url": url, "heading": heading} for url, heading in places.items()]
 
     @app.get("/api/entities", dependencies=[guard])
     def entities(domain: str = "") -> dict[str, dict[str, int]]:
         """Kind → entity → passages that name it, the most frequent first."""
-        chosen = _one(domains(), domain)
         found: dict[str, dict[str, int]] = {}
-        for card in _open_cards(chosen, snapshot):
-            for chunk in snapshot(chosen.domain).chunks(card.id):
+        inside = opened(domain)
+        for document in inside.documents:
+            for chunk in inside.chunks(document):
                 for entity in chunk.entities:
                     kind = found.setdefault(entity.kind, {})
                     kind[entity.value] = kind.get(entity.value, 0) + 1
@@ -215,13 +218,6 @@ def _one(domains: Mapping[str, Domain], name: str) -> Domain:
     if name not in domains:
         raise HTTPException(422, f"unknown domain {name!r}: one of {', '.join(sorted(domains))}")
     return domains[name]
-
-
-def _open_cards(domain: Domain, snapshot: Callable[[str], Snapshot]) -> list[Any]:
-    """Cards that the API may show to whoever asks."""
-    readers, now = _readers(domain, ""), datetime.now(UTC)
-    cards = snapshot(domain.domain).documents.values()
-    return [card for card in cards if may_read(card, readers, now)]
 
 
 def _guard(token: SecretStr | None) -> Callable[[Request], None]:

@@ -21,8 +21,9 @@ sys.path[:0] = [str(ROOT), str(ROOT / "benchmarks")]
 
 from golden_evidence import words  # noqa: E402  the paths above come first
 
+from config.domain import ChunkOptions  # noqa: E402
 from config.minilm import MiniLM  # noqa: E402
-from enrichment.chunking.chunker import ChunkOptions, split  # noqa: E402
+from enrichment.chunking.chunker import split  # noqa: E402
 from enrichment.language.words import search_terms  # noqa: E402
 from index.keywords.bm25 import RankBm25  # noqa: E402
 from loaders.document import Block, Cell, Document, Table  # noqa: E402

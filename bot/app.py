@@ -137,7 +137,12 @@ class Bot:
         )
         self.feedback = Feedback(engine)
         handoffs = Handoffs(
-            self.web, engine, self.records, domains=domains, bot_user=self.identity.user
+            self.web,
+            engine,
+            self.records,
+            domains=domains,
+            bot_user=self.identity.user,
+            is_private=asking.is_private,
         )
         home = Home(
             self.web,

@@ -12,6 +12,7 @@ from sqlalchemy.exc import IntegrityError
 from bot.memory.record import now
 from bot.memory.state_tables import create_tables, feedback, questions
 from bot.message.blockkit import Json
+from bot.message.modal import MAX_TEXT, input_block, modal, text_input
 
 REASON_VIEW = "feedback_reason"
 REASONS = {
@@ -22,7 +23,6 @@ REASONS = {
     "no_answer": "It should have known this",
     "sources": "The sources don't say that",
 }
-MAX_TEXT = 3_000
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -95,42 +95,16 @@ def reason_view(remember: str) -> Json:
         {"text": {"type": "plain_text", "text": text}, "value": value}
         for value, text in REASONS.items()
     ]
-    return {
-        "type": "modal",
-        "callback_id": REASON_VIEW,
-        "private_metadata": remember,
-        "title": {"type": "plain_text", "text": "What was wrong?"},
-        "submit": {"type": "plain_text", "text": "Send"},
-        "close": {"type": "plain_text", "text": "Skip"},
-        "blocks": [
-            input_block(
-                "reason", "Reason", {"type": "radio_buttons", "options": options}, optional=False
-            ),
+    reasons = {"type": "radio_buttons", "options": options}
+    return modal(
+        REASON_VIEW,
+        "What was wrong?",
+        [
+            input_block("reason", "Reason", reasons, optional=False),
             input_block("correction", "What would have been right?", text_input(multiline=True)),
             input_block("source", "Where does it say so?", text_input(multiline=False)),
         ],
-    }
-
-
-def input_block(
-    block_id: str, label: str, element: Json, *, optional: bool = True, hint: str = ""
-) -> Json:
-    return {
-        **({"hint": {"type": "plain_text", "text": hint}} if hint else {}),
-        "type": "input",
-        "block_id": block_id,
-        "optional": optional,
-        "label": {"type": "plain_text", "text": label},
-        "element": {**element, "action_id": "value"},
-    }
-
-
-def text_input(*, multiline: bool, initial: str = "") -> Json:
-    element: Json = {"type": "plain_text_input", "multiline": multiline, "max_length": MAX_TEXT}
-    return {**element, "initial_value": initial[:MAX_TEXT]} if initial else element
-
-
-def submitted(view: Json, block_id: str) -> str:
-    """What was entered in an input of a submitted modal; empty when nothing."""
-    value = ((view.get("state") or {}).get("values") or {}).get(block_id, {}).get("value") or {}
-    return str(value.get("value") or (value.get("selected_option") or {}).get("value") or "")
+        remember=remember,
+        submit="Send",
+        close="Skip",
+    )

@@ -12,10 +12,11 @@ import structlog
 from slack_bolt import App
 
 from bot import metrics
-from bot.feedback import REASON_VIEW, Feedback, reason_view, submitted
+from bot.feedback import REASON_VIEW, Feedback, reason_view
 from bot.handoff.handoff_card import RESOLVE, RESOLVE_VIEW, TAKE, resolution_view
 from bot.listeners import SHORTCUT
 from bot.message.blockkit import Json
+from bot.message.modal import submitted
 from bot.message.render import ASK_HUMAN, CLARIFY, FEEDBACK
 from bot.slack.event import Asked
 from bot.slack.message_words import plain, words_of

@@ -27,14 +27,21 @@ def config_manifest(
 @config_app.command("check")
 def config_check() -> None:
     """Check every domain file, as a compiler would."""
+    from cli.domain_check import misses
     from config.domain_files import check_domains
     from config.settings import read_settings
+    from index.publish import published_documents
 
-    domains, problems = check_domains(read_settings().config_dir)
+    settings = read_settings()
+    domains, problems = check_domains(settings.config_dir)
+    for name, domain in domains.items():
+        problems += misses(domain, published_documents(settings, name))
     for problem in problems:
         typer.echo(problem, err=True)
+    wrong = {problem.path for problem in problems}
     for name, domain in domains.items():
-        typer.echo(f"{domain.path}: ok ({name}, {len(domain.channels)} channels)")
+        if domain.path not in wrong:
+            typer.echo(f"{domain.path}: ok ({name}, {len(domain.channels)} channels)")
     if problems:
         raise typer.Exit(2)
 

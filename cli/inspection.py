@@ -24,6 +24,8 @@ def print_answer(answer: Answer) -> None:
     console.print(Markdown(answer.text))
     for option in answer.options:
         console.print(f"[cyan]→[/] {option}")
+    if answer.nearest and not answer.citations:
+        console.print("[bold]Nearest documents[/]")
     for citation in answer.citations or answer.nearest:
         number = f"[{citation.number}]" if answer.citations else "•"
         place = " › ".join(dict.fromkeys((citation.title, citation.heading)))

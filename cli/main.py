@@ -21,6 +21,9 @@ app = typer.Typer(
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
+    # Boxes around the help are rich's, and loading it took more than half of the help's time.
+    rich_markup_mode=None,
+    context_settings={"max_content_width": 120},
     help="A Slack on-call copilot that answers from your team's Google Docs.",
 )
 for group in (

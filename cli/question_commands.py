@@ -50,7 +50,10 @@ def ask(
 def retrieve(
     domain: DomainName,
     question: Annotated[str, typer.Argument(metavar="QUESTION")],
-    top_k: Annotated[int, typer.Option(min=1, max=200, help="Passages to return.")] = 8,
+    top_k: Annotated[
+        int | None,
+        typer.Option(min=1, max=200, help="Passages to return; the domain's own by default."),
+    ] = None,
     pipeline: Annotated[
         str, typer.Option(help="standard, rerank, advanced or facets.")
     ] = "standard",

@@ -12,10 +12,12 @@ import yaml
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
-from config.domain import Domain
+from config.domain import NOT_YET, Domain
 from config.errors import ConfigError
 
 MAX_BYTES = 1_000_000
+MOST_KNOWN = 20
+"""Choices that an error names."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,12 +66,16 @@ def check_domains(config_dir: Path) -> tuple[dict[str, Domain], list[Problem]]:
         if domain.domain in domains:
             other = domains[domain.domain].path
             message = f"domain {domain.domain!r} is already defined in {other}"
-            problems.append(Problem(path=path, line=1, column=1, message=message))
+            problems.append(problem_at(path, ["domain"], f"{message}; give each its own name"))
             continue
-        for channel in domain.channels:
+        for place, channel in enumerate(domain.channels):
             if (owner := channels.setdefault(channel, path)) != path:
                 message = f"channel {channel!r} already belongs to {owner}"
-                problems.append(Problem(path=path, line=1, column=1, message=message))
+                problems.append(
+                    problem_at(
+                        path, ["channels", place], f"{message}; one domain answers in a channel"
+                    )
+                )
         domains[domain.domain] = domain
     return domains, problems
 
@@ -94,24 +100,60 @@ def read_domain(path: Path) -> tuple[Domain | None, list[Problem]]:
         return None, [Problem(path=path, line=1, column=1, message=message)]
     problems = [_at(path, node, message) for node, message in _repeated_keys(root)]
     try:
-        domain = Domain.model_validate(values).model_copy(update={"path": path})
+        domain = Domain.model_validate(values).read_from(path)
     except ValidationError as error:
         problems += [_problem(path, root, detail) for detail in error.errors()]
         return None, problems
+    problems += _told_twice(path, root, domain)
     return (None, problems) if problems else (domain, [])
 
 
+def problem_at(path: Path, location: Sequence[int | str], message: str) -> Problem:
+    """A problem of a file that could be read, at the key or item named by `location`."""
+    try:
+        root = yaml.compose(path.read_text(encoding="utf-8"), Loader=yaml.SafeLoader)
+    except (OSError, ValueError, yaml.YAMLError):  # it has been changed or taken away since
+        root = None
+    if root is None:
+        return Problem(path=path, line=1, column=1, message=message)
+    return _at(path, _node(root, location), message)
+
+
+def _told_twice(path: Path, root: yaml.MappingNode, domain: Domain) -> Iterator[Problem]:
+    """Channels and examples that the file has already named."""
+    seen: dict[str, int] = {}
+    for place, channel in enumerate(domain.channels):
+        node = _node(root, ["channels", place])
+        if channel in seen:
+            message = f"channel {channel!r} is already on line {seen[channel]}"
+            yield _at(path, node, f"{message}; leave one of them out")
+        seen.setdefault(channel, node.start_mark.line + 1)
+    seen.clear()
+    for place, example in enumerate(domain.examples):
+        words = " ".join(example.question.casefold().split())
+        node = _node(root, ["examples", place, "question"])
+        if words in seen:
+            message = f"the same question is the example on line {seen[words]}"
+            yield _at(path, node, f"{message}; merge their documents")
+        seen.setdefault(words, node.start_mark.line + 1)
+
+
 def nearest(word: str, known: Sequence[str]) -> str:
-    """`; did you mean 'x'?`, or the choices, or nothing."""
+    """`; did you mean 'x'?`, or the choices while they fit a line, or nothing."""
     close = difflib.get_close_matches(word, known, n=1, cutoff=0.6)
     if close:
         return f"; did you mean {close[0]!r}?"
-    return f"; known: {', '.join(known)}" if known else ""
+    shown = [*known[:MOST_KNOWN], "…"] if len(known) > MOST_KNOWN else known
+    return f"; known: {', '.join(shown)}" if known else ""
 
 
 def _problem(path: Path, root: yaml.MappingNode, detail: ErrorDetails) -> Problem:
     location = detail["loc"]
     dotted = ".".join(str(part) for part in location)
+    if unbuilt := NOT_YET.get(dotted) or NOT_YET.get(f"{dotted}: {detail['input']}"):
+        said = dotted if dotted in NOT_YET else f"{dotted}: {detail['input']}"
+        wants_key = detail["type"] == "extra_forbidden"
+        return _at(path, _node(root, location, want_key=wants_key), f"`{said}`: {unbuilt}")
     if detail["type"] == "extra_forbidden":
         known = _keys(Domain, location[:-1])
         message = f"unknown key {str(location[-1])!r}{nearest(str(location[-1]), known)}"
@@ -186,7 +228,7 @@ def _section(model: type[BaseModel], location: Sequence[int | str]) -> type[Base
 def _keys(model: type[BaseModel], location: Sequence[int | str]) -> list[str]:
     section = _section(model, location)
     fields: Mapping[str, object] = section.model_fields if section else {}
-    return [name for name in fields if name != "path"]
+    return list(fields)
 
 
 def _choices(model: type[BaseModel], location: Sequence[int | str]) -> list[str]:

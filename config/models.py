@@ -24,6 +24,8 @@ class Prompt:
     """Changes with the wording; part of every cache key."""
     system: str
     user: str
+    fence: str = ""
+    """The mark around what others wrote; random, so never part of a cache key."""
 
 
 @dataclass(frozen=True, kw_only=True)

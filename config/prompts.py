@@ -1,17 +1,33 @@
-"""Prompts are files in a folder, reviewed as prose; whatever people wrote enters them fenced."""
+"""Prompts are files in a folder, reviewed as prose; whatever others wrote enters them fenced."""
 
 from __future__ import annotations
 
 import hashlib
 import re
 import secrets
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
 from config.models import Prompt
 
 _PLACEHOLDER = re.compile(r"\{\{(\w+)\}\}")
+_LOOKS_LIKE_A_CITATION = re.compile(r"\[(\^?)(\d{1,3})\]")
+_CHAT_TOKEN = re.compile(
+    r"<[|｜]|\[/?(?:INST|SYSTEM_PROMPT)\]|<</?SYS>>|<(?:start|end)_of_turn>|</?s>", re.IGNORECASE
+)
+"""What servers turn into the borders of a message: ChatML and Llama 3, DeepSeek, Mistral,
+Llama 2, Gemma."""
+
+
+@dataclass(frozen=True)
+class Foreign:
+    """Text that others wrote: data, whatever it says."""
+
+    label: str
+    """What its fence calls it, e.g. `source 3 | Key Rotation Standard`."""
+    text: str
 
 
 class PromptFolder:
@@ -20,27 +36,19 @@ class PromptFolder:
     def __init__(self, path: Path) -> None:
         self._path = path
 
-    def render(self, name: str, **values: str) -> Prompt:
-        """`NAME.md` with its `{{placeholders}}` filled, each once; KeyError for a missing one.
+    def render(self, name: str, **values: str | Foreign | Sequence[Foreign]) -> Prompt:
+        """`NAME.md` with its `{{placeholders}}` filled; KeyError for a missing one.
 
-        Values are never searched for placeholders themselves."""
+        Plain text is our own or the operators'. Foreign text is fenced, by a mark made for this
+        prompt alone, which the file names as `{{fence}}`. No value is searched for placeholders."""
+        fence = new_fence()
         version, system, user = _parts(self._path / f"{name}.md")
+        texts = {key: _shown(value, fence) for key, value in values.items()} | {"fence": fence}
 
         def fill(template: str) -> str:
-            return _PLACEHOLDER.sub(lambda match: values[match[1]], template)
+            return _PLACEHOLDER.sub(lambda match: texts[match[1]], template)
 
-        return Prompt(name=name, version=version, system=fill(system), user=fill(user))
-
-
-@lru_cache(maxsize=32)
-def _parts(path: Path) -> tuple[str, str, str]:
-    text = path.read_text(encoding="utf-8")
-    declared = re.search(r"^version: (\d+)$", text, re.MULTILINE)
-    _, _, body = text.split("---\n", 2)
-    system, user = re.split(r"^# User$", body, maxsplit=1, flags=re.MULTILINE)
-    # The hash moves with every edit, so that a forgotten version number can't revive a cache.
-    version = f"{declared[1] if declared else 0}-{hashlib.sha256(text.encode()).hexdigest()[:8]}"
-    return version, system.replace("# System", "", 1).strip(), user.strip()
+        return Prompt(name=name, version=version, system=fill(system), user=fill(user), fence=fence)
 
 
 def new_fence() -> str:
@@ -48,16 +56,25 @@ def new_fence() -> str:
     return f"data-{secrets.token_hex(8)}"
 
 
-def fenced(fence: str, label: str, text: str) -> str:
-    """Text as data between two marks, unable to close them or to pose as a citation."""
-    return f"<{fence} {_one_line(label)}>\n{neutral(text, fence)}\n</{fence}>"
+def fenced(fence: str, foreign: Foreign) -> str:
+    """Text as data between two marks, unable to close them or to pose as something else."""
+    label = " ".join(neutral(foreign.label, fence).split()).replace("<", "‹").replace(">", "›")
+    return f"<{fence} {label}>\n{neutral(foreign.text, fence)}\n</{fence}>"
 
 
 def neutral(text: str, fence: str) -> str:
-    """Without the fence itself, chat-template tokens, and number brackets that look like ours."""
-    text = text.replace(fence, "data").replace("\x00", "")
-    text = re.sub(r"<\|.*?\|>", "", text)
-    return re.sub(r"\[(\^?)(\d{1,3})\]", r"(\2)", text)
+    """Harmless, and without the fence itself."""
+    return harmless(text).replace(fence, "(data)")
+
+
+def harmless(text: str) -> str:
+    """Without NULs, chat-template tokens, and numbers that look like citations.
+
+    What is put in their place can't become one of them; what is harmless stays as it is."""
+    # NULs first: one inside a token would hide it.
+    text = text.replace("\x00", "")
+    text = _CHAT_TOKEN.sub(lambda token: token[0].replace("<", "‹").replace("[", "("), text)
+    return _LOOKS_LIKE_A_CITATION.sub(r"(\1\2)", text)
 
 
 def listed(lines: Iterable[str], *, otherwise: str = "none") -> str:
@@ -65,5 +82,19 @@ def listed(lines: Iterable[str], *, otherwise: str = "none") -> str:
     return "\n".join(f"- {line}" for line in lines) or otherwise
 
 
-def _one_line(text: str) -> str:
-    return " ".join(text.replace("<", "‹").replace(">", "›").split())
+def _shown(value: str | Foreign | Sequence[Foreign], fence: str) -> str:
+    if isinstance(value, str):
+        return value
+    several = [value] if isinstance(value, Foreign) else value
+    return "\n\n".join(fenced(fence, foreign) for foreign in several)
+
+
+@lru_cache(maxsize=32)
+def _parts(path: Path) -> tuple[str, str, str]:
+    text = path.read_text(encoding="utf-8")
+    _, about, body = text.split("---\n", 2)
+    system, user = re.split(r"^# User$", body, maxsplit=1, flags=re.MULTILINE)
+    # The hash moves with every edit, so that a forgotten version number can't revive a cache.
+    declared = about.removeprefix("version:").strip()
+    version = f"{declared}-{hashlib.sha256(text.encode()).hexdigest()[:8]}"
+    return version, system.replace("# System", "", 1).strip(), user.strip()

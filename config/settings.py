@@ -59,6 +59,13 @@ class Settings(BaseSettings):
         description="Embedding model; the default one is local and needs no key",
     )
 
+    cross_encoder: str | None = Field(
+        None,
+        validation_alias=_from("ONCALL_CROSS_ENCODER"),
+        description="Cross-encoder, by name or folder, that judges passages again in the `rerank` "
+        "and `advanced` pipelines, before the chat model does; needs the `rerank` extra",
+    )
+
     google_credentials: Path | None = Field(
         None,
         validation_alias=_from("GOOGLE_APPLICATION_CREDENTIALS"),

@@ -1,7 +1,7 @@
 """Writes the parts of the documentation that code already knows: `make docs`.
 
-A test holds README.md, CONTRIBUTING.md, docs/reference.md and docs/domain.schema.json against
-these functions."""
+A test holds README.md, CONTRIBUTING.md, docs/reference.md, docs/domain.schema.json and .env.example
+against these functions."""
 
 from __future__ import annotations
 
@@ -14,6 +14,13 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
+GROUPS = {
+    "SLACK_BOT_TOKEN": "Slack",
+    "OPENAI_API_KEY": "Models",
+    "GOOGLE_APPLICATION_CREDENTIALS": "Google Docs and Drive",
+    "ONCALL_API_TOKEN": "The HTTP API, and where things are kept",
+}
+"""First variable of a group in .env.example → the group's heading."""
 
 
 def rooms() -> str:
@@ -80,6 +87,20 @@ def settings() -> str:
     return "\n".join(rows)
 
 
+def environment() -> str:
+    """Every variable with its meaning and default, as a file to copy to `.env`."""
+    from config.settings import Settings
+
+    lines = ["# Copy to .env and fill in what you use. What is empty counts as not set."]
+    for field in Settings.model_fields.values():
+        name = field.validation_alias.choices[0]  # type: ignore[union-attr]  # always AliasChoices
+        default = "" if field.default is None else field.default
+        if name in GROUPS:
+            lines += ["", f"# --- {GROUPS[name]} ---"]
+        lines += ["", f"# {field.description}", f"{name}={default}"]
+    return "\n".join(lines) + "\n"
+
+
 def schema() -> str:
     """JSON Schema of a domain file."""
     from config.domain import Domain
@@ -107,6 +128,7 @@ def generated() -> dict[Path, str]:
     pages = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "docs" / "reference.md"]
     made = {page: filled(page.read_text(encoding="utf-8")) for page in pages}
     made[ROOT / "docs" / "domain.schema.json"] = schema()
+    made[ROOT / ".env.example"] = environment()
     return made
 
 

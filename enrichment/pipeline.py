@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
+from config.domain import ChunkOptions
 from config.models import ChatModel, Vectors
-from enrichment.chunking.chunker import ChunkOptions, split
+from enrichment.chunking.chunker import split
 from enrichment.chunking.pieces import CountTokens
 from enrichment.enrich import Enriched, enrich
 from enrichment.with_model.budget import Budget

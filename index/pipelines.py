@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
-import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from datetime import datetime
 from typing import Any, Literal, get_args
 
-from pydantic import BaseModel, ConfigDict
-
-from config.errors import ModelError, UsageError
-from config.models import ChatModel
+from config.errors import UsageError
 from enrichment.chunk import DocumentCard
 from index.captions import caption
 from index.facets import facets
 from index.neighbours import neighbours, row_group
-from index.ranking.rerank import Reranked, Reranker, build_reranker
-from index.ranking.search_prompts import enclosed, prompt
+from index.ranking.rerank import Reranked, Reranker
 from index.search import Hit, SearchQuery, Snapshot, Strategy
 
 Pipeline = Literal["standard", "rerank", "advanced", "facets"]
@@ -27,27 +22,19 @@ FACET_HITS = 100
 ANSWERS = 3
 MAX_TOP_K = 200
 
-logger = logging.getLogger(__name__)
-
 
 @dataclass(frozen=True, kw_only=True)
 class Searches:
     """What is searched for."""
 
     queries: tuple[str, ...]
+    """The question first, then its parts and other wordings."""
     keywords: tuple[str, ...] = ()
     hypothetical_answer: str = ""
 
 
-class Variants(BaseModel):
-    """What the language model returns for `advanced`."""
-
-    model_config = ConfigDict(extra="forbid")
-
-    sub_questions: list[str]
-    paraphrases: list[str]
-    keywords: list[str]
-    hypothetical_answer: str
+Planner = Callable[[str], Searches]
+"""What to search for, to answer a question. Raises nothing: at worst, the question alone."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,7 +45,6 @@ class Narrowing:
     document_types: frozenset[str] = frozenset()
     tabs: frozenset[str] = frozenset()
     modified_since: datetime | None = None
-    readers: frozenset[str] | None = None
 
 
 def retrieve(
@@ -68,31 +54,29 @@ def retrieve(
     pipeline: str = "standard",
     top_k: int = 8,
     search_type: str = "hybrid",
-    model: ChatModel | None = None,
+    plan: Planner | None = None,
     reranker: Reranker | None = None,
-    hyde: bool = True,
     narrowing: Narrowing = Narrowing(),
 ) -> dict[str, Any]:
     """The response of `/api/retrieve`. Raises UsageError for an unknown pipeline or search type.
 
-    standard: one search. rerank: judged again by `reranker`, or by the model when none is given.
-    advanced: variants and a hypothetical answer by the model, judged again, with what stands
-    around each passage. facets: one search, with counts of what the passages name."""
+    standard: one search. rerank: judged again by `reranker`. advanced: all that `plan` searches
+    for, judged again, with what stands around each passage. facets: one search, with counts of
+    what the passages name. Without `plan` or `reranker` their part is left out."""
     chosen = _one_of(pipeline, "pipeline", get_args(Pipeline))
     strategy: Strategy = _one_of(search_type, "search type", get_args(Strategy))
     if not 1 <= top_k <= MAX_TOP_K:
         raise UsageError(f"top_k is {top_k}", remedy=f"give a number from 1 to {MAX_TOP_K}")
     searches = Searches(queries=(question,))
-    if chosen == "advanced" and model is not None:
-        searches = _with_variants(model, question, hyde=hyde)
+    if chosen == "advanced" and plan is not None:
+        searches = plan(question)
     wanted = {"rerank": CANDIDATES * top_k, "advanced": CANDIDATES * top_k, "facets": FACET_HITS}
     hits = snapshot.search(
         _query(searches, strategy, max(top_k, wanted.get(chosen, top_k)), narrowing)
     )
     judged = Reranked(hits=tuple(hits))
-    if chosen in {"rerank", "advanced"}:
-        judge = reranker or build_reranker("model", model)
-        judged = judge(question, hits)
+    if chosen in {"rerank", "advanced"} and reranker is not None:
+        judged = reranker(question, hits)
     shown = judged.hits[:top_k]
     documents = [_document(snapshot, hit, question) for hit in shown]
     for document, score in zip(documents, judged.scores, strict=False):
@@ -132,21 +116,6 @@ def _query(searches: Searches, strategy: Strategy, limit: int, narrowing: Narrow
         document_types=narrowing.document_types,
         tabs=narrowing.tabs,
         modified_since=narrowing.modified_since,
-        readers=narrowing.readers,
-    )
-
-
-def _with_variants(model: ChatModel, question: str, *, hyde: bool) -> Searches:
-    """The question alone when the model fails."""
-    try:
-        made, _ = model.structured(prompt("variants", enclosed("question", question)), Variants)
-    except ModelError as error:
-        logger.warning("searching without variants: %s", error)
-        return Searches(queries=(question,))
-    return Searches(
-        queries=tuple(dict.fromkeys([question, *made.sub_questions, *made.paraphrases])),
-        keywords=tuple(made.keywords),
-        hypothetical_answer=made.hypothetical_answer if hyde else "",
     )
 
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from threading import Lock
 
-from sqlalchemy import Engine
+from sqlalchemy import Engine, inspect
 
 from config.errors import IndexUnavailable, PublishError
 from config.models import Embedder
@@ -19,10 +19,10 @@ from index.folders.shelf import Shelf
 from index.folders.staging import Staging
 from index.search import Snapshot
 from index.snapshot import Generation
-from index.store.database import open_database
+from index.store.database import FILE_NAME, open_database
 from index.store.generation_info import GenerationInfo
 from index.store.lock import domain_lock
-from index.store.schema import migrate
+from index.store.schema import current, migrate
 from index.store.sql_store import Store
 from index.vectors.chroma import ChromaServer
 from index.vectors.matrix import one_thread_each
@@ -42,6 +42,23 @@ def open_index(settings: Settings, embedder: Embedder) -> Index:
     migrate(engine)
     server = ChromaServer(settings.chroma_url) if settings.chroma_url else None
     return Index(settings, embedder, engine, server)
+
+
+def published_documents(settings: Settings, domain: str) -> frozenset[str] | None:
+    """Ids of what a domain answers from; None when nothing is published. Creates nothing.
+
+    Raises ConfigError for a database that can't be reached."""
+    if not (settings.database_url or (settings.data_dir / FILE_NAME).exists()):
+        return None
+    engine = open_database(settings)
+    try:
+        store = Store(engine)
+        number = store.current(domain) if inspect(engine).has_table(current.name) else None
+        if number is None:
+            return None
+        return frozenset(one.document_id for one in store.revisions(domain, number))
+    finally:
+        engine.dispose()
 
 
 class Index:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Literal
 
-from enrichment.chunk import DocumentCard
-from index.search import SearchQuery
+from enrichment.chunk import Chunk, DocumentCard
+from index.search import Hit, SearchQuery, Snapshot
 
 EVERYONE: frozenset[str] = frozenset()
 """Nobody in particular: opens what is open to all."""
@@ -16,7 +17,8 @@ EVERYONE: frozenset[str] = frozenset()
 def identities(email: str) -> frozenset[str]:
     """What a permission may name a person by: the address and its domain; none without one."""
     address = email.strip().casefold()
-    return frozenset({address, address.partition("@")[2]} - {""})
+    name, _, domain = address.partition("@")
+    return frozenset({address, domain}) if name and domain else EVERYONE
 
 
 def readers_of(
@@ -40,6 +42,51 @@ def may_read(card: DocumentCard, readers: Iterable[str] | None, now: datetime) -
         for permission in card.permissions
         if permission.expires_at is None or _utc(permission.expires_at) > now
     )
+
+
+def as_read_by(snapshot: Snapshot, readers: frozenset[str] | None) -> Snapshot:
+    """The generation with nothing in it that they may not read; see `readers_of` for None."""
+    if readers is None:
+        return snapshot
+    now = datetime.now(UTC)
+    cards = {
+        name: card for name, card in snapshot.documents.items() if may_read(card, readers, now)
+    }
+    return _Readable(whole=snapshot, readers=readers, documents=cards)
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Readable:
+    """See `as_read_by`. How rare a word is stays that of the whole: it names no document."""
+
+    whole: Snapshot
+    readers: frozenset[str]
+    documents: Mapping[str, DocumentCard]
+
+    @property
+    def domain(self) -> str:
+        return self.whole.domain
+
+    @property
+    def generation(self) -> int:
+        return self.whole.generation
+
+    def search(self, query: SearchQuery) -> list[Hit]:
+        return self.whole.search(replace(query, readers=self.readers))
+
+    def chunks(self, document_id: str) -> Sequence[Chunk]:
+        return self.whole.chunks(document_id) if document_id in self.documents else ()
+
+    def unit_similarities(
+        self, question: str, chunk_ids: Collection[str]
+    ) -> Mapping[str, Sequence[float]]:
+        return self.whole.unit_similarities(question, chunk_ids)
+
+    def rarity(self, term: str) -> float:
+        return self.whole.rarity(term)
+
+    def is_unheard_of(self, term: str) -> bool:
+        return self.whole.is_unheard_of(term)
 
 
 def all_may_read(

@@ -82,7 +82,7 @@ class Generation:
         # Without vectors, during an outage of their model, keywords still find something.
         strategy = query.strategy if len(vectors) else "keyword"
 
-        def ranked(allowed: Mask | None, limit: int | None = query.limit) -> list[Fused]:
+        def ranked(allowed: Mask | None, limit: int | None = query.limit) -> list[Fused[int]]:
             found = self._rankings(vectors, bags, strategy=strategy, depth=depth, allowed=allowed)
             return (
                 fuse(found, limit=limit) if query.fusion == "ranks" else blend(found, limit=limit)
@@ -175,14 +175,16 @@ class Generation:
                 mask[first:last] = True
         return mask
 
-    def _hits(self, fused: Sequence[Fused], vectors: Vectors, inside: Mask | None) -> list[Hit]:
+    def _hits(
+        self, fused: Sequence[Fused[int]], vectors: Vectors, inside: Mask | None
+    ) -> list[Hit]:
         found = self._chunks_at([one.row for one in fused])
         return [
             self._hit(one, chunk, vectors, escaped=inside is not None and not inside[one.row])
             for one, chunk in zip(fused, found, strict=True)
         ]
 
-    def _hit(self, one: Fused, chunk: Chunk, vectors: Vectors, *, escaped: bool) -> Hit:
+    def _hit(self, one: Fused[int], chunk: Chunk, vectors: Vectors, *, escaped: bool) -> Hit:
         similarity, unit = 0.0, None
         if len(vectors):
             similarity = float((vectors @ self._folder.chunk_vectors[one.row]).max())

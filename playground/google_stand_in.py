@@ -15,7 +15,6 @@ from collections import Counter
 from collections.abc import Collection, Iterable
 from http.server import ThreadingHTTPServer
 from pathlib import Path
-from types import TracebackType
 
 from playground.google.drive_api import DriveApi
 from playground.google.file_content import Contents
@@ -73,12 +72,7 @@ class GoogleStandIn:
         self._thread.start()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *raised: object) -> None:
         self._service.stopping.set()
         self._server.shutdown()
         self._thread.join()

@@ -27,7 +27,6 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Callable, Sequence
-from types import TracebackType
 from typing import Any
 
 from starlette.applications import Starlette
@@ -106,12 +105,7 @@ class SlackStandIn(Colleagues):
     def __enter__(self) -> SlackStandIn:
         return self.start()
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *raised: object) -> None:
         self.stop()
 
     @property

@@ -12,6 +12,7 @@ import pytest
 
 from bot.memory.state_tables import feedback
 from bot.message.render import FEEDBACK
+from index.readers import identities
 from oncall import Copilot
 from playground.google_stand_in import DEMO_FOLDER, GoogleStandIn
 from playground.slack_stand_in import SlackStandIn
@@ -86,6 +87,23 @@ def test_a_follow_up_is_understood_from_its_thread(house: House) -> None:
 def test_what_no_document_says_is_admitted(house: House) -> None:
     _, reply = house.ask("what does the cafeteria serve on Fridays?")
     assert "found no answer" in words(reply)
+
+
+def test_a_search_is_planned_as_an_answer_is_and_finds_only_what_one_may_read(
+    house: House,
+) -> None:
+    parts = ["how old may a webhook secret get?", "what do I do when a laptop is lost?"]
+    question = " ".join(parts)
+
+    def found(readers: frozenset[str] | None) -> dict[str, Any]:
+        copilot = house.copilot
+        return copilot.retrieve("security", question, pipeline="advanced", readers=readers)
+
+    by_channel = found(None)
+    assert by_channel["queries_used"] == [question, *parts]
+    sources = {document["source"] for document in by_channel["documents"]}
+    assert {"key-rotation-standard", "device-security-standard"} <= sources
+    assert found(identities("eve@elsewhere.example"))["documents"] == []
 
 
 def test_feedback_is_kept(house: House) -> None:

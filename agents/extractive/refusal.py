@@ -57,21 +57,11 @@ def confidence(parts: Mapping[str, float]) -> float:
     return 1 / (1 + math.exp(-total))
 
 
-def refusal(
-    domain: Domain, snapshot: Snapshot, hits: Sequence[Hit]
-) -> tuple[str, tuple[Citation, ...]]:
-    """What was searched, and where a human would look next."""
-    nearest = nearest_documents(snapshot, hits)
+def refusal(domain: Domain, snapshot: Snapshot) -> str:
+    """What was searched in vain, in one sentence."""
     searched = len(snapshot.documents)
     documents = "1 document" if searched == 1 else f"{searched} documents"
-    text = f"I searched the {documents} of {domain.title} and found no answer to this."
-    if nearest:
-        named = "; ".join(
-            f"*{one.title}*" + (f" › {one.heading}" if one.heading != one.title else "")
-            for one in nearest
-        )
-        text += f"\nThe nearest: {named}."
-    return text, nearest
+    return f"I searched the {documents} of {domain.title} and found no answer to this."
 
 
 def nearest_documents(snapshot: Snapshot, hits: Sequence[Hit]) -> tuple[Citation, ...]:

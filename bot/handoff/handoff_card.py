@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from agents.answer import Answer
-from bot.feedback import input_block, text_input
 from bot.memory.record import Record, decoded
 from bot.message.blockkit import Json, actions, button, context, section
 from bot.message.defang import mrkdwn
+from bot.message.modal import input_block, modal, text_input
 from bot.message.render import Outgoing, confidence_words
 from bot.message.slack_markdown import excerpt
-from bot.message.source_lines import source_lines, without_nearest
+from bot.message.source_lines import source_lines
 from config.domain import Domain
 
 TAKE = "handoff_take"
@@ -38,9 +38,16 @@ class Handoff:
 
 
 def card(
-    record: Record, handoff: Handoff, domain: Domain | None, now: datetime | None = None
+    record: Record,
+    handoff: Handoff,
+    domain: Domain | None,
+    now: datetime | None = None,
+    *,
+    private: bool = False,
 ) -> Outgoing:
-    """Who is on it, the question, what was tried and cited; once resolved, the human's answer."""
+    """Who is on it, the question, what was tried and cited; once resolved, the human's answer.
+
+    `private`: what was answered is not for everyone who sees the card."""
     answer = decoded(record.answer) if record.answer else None
     asker = record.asker or handoff.requested_by
     headline = _headline(handoff, domain)
@@ -49,7 +56,6 @@ def card(
         if handoff.resolution:
             blocks.append(section(f"*Answer*\n{_quote(handoff.resolution)}"))
         return Outgoing(text=headline, blocks=blocks)
-    private = bool(domain and domain.access.audience == "asker")
     blocks.extend(_tried(answer, now or datetime.now(UTC), private=private))
     buttons = [button("Resolved", RESOLVE, record.id)]
     if not handoff.taken_by:
@@ -60,22 +66,20 @@ def card(
 
 def resolution_view(question_id: str, suggestion: str = "") -> Json:
     """The modal behind *Resolved*."""
-    return {
-        "type": "modal",
-        "callback_id": RESOLVE_VIEW,
-        "private_metadata": question_id,
-        "title": {"type": "plain_text", "text": "Resolved"},
-        "submit": {"type": "plain_text", "text": "Done"},
-        "close": {"type": "plain_text", "text": "Cancel"},
-        "blocks": [
-            input_block(
-                "resolution",
-                "What was the answer?",
-                text_input(multiline=True, initial=suggestion),
-                hint="Shown in the thread, and proposed to the owners of the documents.",
-            )
-        ],
-    }
+    resolution = input_block(
+        "resolution",
+        "What was the answer?",
+        text_input(multiline=True, initial=suggestion),
+        hint="Shown in the thread, and proposed to the owners of the documents.",
+    )
+    return modal(
+        RESOLVE_VIEW,
+        "Resolved",
+        [resolution],
+        remember=question_id,
+        submit="Done",
+        close="Cancel",
+    )
 
 
 def _headline(handoff: Handoff, domain: Domain | None) -> str:
@@ -98,8 +102,7 @@ def _tried(answer: Answer | None, now: datetime, *, private: bool) -> Iterator[J
             "*What I tried*\nI answered the asker alone: not everyone may read the sources."
         )
     else:
-        text = without_nearest(answer.text, answer.nearest)
-        yield section(f"*What I tried*\n{mrkdwn(excerpt(text, MAX_TRIED))}")
+        yield section(f"*What I tried*\n{mrkdwn(excerpt(answer.text, MAX_TRIED))}")
         if lines := source_lines(answer, now):
             yield section("\n".join(lines))
         if not answer.found_nothing:

@@ -11,16 +11,17 @@ import structlog
 from sqlalchemy import Engine, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
+from agents.answer import Answer
 from bot.handoff.handoff_card import Handoff, card
 from bot.handoff.rota import on_call
-from bot.memory.record import Record, Records, now
+from bot.memory.record import Record, Records, decoded, now
 from bot.memory.state_tables import handoffs
 from bot.message.blockkit import Json
 from bot.message.delivery import find_post, metadata_of, post_once, richest
-from bot.slack.event import Asked
+from bot.message.render import Outgoing
 from bot.slack.web import SlackRefused, Web
 from config.domain import Domain
-from config.errors import ConfigError
+from config.errors import ConfigError, IndexUnavailable
 
 log = structlog.get_logger()
 
@@ -39,12 +40,15 @@ class Handoffs:
         *,
         domains: Callable[[], Mapping[str, Domain]],
         bot_user: str,
+        is_private: Callable[[Domain, Answer], bool],
     ) -> None:
+        """`is_private`: whether some of a domain's channel may not read what an answer says."""
         self._web = web
         self._engine = engine
         self._records = records
         self._domains = domains
         self._bot_user = bot_user
+        self._is_private = is_private
 
     def get(self, question_id: str) -> Handoff | None:
         query = select(handoffs).where(handoffs.c.question_id == question_id)
@@ -68,14 +72,14 @@ class Handoffs:
             known = self.get(question_id)
         if known is None or known.card_ts:
             return
-        event = _event_of(record)
+        event = record.event
 
         def find() -> str | None:
             return find_post(self._web, event, self._bot_user, CARD_EVENT).get(0)
 
         ts = find() or post_once(
             self._web,
-            card(record, known, domain),
+            self._card(record, known, domain),
             channel=record.channel,
             thread_ts=record.thread_ts,
             metadata=metadata_of(CARD_EVENT, question_id),
@@ -135,11 +139,20 @@ class Handoffs:
             "ts": known.card_ts,
             "metadata": metadata_of(CARD_EVENT, question_id),
         }
-        shown = card(record, known, self._domain(record))
+        shown = self._card(record, known, self._domain(record))
         try:
             richest(self._web.call, "chat.update", shown, arguments)
         except SlackRefused as refused:
             log.warning("the hand-off card could not be updated", reason=refused.code)
+
+    def _card(self, record: Record, handoff: Handoff, domain: Domain | None) -> Outgoing:
+        private = False
+        if record.answer and domain:
+            try:
+                private = self._is_private(domain, decoded(record.answer))
+            except IndexUnavailable:
+                private = True  # A human is called all the same.
+        return card(record, handoff, domain, private=private)
 
     def _tick(self, question_id: str) -> None:
         record = self._records.get(question_id)
@@ -201,10 +214,3 @@ class Handoffs:
         change = update(handoffs).where(handoffs.c.question_id == question_id).values(**values)
         with self._engine.begin() as connection:
             connection.execute(change)
-
-
-def _event_of(record: Record) -> Asked:
-    return Asked(
-        channel=record.channel, ts=record.ts, thread_ts=record.thread_ts, user=record.asker,
-        team="", text=record.text, key=record.ts,
-    )  # fmt: skip

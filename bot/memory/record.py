@@ -9,11 +9,12 @@ from datetime import UTC, datetime
 from typing import Any
 
 from pydantic import TypeAdapter
-from sqlalchemy import Engine, Row, delete, func, insert, select, update
+from sqlalchemy import Engine, Row, delete, func, insert, select, tuple_, update
 from sqlalchemy.exc import IntegrityError
 
 from agents.answer import Answer
 from bot.memory.state_tables import create_tables, handoffs, posts, questions
+from bot.slack.event import Asked
 
 _answers = TypeAdapter(Answer)
 
@@ -48,6 +49,14 @@ class Record:
         """The asking message's timestamp."""
         return self.id.partition(":")[2]
 
+    @property
+    def event(self) -> Asked:
+        """The question as it was asked, as far as it is on record."""
+        return Asked(
+            channel=self.channel, ts=self.ts, thread_ts=self.thread_ts, user=self.asker, team="",
+            text=self.text,
+        )  # fmt: skip
+
 
 def encoded(answer: Answer) -> str:
     """JSON of all that a reply, a hand-off or a golden question needs: not the context, which is
@@ -75,13 +84,16 @@ class Records:
         thread_ts: str,
         asker: str,
         text: str,
+        domain: str = "",
     ) -> Record | None:
         """This event's question; None when another event already owns it.
+
+        `domain`: where it counts until an answer tells which domain it came from.
 
         The same event claims again after a crash, and gets what was known then."""
         values = {
             "id": question_id, "event_id": event_id, "channel": channel, "thread_ts": thread_ts,
-            "asker": asker, "text": text, "domain": "", "state": "working", "asked_at": now(),
+            "asker": asker, "text": text, "domain": domain, "state": "working", "asked_at": now(),
         }  # fmt: skip
         try:
             with self._engine.begin() as connection:
@@ -148,10 +160,14 @@ class Records:
         with self._engine.connect() as connection:
             return [_record(row) for row in connection.execute(query)]
 
-    def count(self, since: datetime, **equal: str) -> int:
-        """Questions put to the agents since then."""
+    def count(self, since: datetime, *, before: Record | None = None, **equal: str) -> int:
+        """Questions put to the agents since then, and `before` another one."""
         query = select(func.count()).select_from(questions)
         query = query.where(questions.c.asked_at >= since, questions.c.state != "limited")
+        if before is not None:
+            query = query.where(
+                tuple_(questions.c.asked_at, questions.c.id) < (before.asked_at, before.id)
+            )
         for column, value in equal.items():
             query = query.where(questions.c[column] == value)
         return int(self._scalar(query))

@@ -10,7 +10,7 @@ from agents.answer import Answer
 from bot.message.blockkit import Json, actions, button, context, section
 from bot.message.defang import defang, links_to, mrkdwn
 from bot.message.slack_markdown import MAX_COLUMNS, Grid, Prose, aligned, pieces, segments, slices
-from bot.message.source_lines import source_lines, without_nearest
+from bot.message.source_lines import source_lines
 
 MESSAGE_LIMIT = 12_900
 """Characters of one whole message; Slack fails near 13,200 although a block may have 12,000."""
@@ -51,8 +51,7 @@ def render(
     now = now or datetime.now(UTC)
     cited = (*answer.citations, *answer.nearest)
     links = links_to([citation.url for citation in cited], allowed_hosts)
-    text = without_nearest(answer.text, answer.nearest) if answer.found_nothing else answer.text
-    bodies = list(_bodies(defang(text, links)))
+    bodies = list(_bodies(defang(answer.text, links)))
     closing = [
         *_sources(answer, now),
         *_context(answer, notes),

@@ -24,14 +24,6 @@ def source_lines(answer: Answer, now: datetime) -> list[str]:
     return _fitting("*Sources*", [f"{' '.join(marks)} {place}" for place, marks in numbers.items()])
 
 
-def without_nearest(text: str, nearest: Sequence[Citation]) -> str:
-    """A refusal without the lines that only name the documents listed below it as links."""
-    titles = [citation.title for citation in nearest]
-    lines = text.splitlines()
-    kept = [line for line in lines if not titles or not all(title in line for title in titles)]
-    return "\n".join(kept) or text
-
-
 def _place(citation: Citation, now: datetime) -> str:
     heading = citation.heading if citation.heading != citation.title else ""
     name = " › ".join(short(part, 120) for part in (citation.title, heading) if part)

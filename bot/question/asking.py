@@ -66,12 +66,12 @@ class Asking:
         )  # fmt: skip
         return answer, domain
 
-    def is_private(self, event: Asked, domain: Domain, answer: Answer) -> bool:
-        """Some of the channel may not read what the answer says."""
-        if domain.access.audience == "channel" or event.direct:
-            return False
+    def is_private(self, domain: Domain, answer: Answer) -> bool:
+        """Some of a channel may not read what the answer says."""
         documents = frozenset(c.document for c in (*answer.citations, *answer.nearest))
-        return bool(documents) and not self.everyone_may_read(domain.domain, documents)
+        if domain.access.audience == "channel" or not documents:
+            return False
+        return not self.everyone_may_read(domain.domain, documents)
 
     def _ask_in(
         self,
@@ -81,8 +81,7 @@ class Asking:
         history: Sequence[Turn],
         progress: Progress | None,
     ) -> Answer:
-        for_asker = domain.access.audience == "asker"
-        if for_asker and progress and not event.direct:
+        if progress and not may_watch(event, domain):
             progress = StatusOnly(progress)
         question = Question(
             text=text,
@@ -95,6 +94,11 @@ class Asking:
         answer = self.ask(domain.domain)(question, progress)
         _measure(domain.domain, answer, time.monotonic() - began)
         return answer
+
+
+def may_watch(event: Asked, domain: Domain) -> bool:
+    """Whoever sees the post may see an answer grow, before its sources are known."""
+    return event.direct or domain.access.audience == "channel"
 
 
 def _measure(domain: str, answer: Answer, seconds: float) -> None:

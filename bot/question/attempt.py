@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import structlog
 
@@ -18,7 +18,7 @@ from bot.message.delivery import NO_WAY_IN
 from bot.message.live_post import Post
 from bot.message.pace import Pace
 from bot.message.render import Outgoing, apology, render, said
-from bot.question.asking import Asking
+from bot.question.asking import Asking, may_watch
 from bot.question.limits import Limiter
 from bot.slack.event import Asked
 from bot.slack.message_words import plain, words_of
@@ -61,16 +61,20 @@ class Attempts:
 
     def respond(self, job: Job) -> None:
         """Answer, apologise, or stay quiet. Safe to walk again after a crash."""
-        refusal = "" if job.resumed else self.limiter.refusal(job.event, job.domains[0])
-        if refusal:
-            self.records.mark(job.event.id, state="limited", domain=job.domains[0].domain)
-            self._whisper(job.event, refusal)
-        else:
+        if job.resumed:
             self._answered(job)
+            return
+        refusals = [self.limiter.refusal(job.record, domain) for domain in job.domains]
+        willing = tuple(d for d, refused in zip(job.domains, refusals, strict=True) if not refused)
+        if willing:
+            self._answered(replace(job, domains=willing))
+        else:
+            self.records.mark(job.event.id, state="limited", domain=job.domains[0].domain)
+            self._whisper(job.event, refusals[0])
 
     def _answered(self, job: Job) -> None:
-        public = job.domains[0].access.audience == "channel" or job.event.direct
-        stream = self.streaming and len(job.domains) == 1 and public
+        watched = len(job.domains) == 1 and may_watch(job.event, job.domains[0])
+        stream = self.streaming and watched
         post = self.post(job.event, stream=stream, wanted=lambda: self._mine(job))
         failed = False
         try:
@@ -129,7 +133,7 @@ class Attempts:
 
     def _rendered(self, job: Job, text: str, answer: Answer, domain: Domain) -> list[Outgoing]:
         """For the thread; the answer itself goes elsewhere when some there may not read it."""
-        elsewhere = self.asking.is_private(job.event, domain, answer)
+        elsewhere = not job.event.direct and self.asking.is_private(domain, answer)
         asked = f"You asked in <#{job.event.channel}>: {mrkdwn(short(text, 300))}"
         messages = render(
             answer,

@@ -50,7 +50,7 @@ class Intake:
         record = self.records.get(event.id)
         self.records.mark(event.id, state="withdrawn", text="", answer=None)
         if record and record.event_id != event_id:
-            post = self.attempts.post(_event_of(record), stream=self.attempts.streaming)
+            post = self.attempts.post(record.event, stream=self.attempts.streaming)
             post.withdraw()
 
     def _considered(self, event_id: str, event: Asked, *, resumed: bool) -> None:
@@ -58,7 +58,10 @@ class Intake:
         if domain or event.direct:
             thread = self._thread(event)
             decision = self._decide(event, domain, thread)
-            record = self._claim(event_id, event) if decision != "ignore" else None
+            if decision == "ignore":
+                return
+            likely = next((one.domain for one in self._candidates(event)), "")
+            record = self._claim(event_id, event, likely)
             if record and record.state in {"working", "answered"}:
                 quiet = decision == "answer_if_confident"
                 self._attempt(event, record, thread, resumed=resumed, quiet=quiet)
@@ -118,10 +121,10 @@ class Intake:
             log.warning("answering without the thread", question=event.id, reason=str(error))
             return []
 
-    def _claim(self, event_id: str, event: Asked) -> Record | None:
+    def _claim(self, event_id: str, event: Asked, domain: str = "") -> Record | None:
         return self.records.claim(
             question_id=event.id, event_id=event_id, channel=event.channel,
-            thread_ts=event.thread_ts, asker=event.user, text=event.text,
+            thread_ts=event.thread_ts, asker=event.user, text=event.text, domain=domain,
         )  # fmt: skip
 
     def _unknown_channel(self, event_id: str, event: Asked) -> None:
@@ -137,10 +140,3 @@ class Intake:
         )
         self.attempts.post(event, stream=False).finish([said(text)])
         self.records.mark(event.id, state="posted")
-
-
-def _event_of(record: Record) -> Asked:
-    return Asked(
-        channel=record.channel, ts=record.ts, thread_ts=record.thread_ts, user=record.asker,
-        team="", text=record.text,
-    )  # fmt: skip

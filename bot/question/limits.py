@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-from bot.memory.record import Records, now
-from bot.slack.event import Asked
+from bot.memory.record import Record, Records, now
 from config.domain import Domain
 
 
@@ -13,21 +12,22 @@ class Limiter:
     def __init__(self, records: Records) -> None:
         self._records = records
 
-    def refusal(self, event: Asked, domain: Domain) -> str:
-        """Why this question is not answered now; empty when it is.
+    def refusal(self, question: Record, domain: Domain) -> str:
+        """Why `domain` does not answer this question now; empty when it does.
 
-        The question itself is already on record, so it counts."""
+        Of questions that come at once, the first on record are answered."""
         hour_ago, day_ago = now() - timedelta(hours=1), now() - timedelta(days=1)
         limits = domain.limits
-        if self._records.count(hour_ago, asker=event.user) > limits.questions_per_user_per_hour:
+        asked = self._records.count(
+            hour_ago, before=question, asker=question.asker, domain=domain.domain
+        )
+        if asked >= limits.questions_per_user_per_hour:
             return (
                 f"You have asked {limits.questions_per_user_per_hour} questions in the last hour, "
                 "which is as many as I may answer for one person. Please try again a little later."
             )
-        if (
-            self._records.count(hour_ago, channel=event.channel)
-            > limits.questions_per_channel_per_hour
-        ):
+        in_channel = self._records.count(hour_ago, before=question, channel=question.channel)
+        if in_channel >= limits.questions_per_channel_per_hour:
             return (
                 "This channel has asked as many questions in the last hour as I may answer. "
                 "Please try again a little later."

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Literal
 
+from config.domain import ChunkOptions
 from config.models import Vectors
 from enrichment.chunk import Chunk, Unit
 from enrichment.chunking.packing import pack, text_of
@@ -16,20 +17,6 @@ from enrichment.chunking.pieces import CountTokens, Cutter, Piece, is_lead_in, w
 from enrichment.chunking.sections import Section, breadcrumb, sections
 from enrichment.chunking.table_pieces import TableCutter, is_box, tells_how_to_read
 from loaders.document import Block, Document
-
-
-@dataclass(frozen=True, kw_only=True)
-class ChunkOptions:
-    """Sizes in tokens of the embedder. Measured: docs/enrichment.md."""
-
-    size: int = 160
-    """Most tokens of a text chunk."""
-    table_size: int = 200
-    """A table up to this size stays whole; a longer one becomes groups of rows."""
-    overlap: int = 0
-    """Tokens of text repeated from the chunk before, in whole sentences or paragraphs."""
-    semantic_threshold: float | None = None
-    """Also begin a chunk where neighbouring sentences of long prose are less similar (cosine)."""
 
 
 def split(

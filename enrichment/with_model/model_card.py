@@ -14,23 +14,14 @@ from pydantic import BaseModel, Field
 
 from config.errors import ModelError
 from config.models import ChatModel, Prompt
+from config.prompts import Foreign
 from enrichment.chunk import Chunk, DocumentCard, Entity, Faq
 from enrichment.with_model.budget import Budget
-from enrichment.with_model.prompt_files import enclosed, prompt_file
+from enrichment.with_model.prompts import render
 from enrichment.with_model.reply_cache import ReplyCache, cache_key
+from enrichment.without_model.profile import DocumentType
 from loaders.document import Document
 
-DocumentType = Literal[
-    "policy",
-    "standard",
-    "runbook",
-    "register",
-    "guide",
-    "procedure",
-    "catalogue",
-    "schedule",
-    "other",
-]
 Reply = TypeVar("Reply", bound=BaseModel)
 
 _DOCUMENT_CHARACTERS = 24_000
@@ -97,7 +88,7 @@ class AskedModel:
 def enrich_card(document: Document, card: DocumentCard, asked: AskedModel) -> DocumentCard:
     """The card as the model describes it, or `card` itself when the model failed."""
     text = _document_text(document)
-    prompt = prompt_file("document").asking(enclosed("document", text, title=document.title))
+    prompt = render("enrich_document", document=Foreign(f"document | {document.title}", text))
     reply = asked.reply(prompt, DocumentReply)
     if reply is None:
         return card
@@ -181,11 +172,14 @@ def _passage_key(document: Document, chunk: Chunk, model: ChatModel) -> str:
 
 
 def _passage_prompt(document: Document, batch: Sequence[Chunk]) -> Prompt:
-    passages = [
-        enclosed("passage", _passage_text(chunk), number=number)
-        for number, chunk in enumerate(batch, start=1)
-    ]
-    return prompt_file("passages").asking("\n\n".join([f"Document: {document.title}", *passages]))
+    return render(
+        "enrich_passages",
+        title=Foreign("title of the document", document.title),
+        passages=[
+            Foreign(f"passage {number}", _passage_text(chunk))
+            for number, chunk in enumerate(batch, start=1)
+        ],
+    )
 
 
 def _passage_text(chunk: Chunk) -> str:

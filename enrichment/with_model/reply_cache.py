@@ -72,6 +72,8 @@ class ReplyCache:
 
 
 def cache_key(prompt: Prompt, model: str) -> str:
-    """SHA-256 of prompt name, version, wording, content and model."""
-    asked = (prompt.name, prompt.version, prompt.system, prompt.user, model)
-    return hashlib.sha256("\x1f".join(asked).encode()).hexdigest()
+    """SHA-256 of prompt name, version, wording, content and model; not of its random fence."""
+    asked = "\x1f".join((prompt.name, prompt.version, prompt.system, prompt.user, model))
+    # NUL stands for the fence: fenced text holds none, so no two contents share a key.
+    unfenced = asked.replace(prompt.fence, "\x00") if prompt.fence else asked
+    return hashlib.sha256(unfenced.encode()).hexdigest()

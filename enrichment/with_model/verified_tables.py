@@ -13,8 +13,9 @@ from pydantic import BaseModel
 
 from config.errors import ModelError
 from config.models import ChatModel, Prompt
+from config.prompts import Foreign, harmless
 from enrichment.with_model.budget import Budget
-from enrichment.with_model.prompt_files import enclosed, prompt_file
+from enrichment.with_model.prompts import render
 from enrichment.with_model.reply_cache import ReplyCache, cache_key
 from loaders.document import Document, Table
 from loaders.tables.table_markdown import structure_doubt, table_to_markdown
@@ -135,7 +136,7 @@ def _prompt(table: Table) -> Prompt:
         )
         for r, row in enumerate(table.rows)
     ]
-    return prompt_file("table").asking(enclosed("table", "\n".join(lines)))
+    return render("convert_table", table=Foreign("table", "\n".join(lines)))
 
 
 def _check_shape(written: Sequence[Sequence[str]], body: Sequence[Sequence[str]]) -> None:
@@ -190,7 +191,9 @@ def _cells(line: str) -> list[str]:
 
 
 def _same(text: str) -> str:
-    """White space, line breaks and emphasis aside: what a reader would call the same."""
-    plain = re.sub(r"<br\s*/?>", " ", text).replace("\\|", "|")
+    """White space, line breaks and emphasis aside: what a reader would call the same.
+
+    `[1]` is compared as the model was shown it, `(1)`."""
+    plain = re.sub(r"<br\s*/?>", " ", harmless(text)).replace("\\|", "|")
     plain = re.sub(r"\*\*|`|(?<!\w)[*_](?=\S)|(?<=\S)[*_](?!\w)", "", plain)
     return " ".join(plain.split())

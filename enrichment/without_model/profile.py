@@ -6,13 +6,14 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Literal, get_args
 
 from enrichment.chunk import Chunk, DocumentCard
 from enrichment.language.words import prose_words
 from enrichment.without_model.entities import entities
 from loaders.document import Document
 
-DOCUMENT_TYPES = (
+DocumentType = Literal[
     "policy",
     "standard",
     "runbook",
@@ -22,7 +23,8 @@ DOCUMENT_TYPES = (
     "catalogue",
     "schedule",
     "other",
-)
+]
+DOCUMENT_TYPES: tuple[str, ...] = get_args(DocumentType)
 _TITLE_WORDS = {
     "policy": r"polic(?:y|ies)|rules?|terms",
     "standard": r"standards?|requirements?|baselines?|controls?|limits?|specification|matrix",

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from datetime import UTC, datetime
-from types import MappingProxyType, TracebackType
+from types import MappingProxyType
 
 from pydantic_core import PydanticSerializationError
 
@@ -70,12 +70,7 @@ class Staging:
         self._journal = journal
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *raised: object) -> None:
         self._closing.close()
 
     @property

@@ -1,10 +1,13 @@
-"""Merging rankings."""
+"""Merging rankings, of chunk rows in one index or of whatever else can be told apart."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+Row = TypeVar("Row", bound=Hashable)
 
 K = 60
 SAMPLE = 100
@@ -13,12 +16,12 @@ TINY = 1e-12
 
 
 @dataclass(frozen=True, kw_only=True)
-class Ranking:
+class Ranking(Generic[Row]):
     """Rows found by one way of searching, best first."""
 
     name: str
-    """`chunks`, `units` or `keywords`."""
-    rows: Sequence[int]
+    """Of the way: `chunks`, `units` or `keywords`."""
+    rows: Sequence[Row]
     scores: Sequence[float] = ()
     """Of each row, on a scale of this way's own; not needed to fuse by rank."""
     weight: float = 1.0
@@ -27,15 +30,17 @@ class Ranking:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Fused:
+class Fused(Generic[Row]):
     """A row with its fused score and its best rank, from 1, in each ranking that has it."""
 
-    row: int
+    row: Row
     score: float
     ranks: dict[str, int]
 
 
-def fuse(rankings: Sequence[Ranking], *, k: int = K, limit: int | None = None) -> list[Fused]:
+def fuse(
+    rankings: Sequence[Ranking[Row]], *, k: int = K, limit: int | None = None
+) -> list[Fused[Row]]:
     """Merge best-first rankings by weighted reciprocal rank.
 
     Score: sum of weight / (k + rank), rank from 1; ties keep first-seen order.
@@ -44,7 +49,7 @@ def fuse(rankings: Sequence[Ranking], *, k: int = K, limit: int | None = None) -
     return _summed(rankings, shares, limit)
 
 
-def blend(rankings: Sequence[Ranking], *, limit: int | None = None) -> list[Fused]:
+def blend(rankings: Sequence[Ranking[Row]], *, limit: int | None = None) -> list[Fused[Row]]:
     """Merge best-first rankings by weighted, standardised scores.
 
     Score: sum of weight · (1 + deviations from the mean of the ranking's first 100), at least 0;
@@ -53,7 +58,7 @@ def blend(rankings: Sequence[Ranking], *, limit: int | None = None) -> list[Fuse
     return _summed(rankings, [_standardised(one) for one in rankings], limit)
 
 
-def _standardised(ranking: Ranking) -> list[float]:
+def _standardised(ranking: Ranking[Row]) -> list[float]:
     head = ranking.scores[:SAMPLE]
     blanks = min(ranking.blanks, SAMPLE - len(head))
     count = max(1, len(head) + blanks)
@@ -66,14 +71,14 @@ def _standardised(ranking: Ranking) -> list[float]:
 
 
 def _summed(
-    rankings: Sequence[Ranking], shares: Sequence[Sequence[float]], limit: int | None
-) -> list[Fused]:
-    scores: dict[int, float] = {}
+    rankings: Sequence[Ranking[Row]], shares: Sequence[Sequence[float]], limit: int | None
+) -> list[Fused[Row]]:
+    scores: dict[Row, float] = {}
     for ranking, parts in zip(rankings, shares, strict=True):
         for row, part in zip(ranking.rows, parts, strict=True):
             scores[row] = scores.get(row, 0.0) + ranking.weight * part
     ordered = sorted(scores, key=lambda row: -scores[row])[:limit]
-    ranks: dict[int, dict[str, int]] = {row: {} for row in ordered}
+    ranks: dict[Row, dict[str, int]] = {row: {} for row in ordered}
     for ranking in rankings:
         for rank, row in enumerate(ranking.rows, start=1):
             if row in ranks:

@@ -42,11 +42,11 @@ class Rankings:
         strategy: Strategy,
         depth: int,
         allowed: Mask | None,
-    ) -> list[Ranking]:
+    ) -> list[Ranking[int]]:
         """One ranking for each variant and way of searching.
 
         `vectors`: (variants, dimensions), the question first; `bags`: terms of each variant."""
-        found: list[Ranking] = []
+        found: list[Ranking[int]] = []
         if strategy != "keyword" and len(vectors):
             found += _weighted("chunks", self._chunks(vectors, depth, allowed))
             found += _weighted("units", self._by_unit(vectors, depth, allowed))
@@ -79,7 +79,7 @@ class Rankings:
         return np.diff(self._folder.unit_starts)
 
 
-def _weighted(name: str, found: Sequence[Best], reach: int = 0) -> list[Ranking]:
+def _weighted(name: str, found: Sequence[Best], reach: int = 0) -> list[Ranking[int]]:
     return [
         Ranking(
             name=name,

@@ -6,24 +6,22 @@ import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from threading import Lock
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from config.errors import InvalidModelOutput, ModelError, ModelUnavailable
-from config.models import ChatModel, Usage
-from index.ranking.search_prompts import enclosed, prompt
+from config.models import ChatModel, Prompt, Usage
+from config.prompts import Foreign
+from index.prompts import render
 from index.search import Hit
 
-CROSS_ENCODER = "cross-encoder/ms-marco-MiniLM-L-6-v2"
 PASSAGES = 15
 FINAL_PASSAGES = 8
 PASSAGE_CHARACTERS = 1_500
 SCALE = 10
 
 logger = logging.getLogger(__name__)
-
-Kind = Literal["none", "cross_encoder", "model", "two_stage"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,14 +40,12 @@ Reranker = Callable[[str, Sequence[Hit]], Reranked]
 """(question, hits best first) → Reranked. Raises nothing: a failing model changes no order."""
 
 
-def build_reranker(
-    kind: Kind, model: ChatModel | None = None, cross_encoder: str = CROSS_ENCODER
-) -> Reranker:
-    """The reranker that a domain file names; without a language model its part is left out."""
+def build_reranker(cross_encoder: str | None, model: ChatModel | None) -> Reranker:
+    """What is configured: the cross-encoder (name or folder), then the model for its best."""
     stages: list[Reranker] = []
-    if kind in {"cross_encoder", "two_stage"}:
+    if cross_encoder:
         stages.append(CrossEncoderReranker(cross_encoder))
-    if kind in {"model", "two_stage"} and model is not None:
+    if model is not None:
         stages.append(ModelReranker(model, FINAL_PASSAGES if stages else PASSAGES))
     return in_stages(stages)
 
@@ -104,7 +100,8 @@ class CrossEncoderReranker:
         except (ImportError, OSError, ValueError, RuntimeError) as error:
             raise ModelUnavailable(
                 f"cross-encoder {self.name!r} can't be used: {str(error).splitlines()[0][:200]}",
-                remedy="name an installed model or a local folder, or set `rerank: none`",
+                remedy="install the `rerank` extra, and put a model's name or folder into "
+                "ONCALL_CROSS_ENCODER",
             ) from error
         return [float(score) for score in found]
 
@@ -159,12 +156,15 @@ def reordered(
     )
 
 
-def _request(question: str, hits: Sequence[Hit]) -> Any:
-    passages = [
-        enclosed("passage", hit.chunk.index_text[:PASSAGE_CHARACTERS], number=number)
-        for number, hit in enumerate(hits, start=1)
-    ]
-    return prompt("rerank", "\n\n".join([enclosed("question", question), *passages]))
+def _request(question: str, hits: Sequence[Hit]) -> Prompt:
+    return render(
+        "rerank",
+        question=Foreign("question", question),
+        passages=[
+            Foreign(f"passage {number}", hit.chunk.index_text[:PASSAGE_CHARACTERS])
+            for number, hit in enumerate(hits, start=1)
+        ],
+    )
 
 
 def _by_number(reply: Scores, expected: int) -> list[float]:

@@ -36,6 +36,14 @@ def _chunks() -> TypeAdapter[Chunk]:
     return TypeAdapter(Chunk)
 
 
+@contextmanager
+def _failing_as(kind: type[IndexUnavailable | PublishError]) -> Iterator[None]:
+    try:
+        yield
+    except SQLAlchemyError as error:
+        raise kind(f"the database failed: {type(error).__name__}", remedy=REMEDY) from error
+
+
 class Store:
     """Reads and writes revisions and generations; each method is one transaction."""
 
@@ -44,23 +52,13 @@ class Store:
 
     @contextmanager
     def _reading(self) -> Iterator[Connection]:
-        try:
-            with self.engine.connect() as connection:
-                yield connection
-        except SQLAlchemyError as error:
-            raise IndexUnavailable(
-                f"the database failed: {type(error).__name__}", remedy=REMEDY
-            ) from error
+        with _failing_as(IndexUnavailable), self.engine.connect() as connection:
+            yield connection
 
     @contextmanager
     def _writing(self) -> Iterator[Connection]:
-        try:
-            with self.engine.begin() as connection:
-                yield connection
-        except SQLAlchemyError as error:
-            raise PublishError(
-                f"the database failed: {type(error).__name__}", remedy=REMEDY
-            ) from error
+        with _failing_as(PublishError), self.engine.begin() as connection:
+            yield connection
 
     def save(self, domain: str, card: DocumentCard, content: Sequence[Chunk]) -> Revision:
         """The revision that holds exactly this; written unless it was there already."""

@@ -5,12 +5,14 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
+from datetime import UTC, datetime
 
 import numpy as np
 
 from config.models import Vectors
 from enrichment.chunk import Chunk, DocumentCard
 from enrichment.language.words import stems
+from index.readers import may_read
 from index.search import Hit, SearchQuery
 
 Embed = Callable[[Sequence[str]], Vectors]
@@ -67,7 +69,11 @@ class MemorySnapshot:
                         break
                     scores[place] += 1 / (60 + rank)
                     ranks[place][name] = min(rank, ranks[place].get(name, rank))
-        order = [int(place) for place in np.argsort(-scores, kind="stable") if scores[place] > 0]
+        order = [
+            int(place)
+            for place in np.argsort(-scores, kind="stable")
+            if scores[place] > 0 and self._readable(int(place), query)
+        ]
         inside = [p for p in order if self._allowed(p, query)]
         escaped = [p for p in order if p not in set(inside)][: query.escape]
         chosen = sorted([*inside[: query.limit], *escaped], key=lambda p: -scores[p])
@@ -102,6 +108,10 @@ class MemorySnapshot:
 
     def is_unheard_of(self, term: str) -> bool:
         return term in self._unheard_of
+
+    def _readable(self, place: int, query: SearchQuery) -> bool:
+        card = self.documents[self._all[place].document_id]
+        return may_read(card, query.readers, datetime.now(UTC))
 
     def _allowed(self, place: int, query: SearchQuery) -> bool:
         return query.documents is None or self._all[place].document_id in query.documents

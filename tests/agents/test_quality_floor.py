@@ -96,10 +96,10 @@ def only_the_first_way_of_searching(patch: pytest.MonkeyPatch) -> None:
 
 
 def only_the_first_ranking_of_several_questions(patch: pytest.MonkeyPatch) -> None:
-    def first(rankings: Sequence[Sequence[Hit]], k: int = 60) -> list[Hit]:
-        return list(rankings[0])
+    def first(found: Sequence[Sequence[Hit]]) -> list[Hit]:
+        return list(found[0])
 
-    patch.setattr(retrieval, "fuse", first)
+    patch.setattr(retrieval, "merged", first)
 
 
 def statements_not_compared_with_the_question(patch: pytest.MonkeyPatch) -> None:

@@ -97,6 +97,18 @@ def test_a_question_gets_the_contract_s_answer(client: TestClient, agents: Agent
     assert [turn.content for turn in agents.asked[0].history] == ["keys?", "Which?"]
 
 
+def test_a_refusal_shows_the_nearest_documents_as_its_sources(
+    client: TestClient, agents: Agents
+) -> None:
+    nearest = answer().citations
+    agents.reply = lambda question: answer(
+        "I found no answer.", path="no_answer_found", citations=(), nearest=nearest
+    )
+    body = client.post("/api/agentic_qna", json={"query": "x", "domain": "security"}).json()
+    assert (body["answer"], body["agent_path_taken"]) == ("I found no answer.", "no_answer_found")
+    assert [source["url"] for source in body["sources"]] == [one.url for one in nearest]
+
+
 def test_answers_stream_as_server_sent_events(client: TestClient, agents: Agents) -> None:
     def tell(progress: Progress) -> None:
         progress.status("Reading…")

@@ -286,8 +286,7 @@ def test_sources_of_one_place_share_a_line() -> None:
 
 def test_a_refusal_names_each_nearest_document_once_and_offers_a_human_first() -> None:
     nearest = answer().citations
-    text = "I found no answer.\nThe nearest: *Key Rotation Standard* › Maximum age."
-    sent = messages(text, path="no_answer_found", citations=(), nearest=nearest)
+    sent = messages("I found no answer.", path="no_answer_found", citations=(), nearest=nearest)
     assert sent[0].blocks[0]["text"] == "I found no answer."
     assert "Key Rotation Standard › Maximum age" in sources(sent[0])
     assert sent[0].blocks[-1]["elements"][0]["style"] == "primary"

@@ -80,9 +80,12 @@ def test_what_everyone_may_read_is_answered_in_public(desk: Desk) -> None:
         .__class__(number=1, document="handbook", title="Handbook", heading="", url="", quote="")
     )
     desk.agents.reply = answer("Ask Marek [1].", citations=(handbook,))
-    _, reply = desk.ask("whom do I ask?", channel="C0PRIVACY")
+    ts, reply = desk.ask("whom do I ask?", channel="C0PRIVACY")
     assert "Ask Marek" in words(reply)
     assert answered(reply)
+    desk.slack.click("C0PRIVACY", reply["ts"], "ask_human")
+    card = desk.slack.wait_for_reply("C0PRIVACY", ts, until=lambda m: "What I tried" in words(m))
+    assert "Ask Marek" in words(card)
 
 
 def test_missing_tokens_are_all_named_with_where_to_get_them(

@@ -49,6 +49,30 @@ def test_a_mistake_is_one_line_with_its_remedy(
     assert "Traceback" not in done.stderr
 
 
+def test_help_names_every_group_and_loads_nothing_heavy(tmp_path: Path) -> None:
+    script = (
+        "import sys\n"
+        "from cli.main import main\n"
+        "sys.argv = ['oncall', '--help']\n"
+        "try:\n"
+        "    main()\n"
+        "finally:\n"
+        "    print(*sorted({name.partition('.')[0] for name in sys.modules}), file=sys.stderr)\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=True,
+    )
+    heavy = {"chromadb", "fastapi", "langgraph", "numpy", "pydantic", "rich", "slack_bolt", "torch"}
+    assert heavy & set(done.stderr.split()) == set()
+    assert {"demo", "ask", "config", "evaluate", "google"} <= set(done.stdout.split())
+
+
 def test_a_typo_in_a_domain_file_is_shown_with_its_place(tmp_path: Path) -> None:
     file = tmp_path / "config" / "domains" / "security.yaml"
     file.parent.mkdir(parents=True)
@@ -56,6 +80,25 @@ def test_a_typo_in_a_domain_file_is_shown_with_its_place(tmp_path: Path) -> None
     done = oncall(tmp_path, "config", "check", ONCALL_CONFIG_DIR="config")
     assert done.returncode == 2
     assert "security.yaml:4:1: unknown key 'answr'; did you mean 'answer'?" in done.stderr
+
+
+def test_config_check_knows_what_is_published_and_creates_nothing(tmp_path: Path) -> None:
+    domains = tmp_path / "config" / "domains"
+    domains.mkdir(parents=True)
+    (tmp_path / "green.md").write_text("# Green tea\n\nIt steeps for two minutes.\n")
+    text = "domain: tea\ntitle: Tea\nsources: {files: ['*.md']}\n"
+    (domains / "tea.yaml").write_text(text)
+    settings = {"ONCALL_CONFIG_DIR": "config"}
+    assert oncall(tmp_path, "config", "check", **settings).returncode == 0
+    assert not (tmp_path / "var").exists()
+
+    assert oncall(tmp_path, "ingest", **settings).returncode == 0
+    drive = "sources: {google_drive: {folders: [F1]}}\n"
+    examples = "examples: [{question: how long, documents: [green, gren]}]\n"
+    (domains / "tea.yaml").write_text(f"domain: tea\ntitle: Tea\n{drive}{examples}")
+    done = oncall(tmp_path, "config", "check", **settings)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "tea.yaml:4:52: no document 'gren'; did you mean 'green'?" in done.stderr
 
 
 def test_files_are_ingested_and_asked_without_any_service(tmp_path: Path) -> None:

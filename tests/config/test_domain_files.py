@@ -50,6 +50,13 @@ def test_a_misspelt_key_is_placed_and_the_nearest_one_named(tmp_path: Path) -> N
     ]
 
 
+def test_where_a_file_was_read_from_is_no_key(tmp_path: Path) -> None:
+    assert problems_of(tmp_path, VALID + "path: elsewhere.yaml\n")[0].startswith("6:1: unknown key")
+    domain, _ = read_domain(write(tmp_path, VALID))
+    assert domain is not None
+    assert domain.path == tmp_path / "domains" / "security.yaml"
+
+
 def test_a_misspelt_key_inside_a_list_is_placed(tmp_path: Path) -> None:
     text = VALID + "examples:\n  - {question: how, document: [a]}\n"
     assert problems_of(tmp_path, text) == [
@@ -66,6 +73,81 @@ def test_a_wrong_value_is_placed_and_the_nearest_choice_named(tmp_path: Path) ->
 
 def test_a_missing_key_is_named(tmp_path: Path) -> None:
     assert problems_of(tmp_path, "domain: x\nsources: {}\n") == ["1:1: missing key 'title'"]
+
+
+@pytest.mark.parametrize(
+    ("text", "place", "remedy"),
+    [
+        ('refresh: "0 3 * * *"\n', "6:1", "run `oncall ingest` from cron or a CronJob"),
+        ("refresh: whenever\n", "6:1", "nothing reads a schedule yet"),
+        ("answer: {effort: thorough}\n", "6:18", "use `standard`"),
+        ("retrieval: {rerank: model}\n", "6:13", "oncall retrieve --pipeline rerank"),
+    ],
+)
+def test_what_nothing_acts_on_yet_is_refused_with_a_way_to_go_on(
+    tmp_path: Path, text: str, place: str, remedy: str
+) -> None:
+    (found,) = problems_of(tmp_path, VALID + text)
+    assert found.startswith(f"{place}: ")
+    assert remedy in found
+
+
+@pytest.mark.parametrize(
+    ("text", "place", "remedy"),
+    [
+        ("admins: [U0INES, '@ines']\n", "6:18", "Copy member ID"),
+        ("admins: [ines@tidewater.example]\n", "6:10", "Copy member ID"),
+        ("escalation: {usergroup: '@seceng'}\n", "6:25", "Copy group ID"),
+        ("escalation: {usergroup: U0INES}\n", "6:25", "Copy group ID"),
+        ("escalation: {user: S0SECENG}\n", "6:20", "Copy member ID"),
+        ("answer: {alert_bots: [pagerduty]}\n", "6:23", "starts with B or A"),
+        ("answer: {links: ['https://wiki.example.com/x']}\n", "6:18", "wiki.example.com"),
+        ("answer: {links: ['*.example.com']}\n", "6:18", "hosts below it count too"),
+        ("chunks: {size: 100, overlap: 100}\n", "6:9", "smaller than size"),
+    ],
+)
+def test_a_name_where_an_id_or_a_host_belongs_is_placed_with_its_remedy(
+    tmp_path: Path, text: str, place: str, remedy: str
+) -> None:
+    (found,) = problems_of(tmp_path, VALID + text)
+    assert found.startswith(f"{place}: ")
+    assert remedy in found
+
+
+@pytest.mark.parametrize("channel", ["'#help-security'", "help-security", "D0INES", "c0security"])
+def test_a_channel_is_given_by_its_id(tmp_path: Path, channel: str) -> None:
+    text = VALID.replace("[C0SECURITY]", f"[C0SECURITY, {channel}]")
+    (found,) = problems_of(tmp_path, text)
+    assert found.startswith("3:24: channels.1: ")
+    assert "Copy channel ID" in found
+
+
+def test_ids_of_all_kinds_are_taken(tmp_path: Path) -> None:
+    text = VALID.replace("[C0SECURITY]", "[C0SECURITY, G024BE91L]") + (
+        "admins: [U0INES, W012A3CDE]\n"
+        "answer: {alert_bots: [B0BEACON, A0BEACON, U0BEACON], links: [localhost, 10.0.0.1]}\n"
+        'escalation: {usergroup: S0SECENG, user: ""}\n'
+    )
+    assert problems_of(tmp_path, text) == []
+
+
+def test_the_same_question_in_two_examples_is_found(tmp_path: Path) -> None:
+    text = VALID + (
+        "examples:\n"
+        "  - {question: 'How often?', documents: [a]}\n"
+        "  - {question: who, documents: [a]}\n"
+        "  - {question: 'how  often?', documents: [b]}\n"
+    )
+    assert problems_of(tmp_path, text) == [
+        "9:16: the same question is the example on line 7; merge their documents"
+    ]
+
+
+def test_a_channel_listed_twice_is_found(tmp_path: Path) -> None:
+    text = VALID.replace("[C0SECURITY]", "[C0SECURITY, C0OTHER, C0SECURITY]")
+    assert problems_of(tmp_path, text) == [
+        "3:33: channel 'C0SECURITY' is already on line 3; leave one of them out"
+    ]
 
 
 def test_a_key_given_twice_is_found(tmp_path: Path) -> None:
@@ -95,11 +177,19 @@ def test_bytes_that_are_no_text_are_a_problem_not_a_crash(tmp_path: Path) -> Non
 
 
 def test_two_files_may_not_share_a_domain_or_a_channel(tmp_path: Path) -> None:
-    write(tmp_path, VALID, "a.yaml")
-    write(tmp_path, VALID, "b.yaml")
-    write(tmp_path, VALID.replace("domain: security", "domain: other"), "c.yaml")
-    _, problems = check_domains(tmp_path)
-    assert [p.message.split(" ")[0] for p in problems] == ["domain", "channel"]
+    first = write(tmp_path, VALID, "a.yaml")
+    same = write(tmp_path, f"# The same again\n{VALID}", "b.yaml")
+    other = VALID.replace("domain: security", "domain: other")
+    second = write(
+        tmp_path, other.replace("[C0SECURITY]", "\n  - C0OTHER\n  - C0SECURITY"), "c.yaml"
+    )
+    domains, problems = check_domains(tmp_path)
+    assert set(domains) == {"security", "other"}
+    assert [str(problem) for problem in problems] == [
+        f"{same}:2:9: domain 'security' is already defined in {first}; give each its own name",
+        f"{second}:5:5: channel 'C0SECURITY' already belongs to {first}; "
+        "one domain answers in a channel",
+    ]
 
 
 def test_a_folder_without_domains_says_where_to_point(tmp_path: Path) -> None:

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from config.errors import ConfigError
@@ -26,6 +28,20 @@ def test_secrets_are_masked_wherever_settings_are_shown(monkeypatch: pytest.Monk
     assert settings.slack_bot_token is not None
     assert settings.slack_bot_token.get_secret_value() == "xoxb-very-secret"
     assert "very-secret" not in repr(settings) + str(settings) + settings.model_dump_json()
+
+
+def test_the_example_environment_says_every_default_and_no_secret() -> None:
+    example = Path(__file__).parents[2] / ".env.example"
+    assert Settings(_env_file=example) == Settings(_env_file=None)
+    lines = dict(
+        line.split("=", 1)
+        for line in example.read_text("utf-8").splitlines()
+        if line and line[0] != "#"
+    )
+    assert len(lines) == len(Settings.model_fields)
+    assert not [
+        name for name in lines if name.endswith(("_TOKEN", "_KEY", "_SECRET")) if lines[name]
+    ]
 
 
 def test_a_model_needs_a_name_and_somewhere_to_ask(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,9 +9,10 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from config.domain import ChunkOptions
 from config.models import Vectors
 from enrichment.chunk import Chunk
-from enrichment.chunking.chunker import ChunkOptions, split
+from enrichment.chunking.chunker import split
 from loaders.document import Cell, Image, Tab, Table
 from tests.enrichment.writing import Writer, count_words, table
 

@@ -48,6 +48,12 @@ def test_a_faithful_table_gives_the_grid_its_header() -> None:
     assert found.rows == GRID.rows
 
 
+def test_a_footnote_mark_comes_back_as_the_model_was_shown_it() -> None:
+    grid = table(("Region", "Days"), ("EU", "30 [1]"), header_rows=0)
+    found = verified(grid, reply("| Region | Days |\n|---|---|\n| EU | 30 (1) |"))
+    assert found.rows == grid.rows
+
+
 def edited(old: str, new: str) -> str:
     assert old in RIGHT
     return RIGHT.replace(old, new)

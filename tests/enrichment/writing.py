@@ -6,8 +6,9 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
+from config.domain import ChunkOptions
 from enrichment.chunk import Chunk
-from enrichment.chunking.chunker import ChunkOptions, split
+from enrichment.chunking.chunker import split
 from loaders.document import Block, BlockKind, Cell, Document, Table
 
 

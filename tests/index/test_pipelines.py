@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
 
 from cli.inspection import print_retrieved
-from config.chat_model import build_chat_model
 from config.errors import UsageError
-from config.models import ChatModel
-from config.settings import Settings
 from enrichment.language.words import search_terms
 from index.captions import highlight, shorten
 from index.neighbours import neighbours, row_group
-from index.pipelines import Narrowing, retrieve
-from index.search import Snapshot
-from playground.openai_stand_in import ModelFault, OpenAIStandIn
+from index.pipelines import Narrowing, Searches, retrieve
+from index.ranking.rerank import Reranked
+from index.search import Hit, Snapshot
 
 FIELDS = {
     "success",
@@ -32,19 +30,20 @@ FIELDS = {
     "facets",
     "generation",
 }
-VARIANTS = {
-    "sub_questions": ["who owns the keys"],
-    "paraphrases": ["key rotation interval"],
-    "keywords": ["SEC-1234"],
-    "hypothetical_answer": "Keys are rotated regularly.",
-}
+SEARCHES = Searches(
+    queries=("keys?", "who owns the keys", "key rotation interval"),
+    keywords=("SEC-1234",),
+    hypothetical_answer="Keys are rotated regularly.",
+)
 
 
-def model_at(server: OpenAIStandIn) -> ChatModel:
-    values = {"openai_base_url": server.base_url, "chat_model": "m", "openai_api_key": "k"}
-    model = build_chat_model(Settings.model_validate(values), pause_seconds=0.0)
-    assert model is not None
-    return model
+def backwards(question: str, hits: Sequence[Hit]) -> Reranked:
+    """The last first, the best with a score of 1."""
+    return Reranked(
+        hits=tuple(reversed(hits)),
+        scores=tuple(1 / rank for rank, _ in enumerate(hits, start=1)),
+        by=("backwards",),
+    )
 
 
 def test_every_pipeline_gives_every_field_as_json(snapshot: Snapshot) -> None:
@@ -77,35 +76,46 @@ def test_facets_count_the_passages_that_name_a_value(snapshot: Snapshot) -> None
     assert found["count"] == 1
 
 
-def test_rerank_lets_the_model_choose(snapshot: Snapshot) -> None:
-    script = {"rerank": {"scores": [{"number": n, "score": n} for n in range(1, 7)]}}
-    with OpenAIStandIn(script) as server:
-        found = retrieve(snapshot, "keys", pipeline="rerank", top_k=2, model=model_at(server))
+def test_rerank_judges_more_than_it_shows(snapshot: Snapshot) -> None:
+    plain = retrieve(snapshot, "keys", top_k=6)
+    found = retrieve(snapshot, "keys", pipeline="rerank", top_k=2, reranker=backwards)
     assert found["reranked"]
-    assert [document["rerank_score"] for document in found["documents"]] == [0.6, 0.5]
-
-
-def test_advanced_searches_variants_and_a_hypothetical_answer(snapshot: Snapshot) -> None:
-    reply = {"scores": [{"number": n, "score": 5} for n in range(1, 7)]}
-    with OpenAIStandIn({"variants": VARIANTS, "rerank": reply}) as server:
-        found = retrieve(snapshot, "keys?", pipeline="advanced", top_k=2, model=model_at(server))
-    assert found["queries_used"] == [
-        "keys?",
-        "who owns the keys",
-        "key rotation interval",
-        "Keys are rotated regularly.",
+    assert [document["rerank_score"] for document in found["documents"]] == [1.0, 0.5]
+    assert [one["id"] for one in found["documents"]] == [
+        one["id"] for one in reversed(plain["documents"][-2:])
     ]
+
+
+def test_advanced_searches_all_that_was_planned_and_judges_it_again(snapshot: Snapshot) -> None:
+    asked: list[str] = []
+
+    def plan(question: str) -> Searches:
+        asked.append(question)
+        return SEARCHES
+
+    found = retrieve(snapshot, "keys?", pipeline="advanced", top_k=2, plan=plan, reranker=backwards)
+    assert asked == ["keys?"]
+    assert found["queries_used"] == [*SEARCHES.queries, SEARCHES.hypothetical_answer]
     assert found["hyde_used"]
     assert found["reranked"]
+    assert all("around" in document for document in found["documents"])
 
 
-def test_advanced_goes_on_without_its_model(snapshot: Snapshot) -> None:
-    faults = [ModelFault(kind="status", status=500)] * 40
-    with OpenAIStandIn({}, faults=faults) as server:
-        found = retrieve(snapshot, "keys", pipeline="advanced", model=model_at(server))
-    assert found["queries_used"] == ["keys"]
-    assert not found["hyde_used"]
-    assert found["count"] > 0
+def test_only_advanced_plans(snapshot: Snapshot) -> None:
+    for pipeline in ("standard", "rerank", "facets"):
+        found = retrieve(snapshot, "keys?", pipeline=pipeline, plan=lambda question: SEARCHES)
+        assert found["queries_used"] == ["keys?"]
+        assert not found["hyde_used"]
+
+
+def test_what_was_planned_finds_what_the_question_does_not_say(snapshot: Snapshot) -> None:
+    def plan(question: str) -> Searches:
+        return Searches(queries=(question, "signing keys are rotated"))
+
+    alone = retrieve(snapshot, "zzz", pipeline="advanced", search_type="keyword")
+    found = retrieve(snapshot, "zzz", pipeline="advanced", search_type="keyword", plan=plan)
+    assert alone["documents"] == []
+    assert found["documents"][0]["source"] == "key-rotation"
 
 
 def test_filters_reach_the_search(snapshot: Snapshot) -> None:

@@ -13,7 +13,6 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
-from types import TracebackType
 
 from config.domain import GoogleDriveSource
 from config.errors import LoadError
@@ -143,12 +142,7 @@ class GoogleDrive:
     def __enter__(self) -> GoogleDrive:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *raised: object) -> None:
         self.close()
 
     def _load_other(self, file: DriveFile, metadata: Metadata) -> Document:

@@ -1,0 +1,66 @@
+"""What only the place where it runs can tell of a domain file: its files, its rota, its documents.
+
+Not asked at the start of the bot, which needs none of the files to answer."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+
+from bot.handoff.rota import on_call
+from config.domain import Domain
+from config.domain_files import Problem, nearest, problem_at
+from config.errors import ConfigError, LoadError
+from loaders.files.local_files import expand_paths, load_file
+
+
+def misses(domain: Domain, published: frozenset[str] | None) -> Iterator[Problem]:
+    """What the file refers to and isn't there. `published`: document ids; None when unknown."""
+    paths: list[Path] = []
+    for place, entry in enumerate(domain.sources.files):
+        try:
+            paths += expand_paths([entry], domain.path.absolute().parent)
+        except ConfigError as error:
+            yield problem_at(domain.path, ["sources", "files", place], str(error))
+    yield from _rota(domain)
+    drive = domain.sources.google_drive
+    if published is not None or not (drive.folders or drive.documents):
+        yield from _examples(domain, published or frozenset(), paths)
+
+
+def _rota(domain: Domain) -> Iterator[Problem]:
+    """A rota behind a URL is left alone: to check a file should ask nobody else."""
+    rota = domain.escalation.rota
+    if not rota or rota.startswith(("https://", "http://")):
+        return
+    try:
+        on_call(rota, datetime.now(UTC), relative_to=domain.path.parent)
+    except ConfigError as error:
+        said = " ".join(str(error).split())  # YAML errors have several lines
+        yield problem_at(domain.path, ["escalation", "rota"], said)
+
+
+def _examples(
+    domain: Domain, published: frozenset[str], paths: Sequence[Path]
+) -> Iterator[Problem]:
+    wanted = {document for example in domain.examples for document in example.documents}
+    if wanted <= published:
+        return
+    known = published | {_document_id(path) for path in paths}
+    for place, example in enumerate(domain.examples):
+        for position, document in enumerate(example.documents):
+            if document in known:
+                continue
+            message = f"no document {document!r}{nearest(document, sorted(known))}"
+            if published:
+                message += f" If it is new, run `oncall ingest {domain.domain}` first"
+            yield problem_at(domain.path, ["examples", place, "documents", position], message)
+
+
+def _document_id(path: Path) -> str:
+    """A file that can't be read is reported by the ingestion; its name is known all the same."""
+    try:
+        return load_file(path).id
+    except LoadError:
+        return path.stem

@@ -1,0 +1,88 @@
+"""What `oncall config check` finds beyond the file itself: files, rotas, documents."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from cli.domain_check import misses
+from config.domain_files import read_domain
+
+HEAD = """\
+domain: tea
+title: Tea
+sources:
+  files: [teas/*.md]
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "teas").mkdir()
+    (tmp_path / "teas" / "green.md").write_text("# Green tea\n\nTwo minutes.\n")
+    (tmp_path / "teas" / "oolong.md").write_text("---\nid: blue-tea\n---\n# Oolong\n")
+    (tmp_path / "teas" / "torn.md").write_bytes(b"---\nid: [\n---\n# Torn\n")
+    return tmp_path
+
+
+def missed(folder: Path, text: str, published: frozenset[str] | None = None) -> list[str]:
+    path = folder / "tea.yaml"
+    path.write_text(text, encoding="utf-8")
+    domain, problems = read_domain(path)
+    assert problems == []
+    assert domain is not None
+    found = list(misses(domain, published))
+    assert {problem.path for problem in found} <= {path}
+    return [f"{p.line}:{p.column}: {p.message}" for p in found]
+
+
+def examples(*documents: str) -> str:
+    return f"examples:\n  - question: how long?\n    documents: [{', '.join(documents)}]\n"
+
+
+def test_files_that_exist_are_fine(folder: Path) -> None:
+    assert missed(folder, HEAD + examples("green", "blue-tea", "torn")) == []
+
+
+def test_an_entry_that_matches_no_file_is_placed(folder: Path) -> None:
+    text = HEAD.replace("[teas/*.md]", "[teas/*.md, coffees/*.md, teas/green.markdown]")
+    first, second = missed(folder, text)
+    assert first.startswith("4:22: no files match 'coffees/*.md'; looked in ")
+    assert second.startswith("4:36: no files match 'teas/green.markdown'; looked in ")
+
+
+def test_an_example_that_names_an_unknown_document_is_placed(folder: Path) -> None:
+    assert missed(folder, HEAD + examples("green", "blue-te")) == [
+        "7:24: no document 'blue-te'; did you mean 'blue-tea'?"
+    ]
+
+
+def test_what_is_published_is_known(folder: Path) -> None:
+    drive = HEAD.replace("files: [teas/*.md]", "google_drive: {folders: [F1]}")
+    text = drive + examples("standard", "standrad")
+    assert missed(folder, text, frozenset({"standard"})) == [
+        "7:27: no document 'standrad'; did you mean 'standard'? "
+        "If it is new, run `oncall ingest tea` first"
+    ]
+
+
+def test_without_knowing_the_documents_of_a_drive_no_example_is_refused(folder: Path) -> None:
+    drive = HEAD + "  google_drive: {folders: [F1]}\n"
+    assert missed(folder, drive + examples("anything")) == []
+
+
+def test_a_rota_that_cannot_be_read_is_placed(folder: Path) -> None:
+    text = HEAD + "escalation:\n  rota: on-call.yaml\n"
+    (found,) = missed(folder, text)
+    assert found.startswith("6:9: the rota 'on-call.yaml' can't be read: ")
+    (folder / "on-call.yaml").write_text("- {from: [")
+    (found,) = missed(folder, text)
+    assert found.startswith("6:9: ")
+    assert "\n" not in found
+    (folder / "on-call.yaml").write_text("- {from: 2026-11-02, to: 2026-11-09, user: U0INES}\n")
+    assert missed(folder, text) == []
+
+
+def test_a_rota_behind_a_url_is_not_asked_for(folder: Path) -> None:
+    assert missed(folder, HEAD + "escalation: {rota: 'https://127.0.0.1:9/rota.ics'}\n") == []

@@ -1,0 +1,398 @@
+"""No dead switch: each key of the domain file, changed alone, changes what people get.
+
+A key that is added to the schema fails here until `PROBES` says how its effect is seen. A probe
+writes two domain files that differ in that key only, and looks at the real product, between local
+servers, for each. What is looked at stays the same under the same file, so that chance can't pass
+for an effect."""
+
+from __future__ import annotations
+
+import copy
+import json
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from fastapi.testclient import TestClient
+from sqlalchemy import delete
+
+from agents.answer import Answer, Question
+from bot.memory.state_tables import handoffs, posts, questions
+from config.domain import Domain
+from config.domain_files import read_domain
+from config.models import Usage
+from config.settings import Settings
+from oncall import Copilot
+from playground.google.memory_drive import FOLDER
+from playground.google_stand_in import GoogleStandIn, StoredFile
+from playground.openai_stand_in import OpenAIStandIn, Request
+from playground.slack_stand_in import SlackStandIn
+from tests.bot.conftest import Desk, running
+from tests.bot.fakes import CHANNEL, Agents, answer, domain
+
+BASE: dict[str, Any] = {
+    "domain": "tea",
+    "title": "Tea help",
+    "channels": [CHANNEL],
+    "sources": {"google_drive": {"folders": [], "documents": ["rooibos"]}, "files": ["teas"]},
+    "examples": [{"question": "when is the kettle descaled", "documents": ["green"]}],
+    "escalation": {"usergroup": "S0SECENG"},
+}
+GREEN = """\
+# Green tea
+
+## Steeping
+
+Green tea steeps for two minutes. The water has 80 degrees. Boiling water makes it bitter.
+Then the leaves are lifted out. They may be used twice. The second cup takes three minutes.
+
+## Minutes
+
+| Tea | Minutes |
+|---|---|
+| Sencha | 1 |
+| Gyokuro | 2 |
+| Bancha | 3 |
+| Genmaicha | 4 |
+"""
+_SAID = "Tea came by {}, in {} and in no other way, and it was dear: few could pay for it at all. "
+_WAYS = [("sea", "chests of lead"), ("camel", "bricks"), ("rail", "sacks"), ("air", "small tins")]
+HISTORY = "# History\n\n## Trade\n\n" + "\n\n".join(_SAID.format(*way) * 3 for way in _WAYS)
+"""Long prose: more than 1,000 characters, in paragraphs of some 70 tokens."""
+KETTLE = "# Kettle\n\n## Descaling\n\nThe kettle is descaled every Friday with vinegar.\n"
+
+
+Observe = Callable[["House", Mapping[str, Any]], object]
+"""Looks at the product under a domain file; equal results mean that nothing changed."""
+
+
+@dataclass
+class House:
+    """The product between local servers; `ask_time` keys share what was ingested once."""
+
+    folder: Path
+    google: GoogleStandIn
+    server: OpenAIStandIn
+    desk: Desk
+    domains: dict[str, Domain]
+    said: dict[str, Any]
+    """What the model plans, beyond the question itself."""
+    seen: dict[tuple[Observe, str], object] = field(default_factory=dict)
+
+    def look(self, observe: Observe, values: Mapping[str, Any]) -> object:
+        """What there is to see under these values, which are looked at once."""
+        which = observe, Domain.model_validate(values).model_dump_json()
+        if which not in self.seen:
+            self.seen[which] = observe(self, values)
+        return self.seen[which]
+
+    def copilot(self, values: Mapping[str, Any], *, data: str = "", model: bool = False) -> Copilot:
+        """Reads the domain file as any process would; without `data`, all is to be ingested."""
+        config = self.folder / "config"
+        (config / "domains").mkdir(parents=True, exist_ok=True)
+        (config / "domains" / "tea.yaml").write_text(yaml.safe_dump(values), encoding="utf-8")
+        number = len(list(self.folder.glob("data*")))
+        data_dir = self.folder / (data or f"data{number}")
+        data_dir.mkdir(exist_ok=True)
+        settings = Settings(_env_file=None).model_copy(
+            update={
+                "config_dir": config,
+                "data_dir": data_dir,
+                "google_api_url": self.google.url,
+                "google_credentials": self.google.write_credentials(self.folder / "key.json"),
+                "embedding_model": "hashed",
+                "openai_base_url": self.server.base_url,
+                "chat_model": "scripted" if model else None,
+            }
+        )
+        return Copilot(settings)
+
+    def ingested(self, values: Mapping[str, Any]) -> Copilot:
+        copilot = self.copilot(values)
+        for name in copilot.domains:
+            copilot.ingest(name)
+        return copilot
+
+    def ask(self, values: Mapping[str, Any], text: str, *, model: bool = False) -> Answer:
+        copilot = self.copilot(values, data="shared", model=model)
+        try:
+            return copilot.ask("tea")(Question(text=text), None)
+        finally:
+            copilot.index.close()
+
+    def in_slack(self, values: Mapping[str, Any]) -> Desk:
+        """The running bot, which from now on answers by this file, and remembers nobody."""
+        path = self.folder / "slack.yaml"
+        path.write_text(yaml.safe_dump(values), encoding="utf-8")
+        read, problems = read_domain(path)
+        assert read is not None, problems
+        self.domains.clear()
+        self.domains[read.domain] = read
+        with self.desk.bot.engine.begin() as connection:
+            for table in (questions, posts, handoffs):
+                connection.execute(delete(table))
+        self.desk.agents.reset()
+        return self.desk
+
+
+@pytest.fixture(scope="module")
+def house(tmp_path_factory: pytest.TempPathFactory) -> Iterator[House]:
+    folder = tmp_path_factory.mktemp("house")
+    teas = folder / "config" / "domains" / "teas"
+    teas.mkdir(parents=True)
+    (teas / "green.md").write_text(GREEN, encoding="utf-8")
+    (teas / "history.md").write_text(HISTORY, encoding="utf-8")
+    (teas / "kettle.md").write_text(KETTLE, encoding="utf-8")
+    (folder / "rota.yaml").write_text("- {from: 2020-01-01, to: 2099-01-01, user: U0MAREK}\n")
+    drive = [
+        StoredFile(id="shelf", name="Shelf", mime_type=FOLDER),
+        *(
+            StoredFile(id=name, name=name, parents=parents, content=f"# {name}\n\nAll of it.\n")
+            for name, parents in (("oolong", ("shelf",)), ("rooibos", ()))
+        ),
+    ]
+    said: dict[str, Any] = {}
+
+    def script(request: Request) -> str | dict[str, Any]:
+        if request.name == "plan":
+            return {"question": "", "kind": "in_domain", **said}
+        if request.name == "sources":
+            # A model that has learnt from the examples, and from nothing else.
+            learnt = re.findall(r"when is the kettle descaled → (\S+)", request.text)
+            return {"documents": [{"id": one, "reason": "as in the example"} for one in learnt]}
+        return "NO_ANSWER"
+
+    agents, domains = Agents(), {"tea": domain("tea")}
+    with (
+        GoogleStandIn(drive) as google,
+        OpenAIStandIn(script) as server,
+        SlackStandIn(enforce_rate_limits=False) as slack,
+        running(slack, tmp_path_factory.mktemp("bot"), agents, domains) as bot,
+    ):
+        found = House(folder, google, server, Desk(slack, bot, agents), domains, said)
+        copilot = found.copilot(BASE, data="shared")
+        assert copilot.ingest("tea").failed == ()
+        copilot.index.close()
+        yield found
+
+
+def documents(house: House, values: Mapping[str, Any]) -> object:
+    """What the ingestion reads."""
+    copilot = house.copilot(values)
+    report = copilot.ingest("tea")
+    copilot.index.close()
+    return sorted(report.added)
+
+
+def chunks(house: House, values: Mapping[str, Any]) -> object:
+    copilot = house.ingested(values)
+    snapshot = copilot.index.snapshot("tea")
+    found = [chunk.text for name in snapshot.documents for chunk in snapshot.chunks(name)]
+    copilot.index.close()
+    return found
+
+
+def passages(house: House, values: Mapping[str, Any]) -> object:
+    """Passages that the HTTP API returns to somebody whom no document names."""
+    copilot = house.copilot(values, data="shared")
+    with TestClient(copilot.api(slack=False)) as client:
+        reply = client.post("/api/retrieve", json={"query": "how long does tea steep?"})
+    copilot.index.close()
+    return reply.json()["count"]
+
+
+def published_name(house: House, values: Mapping[str, Any]) -> object:
+    copilot = house.ingested(values)
+    with TestClient(copilot.api(slack=False)) as client:
+        status = client.get("/api/documents", params={"domain": "tea"}).status_code
+    copilot.index.close()
+    return status
+
+
+def greeting(house: House, values: Mapping[str, Any]) -> object:
+    return house.ask(values, "hello").text
+
+
+def steps(house: House, values: Mapping[str, Any]) -> object:
+    return sorted(house.ask(values, "how long does green tea steep?").timings_ms)
+
+
+def characters(house: House, values: Mapping[str, Any]) -> object:
+    found = house.ask(values, "how did tea come by sea, by camel, by rail and by air?")
+    return [chunk.text for chunk in found.context]
+
+
+def said_in_other_words(house: House, values: Mapping[str, Any]) -> object:
+    """The answer to a short form that stands in no document."""
+    return house.ask(values, "KD on which day?").text
+
+
+def told_the_model(house: House, values: Mapping[str, Any]) -> object:
+    """Prompts that hold the house rule."""
+    before = len(house.server.requests)
+    house.ask(values, "how long does green tea steep?", model=True)
+    asked = house.server.requests[before:]
+    return sum("Name the cup first." in request.text for request in asked)
+
+
+def found_by_hypothesis(house: House, values: Mapping[str, Any]) -> object:
+    """What is found, with a model that guesses an answer."""
+    house.said["hypothetical_answer"] = "The kettle is descaled every Friday with vinegar."
+    trace = house.ask(values, "limescale?", model=True).trace
+    house.said.clear()
+    assert trace is not None
+    return [(hit.chunk.id, round(hit.similarity, 3)) for hit in trace.hits]
+
+
+def likely_documents(house: House, values: Mapping[str, Any]) -> object:
+    trace = house.ask(values, "when is the kettle descaled", model=True).trace
+    assert trace is not None
+    return trace.sources.documents
+
+
+def said_to(text: str, *, app: bool = False) -> Observe:
+    """All that the bot says to a message in the channel."""
+
+    def observe(house: House, values: Mapping[str, Any]) -> object:
+        desk = house.in_slack(values)
+        desk.agents.reply = answer("See https://wiki.example.com/tea [1].")
+        post = desk.slack.post_as_app if app else desk.slack.post_as_user
+        ts = post(CHANNEL, text.replace("@", desk.at))
+        desk.settle()
+        return [shown(message) for message in desk.said(CHANNEL, ts)]
+
+    observe.__name__ = f"said to {text}"
+    return observe
+
+
+def shown(message: Mapping[str, Any]) -> list[object]:
+    """The text of a message's blocks."""
+    blocks = [block for block in message["blocks"] if block["type"] != "actions"]
+    return [[block.get("text"), block.get("elements")] for block in blocks if "text" in block]
+
+
+def followed_up(house: House, values: Mapping[str, Any]) -> object:
+    desk = house.in_slack(values)
+    ts, _ = desk.ask("how long?")
+    desk.slack.post_as_user(CHANNEL, "and oolong?", thread_ts=ts)
+    desk.settle()
+    return len(desk.agents.asked)
+
+
+def answered_of_three(house: House, values: Mapping[str, Any]) -> object:
+    """Questions of one person that reach the agents."""
+    desk = house.in_slack(values)
+    desk.agents.reply = answer(usage=Usage(calls=1, input_tokens=900, output_tokens=200))
+    for _ in range(3):
+        desk.slack.post_as_user(CHANNEL, f"{desk.at} how long?", user="U0DANA")
+        desk.settle()
+    return len(desk.agents.asked)
+
+
+def called(house: House, values: Mapping[str, Any]) -> object:
+    """The card of *Ask a human*."""
+    desk = house.in_slack(values)
+    ts, reply = desk.ask("who descales the kettle?")
+    desk.slack.click(CHANNEL, reply["ts"], "ask_human")
+    desk.settle()
+    return [shown(message)[:1] for message in desk.said(CHANNEL, ts)[1:]]
+
+
+def administered(house: House, values: Mapping[str, Any]) -> object:
+    """Whether App Home shows its report to Ines."""
+    desk = house.in_slack(values)
+    desk.slack.open_app("home", "U0INES")
+    desk.settle()
+    return "for admins" in json.dumps(desk.slack.home("U0INES"))
+
+
+PROBES: dict[str, tuple[Any, Any, Observe]] = {
+    "domain": ("tea", "coffee", published_name),
+    "title": ("Tea help", "Coffee help", greeting),
+    "channels": ([CHANNEL], ["C0PRIVACY"], said_to("@ how long?")),
+    "admins": ([], ["U0INES"], administered),
+    "sources.google_drive.folders": ([], ["shelf"], documents),
+    "sources.google_drive.documents": ([], ["rooibos"], documents),
+    "sources.files": (["teas"], ["teas/kettle.md"], documents),
+    "answer.when": ("mention", "always", said_to("how long does it steep?")),
+    "answer.effort": ("standard", "fast", steps),
+    "answer.follow_ups": ("thread", "mention", followed_up),
+    "answer.instructions": ("", "Name the cup first.", told_the_model),
+    "answer.context_characters": (12_000, 1_000, characters),
+    "answer.alert_bots": ([], ["B0BEACON"], said_to("KettleHot firing", app=True)),
+    "answer.links": ([], ["wiki.example.com"], said_to("@ how long?")),
+    "retrieval.top_k": (1, 3, passages),
+    "retrieval.hyde": (False, True, found_by_hypothesis),
+    "chunks.size": (160, 20, chunks),
+    "chunks.table_size": (200, 20, chunks),
+    "chunks.overlap": (0, 15, chunks),
+    "chunks.semantic_threshold": (None, 0.99, chunks),
+    "examples.question": ("when is the kettle descaled", "who brews", likely_documents),
+    "examples.documents": (["green"], ["kettle"], likely_documents),
+    "glossary": ({}, {"KD": ["kettle descaled"]}, said_in_other_words),
+    "escalation.usergroup": ("S0SECENG", "S0PRE", called),
+    "escalation.user": ("", "U0INES", called),
+    "escalation.rota": ("", "rota.yaml", called),
+    "escalation.message": ("", "Tea time.", called),
+    "limits.questions_per_user_per_hour": (1, 2, answered_of_three),
+    "limits.questions_per_channel_per_hour": (1, 2, answered_of_three),
+    "limits.tokens_per_day": (2_000, 0, answered_of_three),
+    "access.audience": ("channel", "asker", passages),
+}
+"""Key → two values of it, and where their difference shows."""
+
+
+def keys_of(schema: Mapping[str, Any]) -> list[str]:
+    """Dotted names of all that can be set in a JSON schema; items of a list go by its name."""
+
+    def resolved(node: Mapping[str, Any]) -> Mapping[str, Any]:
+        while True:
+            if "$ref" in node:
+                node = schema["$defs"][node["$ref"].rpartition("/")[2]]
+            elif "items" in node:
+                node = node["items"]
+            else:
+                return node
+
+    def walk(node: Mapping[str, Any], above: str) -> Iterator[str]:
+        for name, child in node["properties"].items():
+            inner = resolved(child)
+            if "properties" in inner:
+                yield from walk(inner, f"{above}{name}.")
+            else:
+                yield above + name
+
+    return list(walk(schema, ""))
+
+
+def with_key(key: str, value: Any) -> dict[str, Any]:
+    """BASE, with this one key set."""
+    values = copy.deepcopy(BASE)
+    node: Any = values
+    *above, last = key.split(".")
+    for name in above:
+        node = node.setdefault(name, {})
+        node = node[0] if isinstance(node, list) else node
+    node[last] = value
+    if key.startswith("chunks.overlap"):  # small chunks, or there is nothing to repeat
+        values["chunks"]["size"] = 20
+    return values
+
+
+def test_every_key_of_the_schema_has_a_probe_and_no_other() -> None:
+    assert sorted(keys_of(Domain.model_json_schema())) == sorted(PROBES)
+
+
+@pytest.mark.parametrize("key", PROBES)
+def test_a_key_changes_what_people_get(house: House, key: str) -> None:
+    one, other, observe = PROBES[key]
+    assert house.look(observe, with_key(key, other)) != house.look(observe, with_key(key, one))
+
+
+@pytest.mark.parametrize("observe", list(dict.fromkeys(probe[2] for probe in PROBES.values())))
+def test_without_a_change_people_get_the_same(house: House, observe: Observe) -> None:
+    assert observe(house, BASE) == house.look(observe, BASE)

@@ -1,0 +1,291 @@
+"""No dead switch: each setting, changed alone in the environment, changes what the product does.
+
+A setting that is added fails here until `PROBES` says how its effect is seen."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import json
+import shutil
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+from fastapi.testclient import TestClient
+
+from agents.answer import Question
+from bot.connection import connect
+from config.errors import CopilotError
+from config.settings import Settings, read_settings
+from loaders.google.drive.google_drive import open_drive
+from oncall import Copilot
+from playground.google.memory_drive import FOLDER
+from playground.google_stand_in import GoogleStandIn, StoredFile
+from playground.openai_stand_in import OpenAIStandIn, Request
+from playground.slack_stand_in import SlackStandIn
+from tests.cross_encoder import tiny_cross_encoder
+from tests.loaders.google_source import Clock
+
+BOSS = "boss@tidewater.example"
+DOMAIN = "domain: {name}\ntitle: Tea help\nchannels: [C0SECURITY]\nsources: {sources}\n"
+FILES = "{files: [tea.md]}"
+DRIVE = "{google_drive: {folders: [shelf]}}"
+
+
+@dataclass
+class Town:
+    """Two of every server, so that an address matters."""
+
+    folder: Path
+    places: Mapping[str, str]
+    """Name → what `{name}` stands for in a probe's values."""
+    servers: Mapping[str, OpenAIStandIn]
+
+
+def plan(request: Request) -> str | dict[str, object]:
+    if request.name == "plan":
+        return {"question": "", "kind": "in_domain"}
+    return {"documents": []} if request.name == "sources" else "NO_ANSWER"
+
+
+def shelf(*names: str) -> list[StoredFile]:
+    documents = [StoredFile(id=n, name=n, parents=("shelf",), content=f"# {n}\n") for n in names]
+    return [StoredFile(id="shelf", name="Shelf", mime_type=FOLDER), *documents]
+
+
+@pytest.fixture(scope="module")
+def town(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Town]:
+    folder = tmp_path_factory.mktemp("town")
+    for name, sources in (("tea", FILES), ("drive", DRIVE)):
+        domains = folder / name / "domains"
+        domains.mkdir(parents=True)
+        (domains / f"{name}.yaml").write_text(DOMAIN.format(name=name, sources=sources))
+        (domains / "tea.md").write_text("# Tea\n\nTea steeps for two minutes.\n")
+    with (
+        SlackStandIn() as slack,
+        SlackStandIn() as other_slack,
+        GoogleStandIn(shelf("oolong", "sencha", "assam"), delegates=[BOSS]) as google,
+        GoogleStandIn(shelf("rooibos"), delegates=[BOSS]) as other_google,
+        OpenAIStandIn(plan) as server,
+        OpenAIStandIn(plan) as other_server,
+    ):
+        yield Town(
+            folder,
+            {
+                "folder": str(folder),
+                "bot_token": slack.bot_token,
+                "app_token": slack.app_token,
+                "slack": slack.api_url,
+                "other_slack": other_slack.api_url,
+                "google": google.url,
+                "other_google": other_google.url,
+                "key": str(google.write_credentials(folder / "key.json")),
+                "server": server.base_url,
+                "other_server": other_server.base_url,
+            },
+            {"server": server, "other_server": other_server},
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Probe:
+    """Two values of a setting, and where their difference shows; None leaves it out."""
+
+    one: str | None
+    other: str | None
+    observe: Callable[[Town, Settings], object]
+    besides: Mapping[str, str] = field(default_factory=dict)
+    """Settings that both runs share."""
+
+
+def outcome(act: Callable[[], object]) -> object:
+    """What comes of it, or the error that a user would read."""
+    try:
+        return act()
+    except CopilotError as error:
+        return str(error)
+
+
+# What the probes look at.
+
+
+def team(town: Town, settings: Settings) -> object:
+    return outcome(lambda: Copilot(settings).bot().identity.team)
+
+
+def socket(town: Town, settings: Settings) -> object:
+    def act() -> object:
+        mode = connect(Copilot(settings).bot().app, settings)
+        connected = mode.is_connected()
+        mode.close()
+        return connected
+
+    return outcome(act)
+
+
+def signed_event(town: Town, settings: Settings) -> object:
+    """Status of an event that is signed with `shared`."""
+    body = json.dumps({"type": "url_verification", "challenge": "tea"})
+    moment = str(int(time.time()))
+    digest = hmac.new(b"shared", f"v0:{moment}:{body}".encode(), hashlib.sha256).hexdigest()
+    headers = {
+        "content-type": "application/json",
+        "x-slack-request-timestamp": moment,
+        "x-slack-signature": f"v0={digest}",
+    }
+    client = TestClient(Copilot(settings).api(slack=True))
+    return client.post("/slack/events", content=body, headers=headers).status_code
+
+
+def model_calls(town: Town, settings: Settings) -> object:
+    """Server, key and model of every call that a question makes."""
+    copilot = Copilot(settings)
+    for server in town.servers.values():
+        server.requests.clear()
+
+    def act() -> object:
+        copilot.ingest("tea")
+        return copilot.ask("tea")(Question(text="how long does tea steep?"), None).degraded
+
+    degraded = outcome(act)
+    calls = {
+        (name, one.authorization, one.body["model"])
+        for name, server in town.servers.items()
+        for one in server.requests
+    }
+    return degraded, sorted(calls)
+
+
+def from_drive(town: Town, settings: Settings) -> object:
+    """What is read from Drive, or why it is not."""
+
+    def act() -> object:
+        report = Copilot(settings).ingest("drive")
+        return sorted(report.added), [str(failure) for failure in report.failed]
+
+    return outcome(act)
+
+
+def google_pauses(town: Town, settings: Settings) -> object:
+    """Seconds waited while three documents are read."""
+    clock = Clock()
+    source = Copilot(settings).domain("drive").sources.google_drive
+    with open_drive(settings, clock=clock, sleep=clock.sleep) as drive:
+        for file in drive.sync(source, cursor="", known={}).changed:
+            drive.load(file)
+    return sum(clock.pauses)
+
+
+def reranked(town: Town, settings: Settings) -> object:
+    copilot = Copilot(settings)
+    copilot.ingest("tea")
+    return copilot.retrieve("tea", "how long does tea steep?", pipeline="rerank")["reranked"]
+
+
+def open_to_all(town: Town, settings: Settings) -> object:
+    copilot = Copilot(settings)
+    copilot.ingest("tea")
+    return TestClient(copilot.api(slack=False)).get("/api/documents").status_code
+
+
+def published(town: Town, settings: Settings) -> object:
+    """What an ingestion leaves behind in one folder, or why it fails."""
+    shutil.rmtree(town.folder / "kept", ignore_errors=True)
+
+    def act() -> object:
+        Copilot(settings).ingest("tea")
+        return sorted(path.name for path in (town.folder / "kept").glob("*"))
+
+    return outcome(act)
+
+
+def domains(town: Town, settings: Settings) -> object:
+    return list(Copilot(settings).domains)
+
+
+SLACK = {
+    "SLACK_BOT_TOKEN": "{bot_token}",
+    "SLACK_APP_TOKEN": "{app_token}",
+    "SLACK_API_URL": "{slack}",
+}
+GOOGLE = {
+    "GOOGLE_APPLICATION_CREDENTIALS": "{key}",
+    "GOOGLE_API_URL": "{google}",
+    "ONCALL_CONFIG_DIR": "{folder}/drive",
+}
+MODEL = {"ONCALL_CHAT_MODEL": "scripted", "OPENAI_API_KEY": "k"}
+
+PROBES = {
+    "SLACK_BOT_TOKEN": Probe(one="{bot_token}", other="xoxb-wrong", observe=team, besides=SLACK),
+    "SLACK_APP_TOKEN": Probe(one="{app_token}", other="xapp-wrong", observe=socket, besides=SLACK),
+    "SLACK_SIGNING_SECRET": Probe(
+        one="shared", other="another", observe=signed_event, besides=SLACK
+    ),
+    "SLACK_API_URL": Probe(one="{slack}", other="{other_slack}", observe=team, besides=SLACK),
+    "OPENAI_API_KEY": Probe(one="k", other="another", observe=model_calls, besides=MODEL),
+    "OPENAI_BASE_URL": Probe(
+        one="{server}", other="{other_server}", observe=model_calls, besides=MODEL
+    ),
+    "ONCALL_CHAT_MODEL": Probe(one="scripted", other=None, observe=model_calls, besides=MODEL),
+    "ONCALL_EMBEDDING_MODEL": Probe(one="hashed", other="another", observe=model_calls),
+    "ONCALL_CROSS_ENCODER": Probe(one=None, other="{folder}/cross-encoder", observe=reranked),
+    "GOOGLE_APPLICATION_CREDENTIALS": Probe(
+        one="{key}", other="{folder}/none.json", observe=from_drive, besides=GOOGLE
+    ),
+    "GOOGLE_DELEGATE": Probe(
+        one=BOSS, other="nobody@tidewater.example", observe=from_drive, besides=GOOGLE
+    ),
+    "GOOGLE_API_URL": Probe(
+        one="{google}", other="{other_google}", observe=from_drive, besides=GOOGLE
+    ),
+    "GOOGLE_READS_PER_MINUTE": Probe(one="300", other="10", observe=google_pauses, besides=GOOGLE),
+    "ONCALL_API_TOKEN": Probe(one=None, other="secret", observe=open_to_all),
+    "DATABASE_URL": Probe(
+        one=None, other="postgresql://nobody@127.0.0.1:9/none", observe=published
+    ),
+    "CHROMA_URL": Probe(one=None, other="http://127.0.0.1:9", observe=published),
+    "ONCALL_CONFIG_DIR": Probe(one="{folder}/tea", other="{folder}/drive", observe=domains),
+    "ONCALL_DATA_DIR": Probe(one="{folder}/kept", other="{folder}/elsewhere", observe=published),
+}
+
+
+def names() -> list[str]:
+    properties = Settings.model_json_schema(by_alias=True)["properties"]
+    return sorted(str(name) for name in properties)
+
+
+def test_every_setting_has_a_probe_and_no_other() -> None:
+    assert sorted(PROBES) == names()
+
+
+@pytest.mark.parametrize("name", PROBES)
+def test_a_setting_changes_what_the_product_does(
+    town: Town, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)  # no .env of a developer
+    if name == "ONCALL_CROSS_ENCODER":  # made for its own probe only: it takes torch
+        (town.folder / "cross-encoder").mkdir()
+        tiny_cross_encoder(town.folder / "cross-encoder")
+    probe = PROBES[name]
+    base = {
+        "ONCALL_CONFIG_DIR": "{folder}/tea",
+        "ONCALL_EMBEDDING_MODEL": "hashed",
+        "OPENAI_BASE_URL": "{server}",
+        **probe.besides,
+    }
+
+    def seen(value: str | None, run: int) -> object:
+        given = {"ONCALL_DATA_DIR": str(tmp_path / str(run)), **base, name: value}
+        for variable in names():
+            monkeypatch.delenv(variable, raising=False)
+        for variable, text in given.items():
+            if text is not None:
+                monkeypatch.setenv(variable, text.format(**town.places))
+        return probe.observe(town, read_settings())
+
+    first = seen(probe.one, 1)
+    assert seen(probe.other, 2) != first
+    assert seen(probe.one, 3) == first, "not an effect of the setting, but of chance"
