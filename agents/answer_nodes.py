@@ -111,7 +111,11 @@ class AnswerNodes:
     def _extractive(self, state: State, *, tell: bool = False) -> Draft:
         parts = _parts(state)
         text, citations = extractive_answer(
-            state["plan"], state["snapshot"], state["context"], state["scored"]
+            state["plan"],
+            state["snapshot"],
+            state["context"],
+            state["scored"],
+            self._domain.glossary,
         )
         if confidence(parts) < ENOUGH or not text:
             draft = self._refusal(state, parts)

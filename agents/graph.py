@@ -167,7 +167,7 @@ def _retrieve(state: State) -> State:
 
 def _post_process(domain: Domain) -> Node:
     def node(state: State) -> State:
-        scored = score_units(state["plan"], state["snapshot"], state["hits"])
+        scored = score_units(state["plan"], state["snapshot"], state["hits"], domain.glossary)
         context = build_context(state["hits"], scored, characters=domain.answer.context_characters)
         documents = len({chunk.document_id for chunk in context.chunks})
         state["progress"].status(f"Reading {documents} document{'s' * (documents != 1)}…")

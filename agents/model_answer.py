@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from agents.extractive.glossary import explained
 from agents.plan import Plan
 from agents.prompts import render
 from config.domain import Domain
@@ -43,6 +44,7 @@ def answer_from_sources(
         "answer",
         title=domain.title,
         instructions=domain.answer.instructions or "none",
+        glossary=explained(domain.glossary),
         sources=[
             Foreign(_label(number, chunk, documents), chunk.text)
             for number, chunk in enumerate(context, start=1)

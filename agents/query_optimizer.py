@@ -8,13 +8,14 @@ from dataclasses import dataclass
 
 from agents.answer import Question
 from agents.extractive.conversation import cleaned, joined, leans_on, questions_in, small_talk_reply
-from agents.extractive.question_words import codes, written_out
+from agents.extractive.glossary import explained, other_ways
 from agents.fallback import Outcome, with_fallback
 from agents.plan import Plan
 from agents.prompts import render
 from config.domain import Domain
 from config.models import ChatModel, Usage
 from config.prompts import Foreign, listed
+from enrichment.language.words import codes, written_out
 from index.pipelines import Planner, Searches
 from index.search import Snapshot
 
@@ -23,6 +24,7 @@ logger = logging.getLogger(__name__)
 _TURNS = 8
 _TURN_CHARACTERS = 600
 _MOST_PARTS = 4
+_MOST_OTHER_WAYS = 8
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -80,13 +82,14 @@ def plan_without_model(domain: Domain) -> Callable[[PlanRequest], Plan]:
         if reply:
             return _small_talk(asked, reply)
         previous = leans_on(text, asked.question.history)
-        expanded = written_out(text)
+        others = [other for _, other in other_ways(domain.glossary, text)][:_MOST_OTHER_WAYS]
+        expanded = " ".join([written_out(text), *others])
         return Plan(
             question=joined(previous, text),
             kind="in_domain",
             sub_questions=questions_in(text),
             paraphrases=[expanded] if expanded != text else [],
-            keywords=list(codes(text)),
+            keywords=_distinct([*codes(text), *others]),
             previous=previous,
             reason="planned without a model",
         )
@@ -103,6 +106,7 @@ def plan_with_model(
             "plan",
             title=domain.title,
             instructions=domain.answer.instructions or "none",
+            glossary=explained(domain.glossary),
             documents=Foreign("documents of this channel", listed(_titles(asked.snapshot))),
             history=Foreign("earlier turns", _history(asked.question)),
             question=Foreign("message", text),

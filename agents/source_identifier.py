@@ -8,7 +8,6 @@ from dataclasses import dataclass
 
 from pydantic import BaseModel, Field
 
-from agents.extractive.question_words import stems, terms
 from agents.extractive.superseded import asks_about_the_past, is_superseded
 from agents.fallback import Outcome, with_fallback
 from agents.plan import Plan
@@ -18,6 +17,7 @@ from config.domain import Domain, Example
 from config.models import ChatModel, Usage
 from config.prompts import Foreign, listed
 from enrichment.chunk import DocumentCard
+from enrichment.language.words import naming_words, stems
 from index.search import SearchQuery, Snapshot
 
 LONGEST_LIST = 60
@@ -147,11 +147,11 @@ def _card_match(card: DocumentCard, plan: Plan) -> int:
     """Words of the question that the card's title, summary, FAQs and keywords share."""
     faqs = " ".join(faq.question for faq in card.faqs)
     words = stems(f"{card.title} {card.summary} {faqs} {' '.join(card.keywords)}")
-    return len(words & terms(plan.question).keys())
+    return len(words & naming_words(plan.question).keys())
 
 
 def _same_question(example: str, question: str) -> bool:
-    named, asked = terms(example).keys(), terms(question).keys()
+    named, asked = naming_words(example).keys(), naming_words(question).keys()
     return bool(named) and len(named & asked) / len(named) >= 0.6
 
 

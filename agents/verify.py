@@ -6,8 +6,8 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from agents.extractive.question_words import stems, terms
 from enrichment.chunk import Chunk
+from enrichment.language.words import naming_words, stems
 from loaders.markdown_parser import read_blocks
 
 CITED = re.compile(r"\s?\[(\d{1,3})\]")
@@ -31,7 +31,7 @@ class Support:
 
 def support(text: str, sources: Sequence[Chunk]) -> Support:
     """Each sentence against the chunks it cites; `[n]` is `sources[n - 1]`."""
-    claims = [claim for claim in _claims(text) if terms(CITED.sub("", claim))]
+    claims = [claim for claim in _claims(text) if naming_words(CITED.sub("", claim))]
     failed = [claim for claim in claims if not _holds(claim, sources)]
     score = 1 - len(failed) / len(claims) if claims else 1.0
     return Support(score=score, unsupported=tuple(CITED.sub("", claim) for claim in failed))
@@ -39,7 +39,7 @@ def support(text: str, sources: Sequence[Chunk]) -> Support:
 
 def best_quote(claims: str, chunk: Chunk) -> str:
     """The unit of the chunk that shares most with the sentences that cite it, verbatim."""
-    wanted = terms(claims).keys()
+    wanted = naming_words(claims).keys()
     if not chunk.units:
         return chunk.text[:200]
     return max(chunk.units, key=lambda unit: len(wanted & stems(unit.index_text))).text
@@ -73,5 +73,5 @@ def _holds(claim: str, sources: Sequence[Chunk]) -> bool:
     )
     if not set(_FIGURE.findall(said)) <= set(_FIGURE.findall(shown)):
         return False
-    named = terms(said).keys()
+    named = naming_words(said).keys()
     return not named or len(named & stems(shown)) / len(named) >= _SUPPORTED

@@ -37,9 +37,9 @@ from config.settings import Settings  # noqa: E402
 from enrichment.chunk import Chunk, DocumentCard  # noqa: E402
 from enrichment.chunking.chunker import split  # noqa: E402
 from enrichment.enrich import enrich  # noqa: E402
+from enrichment.language.words import search_terms  # noqa: E402
 from enrichment.without_model.succession import with_successors  # noqa: E402
 from index.keywords.bm25 import RankBm25, chunk_terms  # noqa: E402
-from index.keywords.tokens import terms  # noqa: E402
 from index.publish import open_index  # noqa: E402
 from index.ranking.fusion import Ranking, fuse  # noqa: E402
 from loaders.document import Document  # noqa: E402
@@ -172,7 +172,7 @@ def _ways(embed: KeptVectors) -> list[Way]:
                 vector = embed([asked])[0]
                 scores = [vectors @ vector]
                 scores += [best_unit(vector)] if best_unit else []
-                scores += [bm25.scores(terms(asked))] if bm25 else []
+                scores += [bm25.scores(search_terms(asked))] if bm25 else []
                 return _fused(scores)
 
             return [Passage(c.document_id, c.text) for c in domain.chunks], search
@@ -224,7 +224,7 @@ def _indexed(chunk: Chunk, *, crumbs: bool) -> str:
 def _bm25(domain: Domain, texts: Sequence[str], *, enriched: bool) -> RankBm25:
     if enriched:
         return RankBm25([chunk_terms(c, domain.cards[c.document_id]) for c in domain.chunks])
-    return RankBm25([terms(text) for text in texts])
+    return RankBm25([search_terms(text) for text in texts])
 
 
 def _best_unit(chunks: Sequence[Chunk], embed: KeptVectors) -> Callable[[Scores], Scores]:

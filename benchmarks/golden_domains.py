@@ -16,6 +16,7 @@ sys.path[:0] = [str(ROOT), str(ROOT / "benchmarks")]
 from kept_vectors import KeptVectors  # noqa: E402  # the path comes first
 
 from config.domain import Domain, Sources  # noqa: E402
+from config.domain_files import load_domains  # noqa: E402
 from config.minilm import MiniLM  # noqa: E402
 from config.models import Vectors  # noqa: E402
 from config.settings import Settings  # noqa: E402
@@ -91,5 +92,15 @@ def _published(
         for card, one in zip(cards, enriched, strict=True):
             staging.put(card, one.chunks)
         staging.commit({})
-    domain = Domain(domain=golden.stem, title=golden.stem, sources=Sources())
+    domain = Domain(
+        domain=golden.stem,
+        title=golden.stem,
+        sources=Sources(),
+        glossary=_glossary(name, golden.stem),
+    )
     return Measured(name, domain, index.snapshot(golden.stem), load_golden([golden]))
+
+
+def _glossary(name: str, domain: str) -> dict[str, list[str]]:
+    """What ships with the demo; nobody has written one for the public documents."""
+    return load_domains(ROOT / "config")[domain].glossary if name == "demo" else {}

@@ -24,8 +24,8 @@ from golden_evidence import words  # noqa: E402  the paths above come first
 from config.domain import ChunkOptions  # noqa: E402
 from config.minilm import MiniLM  # noqa: E402
 from enrichment.chunking.chunker import split  # noqa: E402
+from enrichment.language.words import search_terms  # noqa: E402
 from index.keywords.bm25 import RankBm25  # noqa: E402
-from index.keywords.tokens import terms  # noqa: E402
 from loaders.document import Block, Cell, Document, Table  # noqa: E402
 from loaders.tables.table_markdown import table_to_markdown  # noqa: E402
 
@@ -48,7 +48,7 @@ def main() -> None:
     documents = [_document(number, entry) for number, entry in enumerate(entries)]
     print("| way | parts | in 4,000 characters | top 5 |\n|---|---|---|---|")
     for name, parts in _ways(documents).items():
-        index = RankBm25([terms(part.indexed) for part in parts])
+        index = RankBm25([search_terms(part.indexed) for part in parts])
         seen = [_seen(entry, number, parts, index) for number, entry in enumerate(entries)]
         budget, top = np.array(seen).mean(axis=0)
         print(f"| {name} | {len(parts)} | {budget:.3f} | {top:.3f} |", flush=True)
@@ -114,7 +114,7 @@ def _document(number: int, entry: dict[str, Any]) -> Document:
 def _seen(
     entry: dict[str, Any], number: int, parts: Sequence[Part], index: RankBm25
 ) -> tuple[bool, bool]:
-    scores = index.scores(terms(entry["question"]))
+    scores = index.scores(search_terms(entry["question"]))
     order = np.argsort(-scores, kind="stable")[:40]
     best = [parts[int(row)] for row in order]
     return _holds(entry, number, _within(best)), _holds(entry, number, best[:5])

@@ -7,7 +7,16 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Literal, Self
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, PrivateAttr, model_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    PrivateAttr,
+    StringConstraints,
+    field_validator,
+    model_validator,
+)
 from pydantic_core import PydanticCustomError
 
 NOT_YET = {
@@ -76,6 +85,10 @@ Host = Annotated[
     ),
     Field(json_schema_extra={"pattern": f"^{_HOST}$"}),
 ]
+
+ShortForm = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=40)]
+Meaning = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=80)]
+Meanings = Annotated[list[Meaning], Field(min_length=1, max_length=5)]
 
 
 class _Section(BaseModel):
@@ -197,6 +210,12 @@ class Domain(_Section):
     retrieval: RetrievalPolicy = RetrievalPolicy()
     chunks: ChunkOptions = ChunkOptions()
     examples: list[Example] = Field([], description="Few-shot for the source identifier")
+    glossary: dict[ShortForm, Meanings] = Field(
+        {},
+        max_length=200,
+        description="What the team's short forms mean, e.g. `SG: [Singapore]`: searched both ways, "
+        "and told to the model",
+    )
     escalation: Escalation = Escalation()
     limits: Limits = Limits()
     access: Access = Access()
@@ -211,3 +230,17 @@ class Domain(_Section):
         placed = self.model_copy()
         placed._path = path
         return placed
+
+    @field_validator("glossary")
+    @classmethod
+    def _said_once(cls, glossary: dict[str, list[str]]) -> dict[str, list[str]]:
+        """One entry for each short form, each of its meanings once, whatever their case."""
+        seen: set[str] = set()
+        for short, meanings in glossary.items():
+            ways = [way.casefold() for way in (short, *meanings)]
+            if ways[0] in seen:
+                raise ValueError(f"short form {short!r} is there twice; join its meanings")
+            if len(set(ways)) < len(ways):
+                raise ValueError(f"{short!r} has a meaning that repeats it or another meaning")
+            seen.add(ways[0])
+        return glossary

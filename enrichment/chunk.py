@@ -44,7 +44,7 @@ class ChunkTable:
 
 @dataclass(frozen=True, kw_only=True)
 class Entity:
-    """A name worth an exact match: `SEC-1234`, `hbr-eu1`, `P0`, `Incident Commander`."""
+    """A name worth an exact match: `SEC-1234`, `web-eu1`, `P0`, `Incident Commander`."""
 
     kind: Literal["code", "system", "role", "person", "date"]
     value: str

@@ -6,11 +6,10 @@ import re
 from collections.abc import Collection
 from dataclasses import dataclass
 
-from index.keywords.tokens import terms
+from enrichment.language.words import TOKEN, search_terms
 from index.search import Hit
 
 MAX_CHARACTERS = 300
-WORD = re.compile(r"\w+(?:[-_./:+&]\w+)*")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -27,7 +26,7 @@ def caption(hit: Hit, question: str) -> Caption:
         units[hit.unit].text if hit.unit is not None and hit.unit < len(units) else hit.chunk.text
     )
     shown = shorten(" ".join(text.split()))
-    return Caption(text=shown, highlights=highlight(shown, frozenset(terms(question))))
+    return Caption(text=shown, highlights=highlight(shown, frozenset(search_terms(question))))
 
 
 def highlight(text: str, wanted: Collection[str]) -> str:
@@ -35,9 +34,9 @@ def highlight(text: str, wanted: Collection[str]) -> str:
 
     def mark(match: re.Match[str]) -> str:
         word = match.group()
-        return f"**{word}**" if any(term in wanted for term in terms(word)) else word
+        return f"**{word}**" if any(term in wanted for term in search_terms(word)) else word
 
-    return WORD.sub(mark, text.replace("**", ""))
+    return TOKEN.sub(mark, text.replace("**", ""))
 
 
 def shorten(text: str, limit: int = MAX_CHARACTERS) -> str:

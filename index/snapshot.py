@@ -14,10 +14,10 @@ import numpy as np
 from config.errors import IndexUnavailable, ModelUnavailable
 from config.models import Embedder, Vectors
 from enrichment.chunk import Chunk, DocumentCard
+from enrichment.language.words import search_terms
 from enrichment.without_model.succession import with_successors
 from index.folders.generation_folder import Folder
 from index.folders.nearest_rows import Neighbours
-from index.keywords.tokens import terms
 from index.ranking.fusion import Fused, blend, fuse
 from index.ranking.rankings import Rankings
 from index.readers import may_answer
@@ -76,8 +76,8 @@ class Generation:
         if query.limit <= 0 or not variants or not len(self._document_of):
             return []
         vectors = self._embed_if_possible(variants)
-        extra = terms(" ".join(query.keywords))
-        bags = [[*terms(variant), *extra] for variant in variants]
+        extra = search_terms(" ".join(query.keywords))
+        bags = [[*search_terms(variant), *extra] for variant in variants]
         depth = max(MIN_DEPTH, DEPTH_PER_LIMIT * query.limit)
         # Without vectors, during an outage of their model, keywords still find something.
         strategy = query.strategy if len(vectors) else "keyword"
@@ -120,14 +120,14 @@ class Generation:
 
     def rarity(self, term: str) -> float:
         size = len(self._document_of)
-        parts = terms(term)
+        parts = search_terms(term)
         if not size or not parts:
             return 0.0
         rarest = min(self._folder.keywords.frequency(part) for part in parts)
         return math.log((size + 1) / (rarest + 1))
 
     def is_unheard_of(self, term: str) -> bool:
-        parts = terms(term)
+        parts = search_terms(term)
         if not parts or term[0].isdigit():  # `2pm` is no name
             return False
         held = any(self._folder.keywords.frequency(part) for part in parts)

@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 
 from agents.answer import Turn
-from agents.extractive.question_words import terms, tokens
+from enrichment.language.words import naming_words, tokens
 
 LONGEST_MESSAGE = 4_000
 """Characters; the rest of a longer message is not read."""
@@ -83,7 +83,7 @@ def leans_on(text: str, history: Sequence[Turn]) -> str:
 
     At most the two last user turns: putting all turns together finds less than the last alone."""
     asked = [cleaned(turn.content) for turn in history if turn.role == "user"]
-    asked = [words for words in asked if terms(words)]
+    asked = [words for words in asked if naming_words(words)]
     if not asked or not _is_elliptical(text):
         return ""
     if len(asked) > 1 and _is_elliptical(asked[-1]):
@@ -99,12 +99,12 @@ def joined(previous: str, text: str) -> str:
 def questions_in(text: str) -> list[str]:
     """The questions of a message that asks several, each with words of its own; else []."""
     parts = [part.strip(" ,;") for part in _NEXT_QUESTION.split(text) if part]
-    asking = [part for part in parts if terms(part) or "?" in part]
+    asking = [part for part in parts if naming_words(part) or "?" in part]
     return asking[:4] if len(asking) > 1 else []
 
 
 def _is_elliptical(text: str) -> bool:
-    named = len(terms(text))
+    named = len(naming_words(text))
     return named <= 3 or bool(_LEANS.match(text)) or (named <= 7 and bool(_REFERS.search(text)))
 
 

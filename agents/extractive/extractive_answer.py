@@ -6,13 +6,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from agents.answer import Citation
-from agents.extractive.question_words import is_code, terms
+from agents.extractive.glossary import NO_GLOSSARY, Glossary
 from agents.extractive.relevance import Aspect, Scored, aspects_of
 from agents.extractive.selection import choose, is_lead_in, shortened
 from agents.extractive.superseded import asks_about_the_past, is_superseded
 from agents.extractive.table_answer import MarkedRow, row_in_words, row_label, small_table
 from agents.plan import Plan
 from enrichment.chunk import Chunk, DocumentCard, Unit
+from enrichment.language.words import is_code, naming_words
 from index.search import Snapshot
 
 _ENOUGH_FOR_A_TABLE = 3
@@ -53,10 +54,14 @@ class Statement:
 
 
 def extractive_answer(
-    plan: Plan, snapshot: Snapshot, context: Sequence[Chunk], scored: Sequence[Scored]
+    plan: Plan,
+    snapshot: Snapshot,
+    context: Sequence[Chunk],
+    scored: Sequence[Scored],
+    glossary: Glossary = NO_GLOSSARY,
 ) -> tuple[str, tuple[Citation, ...]]:
     """Markdown and its citations; ("", ()) when the context holds nothing to say."""
-    aspects = aspects_of(plan, snapshot)
+    aspects = aspects_of(plan, snapshot, glossary)
     chosen = choose(to_the_point(scored, aspects[0], snapshot.documents), context)
     statements = [statement_of(unit, aspects) for unit in chosen]
     return written(statements, snapshot.documents, aspects[0])
@@ -86,13 +91,13 @@ def _is_beside_the_row_named(unit: Scored, best: Scored, whole: Aspect) -> bool:
         return False
     if best.unit.row is None or unit.unit.row is None:
         return False
-    label = terms(row_label(table, best.unit.row)).keys()
-    beside = terms(row_label(other, unit.unit.row)).keys()
-    named, named_beside = label & whole.weights.keys(), beside & whole.weights.keys()
+    label = naming_words(row_label(table, best.unit.row)).keys()
+    beside = naming_words(row_label(other, unit.unit.row)).keys()
+    named, named_beside = whole.named_in(label), whole.named_in(beside)
     if named_beside == named:
         return bool(named) and label < beside
     surely = best.strength - unit.strength > _SURELY or any(map(is_code, named - named_beside))
-    return named_beside < named and (surely or named == label)
+    return named_beside < named and (surely or len(named) == len(label))
 
 
 def statement_of(scored: Scored, aspects: Sequence[Aspect]) -> Statement:
@@ -100,7 +105,11 @@ def statement_of(scored: Scored, aspects: Sequence[Aspect]) -> Statement:
     unit, chunk = scored.unit, scored.chunk
     if unit.row is not None and chunk.table is not None:
         best = max(range(len(aspects)), key=lambda part: scored.aspects[part])
-        aspect = Aspect(text="", weights={**aspects[best].weights, **aspects[0].weights})
+        aspect = Aspect(
+            text="",
+            weights={**aspects[best].weights, **aspects[0].weights},
+            same={**aspects[best].same, **aspects[0].same},
+        )
         said = row_in_words(chunk.table, unit.row, aspect)
     else:
         said = shortened(unit.text)

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 
-from agents.extractive.question_words import stems, terms
 from agents.extractive.relevance import Scored
 from enrichment.chunk import Chunk, Unit
+from enrichment.language.words import naming_words, stems
 
 LONGEST_ANSWER = 750
 """Characters. Someone reads this in a thread, at night, on a phone."""
@@ -31,9 +31,8 @@ _TO_THE_READER_MODEL = re.compile(
     re.IGNORECASE | re.DOTALL,
 )
 _ABOUT_THE_PAGE = re.compile(
-    r"^\W*(?:(?:last|date) (?:modified|updated|reviewed|changed)|indicators?|references?|resources?"
-    r"|see also|version|status|examples?)\s*:"
-    r"|\bis not here but in\b|^\W*see (?:also |the )",
+    r"^\W*(?:(?:last|date) (?:modified|updated|reviewed|changed)|references?|see also"
+    r"|version|status)\s*:|^\W*see (?:also |the )",
     re.IGNORECASE,
 )
 
@@ -99,7 +98,7 @@ def _says_something(scored: Scored) -> bool:
         return False
     if is_lead_in(unit) and not _led_to(scored.chunk, scored.index):
         return False
-    return unit.row is not None or len(terms(unit.text)) >= _FEWEST_WORDS
+    return unit.row is not None or len(naming_words(unit.text)) >= _FEWEST_WORDS
 
 
 def _led_to(chunk: Chunk, index: int) -> range:

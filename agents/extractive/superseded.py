@@ -10,7 +10,7 @@ from enrichment.chunk import DocumentCard
 
 _PAST = re.compile(
     r"\b(?:(?<!how )old|older (?:rule|version|policy|page)|previous|previously|former|formerly"
-    r"|superseded|outdated|archived|earlier|used to|back in|back then|bookmarked|history"
+    r"|superseded|outdated|archived|earlier|used to|back in|back then|history"
     r"|no longer)\b",
     re.IGNORECASE,
 )

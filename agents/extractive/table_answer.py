@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from agents.extractive.question_words import stems
 from agents.extractive.relevance import Aspect
 from enrichment.chunk import ChunkTable
+from enrichment.language.words import stems
 
 LONGEST_ROW = 320
 """Characters of one row in an answer; a longer one is cut to the columns asked for."""

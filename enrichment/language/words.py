@@ -1,38 +1,190 @@
-"""Words as extractive enrichment counts them."""
+"""The words of a text, for every layer: one tokenizer, one stop list, one stemmer.
+
+Documents are searched, questions read and key phrases counted over the same words, so that what
+one layer calls a word, another one finds."""
 
 from __future__ import annotations
 
 import re
-from functools import cache
+import threading
+import unicodedata
+from collections.abc import Iterator
+from functools import lru_cache
 from typing import Any
 
-_WORD = re.compile(r"[^\W\d_][\w'’-]*\w|[^\W_]", re.UNICODE)
-_STOP_WORDS_LISTED = """
-a about above after again all also always am an and any are as at be because been before being
-below between both but by can cannot could did do does doing done down during each either else
-every few for from further get gets given had has have having he her here hers him his how
-however i if in into is it its itself just least less let like made make makes many may me might
-more most much must my need needs never no nor not now of off on once one only or other others
-our out over own per rather same shall she should since so some such than that the their them
-then there these they this those through to too two under until up upon us use used uses using
-very via was we were what when where whether which while who whom whose why will with within
-without would yes yet you your
-"""
-STOP_WORDS = frozenset(_STOP_WORDS_LISTED.split())
+MOST_CHARACTERS = 100_000
+"""What of a text is read for search terms."""
+
+# A word, or a code or compound joined by - _ . / : + & ' as in SEC-1234, v1.2, read/write, R&D.
+TOKEN = re.compile(r"[^\W_]+(?:(?:[-./:+&'’]|_+)[^\W_]+)*(?:\+\+|#(?!\w))?")
+_JOINT = re.compile(r"[-_./:+&'’#]+")
+_SPELLED_TOGETHER = re.compile(r"[-_]")
+_POSSESSIVE = re.compile(r"['’][sS]$")
+_CODE = re.compile(r"(?=.*\d)(?=.*[A-Za-z])|[_-]|^[A-Z]{2,}$|[a-z][A-Z]")
+# Scripts written without spaces between words.
+_UNSPACED = re.compile(r"[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff]+")
+_SHOUTING = 3
+"""More words than this, all in capitals, are a tone of voice and no abbreviations."""
+
+STOP_WORDS = frozenset(
+    """
+    a about above actually after again all already also always am an and any anybody anyone
+    anything anyway are aren arent as at back basically be because been before being below between
+    both but by can cannot cant could couldn couldnt d did didn didnt do does doesn doesnt doing
+    don done dont down during each either else even ever every everyone everything few for from
+    further get gets getting give given go goes going gonna got gotta had hadn has hasn hasnt have
+    haven havent having he hello her here hers herself hey hi him himself his how however i if im
+    in into is isn isnt it its itself ive just keep kind know least less let lets like ll m made
+    make makes many may maybe me might mine more most much must my myself need needs neither never
+    no none nor not nothing now of off oh ok okay on once one only onto or other others our ours
+    ourselves out over own per please quite rather re really s same say says see shall she should
+    shouldn shouldnt since so some somebody someone something soon still stuff such sure t take
+    tell than thank thanks that thats the their theirs them themselves then there these they
+    theyre thing things think this those though through thru till to too under until up upon us
+    use used uses using ve very via wanna want wanted wants was wasn wasnt way we well were weren
+    werent what whatever whats when whenever where whether which while who whom whose why will
+    with within without won wont work works would wouldn wouldnt yeah yep yes yet you your youre
+    yours yourself yourselves
+    afaik atm btw fyi idk imho imo lol np pls plz rn thx ty u ur
+    """.split()  # noqa: SIM905 - a list of strings would take 300 lines
+)
+"""Words that ask, join and greet rather than name; the last line is what dictionaries of chat
+English list."""
+
+CHAT_SHORTHAND = {
+    "b4": "before",
+    "bc": "because",
+    "msg": "message",
+    "msgs": "messages",
+    "ppl": "people",
+    "tmrw": "tomorrow",
+    "w/": "with",
+    "w/o": "without",
+}
+"""What dictionaries of chat English list beside the stop words. What a team shortens by itself
+belongs in its domain's glossary."""
+_SHORTHAND = re.compile(r"(?<![\w/])(?:w/o?|[a-z]+4?)(?![\w/])")
 
 
-@cache
+def tokens(text: str) -> list[str]:
+    """Words as written, full-width letters as plain ones; `SEC-1234` and `read/write` are one."""
+    return TOKEN.findall(unicodedata.normalize("NFKC", text))
+
+
+def is_code(token: str) -> bool:
+    """`P1`, `SEC-1234`, `max_age`, `maxAge`, `TLS`: worth an exact match."""
+    return bool(_CODE.search(token)) and len(token) > 1
+
+
+def codes(text: str) -> tuple[str, ...]:
+    """Exact terms of a question, as written, once."""
+    return tuple(dict.fromkeys(token for token in tokens(text) if is_code(token)))
+
+
+def written_out(text: str) -> str:
+    """The text with chat shorthand replaced, for the embedder."""
+    return _SHORTHAND.sub(lambda match: CHAT_SHORTHAND.get(match[0], match[0]), text)
+
+
+def search_terms(text: str) -> list[str]:
+    """Search terms in order, repeats kept.
+
+    A compound gives itself, its parts and, of letters alone, its joined form: `on-call` is found
+    by `oncall`, `SEC-1234` by itself before everything that merely holds 1234."""
+    written = tokens(text[:MOST_CHARACTERS])
+    names = _abbreviations(written)
+    return [
+        term
+        for token in written
+        for term in ((token.lower(),) if token in names else _terms(token.casefold()))
+    ]
+
+
+@lru_cache(maxsize=16_384)
+def stems(text: str) -> frozenset[str]:
+    """What a passage can be matched by: its search terms, each once."""
+    return frozenset(search_terms(text))
+
+
+def naming_words(text: str) -> dict[str, str]:
+    """Stem → word of what a question names, in order: a code whole, a compound of words in its
+    parts, since it is mostly asked for by one of them."""
+    written = tokens(text)
+    names = _abbreviations(written)
+    found: dict[str, str] = {}
+    for token in written:
+        if token in names:
+            found.setdefault(token.lower(), token)
+        else:
+            for word in _named_by(token.casefold()):
+                found.setdefault(stem(word), word)
+    return found
+
+
+def prose_words(text: str) -> list[str]:
+    """Words of running text as written, without figures and the codes that begin with one."""
+    return [token for token in tokens(text) if token[0].isalpha()]
+
+
+def stem(word: str) -> str:
+    """English stem of a lower-case word; a word with a digit is a code and stays."""
+    if not word.isalpha():
+        return word
+    stemmed: str = _stemmer().stemWord(word)
+    return stemmed
+
+
+def _abbreviations(written: list[str]) -> frozenset[str]:
+    """Tokens in capitals that only look like stop words: `US`, `IT`."""
+    if len(written) > _SHOUTING and all(token.isupper() for token in written):
+        return frozenset()
+    return frozenset(
+        token
+        for token in written
+        if len(token) > 1 and token.isupper() and token.lower() in STOP_WORDS
+    )
+
+
+@lru_cache(maxsize=200_000)
+def _terms(token: str) -> tuple[str, ...]:
+    if _UNSPACED.search(token):
+        return tuple(_pairs(token))
+    whole = _POSSESSIVE.sub("", token)
+    parts = [part for part in _JOINT.split(whole) if part]
+    if len(parts) < 2:
+        return () if whole in STOP_WORDS else (stem(whole),)
+    named = [part for part in parts if part not in STOP_WORDS and len(part) > 1]
+    if ("'" in whole or "’" in whole) and "".join(parts).isalpha():
+        return tuple(stem(part) for part in named)
+    joined = "".join(parts)
+    together = [stem(joined)] if joined.isalpha() and _SPELLED_TOGETHER.search(whole) else []
+    return (whole, *together, *(stem(part) for part in named))
+
+
+def _named_by(token: str) -> list[str]:
+    if _UNSPACED.search(token):
+        return list(_pairs(token))
+    whole = _POSSESSIVE.sub("", token)
+    parts = [part for part in _JOINT.split(whole) if part]
+    if len(parts) < 2 or any(character.isdigit() for character in whole):
+        return [] if whole in STOP_WORDS else [whole]
+    return [part for part in parts if part not in STOP_WORDS and len(part) > 1]
+
+
+def _pairs(token: str) -> Iterator[str]:
+    """Neighbouring characters of unspaced scripts, other words as they are."""
+    for run in _UNSPACED.findall(token):
+        yield from (run[i : i + 2] for i in range(max(1, len(run) - 1)))
+    yield from (stem(part) for part in _JOINT.split(_UNSPACED.sub("-", token)) if part)
+
+
+_stemmers = threading.local()
+
+
 def _stemmer() -> Any:
-    from Stemmer import Stemmer
+    # A stemmer keeps state between calls: one for each thread.
+    if not hasattr(_stemmers, "english"):
+        import Stemmer
 
-    return Stemmer("english")
-
-
-def words(text: str) -> list[str]:
-    return _WORD.findall(text)
-
-
-def stems(text: str) -> list[str]:
-    """Stems of the words that carry meaning."""
-    kept = [word.lower() for word in words(text) if word.lower() not in STOP_WORDS]
-    return list(_stemmer().stemWords(kept))
+        _stemmers.english = Stemmer.Stemmer("english")
+    return _stemmers.english

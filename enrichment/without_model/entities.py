@@ -17,9 +17,9 @@ _CODES = re.compile(
       | (?:P|S|T|L|SEV|PRIO|TIER)[-\s]?\d{1,2}   # P0, SEV1
       | [A-Z]{2,}(?:\.[A-Z0-9]+)+\.[\w.]*\w      # MS.AAD.5.2v1
       | [A-Z]{2,5}\d[A-Z0-9]*                    # AAL2
-      | [a-z]{2,}(?:-[a-z0-9]+)*-[a-z]*\d+       # hbr-eu1
+      | [a-z]{2,}(?:-[a-z0-9]+)*-[a-z]*\d+       # web-eu1
       | (?:[A-Z][a-z0-9]+){2,}[A-Z]?[a-z0-9]*    # CertExpiry30
-      | [a-z]+(?:_[a-z0-9]+)+                    # quay_requests
+      | [a-z]+(?:_[a-z0-9]+)+                    # http_requests
       | --[a-z][\w-]+                            # --cluster
     )(?![\w-])""",
     re.X,

@@ -9,7 +9,7 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
 
-from enrichment.language.words import STOP_WORDS, stems, words
+from enrichment.language.words import STOP_WORDS, prose_words, stems
 from loaders.document import Document
 
 _LONGEST = 3
@@ -63,7 +63,7 @@ def key_phrases(texts: Iterable[str], *, most: int = 12) -> tuple[str, ...]:
 def _candidates(text: str) -> Iterator[str]:
     for span in _BREAK.split(text):
         run: list[str] = []
-        for word in [*words(span), ""]:
+        for word in [*prose_words(span), ""]:
             if word.lower() not in STOP_WORDS and (len(word) > 2 or word.isupper()):
                 run.append(word)
                 continue

@@ -7,7 +7,7 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import Literal
 
-from enrichment.language.words import words
+from enrichment.language.words import prose_words
 from enrichment.without_model.entities import entities
 from loaders.document import Document
 
@@ -88,7 +88,7 @@ def _type(document: Document, text: str) -> str:
     ]
     if named:
         return max(named)[1]
-    length = max(1, len(words(text)))
+    length = max(1, len(prose_words(text)))
     blocks = Counter(block.kind for block in document.blocks)
     rows = sum(len(block.table.rows) for block in document.blocks if block.table)
     if rows > 2 * (blocks["paragraph"] + blocks["list_item"]):
@@ -105,13 +105,13 @@ def _density(document: Document) -> float:
     """Share of codes, identifiers and commands among the words."""
     technical = total = 0
     for block in document.blocks:
-        count = len(words(block.text))
+        count = len(prose_words(block.text))
         total += count
         if block.kind == "code":
             technical += count
         else:
             found = entities(block.markdown or block.text)
-            technical += sum(len(words(e.value)) for e in found if e.kind == "code")
+            technical += sum(len(prose_words(e.value)) for e in found if e.kind == "code")
     return round(min(1.0, technical / total), 3) if total else 0.0
 
 

@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from enrichment.language.sentences import sentences
-from enrichment.language.words import stems, words
+from enrichment.language.words import prose_words, stems
 from loaders.document import Document
 
 _MOST_SENTENCES_READ = 400
@@ -46,7 +46,7 @@ def _candidates(document: Document) -> Iterator[str]:
         if block.kind not in ("paragraph", "quote"):
             continue
         for sentence in sentences(block.text):
-            if len(words(sentence)) in _WORDS and _ENDS.search(sentence):
+            if len(prose_words(sentence)) in _WORDS and _ENDS.search(sentence):
                 yield sentence
 
 

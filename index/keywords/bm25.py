@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from enrichment.chunk import Chunk, DocumentCard
-from index.keywords.tokens import terms
+from enrichment.language.words import search_terms
 
 K1 = 1.2
 B = 0.4
@@ -67,7 +67,7 @@ def chunk_terms(chunk: Chunk, card: DocumentCard) -> list[str]:
         term
         for name, text in fields(chunk, card).items()
         if WEIGHTS[name]
-        for term in terms(text) * WEIGHTS[name]
+        for term in search_terms(text) * WEIGHTS[name]
     ]
 
 

@@ -9,9 +9,9 @@ from datetime import UTC, datetime
 
 import numpy as np
 
-from agents.extractive.question_words import stems
 from config.models import Vectors
 from enrichment.chunk import Chunk, DocumentCard
+from enrichment.language.words import stems
 from index.readers import may_read
 from index.search import Hit, SearchQuery
 

@@ -6,7 +6,7 @@ from agents.prompts import render
 from config.prompts import Foreign
 
 FOREIGN = ["documents", "history", "question", "examples", "sub_questions", "sources", "asked"]
-VALUES = {name: f"<{name}>" for name in ["title", "instructions"]}
+VALUES = {name: f"<{name}>" for name in ["title", "instructions", "glossary"]}
 FENCED = {name: Foreign(name, f"<{name}>") for name in FOREIGN}
 
 
@@ -29,3 +29,8 @@ def test_a_prompt_holds_its_rules_and_the_question(name: str, promises: list[str
 def test_the_channel_s_house_rules_reach_planner_and_answerer() -> None:
     for name in ("plan", "answer", "general"):
         assert "<instructions>" in render(name, **VALUES, **FENCED).system
+
+
+def test_the_channel_s_glossary_reaches_planner_and_answerer() -> None:
+    for name in ("plan", "answer"):
+        assert "<glossary>" in render(name, **VALUES, **FENCED).system

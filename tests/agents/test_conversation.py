@@ -4,7 +4,6 @@ import pytest
 
 from agents.answer import Turn
 from agents.extractive.conversation import cleaned, leans_on, questions_in, small_talk_reply
-from agents.extractive.question_words import codes, terms
 from agents.extractive.superseded import asks_about_the_past
 
 
@@ -62,11 +61,6 @@ def test_a_question_that_begins_with_thanks_is_a_question() -> None:
 def test_slack_markup_is_taken_out_and_names_stay() -> None:
     text = "<@U0BOT> see <https://x.test|the runbook> in <#C1|help> :fire: now"
     assert cleaned(text) == "see the runbook in help now"
-
-
-def test_shorthand_is_written_out_and_codes_stay_whole() -> None:
-    assert {"databas", "hbr-sg1", "sg"} <= set(terms("prod db on hbr-sg1 in Singapore"))
-    assert codes("is P1 on hbr-sg1 a SEV2?") == ("P1", "hbr-sg1", "SEV2")
 
 
 @pytest.mark.parametrize(

@@ -99,23 +99,6 @@ def test_a_name_that_the_documents_never_mention_lowers_the_confidence() -> None
     assert nowhere.confidence_parts["unheard-of names"] > 0
 
 
-@pytest.mark.parametrize(
-    ("question", "wrong"),
-    [
-        ("what does an API signing key cost?", True),
-        ("is a fine old API signing key fine?", False),
-        ("which version of the signing tool do we use?", True),
-        ("what's the phone number of the service desk?", True),
-        ("may I phone the service desk?", False),
-    ],
-)
-def test_a_price_or_number_asked_for_and_not_given_speaks_against_an_answer(
-    question: str, wrong: bool
-) -> None:
-    answer = asking()(question)
-    assert answer.confidence_parts["wrong kind of fact"] == wrong
-
-
 def test_every_number_in_an_answer_has_its_citation() -> None:
     answer = asking()("what do I do when my laptop is stolen, and when does the screen lock?")
     assert {citation.number for citation in answer.citations} >= {1, 2}
@@ -135,7 +118,7 @@ def test_an_answer_is_never_a_wall_of_text() -> None:
 
 
 def test_what_the_documents_do_not_say_is_refused_with_the_nearest_documents() -> None:
-    answer = asking()("may I bring my dog to the office party?")
+    answer = asking()("may a dog that ate a key bring a laptop to the office party?")
     assert answer.path == "no_answer_found"
     assert answer.text == (
         "I searched the 2 documents of Security help and found no answer to this."

@@ -204,3 +204,32 @@ def test_every_problem_is_raised_at_once(tmp_path: Path) -> None:
         load_domains(tmp_path)
     assert caught.value.exit_code == 2
     assert len(caught.value.problem.splitlines()) == 3
+
+
+@pytest.mark.parametrize(
+    ("glossary", "problem"),
+    [
+        ("{KEK: []}", "at least 1 item"),
+        ("{KEK: ['  ']}", "at least 1 character"),
+        ("{KEK: [kek]}", "repeats"),
+        ("{KEK: [Key, key]}", "repeats"),
+        ("{KEK: [one key], kek: [other key]}", "twice"),
+        ("{KEK: one key}", "list"),
+        (f"{{KEK: [{'k' * 81}]}}", "at most 80 characters"),
+        (f"{{{', '.join(f's{n}: [m{n}]' for n in range(201))}}}", "at most 200 items"),
+    ],
+)
+def test_a_glossary_is_bounded_and_says_nothing_twice(
+    tmp_path: Path, glossary: str, problem: str
+) -> None:
+    found = problems_of(tmp_path, VALID + f"glossary: {glossary}\n")
+    assert len(found) == 1
+    assert problem in found[0]
+    assert found[0].startswith("6:")
+
+
+def test_a_glossary_is_kept_as_written(tmp_path: Path) -> None:
+    domain, problems = read_domain(write(tmp_path, VALID + "glossary: {KEK: [Key encryption key]}"))
+    assert problems == []
+    assert domain is not None
+    assert domain.glossary == {"KEK": ["Key encryption key"]}

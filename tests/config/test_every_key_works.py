@@ -226,6 +226,11 @@ def characters(house: House, values: Mapping[str, Any]) -> object:
     return [chunk.text for chunk in found.context]
 
 
+def said_in_other_words(house: House, values: Mapping[str, Any]) -> object:
+    """The answer to a short form that stands in no document."""
+    return house.ask(values, "KD on which day?").text
+
+
 def told_the_model(house: House, values: Mapping[str, Any]) -> object:
     """Prompts that hold the house rule."""
     before = len(house.server.requests)
@@ -328,6 +333,7 @@ PROBES: dict[str, tuple[Any, Any, Observe]] = {
     "chunks.semantic_threshold": (None, 0.99, chunks),
     "examples.question": ("when is the kettle descaled", "who brews", likely_documents),
     "examples.documents": (["green"], ["kettle"], likely_documents),
+    "glossary": ({}, {"KD": ["kettle descaled"]}, said_in_other_words),
     "escalation.usergroup": ("S0SECENG", "S0PRE", called),
     "escalation.user": ("", "U0INES", called),
     "escalation.rota": ("", "rota.yaml", called),

@@ -8,8 +8,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from enrichment.chunk import Chunk, DocumentCard, Entity, Faq
+from enrichment.language.words import search_terms
 from index.keywords.bm25 import K1, B, RankBm25, SparseBm25, chunk_terms, save_sparse
-from index.keywords.tokens import terms
 
 ROWS = [
     "signing keys are rotated every ninety days by the identity team",
@@ -49,27 +49,30 @@ def test_both_engines_score_alike(tmp_path: Path, bags: list[list[str]], query: 
 def test_bm25s_itself_builds_the_same_columns(tmp_path: Path) -> None:
     import bm25s
 
-    bags = [terms(row) for row in ROWS]
+    bags = [search_terms(row) for row in ROWS]
     library = bm25s.BM25(method="lucene", k1=K1, b=B, backend="numpy")
     library.index(bags, show_progress=False)
     for query in ("rotated keys", "SEC-1234", "engineer noon"):
-        expected = library.get_scores(terms(query))
-        assert np.allclose(sparse(tmp_path, bags).scores(terms(query)), expected, atol=1e-5)
+        expected = library.get_scores(search_terms(query))
+        assert np.allclose(sparse(tmp_path, bags).scores(search_terms(query)), expected, atol=1e-5)
 
 
 def test_bm25s_reads_what_was_saved(tmp_path: Path) -> None:
     import bm25s
 
-    found = sparse(tmp_path, [terms(row) for row in ROWS])
+    found = sparse(tmp_path, [search_terms(row) for row in ROWS])
     loaded = bm25s.BM25.load(tmp_path, mmap=True)
     assert np.allclose(
-        loaded.get_scores(terms("rotated keys")), found.scores(terms("rotated keys"))
+        loaded.get_scores(search_terms("rotated keys")), found.scores(search_terms("rotated keys"))
     )
 
 
 def test_an_exact_code_beats_its_parts(tmp_path: Path) -> None:
-    index = sparse(tmp_path, [terms("SEC-1234 rule"), terms("SEC and 1234 rule"), terms("other")])
-    assert index.scores(terms("SEC-1234")).argmax() == 0
+    index = sparse(
+        tmp_path,
+        [search_terms("SEC-1234 rule"), search_terms("SEC and 1234 rule"), search_terms("other")],
+    )
+    assert index.scores(search_terms("SEC-1234")).argmax() == 0
 
 
 def test_an_empty_index_and_an_empty_query_score_nothing(tmp_path: Path) -> None:
@@ -92,5 +95,5 @@ def test_a_chunk_is_found_by_its_metadata(
     document = card("guide", keywords=("outage",), faqs=(Faq(question="Who decides?", answer="…"),))
     bag = chunk_terms(one, document)
     for text in ("bridge", "escalation", "paging", "P0", "outage", "decides"):
-        assert set(terms(text)) <= set(bag), text
+        assert set(search_terms(text)) <= set(bag), text
     assert bag.count("escal") > bag.count("bridg")

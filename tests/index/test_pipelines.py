@@ -10,8 +10,8 @@ import pytest
 
 from cli.inspection import print_retrieved
 from config.errors import UsageError
+from enrichment.language.words import search_terms
 from index.captions import highlight, shorten
-from index.keywords.tokens import terms
 from index.neighbours import neighbours, row_group
 from index.pipelines import Narrowing, Searches, retrieve
 from index.ranking.rerank import Reranked
@@ -167,6 +167,6 @@ def test_neighbours_stay_in_their_section_and_tables_come_whole(snapshot: Snapsh
 
 
 def test_highlighting_keeps_the_text() -> None:
-    marked = highlight("Rotate **SEC-1234** (now)", frozenset(terms("sec-1234 rotation")))
+    marked = highlight("Rotate **SEC-1234** (now)", frozenset(search_terms("sec-1234 rotation")))
     assert marked == "**Rotate** **SEC-1234** (now)"
     assert shorten("word " * 100).endswith("word…")

@@ -1,7 +1,8 @@
 """What each agent is worth without a language model: each one switched off in turn.
 
-    python benchmarks/agents.py [demo] [public]
+    python benchmarks/each_agent.py
 
+Each corpus is answered with weights fitted on all others, as in `benchmarks/left_out.py`.
 Evidence: all of a question's passages inside 12,000 characters. Wrong: share of the citations
 that point to a document without evidence for the question."""
 
@@ -9,21 +10,22 @@ from __future__ import annotations
 
 import sys
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 sys.path[:0] = [str(Path(__file__).resolve().parent)]
 
+from asked_questions import all_asked  # noqa: E402
 from golden_domains import Measured, measured_domains  # noqa: E402  # the path comes first
+from left_out import Measurements, Weights, fitted, using  # noqa: E402
 from rich.console import Console  # noqa: E402
 from rich.table import Table  # noqa: E402
 
 from agents.answer import Answer, Question, Turn  # noqa: E402
+from agents.extractive import refusal, relevance  # noqa: E402
 from agents.extractive.conversation import cleaned, questions_in  # noqa: E402
 from agents.extractive.extractive_answer import extractive_answer  # noqa: E402
-from agents.extractive.refusal import ENOUGH, confidence, confidence_parts  # noqa: E402
-from agents.extractive.relevance import score_units  # noqa: E402
 from agents.plan import Plan  # noqa: E402
 from agents.post_processor import build_context  # noqa: E402
 from agents.query_optimizer import PlanRequest, plan_without_model  # noqa: E402
@@ -102,13 +104,14 @@ def answered(variant: Variant, measured: Measured, question: GoldenQuestion) -> 
     likely = likely_documents(planned, ())[: variant.documents] if variant.documents else []
     sources = SourceChoice(documents=tuple(likely))
     hits = retrieve(RetrievalRequest(plan=plan, sources=sources, snapshot=snapshot))
-    scored = score_units(plan, snapshot, hits)
+    glossary = measured.domain.glossary
+    scored = relevance.score_units(plan, snapshot, hits, glossary)
     context = (
         build_context(hits, scored, characters=BUDGET).chunks if variant.ordered else first_of(hits)
     )
-    parts = confidence_parts(plan, snapshot, scored)
-    text, citations = extractive_answer(plan, snapshot, context, scored)
-    if variant.refuses and confidence(parts) < ENOUGH:
+    parts = refusal.confidence_parts(plan, snapshot, scored)
+    text, citations = extractive_answer(plan, snapshot, context, scored, glossary)
+    if variant.refuses and refusal.confidence(parts) < refusal.ENOUGH:
         return Answer(text="", path="no_answer_found", confidence=0.0, context=context)
     path = "company_specific_rag_success" if text else "no_answer_found"
     return Answer(text=text, path=path, confidence=1.0, citations=citations, context=context)
@@ -123,11 +126,29 @@ def first_of(hits: Sequence[Hit]) -> tuple[Chunk, ...]:
     return tuple(kept)
 
 
-def measure(variant: Variant, domains: Sequence[Measured]) -> dict[str, float]:
+def unseen(domains: Sequence[Measured]) -> dict[str, Weights]:
+    """Corpus → weights that all others gave."""
+    measurements, measure_features = Measurements(), relevance.features
+    relevance.features = measurements.features
+    asked = all_asked(domains)
+    found = {
+        one.domain.domain: fitted(
+            [each for each in asked if each.corpus != one.domain.domain], measurements
+        )
+        for one in domains
+    }
+    relevance.features = measure_features
+    return found
+
+
+def measure(
+    variant: Variant, domains: Sequence[Measured], weights: Mapping[str, Weights]
+) -> dict[str, float]:
     values: dict[str, list[float]] = defaultdict(list)
     for measured in domains:
         for question in measured.questions:
-            answer = answered(variant, measured, question)
+            with using(weights[measured.domain.domain]):
+                answer = answered(variant, measured, question)
             for name, value in score(question, answer).items():
                 values[name].append(value)
             if question.answerable:
@@ -145,16 +166,17 @@ def main() -> None:
         "refused_right": "refused rightly",
         "refused_wrong": "wrongly",
     }
-    with measured_domains(sys.argv[1:] or ["demo"]) as domains:
+    with measured_domains(["demo", "public"]) as domains:
+        weights = unseen(domains)
         for name in dict.fromkeys(one.set for one in domains):
             table = Table(title=f"{name}, without a language model", title_justify="left")
             table.add_column("")
             for label in columns.values():
                 table.add_column(label, justify="right")
             for variant in VARIANTS:
-                found = measure(variant, [one for one in domains if one.set == name])
+                found = measure(variant, [one for one in domains if one.set == name], weights)
                 table.add_row(variant.name, *(f"{found.get(key, 0):.2f}" for key in columns))
-            Console().print(table)
+            Console(width=110).print(table)
 
 
 if __name__ == "__main__":
