@@ -7,6 +7,7 @@ import socket
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -53,16 +54,28 @@ def _loopback_only() -> Iterator[None]:
     patch.undo()
 
 
-@pytest.fixture(autouse=True)
-def _clean_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+OURS = (
+    "ANTHROPIC_", "AZURE_", "CHROMA_", "DATABASE_", "GOOGLE_", "LANGCHAIN_", "LANGSMITH_",
+    "OLLAMA_", "ONCALL_", "OPENAI_", "SLACK_",
+)  # fmt: skip
+KEPT = {"ONCALL_SHARED_DIR", "ONCALL_THOROUGH"}
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _clean_environment() -> Iterator[None]:
     """A developer's own keys and folders never reach a test."""
-    for name in list(os.environ):
-        if name.startswith(OURS):
-            if name in {"ONCALL_SHARED_DIR", "ONCALL_THOROUGH"}:
-                continue
-            monkeypatch.delenv(name)
-    monkeypatch.delenv("DATABASE_URL", raising=False)
-    monkeypatch.delenv("CHROMA_URL", raising=False)
+    with patch.dict(os.environ):
+        for name in list(os.environ):
+            if name.startswith(OURS) and name not in KEPT:
+                del os.environ[name]
+        yield
+
+
+@pytest.fixture(autouse=True)
+def _same_environment(_clean_environment: None) -> Iterator[None]:
+    """What a test or the product sets in it is gone after the test."""
+    with patch.dict(os.environ):
+        yield
 
 
 @pytest.fixture(scope="session")

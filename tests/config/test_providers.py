@@ -310,8 +310,6 @@ def test_what_an_integration_misses_is_said_in_one_line() -> None:
 def test_a_key_in_the_env_file_reaches_the_integration(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("ANTHROPIC_API_KEY", "")
-    monkeypatch.delenv("ANTHROPIC_API_KEY")
     monkeypatch.chdir(tmp_path)
     (tmp_path / ".env").write_text(
         f"ONCALL_CHAT_MODEL=anthropic:claude-test\nANTHROPIC_API_KEY={KEY}\n"

@@ -132,7 +132,7 @@ def test_a_channel_s_domain_is_searched_without_asking_who_it_is() -> None:
 
 def test_a_generation_as_somebody_reads_it_holds_nothing_else() -> None:
     whole = snapshot(ROTATION, LAPTOPS, permissions={"laptops": PERMISSIONS["user"]})
-    query = SearchQuery(variants=("how long until the screen locks",), limit=50)
+    query = SearchQuery(variants=("how long until a screen locks or a key expires",), limit=50)
     colleague = as_read_by(whole, identities("bob@tidewater.example"))
     assert set(colleague.documents) == {"key-rotation"}
     assert {hit.chunk.document_id for hit in colleague.search(query)} == {"key-rotation"}
