@@ -2,7 +2,7 @@
 
 The demo documents as Google Docs responses, beside markdownify on HTML of the same documents and
 one well-known loader of Google Docs (`pip install llama-index-readers-google`), where installed.
-A folder of saved responses may be given instead: `python benchmarks/conversion.py FOLDER`."""
+A folder of saved responses may be given instead: `python -m benchmarks.conversion FOLDER`."""
 
 from __future__ import annotations
 
@@ -21,12 +21,11 @@ from markdown_it import MarkdownIt
 from rich.console import Console
 from rich.table import Table
 
-ROOT = Path(__file__).parents[1]
-sys.path.insert(0, str(ROOT))
+from loaders.docs.docs_response import parse_document
+from loaders.document import Document
+from loaders.document_output import convert_google_docs
 
-from loaders.docs.docs_response import parse_document  # noqa: E402
-from loaders.document import Document  # noqa: E402  # the path comes first
-from loaders.document_output import convert_google_docs  # noqa: E402
+ROOT = Path(__file__).parents[1]
 
 REPEATS = 5
 

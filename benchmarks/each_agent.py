@@ -1,6 +1,6 @@
 """What each agent is worth without a language model: each one switched off in turn.
 
-    python benchmarks/each_agent.py
+    python -m benchmarks.each_agent
 
 Each corpus is answered with weights fitted on all others, as in `benchmarks/left_out.py`.
 Evidence: all of a question's passages inside 12,000 characters. Wrong: share of the citations
@@ -8,34 +8,30 @@ that point to a document without evidence for the question."""
 
 from __future__ import annotations
 
-import sys
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
-sys.path[:0] = [str(Path(__file__).resolve().parent)]
+from rich.console import Console
+from rich.table import Table
 
-from asked_questions import all_asked  # noqa: E402
-from golden_domains import Measured, measured_domains  # noqa: E402  # the path comes first
-from left_out import Measurements, Weights, fitted, using  # noqa: E402
-from rich.console import Console  # noqa: E402
-from rich.table import Table  # noqa: E402
-
-from agents.answer import Answer, Question, Turn  # noqa: E402
-from agents.extractive import refusal, relevance  # noqa: E402
-from agents.extractive.conversation import cleaned, questions_in  # noqa: E402
-from agents.extractive.extractive_answer import extractive_answer  # noqa: E402
-from agents.plan import Plan  # noqa: E402
-from agents.post_processor import build_context  # noqa: E402
-from agents.query_optimizer import PlanRequest, plan_without_model  # noqa: E402
-from agents.retrieval import RetrievalRequest, retrieve  # noqa: E402
-from agents.source_identifier import SourceRequest, likely_documents  # noqa: E402
-from agents.trace import SourceChoice  # noqa: E402
-from enrichment.chunk import Chunk  # noqa: E402
-from index.search import Hit  # noqa: E402
-from jobs.golden import GoldenQuestion  # noqa: E402
-from jobs.scoring import score  # noqa: E402
+from agents.answer import Answer, Question, Turn
+from agents.extractive import refusal, relevance
+from agents.extractive.conversation import cleaned, questions_in
+from agents.extractive.extractive_answer import extractive_answer
+from agents.plan import Plan
+from agents.post_processor import build_context
+from agents.query_optimizer import PlanRequest, plan_without_model
+from agents.retrieval import RetrievalRequest, retrieve
+from agents.source_identifier import SourceRequest, likely_documents
+from agents.trace import SourceChoice
+from benchmarks.left_out import Measurements, Weights, fitted, using
+from benchmarks.material.asked_questions import all_asked
+from benchmarks.material.golden_domains import Measured, measured_domains
+from enrichment.chunk import Chunk
+from index.search import Hit
+from jobs.golden import GoldenQuestion
+from jobs.scoring import score
 
 BUDGET = 12_000
 Replan = Callable[[Plan, GoldenQuestion], Plan]

@@ -1,6 +1,6 @@
 """How much of the evidence a fixed budget of context holds, for several ways of chunking.
 
-    python benchmarks/enrichment.py [--corpus demo] [--save]
+    python -m benchmarks.enrichment [--corpus demo] [--save]
 
 Embeddings are kept in `var/benchmarks/`, so a second run takes seconds."""
 
@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import argparse
 import os
-import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -16,34 +15,32 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from agents.answer import Question, Turn
+from agents.extractive.relevance import score_units
+from agents.post_processor import chunk_scores
+from agents.query_optimizer import PlanRequest, plan_without_model
+from agents.retrieval import RetrievalRequest, retrieve
+from agents.trace import SourceChoice
+from benchmarks.material.enrichment_results import save, table
+from benchmarks.material.golden_domains import KeptMiniLM
+from benchmarks.material.golden_evidence import GoldenQuestion, Passage, golden_questions
+from benchmarks.material.kept_vectors import KeptVectors
+from config.domain import Domain as DomainFile
+from config.domain import Sources
+from config.minilm import MiniLM
+from config.settings import Settings
+from enrichment.chunk import Chunk, DocumentCard
+from enrichment.chunking.chunker import split
+from enrichment.enrich import enrich
+from enrichment.language.words import search_terms
+from enrichment.without_model.succession import with_successors
+from index.keywords.bm25 import RankBm25, chunk_terms
+from index.publish import open_index
+from index.ranking.fusion import Ranking, fuse
+from loaders.document import Document
+from loaders.files.local_files import load_file
+
 ROOT = Path(__file__).resolve().parent.parent
-sys.path[:0] = [str(ROOT), str(ROOT / "benchmarks")]
-
-from enrichment_results import save, table  # noqa: E402  the paths above come first
-from golden_domains import KeptMiniLM  # noqa: E402
-from golden_evidence import GoldenQuestion, Passage, golden_questions  # noqa: E402
-from kept_vectors import KeptVectors  # noqa: E402
-
-from agents.answer import Question, Turn  # noqa: E402
-from agents.extractive.relevance import score_units  # noqa: E402
-from agents.post_processor import chunk_scores  # noqa: E402
-from agents.query_optimizer import PlanRequest, plan_without_model  # noqa: E402
-from agents.retrieval import RetrievalRequest, retrieve  # noqa: E402
-from agents.trace import SourceChoice  # noqa: E402
-from config.domain import Domain as DomainFile  # noqa: E402
-from config.domain import Sources  # noqa: E402
-from config.minilm import MiniLM  # noqa: E402
-from config.settings import Settings  # noqa: E402
-from enrichment.chunk import Chunk, DocumentCard  # noqa: E402
-from enrichment.chunking.chunker import split  # noqa: E402
-from enrichment.enrich import enrich  # noqa: E402
-from enrichment.language.words import search_terms  # noqa: E402
-from enrichment.without_model.succession import with_successors  # noqa: E402
-from index.keywords.bm25 import RankBm25, chunk_terms  # noqa: E402
-from index.publish import open_index  # noqa: E402
-from index.ranking.fusion import Ranking, fuse  # noqa: E402
-from loaders.document import Document  # noqa: E402
-from loaders.files.local_files import load_file  # noqa: E402
 
 BUDGET = 4_000
 FIXED = 800

@@ -1,6 +1,6 @@
 """Answers without a model, on corpora that the fit did not see; and the weights to ship.
 
-    python benchmarks/left_out.py [--as-shipped] [demo] [public]
+    python -m benchmarks.left_out [--as-shipped] [demo] [public]
 
 Each corpus is answered with weights fitted on the questions of all others: the weights of
 statements (`agents/extractive/relevance.py`) and those of confidence and refusal
@@ -15,26 +15,23 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
 
-sys.path[:0] = [str(Path(__file__).resolve().parent)]
+import numpy as np
+from rich.console import Console
+from rich.table import Table
 
-import numpy as np  # noqa: E402  # the path comes first
-from asked_questions import Asked, all_asked  # noqa: E402
-from fitting import Matrix, bias_of, interval, listwise, logistic  # noqa: E402
-from golden_domains import measured_domains  # noqa: E402
-from rich.console import Console  # noqa: E402
-from rich.table import Table  # noqa: E402
-
-from agents.answer import Answer  # noqa: E402
-from agents.extractive import refusal, relevance  # noqa: E402
-from agents.extractive.ambiguity import readings_of  # noqa: E402
-from agents.extractive.extractive_answer import extractive_answer  # noqa: E402
-from agents.extractive.relevance import Aspect, Scored  # noqa: E402
-from agents.plan import Plan  # noqa: E402
-from agents.post_processor import build_context  # noqa: E402
-from index.search import Hit, Snapshot  # noqa: E402
-from jobs.scoring import score  # noqa: E402
+from agents.answer import Answer
+from agents.extractive import refusal, relevance
+from agents.extractive.ambiguity import readings_of
+from agents.extractive.extractive_answer import extractive_answer
+from agents.extractive.relevance import Aspect, Scored
+from agents.plan import Plan
+from agents.post_processor import build_context
+from benchmarks.material.asked_questions import Asked, all_asked
+from benchmarks.material.fitting import Matrix, bias_of, interval, listwise, logistic
+from benchmarks.material.golden_domains import measured_domains
+from index.search import Hit, Snapshot
+from jobs.scoring import score
 
 BUDGET = 12_000
 WRONGLY = 0.05

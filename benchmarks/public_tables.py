@@ -1,6 +1,6 @@
 """Open table questions (FeTaQA): are all gold cells seen, with header and row label, by BM25?
 
-    python benchmarks/public_tables.py
+    python -m benchmarks.public_tables
 
 Reads `$ONCALL_SHARED_DIR/data/fetaqa_dev` (default ../shared); says so when it is absent."""
 
@@ -16,18 +16,16 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks.material.golden_evidence import words
+from config.domain import ChunkOptions
+from config.minilm import MiniLM
+from enrichment.chunking.chunker import split
+from enrichment.language.words import search_terms
+from index.keywords.bm25 import RankBm25
+from loaders.document import Block, Cell, Document, Table
+from loaders.tables.table_markdown import table_to_markdown
+
 ROOT = Path(__file__).resolve().parent.parent
-sys.path[:0] = [str(ROOT), str(ROOT / "benchmarks")]
-
-from golden_evidence import words  # noqa: E402  the paths above come first
-
-from config.domain import ChunkOptions  # noqa: E402
-from config.minilm import MiniLM  # noqa: E402
-from enrichment.chunking.chunker import split  # noqa: E402
-from enrichment.language.words import search_terms  # noqa: E402
-from index.keywords.bm25 import RankBm25  # noqa: E402
-from loaders.document import Block, Cell, Document, Table  # noqa: E402
-from loaders.tables.table_markdown import table_to_markdown  # noqa: E402
 
 DATA = Path(os.environ.get("ONCALL_SHARED_DIR", ROOT.parent / "shared")) / "data/fetaqa_dev"
 BUDGET = 4_000

@@ -1,6 +1,6 @@
 """Hybrid retrieval, measured: speed beside LangChain's ensemble retriever, then quality.
 
-    python benchmarks/retrieval.py [--sizes 1000 10000 50000 100000] [--units 4] [--no-quality]
+    python -m benchmarks.retrieval [--sizes 1000 10000 50000 100000] [--units 4] [--no-quality]
 
 Each row is a process of its own. Embedding takes no time here: vectors are made up beforehand.
 LangChain's part needs the `bench` extra: pip install -e '.[bench]'"""
@@ -20,10 +20,9 @@ from typing import Any
 
 import numpy as np
 
-ROOT = Path(__file__).resolve().parent.parent
-sys.path[:0] = [str(ROOT), str(ROOT / "benchmarks")]
+from benchmarks.material.made_up_corpus import HashedVectors, MadeUpCorpus
 
-from made_up_corpus import HashedVectors, MadeUpCorpus  # noqa: E402  the paths above come first
+ROOT = Path(__file__).resolve().parent.parent
 
 SIZES = (1_000, 10_000, 50_000, 100_000)
 LIMIT = 10
@@ -211,7 +210,7 @@ def _times(
 
 
 def _in_own_process(who: str, size: int, units: int) -> Result:
-    command = [sys.executable, __file__, "--measure", who, "--sizes", str(size)]
+    command = [sys.executable, "-m", "benchmarks.retrieval", "--measure", who, "--sizes", str(size)]
     done = subprocess.run(
         [*command, "--units", str(units)], capture_output=True, text=True, check=False
     )

@@ -1,6 +1,6 @@
 """nDCG@10 and Recall@10 of hybrid retrieval and of its two halves.
 
-    python benchmarks/retrieval_quality.py
+    python -m benchmarks.retrieval_quality
 
 On golden questions a chunk is relevant when it shows a quote that the answer needs; on the public
 table questions every chunk of the right table is. Vectors are kept in `var/benchmarks/`."""
@@ -15,22 +15,20 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import get_args
 
+from benchmarks.material.golden_evidence import GoldenQuestion, golden_questions, words
+from benchmarks.material.kept_vectors import KeptVectors
+from benchmarks.public_tables import DATA, _document
+from config.minilm import MiniLM
+from config.models import Vectors
+from config.settings import Settings
+from enrichment.chunking.chunker import split
+from enrichment.enrich import enrich
+from index.publish import open_index
+from index.search import SearchQuery, Snapshot, Strategy
+from loaders.document import Document
+from loaders.files.local_files import load_file
+
 ROOT = Path(__file__).resolve().parent.parent
-sys.path[:0] = [str(ROOT), str(ROOT / "benchmarks")]
-
-from golden_evidence import GoldenQuestion, golden_questions, words  # noqa: E402  paths first
-from kept_vectors import KeptVectors  # noqa: E402
-from public_tables import DATA, _document  # noqa: E402
-
-from config.minilm import MiniLM  # noqa: E402
-from config.models import Vectors  # noqa: E402
-from config.settings import Settings  # noqa: E402
-from enrichment.chunking.chunker import split  # noqa: E402
-from enrichment.enrich import enrich  # noqa: E402
-from index.publish import open_index  # noqa: E402
-from index.search import SearchQuery, Snapshot, Strategy  # noqa: E402
-from loaders.document import Document  # noqa: E402
-from loaders.files.local_files import load_file  # noqa: E402
 
 LIMIT = 10
 TOLERANCE = 0.01

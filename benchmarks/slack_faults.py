@@ -191,7 +191,7 @@ def ingested(folder: Path) -> Path:
     domains = folder / "config" / "domains"
     domains.mkdir(parents=True)
     (domains / "security.yaml").write_text(DOMAIN)
-    command = [sys.executable, str(ROOT / "oncall.py"), "ingest", "security"]
+    command = [sys.executable, "-m", "cli.main", "ingest", "security"]
     subprocess.run(command, env=environment(folder), cwd=ROOT, check=True, capture_output=True)
     return folder
 
@@ -207,7 +207,7 @@ def running(slack: SlackStandIn, server: OpenAIStandIn, folder: Path) -> Iterato
         "ONCALL_CHAT_MODEL": "scripted",
     }
     process = subprocess.Popen(
-        [sys.executable, str(ROOT / "oncall.py"), "bot", "--health-port", "0"],
+        [sys.executable, "-m", "cli.main", "bot", "--health-port", "0"],
         env={**environment(folder), **settings}, cwd=ROOT,
         stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
     )  # fmt: skip

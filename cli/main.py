@@ -48,3 +48,7 @@ def main() -> None:
             raise
         sys.stderr.write(f"oncall: {error}\n")
         sys.exit(error.exit_code)
+
+
+if __name__ == "__main__":
+    main()

@@ -3,30 +3,27 @@
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-ROOT = Path(__file__).resolve().parents[1]
-sys.path[:0] = [str(ROOT), str(ROOT / "benchmarks")]
+from benchmarks.material.kept_vectors import KeptVectors
+from config.domain import Domain, Sources
+from config.domain_files import load_domains
+from config.minilm import MiniLM
+from config.models import Vectors
+from config.settings import Settings
+from enrichment.chunking.chunker import split
+from enrichment.enrich import enrich
+from enrichment.without_model.succession import with_successors
+from index.publish import Index, open_index
+from index.search import Snapshot
+from jobs.golden import GoldenQuestion, load_golden
+from loaders.files.local_files import load_file
 
-from kept_vectors import KeptVectors  # noqa: E402  # the path comes first
-
-from config.domain import Domain, Sources  # noqa: E402
-from config.domain_files import load_domains  # noqa: E402
-from config.minilm import MiniLM  # noqa: E402
-from config.models import Vectors  # noqa: E402
-from config.settings import Settings  # noqa: E402
-from enrichment.chunking.chunker import split  # noqa: E402
-from enrichment.enrich import enrich  # noqa: E402
-from enrichment.without_model.succession import with_successors  # noqa: E402
-from index.publish import Index, open_index  # noqa: E402
-from index.search import Snapshot  # noqa: E402
-from jobs.golden import GoldenQuestion, load_golden  # noqa: E402
-from loaders.files.local_files import load_file  # noqa: E402
+ROOT = Path(__file__).resolve().parents[2]
 
 SHARED = Path(os.environ.get("ONCALL_SHARED_DIR", ROOT.parent / "shared"))
 SETS = {

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
-from golden_domains import Measured
 from numpy.typing import NDArray
 
 from agents.answer import Question, Turn
@@ -15,6 +14,7 @@ from agents.plan import Plan
 from agents.query_optimizer import PlanRequest, plan_without_model
 from agents.retrieval import RetrievalRequest, retrieve
 from agents.trace import SourceChoice
+from benchmarks.material.golden_domains import Measured
 from enrichment.language.words import naming_words
 from index.search import Hit
 from jobs.golden import GoldenQuestion
