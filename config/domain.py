@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Annotated, Literal, Self
 
@@ -242,3 +242,8 @@ class Domain(_Section):
                 raise ValueError(f"{short!r} has a meaning that repeats it or another meaning")
             seen.add(ways[0])
         return glossary
+
+
+def domain_of(domains: Iterable[Domain], channel: str) -> Domain | None:
+    """The one that owns the channel, by its id; None for a channel of nobody's."""
+    return next((domain for domain in domains if channel in domain.channels), None)
