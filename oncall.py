@@ -7,7 +7,6 @@ heavy libraries load with them."""
 from __future__ import annotations
 
 import asyncio
-import sys
 from collections.abc import Mapping
 from contextlib import suppress
 from datetime import UTC, datetime
@@ -15,6 +14,7 @@ from functools import cache, cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 from config.errors import UsageError
+from config.logs import log_to_stderr
 
 if TYPE_CHECKING:
     from fastapi import FastAPI
@@ -30,14 +30,15 @@ if TYPE_CHECKING:
     from index.publish import Index
     from index.ranking.rerank import Reranker
     from index.search import Snapshot
-    from jobs.ingest import IngestReport, Source, Watch
+    from jobs.ingest_outcome import IngestReport
+    from jobs.ingest_ports import Source, Watch
 
 
 class Copilot:
     """Every part of the product, built from the settings when first used."""
 
     def __init__(self, settings: Settings) -> None:
-        _log_to_stderr()
+        log_to_stderr()
         self.settings = settings
         self._asks: dict[str, tuple[Domain, Ask]] = {}
 
@@ -243,22 +244,4 @@ def _studio() -> CompiledStateGraph[Any, Any, Any, Any]:
     copilot = Copilot(read_settings())
     return build_studio(
         domains=copilot.domains, snapshot=copilot.index.snapshot, model=copilot.model
-    )
-
-
-def _log_to_stderr() -> None:
-    """Standard output belongs to answers: a warning must not end up inside someone's JSON.
-
-    Tracebacks are plain: the richer ones print local variables, and a token may be among them."""
-    import structlog
-
-    structlog.configure(
-        processors=[
-            structlog.contextvars.merge_contextvars,
-            structlog.processors.add_log_level,
-            structlog.processors.StackInfoRenderer(),
-            structlog.processors.TimeStamper(fmt="%Y-%m-%d %H:%M:%S", utc=False),
-            structlog.dev.ConsoleRenderer(exception_formatter=structlog.dev.plain_traceback),
-        ],
-        logger_factory=structlog.PrintLoggerFactory(sys.stderr),
     )

@@ -41,9 +41,6 @@ class Question:
     text: str
     history: tuple[Turn, ...] = ()
     """Earlier turns, oldest first."""
-    id: str = ""
-    """Slack event id or request id; for traces."""
-    asker: str = ""
     readers: frozenset[str] | None = None
     """See SearchQuery.readers."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter, defaultdict
 from collections.abc import Callable
 from dataclasses import asdict
 from typing import Any
@@ -74,16 +75,15 @@ def passage_routes(
     @routes.get("/api/entities")
     def entities(domain: str = "") -> dict[str, dict[str, int]]:
         """Kind → entity → passages that name it, the most frequent first."""
-        found: dict[str, dict[str, int]] = {}
-        inside = opened(domain)
-        for document in inside.documents:
-            for chunk in inside.chunks(document):
-                for entity in chunk.entities:
-                    kind = found.setdefault(entity.kind, {})
-                    kind[entity.value] = kind.get(entity.value, 0) + 1
-        return {
-            kind: dict(sorted(values.items(), key=lambda item: -item[1])[:200])
-            for kind, values in sorted(found.items())
-        }
+        return _entities(opened(domain))
 
     return routes
+
+
+def _entities(inside: Snapshot) -> dict[str, dict[str, int]]:
+    counts: defaultdict[str, Counter[str]] = defaultdict(Counter)
+    for document in inside.documents:
+        for chunk in inside.chunks(document):
+            for entity in chunk.entities:
+                counts[entity.kind][entity.value] += 1
+    return {kind: dict(named.most_common(200)) for kind, named in sorted(counts.items())}

@@ -68,8 +68,6 @@ def _question(asked: QnaRequest) -> Question:
     return Question(
         text=asked.query,
         history=tuple(Turn(role=m.role, content=m.content) for m in asked.conversation_history),
-        id=asked.conversation_id,
-        asker=asked.asker_email,
     )
 
 

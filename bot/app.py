@@ -10,13 +10,10 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 
 import structlog
-from slack_bolt import App
-from slack_bolt.authorization import AuthorizeResult
-from slack_sdk import WebClient
 from sqlalchemy import Engine
 
 from agents.answer import Ask
-from bot.connection import api_base, connect, identify, inbox_url, lease_for
+from bot.connection import bolt_app, connect, inbox_url, lease_for, reach_slack
 from bot.feedback import Feedback
 from bot.handoff.handoffs import Handoffs
 from bot.health import serve_health
@@ -32,7 +29,7 @@ from bot.question.attempt import Attempts
 from bot.question.intake import Intake
 from bot.question.limits import Limiter
 from bot.slack.socket_mode import SocketMode
-from bot.slack.web import SlackBusy, SlackRefused, SlackUnsure, Web
+from bot.slack.web import SlackBusy, SlackRefused, SlackUnsure
 from bot.worker import Worker
 from config.domain import Domain
 from config.settings import Settings
@@ -106,82 +103,21 @@ class Bot:
         self._socket = socket
         self._socket_mode: SocketMode | None = None
         self._stopped = threading.Event()
-        token = settings.slack_bot_token.get_secret_value() if settings.slack_bot_token else ""
-        base = api_base(settings.slack_api_url)
-        self.web = Web(WebClient(token=token, base_url=base, timeout=30))
-        self.identity = identify(self.web)
-        self.web.bot_user, self.web.bot_id = self.identity.user, self.identity.bot
+        self.web, self.identity = reach_slack(settings)
         self.engine = engine
         self.records = Records(engine)
-        asking = Asking(
-            records=self.records,
-            domains=domains,
-            ask=ask,
-            people=People(self.web),
-            everyone_may_read=everyone_may_read,
-        )
-        self.attempts = Attempts(
-            web=self.web,
-            records=self.records,
-            asking=asking,
-            limiter=Limiter(self.records),
-            bot_user=self.identity.user,
-            streaming=streaming,
-        )
-        intake = Intake(
-            web=self.web,
-            records=self.records,
-            domains=domains,
-            attempts=self.attempts,
-            bot_user=self.identity.user,
-        )
         self.feedback = Feedback(engine)
-        handoffs = Handoffs(
-            self.web,
-            engine,
-            self.records,
-            domains=domains,
-            bot_user=self.identity.user,
-            is_private=asking.is_private,
-        )
-        home = Home(
-            self.web,
-            self.records,
-            self.feedback,
-            domains=domains,
-            status=status,
-            team_url=self.identity.team_url,
-        )
-        worker = Worker(
-            web=self.web,
-            intake=intake,
-            handoffs=handoffs,
-            home=home,
-            domains=domains,
-            bot_user=self.identity.user,
-        )
+        asking = self._asking(ask, everyone_may_read)
+        self.attempts = self._attempts(asking, streaming)
+        worker = self._worker(self._intake(), self._handoffs(asking), self._home(status))
         self.inbox = Inbox(
             database_url=inbox_url(settings),
             lease=lease_for(settings),
             handler=worker,
             concurrency=workers,
         )
-        self.app = self._bolt(token, base)
-        listen(
-            self.app,
-            self.inbox.put,
-            bot_user=self.identity.user,
-            team=self.identity.team,
-            domains=domains,
-        )
-        interact(
-            self.app,
-            self.inbox.put,
-            web=self.web,
-            feedback=self.feedback,
-            bot_user=self.identity.user,
-        )
-        ignore_the_rest(self.app)
+        self.app = bolt_app(settings, self.identity)
+        self._listen()
 
     def start(self) -> None:
         """Begin to work and, with Socket Mode, to listen. Returns at once."""
@@ -244,20 +180,66 @@ class Bot:
             except (SlackRefused, SlackUnsure, SlackBusy) as error:
                 log.warning("an admin could not be told", user=user, reason=str(error))
 
-    def _bolt(self, token: str, base: str) -> App:
-        secret = self._settings.slack_signing_secret
-        known = AuthorizeResult(
-            enterprise_id=None,
-            team_id=self.identity.team,
-            bot_token=token,
-            bot_id=self.identity.bot,
-            bot_user_id=self.identity.user,
+    def _asking(self, ask: Callable[[str], Ask], everyone_may_read: EveryoneMayRead) -> Asking:
+        return Asking(
+            records=self.records,
+            domains=self._domains,
+            ask=ask,
+            people=People(self.web),
+            everyone_may_read=everyone_may_read,
         )
-        return App(
-            client=WebClient(base_url=base),
-            signing_secret=secret.get_secret_value() if secret else None,
-            # Known since the start: no call to Slack stands between an event and its ack.
-            authorize=lambda **_: known,
-            # The listener stores the event, and only then is it acknowledged.
-            process_before_response=True,
+
+    def _attempts(self, asking: Asking, streaming: bool) -> Attempts:
+        return Attempts(
+            web=self.web,
+            records=self.records,
+            asking=asking,
+            limiter=Limiter(self.records),
+            bot_user=self.identity.user,
+            streaming=streaming,
         )
+
+    def _intake(self) -> Intake:
+        return Intake(
+            web=self.web,
+            records=self.records,
+            domains=self._domains,
+            attempts=self.attempts,
+            bot_user=self.identity.user,
+        )
+
+    def _handoffs(self, asking: Asking) -> Handoffs:
+        return Handoffs(
+            self.web,
+            self.engine,
+            self.records,
+            domains=self._domains,
+            bot_user=self.identity.user,
+            is_private=asking.is_private,
+        )
+
+    def _home(self, status: StatusOf) -> Home:
+        return Home(
+            self.web,
+            self.records,
+            self.feedback,
+            domains=self._domains,
+            status=status,
+            team_url=self.identity.team_url,
+        )
+
+    def _worker(self, intake: Intake, handoffs: Handoffs, home: Home) -> Worker:
+        return Worker(
+            web=self.web,
+            intake=intake,
+            handoffs=handoffs,
+            home=home,
+            domains=self._domains,
+            bot_user=self.identity.user,
+        )
+
+    def _listen(self) -> None:
+        user, store = self.identity.user, self.inbox.put
+        listen(self.app, store, bot_user=user, team=self.identity.team, domains=self._domains)
+        interact(self.app, store, web=self.web, feedback=self.feedback, bot_user=user)
+        ignore_the_rest(self.app)

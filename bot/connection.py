@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from slack_bolt import App
+from slack_bolt.authorization import AuthorizeResult
 from slack_sdk import WebClient
 from websockets.exceptions import WebSocketException
 
@@ -28,8 +29,18 @@ class Identity:
     team_url: str
 
 
-def identify(web: Web) -> Identity:
-    """Who the token belongs to. Raises ConfigError when Slack refuses it."""
+def reach_slack(settings: Settings) -> tuple[Web, Identity]:
+    """The Web API under the bot's token, and who that makes it.
+
+    Raises ConfigError when Slack refuses the token, CopilotError when it can't be reached."""
+    base = _api_base(settings.slack_api_url)
+    web = Web(WebClient(token=_bot_token(settings), base_url=base, timeout=30))
+    identity = _identify(web)
+    web.bot_user, web.bot_id = identity.user, identity.bot
+    return web, identity
+
+
+def _identify(web: Web) -> Identity:
     try:
         who = web.call("auth.test", patience=30.0)
     except SlackRefused as refused:
@@ -49,10 +60,30 @@ def identify(web: Web) -> Identity:
     )
 
 
+def bolt_app(settings: Settings, identity: Identity) -> App:
+    """Bolt without a listener, for Socket Mode and HTTP alike."""
+    secret = settings.slack_signing_secret
+    known = AuthorizeResult(
+        enterprise_id=None,
+        team_id=identity.team,
+        bot_token=_bot_token(settings),
+        bot_id=identity.bot,
+        bot_user_id=identity.user,
+    )
+    return App(
+        client=WebClient(base_url=_api_base(settings.slack_api_url)),
+        signing_secret=secret.get_secret_value() if secret else None,
+        # Known since the start: no call to Slack stands between an event and its ack.
+        authorize=lambda **_: known,
+        # The listener stores the event, and only then is it acknowledged.
+        process_before_response=True,
+    )
+
+
 def connect(app: App, settings: Settings) -> SocketMode:
     """Open Socket Mode. Raises ConfigError when Slack refuses the app token."""
     token = settings.slack_app_token.get_secret_value() if settings.slack_app_token else ""
-    web = Web(WebClient(base_url=api_base(settings.slack_api_url), timeout=30))
+    web = Web(WebClient(base_url=_api_base(settings.slack_api_url), timeout=30))
     socket = SocketMode(app, web, token, threads=SOCKET_THREADS)
     try:
         socket.connect()
@@ -82,5 +113,9 @@ def lease_for(settings: Settings) -> Lease:
     return FileLease(settings.data_dir / "bot.lock")
 
 
-def api_base(url: str) -> str:
+def _api_base(url: str) -> str:
     return url if url.endswith("/") else f"{url}/"
+
+
+def _bot_token(settings: Settings) -> str:
+    return settings.slack_bot_token.get_secret_value() if settings.slack_bot_token else ""

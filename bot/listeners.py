@@ -5,8 +5,6 @@ The tables here are what the manifest is generated from."""
 from __future__ import annotations
 
 import re
-import threading
-from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -14,7 +12,8 @@ from slack_bolt import App
 
 from bot import metrics
 from bot.slack.event import Asked, Event, read
-from config.domain import Domain
+from bot.slack.recent_events import RecentEvents
+from config.domain import Domain, domain_of
 
 Json = dict[str, Any]
 Store = Callable[[str, Json], None]
@@ -73,28 +72,6 @@ def ignore_the_rest(app: App) -> None:
         register(re.compile(""))(ignored)
 
 
-class RecentEvents:
-    """Keys of the last few thousand stored events. Thread-safe.
-
-    Only saves work: a mention arrives as two events, and Slack repeats itself. What is not
-    known here any more is found out by the inbox and the records."""
-
-    def __init__(self, size: int = 5_000) -> None:
-        self._size = size
-        self._keys: OrderedDict[str, None] = OrderedDict()
-        self._lock = threading.Lock()
-
-    def once(self, key: str, store: Callable[[], None]) -> None:
-        """Store what is not known yet. One at a time, so that twins don't pass each other."""
-        with self._lock:
-            if key in self._keys:
-                return
-            store()
-            self._keys[key] = None
-            while len(self._keys) > self._size:
-                self._keys.popitem(last=False)
-
-
 def _sameness(event: Event) -> str:
     """The same for a mention's two events; empty for what only its event id tells apart."""
     if isinstance(event, Asked) and event.mentioned and not event.edited:
@@ -113,13 +90,10 @@ def concerns(event: Asked, domains: Mapping[str, Domain]) -> bool:
     """Could be for the bot: keeps the chatter of other channels out of the inbox."""
     if event.mentioned or event.direct:
         return True
-    return any(
-        event.channel in domain.channels
-        and (
-            event.edited
-            or bool(event.bot and domain.answer.alert_bots)
-            or domain.answer.when != "mention"
-            or (not event.starts_thread and domain.answer.follow_ups == "thread")
-        )
-        for domain in domains.values()
+    domain = domain_of(domains.values(), event.channel)
+    return domain is not None and (
+        event.edited
+        or bool(event.bot and domain.answer.alert_bots)
+        or domain.answer.when != "mention"
+        or (not event.starts_thread and domain.answer.follow_ups == "thread")
     )

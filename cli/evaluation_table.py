@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from jobs.evaluate import SHOWN, Report
+from jobs.evaluation_page import figure
 
 
 def print_report(report: Report) -> None:
@@ -18,7 +19,7 @@ def print_report(report: Report) -> None:
     for group in report["metrics"]:
         table.add_column(group, justify="right", style="bold" if group == "all" else "")
     for name, label in SHOWN.items():
-        cells = [_cell(name, metrics.get(name)) for metrics in report["metrics"].values()]
+        cells = [figure(name, metrics.get(name)) for metrics in report["metrics"].values()]
         if any(cells):
             table.add_row(label, *cells)
     console.print(table)
@@ -30,9 +31,3 @@ def print_report(report: Report) -> None:
                 console.print(f"{label}: {pair['before']:.2f} → {pair['after']:.2f}")
         console.print(f"better: {', '.join(change['better']) or 'none'}")
         console.print(f"worse: {', '.join(change['worse']) or 'none'}")
-
-
-def _cell(name: str, value: float | None) -> str:
-    if value is None:
-        return ""
-    return f"{value:.0f}" if name in ("questions", "answer_characters") else f"{value:.2f}"

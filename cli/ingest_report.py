@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Self
 
-from jobs.ingest import IngestReport, Watch
+from jobs.ingest_outcome import IngestReport
+from jobs.ingest_ports import Watch
 
 
 class ProgressBar(Watch):

@@ -67,23 +67,18 @@ def retrieve(
     strategy: Strategy = _one_of(search_type, "search type", get_args(Strategy))
     if not 1 <= top_k <= MAX_TOP_K:
         raise UsageError(f"top_k is {top_k}", remedy=f"give a number from 1 to {MAX_TOP_K}")
-    searches = Searches(queries=(question,))
-    if chosen == "advanced" and plan is not None:
-        searches = plan(question)
+    advanced = chosen == "advanced"
+    searches = plan(question) if advanced and plan else Searches(queries=(question,))
     wanted = {"rerank": CANDIDATES * top_k, "advanced": CANDIDATES * top_k, "facets": FACET_HITS}
-    hits = snapshot.search(
-        _query(searches, strategy, max(top_k, wanted.get(chosen, top_k)), narrowing)
-    )
+    limit = max(top_k, wanted.get(chosen, top_k))
+    hits = snapshot.search(_query(searches, strategy, limit, narrowing))
     judged = Reranked(hits=tuple(hits))
     if chosen in {"rerank", "advanced"} and reranker is not None:
         judged = reranker(question, hits)
     shown = judged.hits[:top_k]
-    documents = [_document(snapshot, hit, question) for hit in shown]
+    documents = [_document(snapshot, hit, question, around=advanced) for hit in shown]
     for document, score in zip(documents, judged.scores, strict=False):
         document["rerank_score"] = round(score, 4)
-    if chosen == "advanced":
-        for document, hit in zip(documents, shown, strict=True):
-            document["around"] = _around(snapshot, hit)
     return {
         "success": True,
         "documents": documents,
@@ -119,7 +114,7 @@ def _query(searches: Searches, strategy: Strategy, limit: int, narrowing: Narrow
     )
 
 
-def _document(snapshot: Snapshot, hit: Hit, question: str) -> dict[str, Any]:
+def _document(snapshot: Snapshot, hit: Hit, question: str, *, around: bool) -> dict[str, Any]:
     chunk = hit.chunk
     card: DocumentCard | None = snapshot.documents.get(chunk.document_id)
     return {
@@ -141,6 +136,7 @@ def _document(snapshot: Snapshot, hit: Hit, question: str) -> dict[str, Any]:
         "score": round(hit.score, 6),
         "similarity": round(hit.similarity, 4),
         "ranks": dict(hit.ranks),
+        **({"around": _around(snapshot, hit)} if around else {}),
     }
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from config.domain import Domain
 from enrichment.chunk import DocumentCard
-from jobs.ingest import Found
+from jobs.ingest_ports import Found
 
 if TYPE_CHECKING:
     from loaders.google.drive.google_drive import GoogleDrive

@@ -50,7 +50,7 @@ def evaluate(
     for number, question in enumerate(golden, start=1):
         on_question(number, question)
         history = tuple(Turn(role=turn.role, content=turn.content) for turn in question.history)
-        answer = ask(Question(text=question.question, history=history, id=question.id), None)
+        answer = ask(Question(text=question.question, history=history), None)
         metrics = score(question, answer)
         scored.append((question, metrics))
         asked.append(_as_json(question, answer, metrics))

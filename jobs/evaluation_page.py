@@ -41,14 +41,15 @@ def _table(groups: Mapping[str, Mapping[str, float]], labels: Mapping[str, str])
     head = "".join(f"<th>{escape(label)}</th>" for label in shown.values())
     rows = "".join(
         f'<tr class="{escape(group)}"><td>{escape(group)}</td>'
-        + "".join(f"<td>{_number(name, metrics.get(name))}</td>" for name in shown)
+        + "".join(f"<td>{figure(name, metrics.get(name))}</td>" for name in shown)
         + "</tr>"
         for group, metrics in groups.items()
     )
     return f'<div class="wide"><table><tr><th>kind</th>{head}</tr>{rows}</table></div>'
 
 
-def _number(name: str, value: float | None) -> str:
+def figure(name: str, value: float | None) -> str:
+    """A metric as people read it: whole where it counts things, else to two places."""
     if value is None:
         return ""
     return f"{value:.0f}" if name in ("questions", "answer_characters") else f"{value:.2f}"

@@ -3,148 +3,21 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
-from typing import Protocol
 
 from config.errors import LoadError
 from config.models import Usage
-from enrichment.chunk import Chunk, DocumentCard
+from enrichment.chunk import DocumentCard
 from enrichment.with_model.verified_tables import TableReport
+from jobs.ingest_outcome import IngestReport
+from jobs.ingest_ports import Enrich, Load, NextGeneration, Published, Source, Watch
 from loaders.document import Document
 
 LOADERS = 4
 """Documents loaded at the same time: Google's per-minute limit is the wall, not our threads."""
-
-Load = Callable[[], Document]
-
-
-@dataclass(frozen=True, kw_only=True)
-class Found:
-    """What a source holds now, against what the index knows of it."""
-
-    changed: Mapping[str, Load]
-    """Id or path → loads that document, or raises the LoadError that names it."""
-    kept: frozenset[str] = frozenset()
-    """Ids whose indexed version stands."""
-    failed: tuple[LoadError, ...] = ()
-    """Folders and documents that we can't see."""
-    skipped: tuple[str, ...] = ()
-    """Files that no loader reads, a line each."""
-    cursor: str = ""
-    """Stored with the generation and given back at the next run."""
-    complete: bool = True
-    """False when a part could not be listed: then nothing may be taken for deleted."""
-
-
-class Source(Protocol):
-    """Somewhere that documents come from."""
-
-    @property
-    def name(self) -> str: ...
-
-    def look(
-        self, *, cursor: str, indexed: Mapping[str, DocumentCard], settled: Collection[str]
-    ) -> Found:
-        """`indexed`: what the last generation holds; those not in `settled` are to be loaded again
-        even if they did not change. `cursor` is what the last run returned, or empty."""
-        ...
-
-
-class PreparedDocument(Protocol):
-    @property
-    def card(self) -> DocumentCard: ...
-
-    @property
-    def chunks(self) -> Sequence[Chunk]: ...
-
-    @property
-    def complete(self) -> bool: ...
-
-    @property
-    def tables(self) -> TableReport: ...
-
-
-Enrich = Callable[[Document], PreparedDocument]
-"""Splits a document and enriches its chunks."""
-
-
-class Published(Protocol):
-    @property
-    def number(self) -> int: ...
-
-    @property
-    def chunks(self) -> int: ...
-
-    @property
-    def embedded(self) -> int: ...
-
-
-class NextGeneration(Protocol):
-    """The next generation in the making; what is neither put nor removed is carried over."""
-
-    @property
-    def documents(self) -> Mapping[str, DocumentCard]: ...
-
-    @property
-    def cursors(self) -> Mapping[str, str]: ...
-
-    def put(self, card: DocumentCard, chunks: Sequence[Chunk]) -> None: ...
-
-    def remove(self, document_id: str) -> None: ...
-
-    def commit(self, cursors: Mapping[str, str]) -> Published: ...
-
-
-class Watch:
-    """Told how far the run is; this one looks away."""
-
-    def loading(self, total: int) -> None: ...
-
-    def done(self, document: str) -> None: ...
-
-    def publishing(self) -> None: ...
-
-
-@dataclass(frozen=True, kw_only=True)
-class IngestReport:
-    """What one run did to one domain."""
-
-    domain: str
-    generation: int
-    added: tuple[str, ...] = ()
-    changed: tuple[str, ...] = ()
-    unchanged: int = 0
-    removed: tuple[str, ...] = ()
-    failed: tuple[LoadError, ...] = ()
-    warnings: tuple[str, ...] = ()
-    """`document: what was skipped while loading it`."""
-    chunks: int = 0
-    embedded: int = 0
-    """Texts that went through the embedding model in this run."""
-    tables: TableReport = field(default_factory=TableReport)
-    """Tables of the documents that were done in this run, and what the model made of them."""
-    unenriched: int = 0
-    """Documents whose model enrichment failed; tried again at the next run."""
-    usage: Usage = Usage()
-    seconds: float = 0.0
-
-
-@dataclass
-class _Run:
-    """The tally of a run in progress."""
-
-    added: list[str] = field(default_factory=list)
-    changed: list[str] = field(default_factory=list)
-    failed: list[LoadError] = field(default_factory=list)
-    warnings: list[str] = field(default_factory=list)
-    present: set[str] = field(default_factory=set)
-    paths: dict[str, str] = field(default_factory=dict)
-    """Id → what it was loaded from: two sources of one id would overwrite each other."""
-    tables: TableReport = field(default_factory=TableReport)
-    unenriched: int = 0
 
 
 def ingest(
@@ -169,45 +42,112 @@ def ingest(
     """
     watch = watch or Watch()
     started = time.monotonic()
-    run = _Run()
     with stage(domain) as staging:
         again = full or staging.cursors.get("pipeline") != pipeline
         settled = frozenset() if again else _settled(staging.documents, enriched_by)
-        cursors = {"pipeline": pipeline}
-        complete = True
+        run = _Run(staging=staging, enrich=enrich, again=again, settled=settled)
         for source in sources:
-            cursor = "" if again else staging.cursors.get(source.name, "")
-            found = source.look(cursor=cursor, indexed=staging.documents, settled=settled)
-            run.failed += found.failed
-            run.warnings += found.skipped
-            run.present |= found.kept
-            complete &= found.complete
-            cursors[source.name] = found.cursor
-            watch.loading(len(found.changed))
-            for name, document in _load(found.changed):
-                _take(name, document, run=run, staging=staging, settled=settled, enrich=enrich)
-                watch.done(name)
-        gone = sorted(staging.documents.keys() - run.present) if complete else []
-        for document_id in gone:
-            staging.remove(document_id)
+            run.read(source, watch)
+        run.remove_what_is_gone()
         watch.publishing()
-        published = staging.commit(cursors if not run.failed else _retry(cursors, staging.cursors))
-    return IngestReport(
-        domain=domain,
-        generation=published.number,
-        added=tuple(run.added),
-        changed=tuple(run.changed),
-        unchanged=len(run.present) - len(run.added) - len(run.changed),
-        removed=tuple(gone),
-        failed=tuple(run.failed),
-        warnings=tuple(run.warnings),
-        chunks=published.chunks,
-        embedded=published.embedded,
-        tables=run.tables,
-        unenriched=run.unenriched,
-        usage=spent(),
-        seconds=time.monotonic() - started,
-    )
+        published = staging.commit({"pipeline": pipeline, **run.cursors_to_keep()})
+    return run.report(domain, published, usage=spent(), seconds=time.monotonic() - started)
+
+
+@dataclass(kw_only=True)
+class _Run:
+    """A run in progress: what it works on, and its tally."""
+
+    staging: NextGeneration
+    enrich: Enrich
+    again: bool
+    """Every document is done again, whatever changed."""
+    settled: frozenset[str]
+    """Ids of documents that need no work unless they changed."""
+    added: list[str] = field(default_factory=list)
+    changed: list[str] = field(default_factory=list)
+    removed: list[str] = field(default_factory=list)
+    failed: list[LoadError] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
+    present: set[str] = field(default_factory=set)
+    paths: dict[str, str] = field(default_factory=dict)
+    """Id → what it was loaded from: two sources of one id would overwrite each other."""
+    cursors: dict[str, str] = field(default_factory=dict)
+    """Source → where it got to."""
+    complete: bool = True
+    """Every source could be listed to its end."""
+    tables: TableReport = field(default_factory=TableReport)
+    unenriched: int = 0
+
+    def read(self, source: Source, watch: Watch) -> None:
+        """Stage what changed in a source."""
+        found = source.look(
+            cursor="" if self.again else self.staging.cursors.get(source.name, ""),
+            indexed=self.staging.documents,
+            settled=self.settled,
+        )
+        self.failed += found.failed
+        self.warnings += found.skipped
+        self.present |= found.kept
+        self.complete &= found.complete
+        self.cursors[source.name] = found.cursor
+        watch.loading(len(found.changed))
+        for name, document in _load(found.changed):
+            self._take(name, document)
+            watch.done(name)
+
+    def _take(self, name: str, document: Document | LoadError) -> None:
+        if isinstance(document, LoadError):
+            self.failed.append(document)
+            # Its last good version stays: a stumble of Google's must not take an answer away.
+            self.present |= {name} & self.staging.documents.keys()
+            return
+        if (other := self.paths.setdefault(document.id, name)) != name:
+            reason = f"its id {document.id!r} is already that of {other}"
+            self.failed.append(LoadError(name, reason, remedy="give one of them another `id`"))
+            return
+        self.present.add(document.id)
+        self.warnings += [f"{document.id}: {warning}" for warning in document.warnings]
+        previous = self.staging.documents.get(document.id)
+        if document.id in self.settled and previous is not None and _same(previous, document):
+            return
+        enriched = self.enrich(document)
+        self.unenriched += not enriched.complete
+        self.tables.add(enriched.tables)
+        self.staging.put(enriched.card, enriched.chunks)
+        (self.added if previous is None else self.changed).append(document.id)
+
+    def remove_what_is_gone(self) -> None:
+        if self.complete:
+            self.removed = sorted(self.staging.documents.keys() - self.present)
+        for document_id in self.removed:
+            self.staging.remove(document_id)
+
+    def cursors_to_keep(self) -> Mapping[str, str]:
+        """After a failure the old ones, so that the next run sees the same changes again."""
+        if not self.failed:
+            return self.cursors
+        return {name: self.staging.cursors.get(name, "") for name in self.cursors}
+
+    def report(
+        self, domain: str, published: Published, *, usage: Usage, seconds: float
+    ) -> IngestReport:
+        return IngestReport(
+            domain=domain,
+            generation=published.number,
+            added=tuple(self.added),
+            changed=tuple(self.changed),
+            unchanged=len(self.present) - len(self.added) - len(self.changed),
+            removed=tuple(self.removed),
+            failed=tuple(self.failed),
+            warnings=tuple(self.warnings),
+            chunks=published.chunks,
+            embedded=published.embedded,
+            tables=self.tables,
+            unenriched=self.unenriched,
+            usage=usage,
+            seconds=seconds,
+        )
 
 
 def _settled(documents: Mapping[str, DocumentCard], enriched_by: str) -> frozenset[str]:
@@ -228,36 +168,6 @@ def _load(changed: Mapping[str, Load]) -> Iterator[tuple[str, Document | LoadErr
         yield from zip(changed, pool.map(attempt, changed.values()), strict=True)
 
 
-def _take(
-    name: str,
-    document: Document | LoadError,
-    *,
-    run: _Run,
-    staging: NextGeneration,
-    settled: Collection[str],
-    enrich: Enrich,
-) -> None:
-    if isinstance(document, LoadError):
-        run.failed.append(document)
-        # Its last good version stays: a stumble of Google's must not take an answer away.
-        run.present |= {name} & staging.documents.keys()
-        return
-    if (other := run.paths.setdefault(document.id, name)) != name:
-        reason = f"its id {document.id!r} is already that of {other}"
-        run.failed.append(LoadError(name, reason, remedy="give one of them another `id`"))
-        return
-    run.present.add(document.id)
-    run.warnings += [f"{document.id}: {warning}" for warning in document.warnings]
-    previous = staging.documents.get(document.id)
-    if document.id in settled and previous is not None and _same(previous, document):
-        return
-    enriched = enrich(document)
-    run.unenriched += not enriched.complete
-    run.tables.add(enriched.tables)
-    staging.put(enriched.card, enriched.chunks)
-    (run.added if previous is None else run.changed).append(document.id)
-
-
 def _same(card: DocumentCard, document: Document) -> bool:
     """Nothing that the index keeps of it differs; a moved link would break citations."""
     return (
@@ -268,8 +178,3 @@ def _same(card: DocumentCard, document: Document) -> bool:
         and document.status in ("", card.status)
         and card.permissions == document.permissions
     )
-
-
-def _retry(cursors: Mapping[str, str], last: Mapping[str, str]) -> Mapping[str, str]:
-    """After a failure the old cursors stand, so that the next run sees the same changes again."""
-    return {**cursors, **{name: last.get(name, "") for name in cursors if name != "pipeline"}}

@@ -28,6 +28,17 @@ def modules() -> Iterator[Path]:
                 yield path.relative_to(ROOT)
 
 
+def imported_by(tree: ast.Module) -> set[str]:
+    """Top-level names that a module imports, wherever in it."""
+    found: set[str] = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            found |= {name.name.partition(".")[0] for name in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            found.add(node.module.partition(".")[0])
+    return found
+
+
 def repeated(places: dict[str, list[str]]) -> dict[str, list[str]]:
     return {name: where for name, where in places.items() if len(where) > 1}
 
@@ -67,6 +78,16 @@ def test_everything_of_ours_is_typed_and_layered() -> None:
     assert checked == OURS
     assert set(contracts["root_packages"]) == LAYERS
     assert set(acyclic["ancestors"]) == LAYERS
+
+
+def test_only_the_command_line_knows_the_composition_root() -> None:
+    """Import contracts hold between packages, and `oncall.py` is a module of its own."""
+    knowing = {
+        path.parts[0]
+        for path in modules()
+        if "oncall" in imported_by(ast.parse((ROOT / path).read_text(encoding="utf-8")))
+    }
+    assert knowing == {"cli"}
 
 
 def test_a_room_holds_no_more_than_can_be_taken_in() -> None:

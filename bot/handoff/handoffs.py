@@ -20,7 +20,7 @@ from bot.message.blockkit import Json
 from bot.message.delivery import find_post, metadata_of, post_once, richest
 from bot.message.render import Outgoing
 from bot.slack.web import SlackRefused, Web
-from config.domain import Domain
+from config.domain import Domain, domain_of
 from config.errors import ConfigError, IndexUnavailable
 
 log = structlog.get_logger()
@@ -196,8 +196,7 @@ class Handoffs:
 
     def _domain(self, record: Record) -> Domain | None:
         known = self._domains()
-        by_channel = (d for d in known.values() if record.channel in d.channels)
-        return known.get(record.domain) or next(by_channel, None)
+        return known.get(record.domain) or domain_of(known.values(), record.channel)
 
     def _insert(self, record: Record, user: str, called: str) -> None:
         values = {

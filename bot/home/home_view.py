@@ -26,8 +26,6 @@ class IndexStatus:
     generation: int
     documents: int
     published_at: datetime | None = None
-    failed: int = 0
-    """Documents that the last ingestion could not read."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -78,8 +76,7 @@ def _facts(report: Report) -> Iterator[str]:
     if index is None:
         yield f"*Documents*\n:warning: None yet. Run `oncall ingest {report.domain.domain}`"
     else:
-        failed = f", {index.failed} could not be read" if index.failed else ""
-        yield f"*Documents*\n{index.documents}{failed}"
+        yield f"*Documents*\n{index.documents}"
         when = age(index.published_at, datetime.now(UTC)).removeprefix("updated ") or "unknown"
         yield f"*Last change*\n{when} (generation {index.generation})"
     yield f"*Asked in 7 days*\n{report.asked}"

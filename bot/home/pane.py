@@ -8,7 +8,7 @@ import structlog
 
 from bot.slack.event import PaneOpened
 from bot.slack.web import SlackBusy, SlackRefused, SlackUnsure, Web
-from config.domain import Domain
+from config.domain import Domain, domain_of
 
 log = structlog.get_logger()
 
@@ -33,10 +33,10 @@ def greet(web: Web, event: PaneOpened, domains: Iterable[Domain]) -> None:
 
 
 def suggested(domains: list[Domain], context_channel: str = "") -> list[dict[str, str]]:
-    here = [domain for domain in domains if context_channel in domain.channels]
+    here = domain_of(domains, context_channel)
     questions: list[str] = []
     for row in range(MAX_PROMPTS):
-        for domain in here or domains:
+        for domain in [here] if here else domains:
             if row < len(domain.examples):
                 questions.append(domain.examples[row].question)
     return [{"title": q[:60], "message": q[:300]} for q in questions[:MAX_PROMPTS]]

@@ -41,7 +41,6 @@ def render(
     allowed_hosts: Sequence[str] = (),
     notes: Sequence[str] = (),
     lead: str = "",
-    can_ask_human: bool = True,
     now: datetime | None = None,
 ) -> list[Outgoing]:
     """The messages of an answer, in order; sources and buttons close the last one.
@@ -54,7 +53,7 @@ def render(
     closing = [
         *_sources(answer, now),
         *_context(answer, notes),
-        *_buttons(answer, question_id, can_ask_human),
+        *_buttons(answer, question_id),
     ]
     messages = [Outgoing(text=fallback(_words(body)), blocks=body) for body in bodies]
     if lead:
@@ -80,16 +79,13 @@ def placeholder(status: str) -> Outgoing:
     return Outgoing(text=text, blocks=[context([text], block_id="oncall_status")])
 
 
-def apology(reference: str, *, question_id: str, can_ask_human: bool = True) -> Outgoing:
+def apology(reference: str, *, question_id: str) -> Outgoing:
     """Something broke: say so, and give operators what to search their logs for."""
     text = (
         "Sorry, I couldn't answer this: something went wrong on my side. "
         f"Please try again later, or ask a human. Reference: `{reference}`"
     )
-    blocks: list[Json] = [section(text)]
-    if can_ask_human:
-        blocks.append(actions([_ask_human(question_id)]))
-    return Outgoing(text=text, blocks=blocks)
+    return Outgoing(text=text, blocks=[section(text), actions([_ask_human(question_id)])])
 
 
 def said(text: str) -> Outgoing:
@@ -179,7 +175,7 @@ def _degraded(answer: Answer) -> str:
     return "The language model wasn't always available, so something may be missing here."
 
 
-def _buttons(answer: Answer, question_id: str, can_ask_human: bool) -> Iterator[Json]:
+def _buttons(answer: Answer, question_id: str) -> Iterator[Json]:
     if answer.options:
         yield actions(
             [button(o, f"{CLARIFY}_{n}", o) for n, o in enumerate(answer.options[:5])],
@@ -189,9 +185,8 @@ def _buttons(answer: Answer, question_id: str, can_ask_human: bool) -> Iterator[
         return
     if not answer.options:
         yield _verdict(question_id)
-    if can_ask_human:
-        style = {"style": "primary"} if answer.found_nothing else {}
-        yield actions([_ask_human(question_id, **style)], block_id="oncall_human")
+    style = {"style": "primary"} if answer.found_nothing else {}
+    yield actions([_ask_human(question_id, **style)], block_id="oncall_human")
 
 
 def _verdict(question_id: str) -> Json:

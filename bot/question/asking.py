@@ -86,8 +86,6 @@ class Asking:
         question = Question(
             text=text,
             history=tuple(history),
-            id=event.id,
-            asker=event.user,
             readers=readers_of(domain.access.audience, lambda: self.people.identities(event.user)),
         )
         began = time.monotonic()

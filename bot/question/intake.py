@@ -15,7 +15,7 @@ from bot.question.rules import decide
 from bot.slack.event import Asked, Deleted
 from bot.slack.thread import Message, fetch
 from bot.slack.web import SlackBusy, SlackUnsure, Web
-from config.domain import Domain
+from config.domain import Domain, domain_of
 
 log = structlog.get_logger()
 
@@ -86,8 +86,7 @@ class Intake:
     def _domain_of(self, event: Asked) -> Domain | None:
         """By channel id; in the agent pane by the channel the asker came from."""
         channel = event.context_channel if event.direct else event.channel
-        owners = (d for d in self.domains().values() if channel and channel in d.channels)
-        return next(owners, None)
+        return domain_of(self.domains().values(), channel)
 
     def _candidates(self, event: Asked) -> list[Domain]:
         """The channel's domain; in a direct message all, the one last asked in first."""

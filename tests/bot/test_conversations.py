@@ -109,9 +109,11 @@ def test_the_pane_suggests_questions_and_gets_a_title(desk: Desk) -> None:
 def test_the_shortcut_asks_about_any_message(desk: Desk) -> None:
     ts = desk.slack.post_as_user("C0SECURITY", "keys are old, who rotates them?", user="U0DANA")
     desk.slack.run_shortcut("ask_copilot", CHANNEL, ts)
-    desk.slack.wait_for_reply(CHANNEL, ts, until=answered)
+    reply = desk.slack.wait_for_reply(CHANNEL, ts, until=answered)
     assert desk.agents.asked[-1].text == "keys are old, who rotates them?"
-    assert desk.agents.asked[-1].asker == "U0YOU"
+    record = desk.bot.records.get(desk.answers(reply))
+    assert record is not None
+    assert record.asker == "U0YOU"
 
 
 def test_an_edited_question_gets_its_answer_updated(desk: Desk) -> None:

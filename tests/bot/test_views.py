@@ -84,7 +84,7 @@ def test_an_excerpt_is_plain_and_short(markdown: str, plain: str) -> None:
 
 def home(mine: list[Record], failing: list[Record]) -> str:
     report = Report(
-        domain=DOMAIN, index=IndexStatus(generation=3, documents=16, published_at=NOW, failed=2),
+        domain=DOMAIN, index=IndexStatus(generation=3, documents=16, published_at=NOW),
         this_week=Verdicts(helpful=4, unhelpful=1), last_week=Verdicts(), asked=9, failing=failing,
     )  # fmt: skip
     found = list(blocks([DOMAIN], [report], mine, "https://x.slack.com"))

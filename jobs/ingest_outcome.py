@@ -1,0 +1,33 @@
+"""What came of a run of the ingestion job."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from config.errors import LoadError
+from config.models import Usage
+from enrichment.with_model.verified_tables import TableReport
+
+
+@dataclass(frozen=True, kw_only=True)
+class IngestReport:
+    """What one run did to one domain."""
+
+    domain: str
+    generation: int
+    added: tuple[str, ...] = ()
+    changed: tuple[str, ...] = ()
+    unchanged: int = 0
+    removed: tuple[str, ...] = ()
+    failed: tuple[LoadError, ...] = ()
+    warnings: tuple[str, ...] = ()
+    """`document: what was skipped while loading it`."""
+    chunks: int = 0
+    embedded: int = 0
+    """Texts that went through the embedding model in this run."""
+    tables: TableReport = field(default_factory=TableReport)
+    """Tables of the documents that were done in this run, and what the model made of them."""
+    unenriched: int = 0
+    """Documents whose model enrichment failed; tried again at the next run."""
+    usage: Usage = Usage()
+    seconds: float = 0.0

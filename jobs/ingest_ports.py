@@ -1,0 +1,101 @@
+"""What the ingestion job needs of its neighbours: sources, enrichment, the next generation."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from config.errors import LoadError
+from enrichment.chunk import Chunk, DocumentCard
+from enrichment.with_model.verified_tables import TableReport
+from loaders.document import Document
+
+Load = Callable[[], Document]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Found:
+    """What a source holds now, against what the index knows of it."""
+
+    changed: Mapping[str, Load]
+    """Id or path → loads that document, or raises the LoadError that names it."""
+    kept: frozenset[str] = frozenset()
+    """Ids whose indexed version stands."""
+    failed: tuple[LoadError, ...] = ()
+    """Folders and documents that we can't see."""
+    skipped: tuple[str, ...] = ()
+    """Files that no loader reads, a line each."""
+    cursor: str = ""
+    """Stored with the generation and given back at the next run."""
+    complete: bool = True
+    """False when a part could not be listed: then nothing may be taken for deleted."""
+
+
+class Source(Protocol):
+    """Somewhere that documents come from."""
+
+    @property
+    def name(self) -> str: ...
+
+    def look(
+        self, *, cursor: str, indexed: Mapping[str, DocumentCard], settled: Collection[str]
+    ) -> Found:
+        """`indexed`: what the last generation holds; those not in `settled` are to be loaded again
+        even if they did not change. `cursor` is what the last run returned, or empty."""
+        ...
+
+
+class PreparedDocument(Protocol):
+    @property
+    def card(self) -> DocumentCard: ...
+
+    @property
+    def chunks(self) -> Sequence[Chunk]: ...
+
+    @property
+    def complete(self) -> bool: ...
+
+    @property
+    def tables(self) -> TableReport: ...
+
+
+Enrich = Callable[[Document], PreparedDocument]
+"""Splits a document and enriches its chunks."""
+
+
+class Published(Protocol):
+    @property
+    def number(self) -> int: ...
+
+    @property
+    def chunks(self) -> int: ...
+
+    @property
+    def embedded(self) -> int: ...
+
+
+class NextGeneration(Protocol):
+    """The next generation in the making; what is neither put nor removed is carried over."""
+
+    @property
+    def documents(self) -> Mapping[str, DocumentCard]: ...
+
+    @property
+    def cursors(self) -> Mapping[str, str]: ...
+
+    def put(self, card: DocumentCard, chunks: Sequence[Chunk]) -> None: ...
+
+    def remove(self, document_id: str) -> None: ...
+
+    def commit(self, cursors: Mapping[str, str]) -> Published: ...
+
+
+class Watch:
+    """Told how far the run is; this one looks away."""
+
+    def loading(self, total: int) -> None: ...
+
+    def done(self, document: str) -> None: ...
+
+    def publishing(self) -> None: ...
