@@ -14,6 +14,7 @@ from config.errors import InvalidModelOutput
 from config.models import ChatModel, Prompt, Usage
 from config.prompts import Foreign, listed
 from enrichment.chunk import Chunk, DocumentCard
+from enrichment.standing import standing
 
 NO_ANSWER = "NO_ANSWER"
 _OPEN_BRACKET = re.compile(r"\s?(?:\[\d{0,3})?$")
@@ -136,9 +137,6 @@ def _label(number: int, chunk: Chunk, documents: Mapping[str, DocumentCard]) -> 
     ]
     if card and card.modified_at:
         parts.append(f"modified {card.modified_at:%Y-%m-%d}")
-    if card and card.superseded_by:
-        successor = documents.get(card.superseded_by)
-        parts.append(f"superseded by {successor.title}" if successor else "superseded")
-    elif card and card.status and card.status != "current":
-        parts.append(card.status)
+    if card and (status := standing(card, documents)):
+        parts.append(status)
     return " | ".join(parts)

@@ -9,9 +9,9 @@ from agents.answer import Citation
 from agents.extractive import refusal
 from agents.extractive.extractive_answer import statement_of, written
 from agents.extractive.relevance import Scored, aspects_of, score_units
-from agents.extractive.superseded import is_superseded
 from agents.plan import Plan
 from enrichment.chunk import Chunk
+from enrichment.standing import is_out_of_force
 from index.search import SearchQuery, Snapshot
 
 _MOST_OPTIONS = 4
@@ -70,13 +70,13 @@ def _documents_that_differ(
 
 
 def _best_of_each_document(snapshot: Snapshot, scored: Sequence[Scored]) -> list[Scored]:
-    """At most four, each nearly as good as the best; superseded documents are no reading."""
+    """At most four, each nearly as good as the best; what is out of force is no reading."""
     best: dict[str, Scored] = {}
     for unit in scored:
         document = unit.chunk.document_id
         if scored[0].strength - unit.strength > _CLOSE or len(best) == _MOST_OPTIONS:
             break
-        if not is_superseded(snapshot.documents, document):
+        if not is_out_of_force(snapshot.documents.get(document)):
             best.setdefault(document, unit)
     return list(best.values())
 

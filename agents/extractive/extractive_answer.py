@@ -7,13 +7,14 @@ from dataclasses import dataclass
 
 from agents.answer import Citation
 from agents.extractive.glossary import NO_GLOSSARY, Glossary
+from agents.extractive.past import asks_about_the_past
 from agents.extractive.relevance import Aspect, Scored, aspects_of
 from agents.extractive.selection import choose, is_lead_in, shortened
-from agents.extractive.superseded import asks_about_the_past, is_superseded
 from agents.extractive.table_answer import MarkedRow, row_in_words, row_label, small_table
 from agents.plan import Plan
 from enrichment.chunk import Chunk, DocumentCard, Unit
 from enrichment.language.words import is_code, naming_words
+from enrichment.standing import is_out_of_force, standing
 from index.search import Snapshot
 
 _ENOUGH_FOR_A_TABLE = 3
@@ -78,7 +79,7 @@ def to_the_point(
     kept = [unit for unit in scored if not _is_beside_the_row_named(unit, best, whole)]
     if asks_about_the_past(whole.text):
         return kept
-    current = [unit for unit in kept if not is_superseded(documents, unit.chunk.document_id)]
+    current = [unit for unit in kept if not is_out_of_force(documents.get(unit.chunk.document_id))]
     enough = min(best.strength - _NEARLY, _LIKELY)
     return current if current and current[0].strength > enough else kept
 
@@ -184,11 +185,11 @@ def citation(
     chunk: Chunk, number: int, quote: str, documents: Mapping[str, DocumentCard]
 ) -> Citation:
     card = documents.get(chunk.document_id)
-    superseded = " (superseded)" if is_superseded(documents, chunk.document_id) else ""
+    over = f" ({standing(card)})" if card and is_out_of_force(card) else ""
     return Citation(
         number=number,
         document=chunk.document_id,
-        title=chunk.document_title + superseded,
+        title=chunk.document_title + over,
         heading=chunk.heading_path[-1] if chunk.heading_path else chunk.document_title,
         url=chunk.url,
         quote=quote,

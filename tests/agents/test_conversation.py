@@ -4,7 +4,7 @@ import pytest
 
 from agents.answer import Turn
 from agents.extractive.conversation import cleaned, leans_on, questions_in, small_talk_reply
-from agents.extractive.superseded import asks_about_the_past
+from agents.extractive.past import asks_about_the_past
 
 
 def turns(*contents: str) -> tuple[Turn, ...]:

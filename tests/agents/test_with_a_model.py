@@ -1,12 +1,14 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from agents.model_answer import NO_ANSWER
 from agents.verify import support
 from config.errors import InvalidModelOutput, ModelUnavailable
 from config.models import Prompt
-from tests.agents.corpus import HOSTILE, ROTATION, asking, snapshot
+from tests.agents.corpus import HOSTILE, LAPTOPS, ROTATION, asking, snapshot
 from tests.agents.scripted import PLAN, ScriptedModel, Watching
 
 GOOD = "An API signing key for Restricted data may be 60 days old [1]."
@@ -150,6 +152,26 @@ def test_documents_the_model_invents_are_ignored() -> None:
     assert answer.trace is not None
     assert answer.trace.sources.documents == ()
     assert answer.text == GOOD
+
+
+@pytest.mark.parametrize(
+    ("status", "superseded_by", "told"),
+    [
+        ("current", "", ""),
+        ("current", "key-rotation", " (superseded)"),
+        ("withdrawn", "", " (withdrawn)"),
+        ("draft", "", " (draft)"),
+    ],
+)
+def test_the_list_of_documents_tells_what_is_no_longer_current(
+    status: str, superseded_by: str, told: str
+) -> None:
+    found = snapshot(ROTATION, LAPTOPS)
+    laptops = replace(found.documents["laptops"], status=status, superseded_by=superseded_by)
+    found.documents = {**found.documents, "laptops": laptops}
+    model = ScriptedModel({"answer": good})
+    asking(found, model)(ASKED)
+    assert f"`laptops`: Laptop Guide{told} —" in model.prompts[1].user
 
 
 def test_an_asker_can_not_close_the_fence() -> None:
