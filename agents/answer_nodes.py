@@ -55,7 +55,9 @@ class AnswerNodes:
 
     def clarify(self, state: State) -> State:
         """No draft when the question has one reading: then it is answered."""
-        readings = readings_of(state["plan"], state["snapshot"], state["scored"])
+        readings = readings_of(
+            state["plan"], state["snapshot"], state["scored"], self._domain.glossary
+        )
         if readings is None:
             return {}
         state["progress"].delta(readings.text)

@@ -208,7 +208,7 @@ def _by_the_agents(domain: Domain) -> tuple[list[Passage], Search]:
         asked = Question(text=question.last, history=history)
         plan = plan_for(PlanRequest(question=asked, snapshot=snapshot))
         hits = retrieve(RetrievalRequest(plan=plan, sources=SourceChoice(), snapshot=snapshot))
-        scores = chunk_scores(hits, score_units(plan, snapshot, hits))
+        scores = chunk_scores(hits, score_units(plan, snapshot, hits, {}))
         return [row_of[chunk] for chunk in sorted(scores, key=lambda chunk: -scores[chunk])]
 
     return [Passage(chunk.document_id, chunk.text) for chunk in domain.chunks], search

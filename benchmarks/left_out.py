@@ -111,7 +111,7 @@ def answered(asked: Asked) -> Answer:
     plan, snapshot = asked.plan, asked.measured.snapshot
     statements = scored(asked)
     context = build_context(asked.hits, statements, characters=BUDGET).chunks
-    readings = readings_of(plan, snapshot, statements)
+    readings = readings_of(plan, snapshot, statements, asked.measured.domain.glossary)
     if readings:
         return Answer(text=readings.text, path="ambiguous_query", confidence=0.5, context=context)
     text, citations = extractive_answer(

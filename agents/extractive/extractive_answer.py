@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from agents.answer import Citation
-from agents.extractive.glossary import NO_GLOSSARY, Glossary
+from agents.extractive.glossary import Glossary
 from agents.extractive.past import asks_about_the_past
 from agents.extractive.relevance import Aspect, Scored, aspects_of
 from agents.extractive.selection import choose, is_lead_in, shortened
@@ -59,7 +59,7 @@ def extractive_answer(
     snapshot: Snapshot,
     context: Sequence[Chunk],
     scored: Sequence[Scored],
-    glossary: Glossary = NO_GLOSSARY,
+    glossary: Glossary,
 ) -> tuple[str, tuple[Citation, ...]]:
     """Markdown and its citations; ("", ()) when the context holds nothing to say."""
     aspects = aspects_of(plan, snapshot, glossary)

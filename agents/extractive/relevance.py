@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from agents.extractive.glossary import NO_GLOSSARY, Glossary, same_words
+from agents.extractive.glossary import Glossary, same_words
 from agents.extractive.past import asks_about_the_past
 from agents.plan import Plan
 from enrichment.chunk import Chunk, Unit
@@ -74,7 +74,7 @@ class Scored:
         return self.chunk.units[self.index]
 
 
-def aspects_of(plan: Plan, snapshot: Snapshot, glossary: Glossary = NO_GLOSSARY) -> list[Aspect]:
+def aspects_of(plan: Plan, snapshot: Snapshot, glossary: Glossary) -> list[Aspect]:
     """The whole question first; words of the earlier turn count less than those just said."""
     earlier = naming_words(plan.previous).keys()
     now = naming_words(plan.question.removeprefix(plan.previous[:-1])) if plan.previous else {}
@@ -111,7 +111,7 @@ _SIMILARITY, _COVERAGE, _AGREEMENT = map(FEATURES.index, ("similarity", "coverag
 
 
 def score_units(
-    plan: Plan, snapshot: Snapshot, hits: Sequence[Hit], glossary: Glossary = NO_GLOSSARY
+    plan: Plan, snapshot: Snapshot, hits: Sequence[Hit], glossary: Glossary
 ) -> list[Scored]:
     """Every unit of the hits, best first for the whole question.
 

@@ -47,7 +47,7 @@ def test_a_passage_in_other_words_covers_the_question_only_with_the_glossary(
 ) -> None:
     plan, documents = Plan(question=question, kind="in_domain"), snapshot()
     with_it = aspects_of(plan, documents, GLOSSARY)[0].coverage(stems(passage))
-    without = aspects_of(plan, documents)[0].coverage(stems(passage))
+    without = aspects_of(plan, documents, {})[0].coverage(stems(passage))
     assert without < with_it == pytest.approx(1.0)
 
 
