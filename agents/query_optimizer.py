@@ -78,9 +78,6 @@ def plan_without_model(domain: Domain) -> Callable[[PlanRequest], Plan]:
 
     def run(asked: PlanRequest) -> Plan:
         text = cleaned(asked.question.text)
-        reply = small_talk_reply(text, domain.title)
-        if reply:
-            return _small_talk(asked, reply)
         previous = leans_on(text, asked.question.history)
         others = [other for _, other in other_ways(domain.glossary, text)][:_MOST_OTHER_WAYS]
         expanded = " ".join([written_out(text), *others])

@@ -21,7 +21,7 @@ from agents.extractive.conversation import cleaned, questions_in
 from agents.extractive.extractive_answer import extractive_answer
 from agents.plan import Plan
 from agents.post_processor import build_context
-from agents.query_optimizer import PlanRequest, plan_without_model
+from agents.query_optimizer import PlanRequest, query_optimizer
 from agents.retrieval import RetrievalRequest, retrieve
 from agents.source_identifier import SourceRequest, likely_documents
 from agents.trace import SourceChoice
@@ -94,8 +94,8 @@ def answered(variant: Variant, measured: Measured, question: GoldenQuestion) -> 
     snapshot = measured.snapshot
     history = tuple(Turn(role=turn.role, content=turn.content) for turn in question.history)
     asked = Question(text=question.question, history=history)
-    plan = plan_without_model(measured.domain)(PlanRequest(question=asked, snapshot=snapshot))
-    plan = variant.replan(plan, question)
+    request = PlanRequest(question=asked, snapshot=snapshot)
+    plan = variant.replan(query_optimizer(measured.domain, None)(request).value, question)
     planned = SourceRequest(plan=plan, snapshot=snapshot)
     likely = likely_documents(planned, ())[: variant.documents] if variant.documents else []
     sources = SourceChoice(documents=tuple(likely))
