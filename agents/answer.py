@@ -24,6 +24,7 @@ AnswerPath = Literal[
 FOUND_NOTHING: frozenset[AnswerPath] = frozenset(
     ("no_answer_found", "company_specific_rag_failure")
 )
+FROM_DOCUMENTS: frozenset[AnswerPath] = frozenset(("company_specific_rag_success", "cached"))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -90,6 +91,11 @@ class Answer:
     """The question after the thread was resolved into it."""
     trace: Trace | None = field(default=None, repr=False, compare=False)
     """The steps taken; for `--explain`."""
+
+    @property
+    def from_documents(self) -> bool:
+        """What it says stands in the documents, and is cited."""
+        return self.path in FROM_DOCUMENTS
 
     @property
     def found_nothing(self) -> bool:

@@ -6,9 +6,9 @@ from dataclasses import replace
 
 from agents.answer import Citation
 from agents.extractive.ambiguity import readings_of
+from agents.extractive.confidence_levels import ENOUGH
 from agents.extractive.extractive_answer import citation, extractive_answer
 from agents.extractive.refusal import (
-    ENOUGH,
     confidence,
     confidence_parts,
     nearest_documents,

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from agents.answer import Citation
-from agents.extractive import refusal
+from agents.extractive import confidence_levels, refusal
 from agents.extractive.extractive_answer import statement_of, written
 from agents.extractive.glossary import Glossary
 from agents.extractive.relevance import Scored, aspects_of, score_units
@@ -57,7 +57,7 @@ def _documents_that_differ(
     whole = aspects_of(plan, snapshot, glossary)[0]
     says_enough = len(whole.weights) > _FEW_WORDS or plan.previous or plan.sub_questions
     sure = refusal.confidence(refusal.confidence_parts(plan, snapshot, scored))
-    if says_enough or sure < _RELATED * refusal.ENOUGH:
+    if says_enough or sure < _RELATED * confidence_levels.ENOUGH:
         return None
     readings = _best_of_each_document(snapshot, scored)
     if len(readings) < 2:
