@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -21,6 +22,8 @@ AnswerPath = Literal[
     "cached",
 ]
 
+CITED = re.compile(r"\s?\[(\d{1,3})\]")
+"""A `[n]` in an answer's text, with the space before it."""
 FOUND_NOTHING: frozenset[AnswerPath] = frozenset(
     ("no_answer_found", "company_specific_rag_failure")
 )

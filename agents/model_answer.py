@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from agents.answer import CITED
 from agents.extractive.glossary import explained
 from agents.plan import Plan
 from agents.prompts import render
@@ -18,7 +19,6 @@ from enrichment.standing import standing
 
 NO_ANSWER = "NO_ANSWER"
 _OPEN_BRACKET = re.compile(r"\s?(?:\[\d{0,3})?$")
-_CITATION = re.compile(r"\s?\[(\d{1,3})\]")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -117,7 +117,7 @@ class Numbering:
     sources: list[Chunk] = field(default_factory=list)
 
     def apply(self, text: str) -> str:
-        return _CITATION.sub(self._renumbered, text)
+        return CITED.sub(self._renumbered, text)
 
     def _renumbered(self, match: re.Match[str]) -> str:
         number = int(match[1])
