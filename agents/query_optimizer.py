@@ -74,7 +74,8 @@ def search_planner(domain: Domain, model: ChatModel | None, snapshot: Snapshot) 
 
 
 def plan_without_model(domain: Domain) -> Callable[[PlanRequest], Plan]:
-    """Follow-ups keep the words of the turn they lean on; several questions are told apart."""
+    """Follow-ups keep the words of the turn they lean on; several questions are told apart. What
+    is small talk, `query_optimizer` has told before."""
 
     def run(asked: PlanRequest) -> Plan:
         text = cleaned(asked.question.text)

@@ -68,7 +68,8 @@ def small_talk_reply(text: str, title: str) -> str:
 def leans_on(text: str, history: Sequence[Turn]) -> str:
     """The earlier user words that a follow-up needs to be understood; '' when it stands alone.
 
-    At most the two last user turns: putting all turns together finds less than the last alone."""
+    At most the two last user turns: all turns put together find no more facts, on the demo
+    (`benchmarks/each_agent.py`)."""
     asked = [cleaned(turn.content) for turn in history if turn.role == "user"]
     asked = [words for words in asked if naming_words(words)]
     if not asked or not _is_elliptical(text):

@@ -86,7 +86,7 @@ def to_the_point(
 
 def _is_beside_the_row_named(unit: Scored, best: Scored, whole: Aspect) -> bool:
     """The question names more of the best row's label than of this row's, or exactly the best
-    row's label where this one's says more (`Restricted` against `Restricted-Cardholder`)."""
+    row's label where this one's says more (`Laptop` against `Laptop, shared`)."""
     table, other = best.chunk.table, unit.chunk.table
     if unit is best or table is None or other is None or table.id != other.id:
         return False

@@ -115,8 +115,8 @@ def score_units(
 ) -> list[Scored]:
     """Every unit of the hits, best first for the whole question.
 
-    A part of a question finds its own best statement, but ranks nothing: by itself, "can I log
-    off" matches anything."""
+    A part of a question finds its own best statement, but ranks nothing: by itself, "who may
+    do it" matches anything."""
     tables = [
         features(aspect, plan, snapshot, hits) for aspect in aspects_of(plan, snapshot, glossary)
     ]
