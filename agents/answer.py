@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -21,9 +22,12 @@ AnswerPath = Literal[
     "cached",
 ]
 
+CITED = re.compile(r"\s?\[(\d{1,3})\]")
+"""A `[n]` in an answer's text, with the space before it."""
 FOUND_NOTHING: frozenset[AnswerPath] = frozenset(
     ("no_answer_found", "company_specific_rag_failure")
 )
+FROM_DOCUMENTS: frozenset[AnswerPath] = frozenset(("company_specific_rag_success", "cached"))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -87,6 +91,11 @@ class Answer:
     """The question after the thread was resolved into it."""
     trace: Trace | None = field(default=None, repr=False, compare=False)
     """The steps taken; for `--explain`."""
+
+    @property
+    def from_documents(self) -> bool:
+        """What it says stands in the documents, and is cited."""
+        return self.path in FROM_DOCUMENTS
 
     @property
     def found_nothing(self) -> bool:

@@ -6,9 +6,9 @@ from dataclasses import replace
 
 from agents.answer import Citation
 from agents.extractive.ambiguity import readings_of
+from agents.extractive.confidence_levels import ENOUGH
 from agents.extractive.extractive_answer import citation, extractive_answer
 from agents.extractive.refusal import (
-    ENOUGH,
     confidence,
     confidence_parts,
     nearest_documents,
@@ -55,7 +55,9 @@ class AnswerNodes:
 
     def clarify(self, state: State) -> State:
         """No draft when the question has one reading: then it is answered."""
-        readings = readings_of(state["plan"], state["snapshot"], state["scored"])
+        readings = readings_of(
+            state["plan"], state["snapshot"], state["scored"], self._domain.glossary
+        )
         if readings is None:
             return {}
         state["progress"].delta(readings.text)

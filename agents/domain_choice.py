@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 from agents.answer import Answer
+from agents.extractive.confidence_levels import CONFIDENT
 from config.domain import Domain
 from config.errors import IndexUnavailable
-
-CONFIDENT = 0.6
-"""An unasked-for answer below this is noise."""
 
 
 def first_confident(
@@ -38,8 +36,7 @@ def first_confident(
 
 def worth_saying(answer: Answer) -> bool:
     """Good enough to say without being asked."""
-    found = answer.path in {"company_specific_rag_success", "cached"}
-    return found and answer.confidence >= CONFIDENT
+    return answer.from_documents and answer.confidence >= CONFIDENT
 
 
 def _rank(answer: Answer) -> tuple[bool, float]:

@@ -3,8 +3,7 @@
     small talk?  general?  in the documents?
     query optimizer → source identifier → retrieval → post-processor → answer → verify
 
-`fast` leaves out the source identifier; `standard` asks a model at most three times. The gates
-and loops of `thorough` belong between post_processor and answer, and after verify."""
+`fast` leaves out the source identifier; `standard` asks a model at most three times."""
 
 from __future__ import annotations
 
@@ -96,7 +95,7 @@ def build_graph(
         graph.add_edge("begin", "query_optimizer")
     graph.add_edge(START, "begin" if begin else "query_optimizer")
     graph.add_conditional_edges("query_optimizer", _what_kind(domain, has_model=model is not None))
-    graph.add_conditional_edges("answer_generally", is_answered)
+    graph.add_conditional_edges("answer_generally", _is_answered(domain))
     graph.add_edge("source_identifier", "retrieval")
     graph.add_edge("retrieval", "post_processor")
     graph.add_conditional_edges("post_processor", has_evidence)
@@ -118,14 +117,24 @@ def _what_kind(
             return "reply"
         if kind == "general" and has_model:
             return "answer_generally"
-        return "retrieval" if domain.answer.effort == "fast" else "source_identifier"
+        return _way_to_the_documents(domain)
 
     return what_kind
 
 
-def is_answered(state: State) -> Literal["__end__", "source_identifier"]:
+def _way_to_the_documents(domain: Domain) -> Literal["source_identifier", "retrieval"]:
+    return "retrieval" if domain.answer.effort == "fast" else "source_identifier"
+
+
+def _is_answered(
+    domain: Domain,
+) -> Callable[[State], Literal["__end__", "source_identifier", "retrieval"]]:
     """Without an answer from general knowledge, the documents are searched after all."""
-    return "__end__" if "draft" in state else "source_identifier"
+
+    def is_answered(state: State) -> Literal["__end__", "source_identifier", "retrieval"]:
+        return "__end__" if "draft" in state else _way_to_the_documents(domain)
+
+    return is_answered
 
 
 def has_evidence(state: State) -> Literal["clarify", "refuse"]:

@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from agents.answer import CITED
 from agents.extractive.glossary import explained
 from agents.plan import Plan
 from agents.prompts import render
@@ -14,10 +15,10 @@ from config.errors import InvalidModelOutput
 from config.models import ChatModel, Prompt, Usage
 from config.prompts import Foreign, listed
 from enrichment.chunk import Chunk, DocumentCard
+from enrichment.standing import standing
 
 NO_ANSWER = "NO_ANSWER"
 _OPEN_BRACKET = re.compile(r"\s?(?:\[\d{0,3})?$")
-_CITATION = re.compile(r"\s?\[(\d{1,3})\]")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -116,7 +117,7 @@ class Numbering:
     sources: list[Chunk] = field(default_factory=list)
 
     def apply(self, text: str) -> str:
-        return _CITATION.sub(self._renumbered, text)
+        return CITED.sub(self._renumbered, text)
 
     def _renumbered(self, match: re.Match[str]) -> str:
         number = int(match[1])
@@ -136,9 +137,6 @@ def _label(number: int, chunk: Chunk, documents: Mapping[str, DocumentCard]) -> 
     ]
     if card and card.modified_at:
         parts.append(f"modified {card.modified_at:%Y-%m-%d}")
-    if card and card.superseded_by:
-        successor = documents.get(card.superseded_by)
-        parts.append(f"superseded by {successor.title}" if successor else "superseded")
-    elif card and card.status and card.status != "current":
-        parts.append(card.status)
+    if card and (status := standing(card, documents)):
+        parts.append(status)
     return " | ".join(parts)

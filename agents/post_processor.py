@@ -12,8 +12,7 @@ from enrichment.language.words import stems
 from index.search import Hit
 
 NEAR_DUPLICATE = 0.92
-"""Share of the smaller chunk's words that the other one holds too."""
-
+"""Share of the larger chunk's words that both hold: of a chunk that says more, nothing is lost."""
 
 _NOTHING = -20.0
 _LAST = 100

@@ -74,13 +74,11 @@ def search_planner(domain: Domain, model: ChatModel | None, snapshot: Snapshot) 
 
 
 def plan_without_model(domain: Domain) -> Callable[[PlanRequest], Plan]:
-    """Follow-ups keep the words of the turn they lean on; several questions are told apart."""
+    """Follow-ups keep the words of the turn they lean on; several questions are told apart. What
+    is small talk, `query_optimizer` has told before."""
 
     def run(asked: PlanRequest) -> Plan:
         text = cleaned(asked.question.text)
-        reply = small_talk_reply(text, domain.title)
-        if reply:
-            return _small_talk(asked, reply)
         previous = leans_on(text, asked.question.history)
         others = [other for _, other in other_ways(domain.glossary, text)][:_MOST_OTHER_WAYS]
         expanded = " ".join([written_out(text), *others])

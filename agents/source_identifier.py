@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from pydantic import BaseModel, Field
 
-from agents.extractive.superseded import asks_about_the_past, is_superseded
+from agents.extractive.past import asks_about_the_past
 from agents.fallback import Outcome, with_fallback
 from agents.plan import Plan
 from agents.prompts import render
@@ -18,6 +18,7 @@ from config.models import ChatModel, Usage
 from config.prompts import Foreign, listed
 from enrichment.chunk import DocumentCard
 from enrichment.language.words import naming_words, stems
+from enrichment.standing import is_out_of_force, standing
 from index.search import SearchQuery, Snapshot
 
 LONGEST_LIST = 60
@@ -127,20 +128,18 @@ def likely_documents(planned: SourceRequest, examples: Iterable[Example]) -> lis
 
 
 def current_first(documents: Iterable[str], planned: SourceRequest) -> list[str]:
-    """Superseded documents behind all others, unless the question asks about the past."""
+    """Documents out of force behind all others, unless the question asks about the past."""
     listed_once = list(dict.fromkeys(documents))
     if asks_about_the_past(planned.plan.question):
         return listed_once
     cards = planned.snapshot.documents
-    return sorted(listed_once, key=lambda document: is_superseded(cards, document))
+    return sorted(listed_once, key=lambda document: is_out_of_force(cards.get(document)))
 
 
 def _why(planned: SourceRequest, document: str, reason: str) -> str:
-    card = planned.snapshot.documents[document]
-    if not is_superseded(planned.snapshot.documents, document):
-        return reason
-    successor = planned.snapshot.documents.get(card.superseded_by)
-    return f"{reason}; superseded by {successor.title}" if successor else f"{reason}; superseded"
+    documents = planned.snapshot.documents
+    card = documents[document]
+    return f"{reason}; {standing(card, documents)}" if is_out_of_force(card) else reason
 
 
 def _card_match(card: DocumentCard, plan: Plan) -> int:
@@ -161,8 +160,8 @@ def _answered(example: Example) -> str:
 
 def _described(card: DocumentCard) -> str:
     parts = [f"`{card.id}`: {card.title}"]
-    if card.superseded_by or card.status:
-        parts.append(f"({card.status or 'superseded'})")
+    if status := standing(card):
+        parts.append(f"({status})")
     parts.append(f"— {card.summary[:300]}")
     if card.faqs:
         parts.append("Answers: " + " / ".join(faq.question for faq in card.faqs[:4]))

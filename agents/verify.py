@@ -6,15 +6,16 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from agents.answer import CITED
 from enrichment.chunk import Chunk
+from enrichment.language.figures import figures
+from enrichment.language.sentences import sentences
 from enrichment.language.words import naming_words, stems
 from loaders.markdown_parser import read_blocks
 
-CITED = re.compile(r"\s?\[(\d{1,3})\]")
-_SENTENCE_END = re.compile(r"(?<=[.!?])(?:\s?\[\d{1,3}\])*\s+(?=\S)|\n+")
+_CITED_AFTER_THE_END = re.compile(rf"([.!?…]+)((?:{CITED.pattern})+)")
 _RULE = re.compile(r"[|\s:=-]+")
 """Below a header."""
-_FIGURE = re.compile(r"\d+(?:[.,:]\d+)*")
 _SUPPORTED = 0.5
 """Share of a sentence's naming words that must stand in what it cites."""
 
@@ -56,9 +57,8 @@ def _claims(text: str) -> list[str]:
         if block.type in ("thead_open", "hr") and block.map:
             for place in range(*block.map):  # what a column is called claims nothing
                 lines[place] = ""
-    marked = _SENTENCE_END.sub(lambda match: match[0].rstrip() + "\n", "\n".join(lines))
-    claims = [line.strip() for line in marked.splitlines()]
-    return [claim for claim in claims if claim and not _RULE.fullmatch(claim)]
+    cited_inside = _CITED_AFTER_THE_END.sub(r"\2\1", "\n".join(lines))
+    return [claim for claim in sentences(cited_inside) if not _RULE.fullmatch(claim)]
 
 
 def _holds(claim: str, sources: Sequence[Chunk]) -> bool:
@@ -71,7 +71,7 @@ def _holds(claim: str, sources: Sequence[Chunk]) -> bool:
         f"{chunk.document_title} {' '.join(chunk.heading_path)} {chunk.text} {chunk.index_text}"
         for chunk in chunks
     )
-    if not set(_FIGURE.findall(said)) <= set(_FIGURE.findall(shown)):
+    if not figures(said) <= figures(shown):
         return False
     named = naming_words(said).keys()
     return not named or len(named & stems(shown)) / len(named) >= _SUPPORTED

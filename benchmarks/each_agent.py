@@ -16,12 +16,12 @@ from rich.console import Console
 from rich.table import Table
 
 from agents.answer import Answer, Question, Turn
-from agents.extractive import refusal, relevance
+from agents.extractive import confidence_levels, refusal, relevance
 from agents.extractive.conversation import cleaned, questions_in
 from agents.extractive.extractive_answer import extractive_answer
 from agents.plan import Plan
 from agents.post_processor import build_context
-from agents.query_optimizer import PlanRequest, plan_without_model
+from agents.query_optimizer import PlanRequest, query_optimizer
 from agents.retrieval import RetrievalRequest, retrieve
 from agents.source_identifier import SourceRequest, likely_documents
 from agents.trace import SourceChoice
@@ -94,8 +94,8 @@ def answered(variant: Variant, measured: Measured, question: GoldenQuestion) -> 
     snapshot = measured.snapshot
     history = tuple(Turn(role=turn.role, content=turn.content) for turn in question.history)
     asked = Question(text=question.question, history=history)
-    plan = plan_without_model(measured.domain)(PlanRequest(question=asked, snapshot=snapshot))
-    plan = variant.replan(plan, question)
+    request = PlanRequest(question=asked, snapshot=snapshot)
+    plan = variant.replan(query_optimizer(measured.domain, None)(request).value, question)
     planned = SourceRequest(plan=plan, snapshot=snapshot)
     likely = likely_documents(planned, ())[: variant.documents] if variant.documents else []
     sources = SourceChoice(documents=tuple(likely))
@@ -107,7 +107,7 @@ def answered(variant: Variant, measured: Measured, question: GoldenQuestion) -> 
     )
     parts = refusal.confidence_parts(plan, snapshot, scored)
     text, citations = extractive_answer(plan, snapshot, context, scored, glossary)
-    if variant.refuses and refusal.confidence(parts) < refusal.ENOUGH:
+    if variant.refuses and refusal.confidence(parts) < confidence_levels.ENOUGH:
         return Answer(text="", path="no_answer_found", confidence=0.0, context=context)
     path = "company_specific_rag_success" if text else "no_answer_found"
     return Answer(text=text, path=path, confidence=1.0, citations=citations, context=context)

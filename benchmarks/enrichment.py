@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from agents.answer import Question, Turn
 from agents.extractive.relevance import score_units
 from agents.post_processor import chunk_scores
-from agents.query_optimizer import PlanRequest, plan_without_model
+from agents.query_optimizer import PlanRequest, query_optimizer
 from agents.retrieval import RetrievalRequest, retrieve
 from agents.trace import SourceChoice
 from benchmarks.material.enrichment_results import save, table
@@ -200,15 +200,15 @@ def _by_the_agents(domain: Domain) -> tuple[list[Passage], Search]:
     embedder.kept.save()
     snapshot = index.snapshot(domain.name)
     row_of = {chunk.id: row for row, chunk in enumerate(domain.chunks)}
-    plan_for = plan_without_model(DomainFile(domain="measured", title="", sources=Sources()))
+    plan_for = query_optimizer(DomainFile(domain="measured", title="", sources=Sources()), None)
 
     def search(question: GoldenQuestion) -> list[int]:
         before = question.text.removesuffix(question.last).strip()
         history = (Turn(role="user", content=before),) if before else ()
         asked = Question(text=question.last, history=history)
-        plan = plan_for(PlanRequest(question=asked, snapshot=snapshot))
+        plan = plan_for(PlanRequest(question=asked, snapshot=snapshot)).value
         hits = retrieve(RetrievalRequest(plan=plan, sources=SourceChoice(), snapshot=snapshot))
-        scores = chunk_scores(hits, score_units(plan, snapshot, hits))
+        scores = chunk_scores(hits, score_units(plan, snapshot, hits, {}))
         return [row_of[chunk] for chunk in sorted(scores, key=lambda chunk: -scores[chunk])]
 
     return [Passage(chunk.document_id, chunk.text) for chunk in domain.chunks], search

@@ -21,8 +21,9 @@ from rich.console import Console
 from rich.table import Table
 
 from agents.answer import Answer
-from agents.extractive import refusal, relevance
+from agents.extractive import confidence_levels, refusal, relevance
 from agents.extractive.ambiguity import readings_of
+from agents.extractive.confidence_levels import HIGH
 from agents.extractive.extractive_answer import extractive_answer
 from agents.extractive.relevance import Aspect, Scored
 from agents.plan import Plan
@@ -37,8 +38,6 @@ BUDGET = 12_000
 WRONGLY = 0.05
 """Share of the answerable golden questions that may be refused."""
 PULL_OF_STATEMENTS, PULL_OF_CONFIDENCE = 3.0, 2.0
-SURE = 0.75
-"""Confidence that people are told is high."""
 SHORT = 0.3
 """What a question made of a heading or cell counts in the fit, against one of people."""
 BINS = 5
@@ -62,7 +61,7 @@ def in_use() -> Weights:
         relevance.BIAS,
         np.array(list(refusal.WEIGHTS.values())),
         refusal.BIAS,
-        refusal.ENOUGH,
+        confidence_levels.ENOUGH,
     )
 
 
@@ -80,7 +79,7 @@ def using(weights: Weights) -> Iterator[None]:
 def _use(weights: Weights) -> None:
     relevance.WEIGHTS, relevance.BIAS = weights.statement, weights.statement_bias
     refusal.WEIGHTS = dict(zip(refusal.WEIGHTS, weights.confidence.tolist(), strict=True))
-    refusal.BIAS, refusal.ENOUGH = weights.confidence_bias, weights.enough
+    refusal.BIAS, confidence_levels.ENOUGH = weights.confidence_bias, weights.enough
 
 
 class Measurements:
@@ -111,14 +110,14 @@ def answered(asked: Asked) -> Answer:
     plan, snapshot = asked.plan, asked.measured.snapshot
     statements = scored(asked)
     context = build_context(asked.hits, statements, characters=BUDGET).chunks
-    readings = readings_of(plan, snapshot, statements)
+    readings = readings_of(plan, snapshot, statements, asked.measured.domain.glossary)
     if readings:
         return Answer(text=readings.text, path="ambiguous_query", confidence=0.5, context=context)
     text, citations = extractive_answer(
         plan, snapshot, context, statements, asked.measured.domain.glossary
     )
     sure = refusal.confidence(refusal.confidence_parts(plan, snapshot, statements))
-    if sure < refusal.ENOUGH or not text:
+    if sure < confidence_levels.ENOUGH or not text:
         return Answer(text="", path="no_answer_found", confidence=sure, context=context)
     return Answer(
         text=text,
@@ -181,7 +180,7 @@ def figures(asked: Asked) -> dict[str, float]:
         found["mrr"] = _reciprocal_rank(asked)
     if answer.path == "company_specific_rag_success":
         found |= {"sure": answer.confidence, "right": found.get("cited", 0.0)}
-        if answer.confidence >= SURE:
+        if answer.confidence >= HIGH:
             found["right when sure"] = found["right"]
             if "facts_all" in found:
                 found["complete when sure"] = found["facts_all"]
@@ -224,7 +223,7 @@ ROWS: Mapping[str, str] = {
     "clarified_wrong": "others asked back",
     "short refused, strange": "short, of other corpora: refused",
     "short refused, own": "short, of its own: refused",
-    "right when sure": f"right document cited when confidence is {SURE} or more",
+    "right when sure": f"right document cited when confidence is {HIGH} or more",
     "complete when sure": "all facts said then",
 }
 

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from agents.answer import Answer
-from agents.extractive.superseded import is_superseded
 from agents.trace import Trace
 from enrichment.chunk import DocumentCard
+from enrichment.standing import is_out_of_force
 from index.search import Hit
 
 if TYPE_CHECKING:
@@ -90,8 +90,8 @@ def _sources(trace: Trace, documents: Mapping[str, DocumentCard]) -> RenderableT
     table = Table(box=None, show_header=False, padding=(0, 1))
     for document, reason in trace.sources.reasons.items():
         chosen = "●" if document in trace.sources.documents else "○"
-        style = "dim" if is_superseded(documents, document) else ""
         card = documents.get(document)
+        style = "dim" if is_out_of_force(card) else ""
         table.add_row(chosen, _plain(card.title if card else document), _plain(reason), style=style)
     restricted = "searched in these first" if trace.sources.documents else "searched in all"
     table.add_row("", f"[dim]{restricted}", "")

@@ -10,6 +10,7 @@ from rich.markup import escape
 from agents.answer import Answer
 from config.errors import IndexUnavailable, UsageError
 from enrichment.chunk import DocumentCard
+from enrichment.standing import is_out_of_force, standing
 from index.search import Snapshot
 from index.store.sql_store import GenerationInfo
 from loaders.google.drive.google_drive import AccessReport
@@ -69,9 +70,10 @@ def print_documents(snapshot: Snapshot) -> None:
     for name in ("id", "type", "modified", "chunks", "summary"):
         table.add_column(name, overflow="fold", justify="right" if name == "chunks" else "left")
     for card in sorted(snapshot.documents.values(), key=lambda card: card.id):
-        name = f"{card.id}\n[yellow]superseded by {card.superseded_by}[/]"
+        successor = card.superseded_by and f"superseded by {card.superseded_by}"
+        over = successor or (standing(card) if is_out_of_force(card) else "")
         table.add_row(
-            name if card.superseded_by else card.id,
+            f"{card.id}\n[yellow]{escape(over)}[/]" if over else card.id,
             card.document_type,
             f"{card.modified_at:%Y-%m-%d}" if card.modified_at else "",
             str(len(snapshot.chunks(card.id))),

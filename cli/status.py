@@ -8,6 +8,7 @@ from typing import Protocol
 from config.domain import Domain
 from config.errors import IndexUnavailable
 from config.settings import Settings
+from enrichment.standing import is_out_of_force
 from index.search import Snapshot
 
 
@@ -29,10 +30,10 @@ def print_status(settings: Settings, domains: Mapping[str, Domain], index: Snaps
             console.print(f"[cyan]{name:>12}[/]  [yellow]{error}[/]")
             continue
         chunks = sum(len(snapshot.chunks(document)) for document in snapshot.documents)
-        superseded = sum(1 for card in snapshot.documents.values() if card.superseded_by)
+        over = sum(map(is_out_of_force, snapshot.documents.values()))
         console.print(
             f"[cyan]{name:>12}[/]  generation {snapshot.generation}, "
-            f"{len(snapshot.documents)} documents ({superseded} superseded), {chunks} chunks"
+            f"{len(snapshot.documents)} documents ({over} out of force), {chunks} chunks"
         )
 
 

@@ -6,12 +6,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from agents.answer import Citation
-from agents.extractive import refusal
+from agents.extractive import confidence_levels, refusal
 from agents.extractive.extractive_answer import statement_of, written
+from agents.extractive.glossary import Glossary
 from agents.extractive.relevance import Scored, aspects_of, score_units
-from agents.extractive.superseded import is_superseded
 from agents.plan import Plan
 from enrichment.chunk import Chunk
+from enrichment.standing import is_out_of_force
 from index.search import SearchQuery, Snapshot
 
 _MOST_OPTIONS = 4
@@ -37,24 +38,26 @@ class Readings:
     citations: tuple[Citation, ...] = ()
 
 
-def readings_of(plan: Plan, snapshot: Snapshot, scored: Sequence[Scored]) -> Readings | None:
+def readings_of(
+    plan: Plan, snapshot: Snapshot, scored: Sequence[Scored], glossary: Glossary
+) -> Readings | None:
     """None when there is one reading, or when the documents answer only one of them."""
     if plan.kind == "ambiguous":
-        return _backed_by_documents(plan, snapshot)
-    return _documents_that_differ(plan, snapshot, scored)
+        return _backed_by_documents(plan, snapshot, glossary)
+    return _documents_that_differ(plan, snapshot, scored, glossary)
 
 
 def _documents_that_differ(
-    plan: Plan, snapshot: Snapshot, scored: Sequence[Scored]
+    plan: Plan, snapshot: Snapshot, scored: Sequence[Scored], glossary: Glossary
 ) -> Readings | None:
     """Several documents answer about equally well a question that says very little.
 
     Of golden questions whose documents no fit has seen, 7 of 24 ambiguous ones are asked back, and
     none of 282 others."""
-    whole = aspects_of(plan, snapshot)[0]
+    whole = aspects_of(plan, snapshot, glossary)[0]
     says_enough = len(whole.weights) > _FEW_WORDS or plan.previous or plan.sub_questions
     sure = refusal.confidence(refusal.confidence_parts(plan, snapshot, scored))
-    if says_enough or sure < _RELATED * refusal.ENOUGH:
+    if says_enough or sure < _RELATED * confidence_levels.ENOUGH:
         return None
     readings = _best_of_each_document(snapshot, scored)
     if len(readings) < 2:
@@ -70,13 +73,13 @@ def _documents_that_differ(
 
 
 def _best_of_each_document(snapshot: Snapshot, scored: Sequence[Scored]) -> list[Scored]:
-    """At most four, each nearly as good as the best; superseded documents are no reading."""
+    """At most four, each nearly as good as the best; what is out of force is no reading."""
     best: dict[str, Scored] = {}
     for unit in scored:
         document = unit.chunk.document_id
         if scored[0].strength - unit.strength > _CLOSE or len(best) == _MOST_OPTIONS:
             break
-        if not is_superseded(snapshot.documents, document):
+        if not is_out_of_force(snapshot.documents.get(document)):
             best.setdefault(document, unit)
     return list(best.values())
 
@@ -85,13 +88,13 @@ def _place(chunk: Chunk) -> str:
     return " › ".join(dict.fromkeys((chunk.document_title, *chunk.heading_path[-1:])))
 
 
-def _backed_by_documents(plan: Plan, snapshot: Snapshot) -> Readings | None:
+def _backed_by_documents(plan: Plan, snapshot: Snapshot, glossary: Glossary) -> Readings | None:
     """The model's options that different passages answer."""
     backed: dict[tuple[str, int], str] = {}
     for option in plan.options:
         alone = Plan(question=option, kind="in_domain")
         hits = snapshot.search(SearchQuery(variants=(option,), limit=10))
-        best = next(iter(score_units(alone, snapshot, hits)), None)
+        best = next(iter(score_units(alone, snapshot, hits, glossary)), None)
         if best and best.score >= _BACKED:
             backed.setdefault((best.chunk.id, best.index), option)
     if len(backed) < 2:

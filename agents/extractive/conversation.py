@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence
 
 from agents.answer import Turn
+from enrichment.language.courtesy import is_courtesy, is_greeting, says_only_yes_or_no
 from enrichment.language.words import naming_words, tokens
 
 LONGEST_MESSAGE = 4_000
@@ -19,15 +20,6 @@ _MARKUP = (
     (re.compile(r"[\x00-\x08\x0b-\x1f\x7f]"), " "),
     (re.compile(r"[ \t]{2,}"), " "),
 )
-_GREETINGS = frozenset(
-    ("hi", "hello", "hey", "hiya", "morning", "afternoon", "evening", "good", "yo", "howdy")
-)
-_THANKING = """
-    thanks thank you thx ty cheers great awesome nice cool perfect lovely brilliant helpful super
-    much very so that's thats this that was is it all for the your help a lot lots got worked works
-    love amazing appreciated appreciate i answer ok okay lol haha bye np no worries never
-    mind nevermind sorry good bot job see later again man mate guys team everyone"""
-_THANKS = frozenset(_THANKING.split())
 _ABOUT_ME = re.compile(
     r"^(?:(?:hi|hey|hello)\W+)?(?:who|what) (?:are|can) you(?: do)?(?: here)?\W*$|^help(?: me)?\W*$"
     r"|^how (?:do|can) (?:i|we) use (?:you|this(?: bot)?)\W*$|^how are you\W*$",
@@ -63,25 +55,22 @@ def cleaned(text: str) -> str:
 
 def small_talk_reply(text: str, title: str) -> str:
     """A short human reply when the message asks nothing of the documents; else ''."""
-    words = [word.lower() for word in tokens(text)]
     about = f"I answer questions about *{title}* from your team's documents, with sources."
     if _ABOUT_ME.match(text.strip()):
         return f"{about} Ask me in your own words, and follow up in the thread."
-    if not words:
+    if not tokens(text):
         return "" if "?" in text else f"{about} What would you like to know?"
-    if "?" in text or len(words) > 12:
-        return ""
-    if all(word in _GREETINGS or word in {"there", "all", "team", "everyone"} for word in words):
+    if "?" not in text and is_greeting(text):
         return f"Hi! {about} What would you like to know?"
-    if all(word in _THANKS or word in _GREETINGS for word in words):
-        return "You're welcome! Ask again any time."
-    return ""
+    thanked = is_courtesy(text) and not says_only_yes_or_no(text)
+    return "You're welcome! Ask again any time." if thanked else ""
 
 
 def leans_on(text: str, history: Sequence[Turn]) -> str:
     """The earlier user words that a follow-up needs to be understood; '' when it stands alone.
 
-    At most the two last user turns: putting all turns together finds less than the last alone."""
+    At most the two last user turns: all turns put together find no more facts, on the demo
+    (`benchmarks/each_agent.py`)."""
     asked = [cleaned(turn.content) for turn in history if turn.role == "user"]
     asked = [words for words in asked if naming_words(words)]
     if not asked or not _is_elliptical(text):

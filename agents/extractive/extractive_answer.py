@@ -6,14 +6,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from agents.answer import Citation
-from agents.extractive.glossary import NO_GLOSSARY, Glossary
+from agents.extractive.glossary import Glossary
+from agents.extractive.past import asks_about_the_past
 from agents.extractive.relevance import Aspect, Scored, aspects_of
 from agents.extractive.selection import choose, is_lead_in, shortened
-from agents.extractive.superseded import asks_about_the_past, is_superseded
 from agents.extractive.table_answer import MarkedRow, row_in_words, row_label, small_table
 from agents.plan import Plan
 from enrichment.chunk import Chunk, DocumentCard, Unit
 from enrichment.language.words import is_code, naming_words
+from enrichment.standing import is_out_of_force, standing
 from index.search import Snapshot
 
 _ENOUGH_FOR_A_TABLE = 3
@@ -58,7 +59,7 @@ def extractive_answer(
     snapshot: Snapshot,
     context: Sequence[Chunk],
     scored: Sequence[Scored],
-    glossary: Glossary = NO_GLOSSARY,
+    glossary: Glossary,
 ) -> tuple[str, tuple[Citation, ...]]:
     """Markdown and its citations; ("", ()) when the context holds nothing to say."""
     aspects = aspects_of(plan, snapshot, glossary)
@@ -78,14 +79,14 @@ def to_the_point(
     kept = [unit for unit in scored if not _is_beside_the_row_named(unit, best, whole)]
     if asks_about_the_past(whole.text):
         return kept
-    current = [unit for unit in kept if not is_superseded(documents, unit.chunk.document_id)]
+    current = [unit for unit in kept if not is_out_of_force(documents.get(unit.chunk.document_id))]
     enough = min(best.strength - _NEARLY, _LIKELY)
     return current if current and current[0].strength > enough else kept
 
 
 def _is_beside_the_row_named(unit: Scored, best: Scored, whole: Aspect) -> bool:
     """The question names more of the best row's label than of this row's, or exactly the best
-    row's label where this one's says more (`Restricted` against `Restricted-Cardholder`)."""
+    row's label where this one's says more (`Laptop` against `Laptop, shared`)."""
     table, other = best.chunk.table, unit.chunk.table
     if unit is best or table is None or other is None or table.id != other.id:
         return False
@@ -184,11 +185,11 @@ def citation(
     chunk: Chunk, number: int, quote: str, documents: Mapping[str, DocumentCard]
 ) -> Citation:
     card = documents.get(chunk.document_id)
-    superseded = " (superseded)" if is_superseded(documents, chunk.document_id) else ""
+    over = f" ({standing(card)})" if card and is_out_of_force(card) else ""
     return Citation(
         number=number,
         document=chunk.document_id,
-        title=chunk.document_title + superseded,
+        title=chunk.document_title + over,
         heading=chunk.heading_path[-1] if chunk.heading_path else chunk.document_title,
         url=chunk.url,
         quote=quote,

@@ -9,7 +9,6 @@ from enrichment.language.words import naming_words
 
 Glossary = Mapping[str, Sequence[str]]
 """Short form → its meanings."""
-NO_GLOSSARY: Glossary = {}
 
 
 def other_ways(glossary: Glossary, text: str) -> list[tuple[str, str]]:

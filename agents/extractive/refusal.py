@@ -14,9 +14,6 @@ from enrichment.chunk import Chunk
 from enrichment.language.words import naming_words
 from index.search import Hit, Snapshot
 
-ENOUGH = 0.35
-"""Below this confidence, the documents are said not to know: of the questions that they answer,
-one in twenty is below it."""
 WEIGHTS = {
     "similarity": 5.2,
     "coverage": 5.3,

@@ -11,11 +11,12 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from agents.extractive.glossary import NO_GLOSSARY, Glossary, same_words
-from agents.extractive.superseded import asks_about_the_past, is_superseded
+from agents.extractive.glossary import Glossary, same_words
+from agents.extractive.past import asks_about_the_past
 from agents.plan import Plan
 from enrichment.chunk import Chunk, Unit
 from enrichment.language.words import naming_words, stems, tokens
+from enrichment.standing import is_out_of_force
 from index.search import Hit, Snapshot
 
 _UNRANKED = 100
@@ -73,7 +74,7 @@ class Scored:
         return self.chunk.units[self.index]
 
 
-def aspects_of(plan: Plan, snapshot: Snapshot, glossary: Glossary = NO_GLOSSARY) -> list[Aspect]:
+def aspects_of(plan: Plan, snapshot: Snapshot, glossary: Glossary) -> list[Aspect]:
     """The whole question first; words of the earlier turn count less than those just said."""
     earlier = naming_words(plan.previous).keys()
     now = naming_words(plan.question.removeprefix(plan.previous[:-1])) if plan.previous else {}
@@ -101,7 +102,7 @@ WEIGHTS_BY_FEATURE = {
     "agreement": 3.4,  # how far the searches by chunk, by unit and by keyword agree on its chunk
     "row": 1.0,  # of a table: it holds more facts than a sentence of the same likeness
     "length": 1.9,  # a heading-like fragment resembles any question and answers none
-    "superseded": -3.4,  # a later document replaces it, and the past is not asked for
+    "out of force": -3.4,  # replaced or withdrawn, and the past is not asked for
 }
 FEATURES = tuple(WEIGHTS_BY_FEATURE)
 WEIGHTS: NDArray[np.float64] = np.array(list(WEIGHTS_BY_FEATURE.values()))
@@ -110,12 +111,12 @@ _SIMILARITY, _COVERAGE, _AGREEMENT = map(FEATURES.index, ("similarity", "coverag
 
 
 def score_units(
-    plan: Plan, snapshot: Snapshot, hits: Sequence[Hit], glossary: Glossary = NO_GLOSSARY
+    plan: Plan, snapshot: Snapshot, hits: Sequence[Hit], glossary: Glossary
 ) -> list[Scored]:
     """Every unit of the hits, best first for the whole question.
 
-    A part of a question finds its own best statement, but ranks nothing: by itself, "can I log
-    off" matches anything."""
+    A part of a question finds its own best statement, but ranks nothing: by itself, "who may
+    do it" matches anything."""
     tables = [
         features(aspect, plan, snapshot, hits) for aspect in aspects_of(plan, snapshot, glossary)
     ]
@@ -151,7 +152,7 @@ def features(
         of_chunk = [
             1 / math.sqrt(rank),
             _agreement(hit),
-            float(not past and is_superseded(snapshot.documents, chunk.document_id)),
+            float(not past and is_out_of_force(snapshot.documents.get(chunk.document_id))),
         ]
         cosines = similarities.get(chunk.id) or [0.0] * len(chunk.units)
         for unit, cosine in zip(chunk.units, cosines, strict=True):

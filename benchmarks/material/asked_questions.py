@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from agents.answer import Question, Turn
 from agents.plan import Plan
-from agents.query_optimizer import PlanRequest, plan_without_model
+from agents.query_optimizer import PlanRequest, query_optimizer
 from agents.retrieval import RetrievalRequest, retrieve
 from agents.trace import SourceChoice
 from benchmarks.material.golden_domains import Measured
@@ -60,7 +60,8 @@ def asked_of(measured: Measured, golden: GoldenQuestion) -> Asked:
 
 def searched(measured: Measured, question: Question) -> tuple[Plan, list[Hit]]:
     snapshot = measured.snapshot
-    plan = plan_without_model(measured.domain)(PlanRequest(question=question, snapshot=snapshot))
+    asked = PlanRequest(question=question, snapshot=snapshot)
+    plan = query_optimizer(measured.domain, None)(asked).value
     hits = retrieve(RetrievalRequest(plan=plan, sources=SourceChoice(), snapshot=snapshot))
     return plan, hits
 

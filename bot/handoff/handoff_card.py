@@ -7,11 +7,12 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from agents.answer import Answer
+from agents.extractive.confidence_levels import in_words
 from bot.memory.record import Record, decoded
 from bot.message.blockkit import Json, actions, button, context, section
 from bot.message.defang import mrkdwn
 from bot.message.modal import input_block, modal, text_input
-from bot.message.render import Outgoing, confidence_words
+from bot.message.render import Outgoing
 from bot.message.slack_markdown import excerpt
 from bot.message.source_lines import source_lines
 from config.domain import Domain
@@ -106,7 +107,7 @@ def _tried(answer: Answer | None, now: datetime, *, private: bool) -> Iterator[J
         if lines := source_lines(answer, now):
             yield section("\n".join(lines))
         if not answer.found_nothing:
-            yield context([f"Confidence: {confidence_words(answer.confidence)}"])
+            yield context([f"Confidence: {in_words(answer.confidence)}"])
 
 
 def _quote(text: str) -> str:

@@ -8,15 +8,12 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from agents.answer import FOUND_NOTHING
+from agents.extractive.confidence_levels import MEDIUM, in_words
 from bot.feedback import Verdicts
 from bot.memory.record import Record
 from bot.message.blockkit import Json, age, context, link, section, short
 from bot.message.defang import mrkdwn
-from bot.message.render import confidence_words
 from config.domain import Domain
-
-UNSURE = 0.5
-"""Confidence below which an answer counts as failing."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -108,7 +105,7 @@ def went_wrong(record: Record) -> bool:
         return False
     if record.state == "failed":
         return True
-    unsure = record.path in FOUND_NOTHING or record.confidence < UNSURE
+    unsure = record.path in FOUND_NOTHING or record.confidence < MEDIUM
     return record.state == "posted" and bool(record.path) and is_question(record) and unsure
 
 
@@ -127,7 +124,7 @@ def _outcome(record: Record) -> str:
         return "asked back"
     if not record.path:
         return "not answered, no documents for this channel"
-    return f"answered, {confidence_words(record.confidence)} confidence"
+    return f"answered, {in_words(record.confidence)} confidence"
 
 
 def permalink(team_url: str, record: Record) -> str:

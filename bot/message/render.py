@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
 from agents.answer import Answer
+from agents.extractive.confidence_levels import in_words
 from bot.message.blockkit import Json, actions, button, context, section
 from bot.message.defang import defang, links_to, mrkdwn
 from bot.message.slack_markdown import MAX_COLUMNS, Grid, Prose, aligned, pieces, segments, slices
@@ -21,8 +22,6 @@ SECTION_LIMIT = 2_900
 FEEDBACK = "answer_feedback"
 ASK_HUMAN = "ask_human"
 CLARIFY = "clarify"
-
-FROM_DOCUMENTS = {"company_specific_rag_success", "cached"}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -93,12 +92,6 @@ def said(text: str) -> Outgoing:
     return Outgoing(text=text, blocks=[section(text)])
 
 
-def confidence_words(confidence: float) -> str:
-    if confidence >= 0.75:
-        return "high"
-    return "medium" if confidence >= 0.5 else "low"
-
-
 def _bodies(text: str) -> Iterator[list[Json]]:
     """Blocks of each message: as much as fits, and one native table each, Slack's own limit."""
     blocks: list[Json] = []
@@ -161,8 +154,8 @@ def _context(answer: Answer, notes: Sequence[str]) -> Iterator[Json]:
         said.append(f":warning: {_degraded(answer)}")
     if answer.path == "general_llm_knowledge" and "general knowledge" not in answer.text.lower():
         said.append(":warning: General knowledge, not from your team's documents.")
-    if answer.path in FROM_DOCUMENTS:
-        said.append(f"Confidence: {confidence_words(answer.confidence)}")
+    if answer.from_documents:
+        said.append(f"Confidence: {in_words(answer.confidence)}")
     if said:
         yield context(said, block_id="oncall_notes")
 

@@ -9,15 +9,10 @@ from typing import Any, Literal
 from bot.slack.event import Asked
 from bot.slack.thread import earlier, is_own
 from config.domain import Domain
+from enrichment.language.courtesy import is_courtesy
 
 Decision = Literal["answer", "answer_if_confident", "ignore"]
 
-_THANKS = re.compile(
-    r"(?:(?:ok(?:ay)?|oh|ah|great|perfect|nice|cool|thanks?|thank you|thx|ty|cheers|got it|will do"
-    r"|awesome|that (?:helps?|helped|works?|worked)|solved|done|so much|a lot|all|very much|yes|no"
-    r"|:[a-z0-9_+-]+:|[👍🙏✅🎉❤️])[\s,.!]*)+",
-    re.IGNORECASE,
-)
 _QUESTION = re.compile(
     r"\?|^\W*(?:how|what|when|where|which|who|whom|whose|why|can|could|may|should|shall|do|does|did"
     r"|is|are|was|were|will|would|has|have|any(?:one|body)|please|help)\b",
@@ -26,12 +21,7 @@ _QUESTION = re.compile(
 
 
 def is_question(text: str) -> bool:
-    return bool(_QUESTION.search(text)) and not is_thanks(text)
-
-
-def is_thanks(text: str) -> bool:
-    """Nothing but courtesy or an acknowledgement."""
-    return bool(_THANKS.fullmatch(text.strip()))
+    return bool(_QUESTION.search(text)) and not is_courtesy(text)
 
 
 def decide(
@@ -68,7 +58,7 @@ def _to_alert(event: Asked, domain: Domain) -> Decision:
 
 def _to_unmentioned(event: Asked, domain: Domain) -> Decision:
     if domain.answer.when == "always":
-        return "ignore" if is_thanks(event.text) else "answer"
+        return "ignore" if is_courtesy(event.text) else "answer"
     if domain.answer.when == "question" and is_question(event.text) and not event.others_mentioned:
         return "answer_if_confident"
     return "ignore"
@@ -76,7 +66,7 @@ def _to_unmentioned(event: Asked, domain: Domain) -> Decision:
 
 def _continues(event: Asked, thread: Sequence[Any], askers: Collection[str], bot_user: str) -> bool:
     """The asker goes on talking with the bot, and nobody else has come between."""
-    if event.others_mentioned or event.user not in askers or is_thanks(event.text):
+    if event.others_mentioned or event.user not in askers or is_courtesy(event.text):
         return False
     since_bot: set[str] = set()
     bot_spoke = False

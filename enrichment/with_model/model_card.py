@@ -5,7 +5,6 @@ numbers in summaries and answers, and entities, must stand in the text they are 
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal, TypeVar
@@ -16,6 +15,7 @@ from config.errors import ModelError
 from config.models import ChatModel, Prompt
 from config.prompts import Foreign
 from enrichment.chunk import Chunk, DocumentCard, Entity, Faq
+from enrichment.language.figures import figures
 from enrichment.with_model.budget import Budget
 from enrichment.with_model.prompts import render
 from enrichment.with_model.reply_cache import ReplyCache, cache_key
@@ -130,8 +130,7 @@ def enrich_passages(
 
 def grounded(claim: str, text: str) -> bool:
     """Whether every number in `claim` stands in `text`; written-out ones are not checked."""
-    known = set(_numbers(text))
-    return all(number in known for number in _numbers(claim))
+    return figures(claim) <= figures(text)
 
 
 def _ask_batch(
@@ -217,9 +216,3 @@ def _merged(first: Sequence[str], second: Sequence[str], *, most: int) -> tuple[
         if (clean := " ".join(word.split())) and len(clean) <= 80:
             kept.setdefault(clean.lower(), clean)
     return tuple(kept.values())[:most]
-
-
-def _numbers(text: str) -> list[str]:
-    """Without thousands separators: `1,200` and `1200` are the same number."""
-    found = re.findall(r"\d[\d,]*(?:\.\d+)?", text)
-    return [number.replace(",", "") for number in found]

@@ -18,7 +18,7 @@ _CODES = re.compile(
       | [A-Z]{2,}(?:\.[A-Z0-9]+)+\.[\w.]*\w      # MS.AAD.5.2v1
       | [A-Z]{2,5}\d[A-Z0-9]*                    # AAL2
       | [a-z]{2,}(?:-[a-z0-9]+)*-[a-z]*\d+       # web-eu1
-      | (?:[A-Z][a-z0-9]+){2,}[A-Z]?[a-z0-9]*    # CertExpiry30
+      | (?:[A-Z][a-z0-9]+){2,}[A-Z]?[a-z0-9]*    # DiskAlmostFull
       | [a-z]+(?:_[a-z0-9]+)+                    # http_requests
       | --[a-z][\w-]+                            # --cluster
     )(?![\w-])""",

@@ -11,7 +11,7 @@ from enrichment.without_model.entities import entities, system_names
 from enrichment.without_model.faqs import faqs
 from enrichment.without_model.keyphrases import document_keywords, key_phrases
 from enrichment.without_model.profile import Profile, profile
-from enrichment.without_model.succession import is_out_of_force, predecessors, successor
+from enrichment.without_model.succession import predecessors, says_it_is_out_of_force, successor
 from enrichment.without_model.summary import summarise
 from loaders.document import Document
 
@@ -37,7 +37,7 @@ def extractive_card(document: Document) -> DocumentCard:
         modified_at=document.modified_at,
         owner=document.owner,
         replaces=predecessors(document),
-        status=document.status or ("superseded" if is_out_of_force(document) else ""),
+        status=document.status or ("superseded" if says_it_is_out_of_force(document) else ""),
         superseded_by=successor(document),
         permissions=document.permissions,
         content_hash=document.content_hash,

@@ -8,6 +8,7 @@ from dataclasses import replace
 
 from enrichment.chunk import DocumentCard
 from enrichment.language.words import stems
+from enrichment.standing import OUT_OF_FORCE
 from loaders.document import Document
 
 _LINK = r"\[(?P<label>[^\]]{1,200})\]\((?P<target>[^)\s]+)\)"
@@ -28,16 +29,13 @@ _OUT_OF_FORCE = re.compile(
     r"|\bdo not act on (?:it|this)\b|\bwas in force until\b",
     re.I | re.M,
 )
-_OLD_STATUSES = frozenset({"superseded", "obsolete", "deprecated", "withdrawn", "retired"})
 _OPENING_BLOCKS = 6
 _DOCUMENT_ID = re.compile(r"(?:^doc:|/d/|[?&]id=)([\w-]+)")
 
 
-def is_out_of_force(document: Document) -> bool:
+def says_it_is_out_of_force(document: Document) -> bool:
     """By the source's own status, or by what the first lines say."""
-    return document.status.lower() in _OLD_STATUSES or bool(
-        _OUT_OF_FORCE.search(_opening(document))
-    )
+    return document.status.lower() in OUT_OF_FORCE or bool(_OUT_OF_FORCE.search(_opening(document)))
 
 
 def successor(document: Document) -> str:
@@ -46,7 +44,7 @@ def successor(document: Document) -> str:
     A mere `the current rules are in …`, or a link to a document of nearly the same name, counts
     only in a document that is out of force: anywhere else it points sideways."""
     opening = _opening(document)
-    out_of_force = is_out_of_force(document)
+    out_of_force = says_it_is_out_of_force(document)
     found = [
         match
         for pattern in (_HAS_SUCCESSOR if out_of_force else _HAS_SUCCESSOR[:1])

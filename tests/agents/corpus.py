@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
 
@@ -108,10 +108,14 @@ def domain(effort: str = "standard", **answer: object) -> Domain:
 
 
 def asking(
-    found: Snapshot | None = None, model: ChatModel | None = None, effort: str = "standard"
+    found: Snapshot | None = None,
+    model: ChatModel | None = None,
+    effort: str = "standard",
+    glossary: Mapping[str, Sequence[str]] = MappingProxyType({}),
 ) -> Callable[..., Answer]:
     known = found or snapshot()
-    ask = build_ask(snapshot=lambda: known, domain=domain(effort), model=model)
+    asked = domain(effort).model_copy(update={"glossary": glossary})
+    ask = build_ask(snapshot=lambda: known, domain=asked, model=model)
 
     def run(
         text: str,

@@ -4,7 +4,7 @@ import pytest
 
 from agents.answer import Turn
 from agents.extractive.conversation import cleaned, leans_on, questions_in, small_talk_reply
-from agents.extractive.superseded import asks_about_the_past
+from agents.extractive.past import asks_about_the_past
 
 
 def turns(*contents: str) -> tuple[Turn, ...]:
@@ -54,6 +54,7 @@ def test_several_questions_are_told_apart(text: str, parts: int) -> None:
 
 
 def test_a_question_that_begins_with_thanks_is_a_question() -> None:
+    assert small_talk_reply("no", "Help") == small_talk_reply("yes.", "Help") == ""
     assert small_talk_reply("thanks! how often do keys rotate?", "Help") == ""
     assert small_talk_reply("good morning, vault is down", "Help") == ""
 

@@ -7,7 +7,8 @@ from collections.abc import Mapping
 import pytest
 
 from agents.answer import Answer, AnswerPath
-from agents.domain_choice import CONFIDENT, first_confident, worth_saying
+from agents.domain_choice import first_confident, worth_saying
+from agents.extractive.confidence_levels import CONFIDENT
 from config.domain import Domain, Sources
 from config.errors import IndexUnavailable
 

@@ -6,7 +6,7 @@ from agents.answer import Question
 from agents.extractive.glossary import explained, other_ways, same_words
 from agents.extractive.relevance import aspects_of
 from agents.plan import Plan
-from agents.query_optimizer import PlanRequest, plan_without_model
+from agents.query_optimizer import PlanRequest, query_optimizer
 from config.domain import Domain, Sources
 from enrichment.language.words import stems
 from tests.agents.corpus import snapshot
@@ -47,14 +47,14 @@ def test_a_passage_in_other_words_covers_the_question_only_with_the_glossary(
 ) -> None:
     plan, documents = Plan(question=question, kind="in_domain"), snapshot()
     with_it = aspects_of(plan, documents, GLOSSARY)[0].coverage(stems(passage))
-    without = aspects_of(plan, documents)[0].coverage(stems(passage))
+    without = aspects_of(plan, documents, {})[0].coverage(stems(passage))
     assert without < with_it == pytest.approx(1.0)
 
 
 def test_without_a_model_the_other_words_are_searched_too() -> None:
     domain = Domain(domain="keys", title="Keys", sources=Sources(), glossary=GLOSSARY)
     asked = PlanRequest(question=Question(text="how old may a KEK get?"), snapshot=snapshot())
-    plan = plan_without_model(domain)(asked)
+    plan = query_optimizer(domain, None)(asked).value
     assert plan.paraphrases == ["how old may a KEK get? key encryption key"]
     assert plan.keywords == ["KEK", "key encryption key"]
 

@@ -1,13 +1,15 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from agents.model_answer import NO_ANSWER
 from agents.verify import support
 from config.errors import InvalidModelOutput, ModelUnavailable
 from config.models import Prompt
-from tests.agents.corpus import HOSTILE, ROTATION, asking, snapshot
-from tests.agents.scripted import PLAN, ScriptedModel, Watching
+from tests.agents.corpus import HOSTILE, LAPTOPS, ROTATION, asking, snapshot
+from tests.agents.scripted import PLAN, Says, ScriptedModel, Watching
 
 GOOD = "An API signing key for Restricted data may be 60 days old [1]."
 
@@ -106,6 +108,24 @@ def test_general_knowledge_that_fails_is_looked_up_instead() -> None:
     assert answer.degraded == ("answer_generally",)
 
 
+@pytest.mark.parametrize("general", [ModelUnavailable("down"), "NO_ANSWER"])
+@pytest.mark.parametrize(
+    ("effort", "called"),
+    [
+        ("fast", ["plan", "general", "answer"]),
+        ("standard", ["plan", "general", "sources", "answer"]),
+    ],
+)
+def test_what_is_not_general_after_all_goes_the_way_of_the_domain_s_effort(
+    general: Says, effort: str, called: list[str]
+) -> None:
+    plan = {**PLAN, "kind": "general"}
+    model = ScriptedModel({"plan": plan, "general": general, "answer": good})
+    answer = asking(model=model, effort=effort)(ASKED)
+    assert model.called == called
+    assert answer.text == GOOD
+
+
 def test_a_question_back_needs_documents_that_answer_each_reading() -> None:
     plan = {
         **PLAN,
@@ -120,6 +140,26 @@ def test_a_question_back_needs_documents_that_answer_each_reading() -> None:
     assert answer.path == "ambiguous_query"
     assert answer.text.startswith("Which credential do you mean?")
     assert answer.options == tuple(plan["options"])
+
+
+@pytest.mark.parametrize(
+    ("glossary", "path"),
+    [
+        ({}, "company_specific_rag_success"),
+        ({"WHS": ["webhook secret"], "TC": ["TLS certificate"]}, "ambiguous_query"),
+    ],
+)
+def test_readings_in_a_team_s_own_words_are_looked_up_by_its_glossary(
+    glossary: dict[str, list[str]], path: str
+) -> None:
+    plan = {
+        **PLAN,
+        "kind": "ambiguous",
+        "clarifying_question": "Which one?",
+        "options": ["maximum age of a WHS?", "maximum age of a TC?"],
+    }
+    model = ScriptedModel({"plan": plan, "answer": good})
+    assert asking(model=model, glossary=glossary)("how old can it get?").path == path
 
 
 def test_readings_that_one_passage_answers_are_not_asked_about() -> None:
@@ -150,6 +190,26 @@ def test_documents_the_model_invents_are_ignored() -> None:
     assert answer.trace is not None
     assert answer.trace.sources.documents == ()
     assert answer.text == GOOD
+
+
+@pytest.mark.parametrize(
+    ("status", "superseded_by", "told"),
+    [
+        ("current", "", ""),
+        ("current", "key-rotation", " (superseded)"),
+        ("withdrawn", "", " (withdrawn)"),
+        ("draft", "", " (draft)"),
+    ],
+)
+def test_the_list_of_documents_tells_what_is_no_longer_current(
+    status: str, superseded_by: str, told: str
+) -> None:
+    found = snapshot(ROTATION, LAPTOPS)
+    laptops = replace(found.documents["laptops"], status=status, superseded_by=superseded_by)
+    found.documents = {**found.documents, "laptops": laptops}
+    model = ScriptedModel({"answer": good})
+    asking(found, model)(ASKED)
+    assert f"`laptops`: Laptop Guide{told} —" in model.prompts[1].user
 
 
 def test_an_asker_can_not_close_the_fence() -> None:

@@ -36,6 +36,15 @@ def test_a_superseded_document_that_was_asked_for_is_named_as_such() -> None:
     assert cited["key-rotation-2024"] == "Key Rotation Standard 2024 (superseded)"
 
 
+@pytest.mark.parametrize("status", ["superseded", "obsolete", "deprecated", "withdrawn", "retired"])
+def test_whatever_ends_a_document_silences_it_and_is_named(status: str) -> None:
+    over = OLD_ROTATION.replace("status: superseded", f"status: {status}")
+    answer = asking(snapshot(ROTATION, over))("how old may an API signing key get?")
+    assert {one.document for one in answer.citations} == {"key-rotation"}
+    answer = asking(snapshot(over))("how old may an API signing key get?")
+    assert answer.citations[0].title == f"Key Rotation Standard 2024 ({status})"
+
+
 def test_a_superseded_document_that_matches_better_is_silent_all_the_same() -> None:
     better = OLD_ROTATION.replace("## Maximum age", "## How old a signing key may get")
     answer = asking(snapshot(better, ROTATION))("how old may an API signing key get?")

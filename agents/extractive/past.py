@@ -1,12 +1,9 @@
-"""What is in force and what was: documents that a later one replaces, questions about the past."""
+"""Questions about the past, which documents out of force may answer."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from datetime import UTC, datetime
-
-from enrichment.chunk import DocumentCard
 
 _PAST = re.compile(
     r"\b(?:(?<!how )old|older (?:rule|version|policy|page)|previous|previously|former|formerly"
@@ -15,11 +12,6 @@ _PAST = re.compile(
     re.IGNORECASE,
 )
 _YEAR = re.compile(r"\b20\d\d\b")
-
-
-def is_superseded(cards: Mapping[str, DocumentCard], document: str) -> bool:
-    card = cards.get(document)
-    return card is not None and (card.status.lower() == "superseded" or bool(card.superseded_by))
 
 
 def asks_about_the_past(question: str) -> bool:
