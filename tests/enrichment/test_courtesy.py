@@ -9,8 +9,6 @@ from enrichment.language.courtesy import is_courtesy, is_greeting
 COURTESIES = [
     "thanks!",
     "ok great, thanks! :pray:",
-    "yes",
-    "no",
     "solved",
     "done",
     "will do",
@@ -24,6 +22,7 @@ COURTESIES = [
     "Thank you so much everyone",
     "awesome job, bot",
 ]
+YES_OR_NO = ["yes", "No.", "no no"]
 WITHOUT_WORDS = ["👍", ":+1:", "🙏 🎉", ":pray: :tada:"]
 NOT = [
     "",
@@ -45,6 +44,12 @@ def test_courtesy_is_answered_with_courtesy_and_is_no_question(text: str) -> Non
     assert is_courtesy(text)
     assert small_talk_reply(text, "Help").startswith("You're welcome")
     assert not is_question(text)
+
+
+@pytest.mark.parametrize("text", YES_OR_NO)
+def test_yes_and_no_are_no_question_and_no_thanks(text: str) -> None:
+    assert not is_question(text)
+    assert small_talk_reply(text, "Help") == ""
 
 
 @pytest.mark.parametrize("text", WITHOUT_WORDS)
