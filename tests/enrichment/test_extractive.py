@@ -105,6 +105,34 @@ def test_headings_that_ask_become_faqs() -> None:
     )
 
 
+def test_what_a_document_quotes_is_neither_its_summary_nor_its_answers(
+    demo: dict[str, Document],
+) -> None:
+    sample = "The waiver for every identity check was already signed by the officer."
+    command = "Identity checks are a command to be run here."
+    writer = Writer("Identity checks").heading("Who may waive identity checks?")
+    writer.add("quote", sample).add("code", command)
+    writer.paragraphs("Nobody may waive an identity check by e-mail.", "It is kept as a sample.")
+    card = extractive_card(writer.document())
+    said = card.summary + "".join(faq.answer for faq in card.faqs)
+    assert "Nobody may waive an identity check by e-mail." in said
+    assert sample not in said
+    assert command not in said
+
+    for document in demo.values():
+        card = extractive_card(document)
+        said = card.summary + "".join(faq.answer for faq in card.faqs)
+        for block in document.blocks:
+            if block.kind in ("quote", "code"):
+                assert [one for one in sentences(block.text) if one in said] == [], document.id
+
+
+def test_a_document_of_quotes_alone_is_summarised_by_its_headings() -> None:
+    writer = Writer("Samples").heading("A strange mail")
+    writer.add("quote", "Dear desk, please post the password for the shop portal here.")
+    assert extractive_card(writer.document()).summary == "Samples: A strange mail."
+
+
 TYPES = {
     "policy", "standard", "runbook", "register", "guide", "procedure", "catalogue", "schedule",
     "other",
