@@ -87,8 +87,6 @@ class Folder:
         """Chunk row r's units are unit rows unit_starts[r] … unit_starts[r + 1]."""
         self.row_ids = self._array("row_ids")
         """Chunk row → id in the database."""
-        self.tab_of = self._array("tab_of")
-        self.tabs: list[str] = self.text("tabs")
         self.chunk_vectors: Vectors = self._array("chunk_vectors")
         self.unit_vectors: Vectors = self._array("unit_vectors")
 
