@@ -1,4 +1,4 @@
-"""Agent 3: hybrid search for every variant of the question, then what belongs to the hits."""
+"""Agent 3: hybrid search for every variant of the question."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""nDCG@10 and Recall@10 of hybrid retrieval and of its two halves.
+"""nDCG@10 and Recall@10 of hybrid retrieval, of its two halves, and of its rankings fused by rank.
 
     python -m benchmarks.retrieval_quality
 
@@ -13,7 +13,7 @@ import tempfile
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import get_args
+from typing import Any, get_args
 
 from benchmarks.material.golden_evidence import GoldenQuestion, golden_questions, words
 from benchmarks.material.kept_vectors import KeptVectors
@@ -24,7 +24,9 @@ from config.settings import Settings
 from enrichment.chunking.chunker import split
 from enrichment.enrich import enrich
 from index.publish import open_index
-from index.search import SearchQuery, Snapshot, Strategy
+from index.ranking.fusion import K
+from index.ranking.rankings import RANKING_WEIGHTS
+from index.search import Hit, SearchQuery, Snapshot, Strategy
 from loaders.document import Document
 from loaders.files.local_files import load_file
 
@@ -32,6 +34,10 @@ ROOT = Path(__file__).resolve().parent.parent
 
 LIMIT = 10
 TOLERANCE = 0.01
+FUSED_BY_RANK = 100
+"""Hits of a hybrid search that are put into another order."""
+BY_RANK = "by rank"
+WAYS = (*get_args(Strategy), BY_RANK)
 MEASURES = ("ndcg@10", "recall@10")
 SHARED = DATA.parents[1]
 CORPORA = {
@@ -72,13 +78,13 @@ class Kept:
 def print_quality() -> bool:
     """Whether hybrid is nowhere more than 0.01 below the better of its halves."""
     embedder = Kept()
-    print("set".ljust(24), "questions", *(s.rjust(20) for s in get_args(Strategy)), sep="  ")
-    print(" " * 35, *(["nDCG@10  Recall@10".rjust(20)] * 3), sep="  ")
+    print("set".ljust(24), "questions", *(way.rjust(20) for way in WAYS), sep="  ")
+    print(" " * 35, *(["nDCG@10  Recall@10".rjust(20)] * len(WAYS)), sep="  ")
     good = True
     for one in _sets():
         found = _measured(one, embedder)
         embedder.vectors.save()
-        cells = [f"{found[s]['ndcg@10']:.3f}      {found[s]['recall@10']:.3f}" for s in found]
+        cells = [f"{found[way]['ndcg@10']:.3f}      {found[way]['recall@10']:.3f}" for way in WAYS]
         count = len(one.questions or one.tables)
         print(one.name.ljust(24), str(count).rjust(9), *(c.rjust(20) for c in cells), sep="  ")
         for measure in MEASURES:
@@ -115,18 +121,27 @@ def _measured(one: Set, embedder: Kept) -> dict[str, dict[str, float]]:
         asked = [each for each in _asked(one, snapshot) if each.relevant]
         qrels = Qrels({str(n): dict.fromkeys(a.relevant, 1) for n, a in enumerate(asked)})
         found = {}
-        for strategy in get_args(Strategy):
-            run = {str(n): _ranked(snapshot, a.text, strategy) for n, a in enumerate(asked)}
+        for way in WAYS:
+            run = {str(n): _ranked(snapshot, a.text, way) for n, a in enumerate(asked)}
             scores = evaluate(qrels, Run(run), list(MEASURES), make_comparable=True)
-            found[strategy] = {name: float(scores[name]) for name in MEASURES}
+            found[way] = {name: float(scores[name]) for name in MEASURES}
         index.close()
     return found
 
 
-def _ranked(snapshot: Snapshot, question: str, strategy: Strategy) -> dict[str, float]:
-    hits = snapshot.search(SearchQuery(variants=(question,), strategy=strategy, limit=LIMIT))
+def _ranked(snapshot: Snapshot, question: str, way: str) -> dict[str, float]:
+    if way == BY_RANK:
+        found = snapshot.search(SearchQuery(variants=(question,), limit=FUSED_BY_RANK))
+        hits = sorted(found, key=lambda hit: -_reciprocal(hit))[:LIMIT]
+    else:
+        strategy: Any = way
+        hits = snapshot.search(SearchQuery(variants=(question,), strategy=strategy, limit=LIMIT))
     # By rank: scores of equal size must not be reordered.
     return {hit.chunk.id: float(LIMIT - rank) for rank, hit in enumerate(hits)}
+
+
+def _reciprocal(hit: Hit) -> float:
+    return sum(RANKING_WEIGHTS[name] / (K + rank) for name, rank in hit.ranks.items())
 
 
 def _asked(one: Set, snapshot: Snapshot) -> Iterator[Asked]:

@@ -78,7 +78,6 @@ class Chunk:
     keywords: tuple[str, ...] = ()
     entities: tuple[Entity, ...] = ()
     document_type: str = ""
-    domain_tags: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -101,8 +100,6 @@ class DocumentCard:
     """policy | standard | runbook | register | guide | procedure | catalogue | schedule | other"""
     technical_density: float = 0.0
     """Share of codes, identifiers and commands among the words, 0–1."""
-    domain_tags: tuple[str, ...] = ()
-    headings: tuple[str, ...] = ()
     modified_at: datetime | None = None
     owner: str = ""
     status: str = ""

@@ -11,12 +11,11 @@ from enrichment.chunking.chunker import split
 from enrichment.chunking.pieces import CountTokens
 from enrichment.enrich import Enriched, enrich
 from enrichment.with_model.budget import Budget
-from enrichment.with_model.image import DescribeImage, described_images
 from enrichment.with_model.reply_cache import ReplyCache
 from enrichment.with_model.verified_tables import TableReport, with_verified_tables
 from loaders.document import Document
 
-VERSION = 1
+VERSION = 2
 """To be raised when the same document comes out differently: every document is then done again."""
 
 
@@ -29,10 +28,8 @@ def prepare(
     model: ChatModel | None = None,
     cache: ReplyCache | None = None,
     budget: Budget | None = None,
-    describe: DescribeImage | None = None,
 ) -> Enriched:
     """Never raises for a model's sake. `budget` is shared by all documents of a run."""
-    document = described_images(document, describe)
     tables = TableReport(tables=sum(block.table is not None for block in document.blocks))
     budget = budget or Budget()
     if model is not None and cache is not None:

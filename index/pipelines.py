@@ -4,20 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
-from datetime import datetime
 from typing import Any, Literal, get_args
 
 from config.errors import UsageError
 from enrichment.chunk import DocumentCard
 from index.captions import caption
 from index.facets import facets
-from index.neighbours import neighbours, row_group
 from index.ranking.rerank import Reranked, Reranker
 from index.search import Hit, SearchQuery, Snapshot, Strategy
+from index.surroundings import adjacent, row_group
 
 Pipeline = Literal["standard", "rerank", "advanced", "facets"]
-CANDIDATES = 3
-"""Hits judged for each one wanted, when they are judged again."""
+JUDGED_FOR_EACH_WANTED = 3
+"""Hits that a second look goes through."""
 FACET_HITS = 100
 ANSWERS = 3
 MAX_TOP_K = 200
@@ -37,16 +36,6 @@ Planner = Callable[[str], Searches]
 """What to search for, to answer a question. Raises nothing: at worst, the question alone."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class Narrowing:
-    """Filters of a request; see SearchQuery."""
-
-    documents: frozenset[str] | None = None
-    document_types: frozenset[str] = frozenset()
-    tabs: frozenset[str] = frozenset()
-    modified_since: datetime | None = None
-
-
 def retrieve(
     snapshot: Snapshot,
     question: str,
@@ -56,7 +45,6 @@ def retrieve(
     search_type: str = "hybrid",
     plan: Planner | None = None,
     reranker: Reranker | None = None,
-    narrowing: Narrowing = Narrowing(),
 ) -> dict[str, Any]:
     """The response of `/api/retrieve`. Raises UsageError for an unknown pipeline or search type.
 
@@ -69,9 +57,9 @@ def retrieve(
         raise UsageError(f"top_k is {top_k}", remedy=f"give a number from 1 to {MAX_TOP_K}")
     advanced = chosen == "advanced"
     searches = plan(question) if advanced and plan else Searches(queries=(question,))
-    wanted = {"rerank": CANDIDATES * top_k, "advanced": CANDIDATES * top_k, "facets": FACET_HITS}
-    limit = max(top_k, wanted.get(chosen, top_k))
-    hits = snapshot.search(_query(searches, strategy, limit, narrowing))
+    judged_hits = JUDGED_FOR_EACH_WANTED * top_k
+    wanted = {"rerank": judged_hits, "advanced": judged_hits, "facets": FACET_HITS}
+    hits = snapshot.search(_query(searches, strategy, max(top_k, wanted.get(chosen, top_k))))
     judged = Reranked(hits=tuple(hits))
     if chosen in {"rerank", "advanced"} and reranker is not None:
         judged = reranker(question, hits)
@@ -100,17 +88,13 @@ def _one_of(value: str, what: str, known: Sequence[str]) -> Any:
     return value
 
 
-def _query(searches: Searches, strategy: Strategy, limit: int, narrowing: Narrowing) -> SearchQuery:
+def _query(searches: Searches, strategy: Strategy, limit: int) -> SearchQuery:
     variants = (*searches.queries, searches.hypothetical_answer)
     return SearchQuery(
         variants=tuple(filter(None, variants)),
         keywords=searches.keywords,
         strategy=strategy,
         limit=limit,
-        documents=narrowing.documents,
-        document_types=narrowing.document_types,
-        tabs=narrowing.tabs,
-        modified_since=narrowing.modified_since,
     )
 
 
@@ -141,9 +125,9 @@ def _document(snapshot: Snapshot, hit: Hit, question: str, *, around: bool) -> d
 
 
 def _around(snapshot: Snapshot, hit: Hit) -> list[dict[str, Any]]:
-    """The rest of a table, or the neighbours within the section."""
+    """The rest of a table, or what stands beside it in the section."""
     chunk = hit.chunk
-    found = row_group(snapshot, chunk) if chunk.table else neighbours(snapshot, chunk)
+    found = row_group(snapshot, chunk) if chunk.table else adjacent(snapshot, chunk)
     return [
         {"id": other.id, "content": other.text, "position": other.position}
         for other in found

@@ -11,7 +11,7 @@ from threading import Lock
 
 from sqlalchemy import Engine, inspect
 
-from config.errors import IndexUnavailable, PublishError
+from config.errors import IndexUnavailable
 from config.models import Embedder
 from config.settings import Settings
 from index.folders.generation_folder import Folder
@@ -125,15 +125,6 @@ class Index:
         self._look_again(domain)
         found = self._store.generation(domain, older[0].number)
         return found or older[0]
-
-    def clean(self) -> None:
-        """Delete generations, documents, vectors and files that nothing refers to."""
-        for domain in self._store.domains():
-            try:
-                with self._alone(domain, 0.0):
-                    self._clean(domain)
-            except PublishError as busy:
-                logger.info("not cleaned: %s", busy)
 
     def close(self) -> None:
         with self._lock:

@@ -96,16 +96,5 @@ def all_may_read(
     return all(one in cards and may_read(cards[one], EVERYONE, now) for one in documents)
 
 
-def may_answer(card: DocumentCard, query: SearchQuery, now: datetime) -> bool:
-    """Type, age and readers; the query's `documents` is a preference and not judged here."""
-    if query.document_types and card.document_type not in query.document_types:
-        return False
-    if query.modified_since is not None and (
-        card.modified_at is None or _utc(card.modified_at) < _utc(query.modified_since)
-    ):
-        return False
-    return may_read(card, query.readers, now)
-
-
 def _utc(moment: datetime) -> datetime:
     return moment if moment.tzinfo else moment.replace(tzinfo=UTC)

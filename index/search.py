@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
 from typing import Literal, Protocol
 
 from enrichment.chunk import Chunk, DocumentCard
@@ -24,13 +23,8 @@ class SearchQuery:
     limit: int = 20
     documents: frozenset[str] | None = None
     """Restrict to these documents; None searches all."""
-    fusion: Literal["weights", "ranks"] = "weights"
-    """Merge rankings by their weighted scores, or by reciprocal rank."""
     escape: int = 3
     """Unrestricted hits let through beside a restriction, so that it can't hide the answer."""
-    document_types: frozenset[str] = frozenset()
-    tabs: frozenset[str] = frozenset()
-    modified_since: datetime | None = None
     readers: frozenset[str] | None = None
     """E-mail, groups and domain of the asker; None means the channel may read everything."""
 

@@ -18,9 +18,9 @@ from enrichment.language.words import search_terms
 from enrichment.without_model.succession import with_successors
 from index.folders.generation_folder import Folder
 from index.folders.nearest_rows import Neighbours
-from index.ranking.fusion import Fused, blend, fuse
+from index.ranking.fusion import Fused, blend
 from index.ranking.rankings import Rankings
-from index.readers import may_answer
+from index.readers import may_read
 from index.recent import Recent
 from index.search import Hit, SearchQuery
 from index.store.generation_info import GenerationInfo
@@ -84,9 +84,7 @@ class Generation:
 
         def ranked(allowed: Mask | None, limit: int | None = query.limit) -> list[Fused[int]]:
             found = self._rankings(vectors, bags, strategy=strategy, depth=depth, allowed=allowed)
-            return (
-                fuse(found, limit=limit) if query.fusion == "ranks" else blend(found, limit=limit)
-            )
+            return blend(found, limit=limit)
 
         allowed = self._allowed(query)
         fused = ranked(allowed, query.limit if query.documents is None else None)
@@ -155,17 +153,12 @@ class Generation:
         return np.array([held[text] for text in texts], dtype=np.float32)
 
     def _allowed(self, query: SearchQuery) -> Mask | None:
-        """Rows that pass the filters nobody may escape; None when there is none."""
-        allowed: Mask | None = None
-        if query.document_types or query.modified_since or query.readers is not None:
-            now = datetime.now(UTC)
-            passed = [may_answer(card, query, now) for card in self._cards.values()]
-            allowed = np.array(passed, dtype=bool)[self._document_of]
-        if query.tabs:
-            wanted = [tab in query.tabs for tab in self._folder.tabs]
-            in_tab = np.array(wanted, dtype=bool)[self._folder.tab_of]
-            allowed = in_tab if allowed is None else allowed & in_tab
-        return allowed
+        """Rows that the readers may read, which no escape goes beyond; None: all of them."""
+        if query.readers is None:
+            return None
+        now = datetime.now(UTC)
+        readable = [may_read(card, query.readers, now) for card in self._cards.values()]
+        return np.array(readable, dtype=bool)[self._document_of]
 
     def _rows_of(self, documents: Collection[str]) -> Mask:
         mask = np.zeros(len(self._document_of), dtype=bool)

@@ -28,8 +28,8 @@ class Image:
     alt: str = ""
     title: str = ""
     uri: str = field(default="", repr=False)
-    """Where a vision model can fetch it later; short-lived for Google Docs, and whoever holds it
-    can fetch the picture: so it is in no repr and in no content hash."""
+    """Where it can be fetched; short-lived for Google Docs, and whoever holds it can fetch the
+    picture: so it is in no repr and in no content hash."""
     object_id: str = ""
     """The picture's id inside its document, when it has one."""
 

@@ -22,7 +22,6 @@ _TABLE_LABELS = 12
 def extractive_card(document: Document) -> DocumentCard:
     """The document's entry in the list that the source identifier reads."""
     described = profile(document)
-    headings = [block.text for block in document.blocks if block.kind == "heading"]
     return DocumentCard(
         id=document.id,
         title=document.title,
@@ -32,8 +31,6 @@ def extractive_card(document: Document) -> DocumentCard:
         keywords=document_keywords(document),
         document_type=described.document_type,
         technical_density=described.technical_density,
-        domain_tags=described.domain_tags,
-        headings=tuple(dict.fromkeys(name for name in headings if name != document.title)),
         modified_at=document.modified_at,
         owner=document.owner,
         replaces=predecessors(document),
@@ -76,7 +73,6 @@ def _enriched(
         keywords=(*expansions(chunk.text, short_forms), *_keywords(chunk)),
         entities=entities(chunk.text, systems=systems),
         document_type=described.document_type,
-        domain_tags=described.domain_tags,
     )
 
 

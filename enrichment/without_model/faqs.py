@@ -40,7 +40,7 @@ def _asked(document: Document) -> Iterator[Faq]:
     for section in sections(document):
         heading = _NUMBERING.sub("", section.title).strip()
         asks = heading.endswith("?") or (_ASKS.match(heading) and len(heading.split()) >= 3)
-        prose = [b.text for b in section.blocks if b.kind in ("paragraph", "list_item", "quote")]
+        prose = [b.text for b in section.blocks if b.kind in ("paragraph", "list_item")]
         if not (asks and section.heading_path and prose):
             continue
         direct = heading.endswith("?") or _DIRECT.match(heading)

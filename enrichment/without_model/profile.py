@@ -1,4 +1,4 @@
-"""What kind of document this is: its type, how technical it is, what it is about."""
+"""What kind of document this is: its type, and how technical it is."""
 
 from __future__ import annotations
 
@@ -40,26 +40,6 @@ _BODY_WORDS = {
     "guide": r"\b(?:you can|you may|we recommend|for example|tips?|should)\b",
     "schedule": r"\b(?:\d{4}-\d{2}-\d{2}|days|weeks|months|monday|friday)\b",
 }
-_TAGS = {
-    "access": r"access|permission|role|grant|sso|sign-?in|login|privileged",
-    "authentication": r"authenticat\w+|password|mfa|otp|passkey|fido|credential",
-    "backup": r"backups?|restore|snapshot|recovery",
-    "billing": r"invoice|billing|billable|cost|price|payment",
-    "compliance": r"complian\w+|audit|regulat\w+|gdpr|pci|fisma|control",
-    "data": r"dataset|database|table|schema|warehouse|retention|classification",
-    "deployment": r"deploy\w*|release|rollout|rollback|freeze|pipeline",
-    "devices": r"laptop|device|phone|usb|desktop",
-    "encryption": r"encrypt\w*|tls|cipher|certificate|signing key|key rotation",
-    "hr": r"employee|contractor|leave|hiring|onboarding|payroll|candidate|joiner",
-    "incidents": r"incident|outage|severity|sev\d|breach|postmortem",
-    "messaging": r"slack|e-?mail|message|channel|meeting|zoom|teams",
-    "monitoring": r"alert|metric|dashboard|latency|monitor\w*|log",
-    "network": r"network|firewall|vpn|dns|load balancer|rate limit",
-    "on-call": r"on-?call|pager|paged|rota|escalation|shift",
-    "privacy": r"privacy|personal data|consent|erasure|data subject|pii",
-    "vendors": r"vendor|supplier|processor|third part|procurement|contract",
-    "vulnerabilities": r"vulnerabilit\w+|patch|cve|exploit|malware|phishing",
-}
 _MOST_CHARACTERS = 60_000
 
 
@@ -67,7 +47,6 @@ _MOST_CHARACTERS = 60_000
 class Profile:
     document_type: str
     technical_density: float
-    domain_tags: tuple[str, ...]
 
 
 def profile(document: Document) -> Profile:
@@ -75,7 +54,6 @@ def profile(document: Document) -> Profile:
     return Profile(
         document_type=_type(document, text),
         technical_density=_density(document),
-        domain_tags=_tags(document, text),
     )
 
 
@@ -113,14 +91,3 @@ def _density(document: Document) -> float:
             found = entities(block.markdown or block.text)
             technical += sum(len(prose_words(e.value)) for e in found if e.kind == "code")
     return round(min(1.0, technical / total), 3) if total else 0.0
-
-
-def _tags(document: Document, text: str, *, most: int = 4) -> tuple[str, ...]:
-    """The subjects said most often; each needs three mentions, or one in the title."""
-    counts = {
-        tag: len(re.findall(rf"\b(?:{pattern})s?\b", text, re.I))
-        + 10 * len(re.findall(rf"\b(?:{pattern})s?\b", document.title, re.I))
-        for tag, pattern in _TAGS.items()
-    }
-    ranked = sorted(counts, key=lambda tag: (-counts[tag], tag))
-    return tuple(tag for tag in ranked if counts[tag] >= 3)[:most]

@@ -43,7 +43,7 @@ def summarise(document: Document, *, most: int = 3, characters: int = 480) -> st
 
 def _candidates(document: Document) -> Iterator[str]:
     for block in document.blocks:
-        if block.kind not in ("paragraph", "quote"):
+        if block.kind != "paragraph":  # a quote is somebody else speaking
             continue
         for sentence in sentences(block.text):
             if len(prose_words(sentence)) in _WORDS and _ENDS.search(sentence):

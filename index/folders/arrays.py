@@ -24,7 +24,6 @@ class Part:
 
     row_ids: Sequence[int]
     chunk_ids: Sequence[str]
-    tabs: Sequence[str]
     unit_counts: Sequence[int]
     term_counts: Sequence[int]
     term_ids: NDArray[np.int32]
@@ -70,15 +69,10 @@ def _matrix(path: Path, rows: int, width: int) -> Vectors:
 
 
 def save_rows(target: Path, held: Sequence[Revision], parts: Sequence[Part]) -> None:
-    tabs = sorted({tab for part in parts for tab in part.tabs})
-    number = {tab: place for place, tab in enumerate(tabs)}
     np.save(target / "revision_ids.npy", np.array([one.id for one in held], dtype=np.int64))
     np.save(target / "row_starts.npy", _starts([len(part.row_ids) for part in parts]))
     np.save(target / "unit_starts.npy", _starts(_each(part.unit_counts for part in parts)))
     np.save(target / "row_ids.npy", np.array(_each(p.row_ids for p in parts), dtype=np.int64))
-    tab_of = [number[tab] for part in parts for tab in part.tabs]
-    np.save(target / "tab_of.npy", np.array(tab_of, dtype=np.int32))
-    _save_json(target / "tabs.json", tabs)
     _save_json(target / "chunk_ids.json", [one for part in parts for one in part.chunk_ids])
 
 

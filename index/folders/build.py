@@ -81,7 +81,6 @@ class Base:
         return Part(
             row_ids=folder.row_ids[rows].tolist(),
             chunk_ids=folder.chunk_ids[rows],
-            tabs=[folder.tabs[tab] for tab in folder.tab_of[rows]],
             unit_counts=self._unit_counts[rows].tolist(),
             term_counts=self._term_counts[rows].tolist(),
             term_ids=self._term_ids[occurrences],
@@ -148,7 +147,6 @@ def _fresh(
     return Part(
         row_ids=[row_id for row_id, _ in content],
         chunk_ids=[chunk.id for _, chunk in content],
-        tabs=[chunk.tab for _, chunk in content],
         unit_counts=[len(chunk.units) for _, chunk in content],
         term_counts=[len(bag) for bag in bags],
         term_ids=np.array(term_ids, dtype=np.int32),

@@ -27,7 +27,9 @@ from numpy.typing import NDArray
 from config.models import Vectors
 from index.keywords.bm25 import KeywordEngine, Keywords, RankBm25, SparseBm25
 
-FORMAT = 1
+FORMAT = 2
+"""To be raised when a folder's files, or the terms in them, come out differently: what is of
+another format is built again from the database when it is next opened."""
 MANIFEST = "manifest.json"
 CHROMA = "chroma"
 CHROMA_SIZES = "chroma.json"
@@ -42,7 +44,7 @@ class Damaged(Exception):
 @dataclass(frozen=True, kw_only=True)
 class Manifest:
     digest: str
-    """Of the revisions inside, see `store.digest_of`."""
+    """Of the revisions inside, see `index/store/generation_info.digest_of`."""
     embedder: str
     dimensions: int
     files: dict[str, tuple[int, int]] = field(default_factory=dict)
@@ -85,8 +87,6 @@ class Folder:
         """Chunk row r's units are unit rows unit_starts[r] … unit_starts[r + 1]."""
         self.row_ids = self._array("row_ids")
         """Chunk row → id in the database."""
-        self.tab_of = self._array("tab_of")
-        self.tabs: list[str] = self.text("tabs")
         self.chunk_vectors: Vectors = self._array("chunk_vectors")
         self.unit_vectors: Vectors = self._array("unit_vectors")
 

@@ -22,7 +22,7 @@ B = 0.4
 MAX_QUERY_TERMS = 256
 KeywordEngine = Literal["bm25s", "rank_bm25"]
 
-WEIGHTS: Mapping[str, int] = {
+FIELD_WEIGHTS: Mapping[str, int] = {
     "text": 1,
     "headings": 2,
     "title": 2,
@@ -66,8 +66,8 @@ def chunk_terms(chunk: Chunk, card: DocumentCard) -> list[str]:
     return [
         term
         for name, text in fields(chunk, card).items()
-        if WEIGHTS[name]
-        for term in search_terms(text) * WEIGHTS[name]
+        if FIELD_WEIGHTS[name]
+        for term in search_terms(text) * FIELD_WEIGHTS[name]
     ]
 
 

@@ -16,7 +16,7 @@ from index.vectors.matrix import Best, Mask, Rows, best, best_of_each
 
 UNITS_PER_CHUNK = 3
 """Units fetched for each chunk wanted: neighbours are often of the same chunk."""
-WEIGHTS: Mapping[str, float] = {"chunks": 0.35, "units": 0.35, "keywords": 0.3}
+RANKING_WEIGHTS: Mapping[str, float] = {"chunks": 0.35, "units": 0.35, "keywords": 0.3}
 """Share of each way of searching, found on golden questions (docs/decisions/033)."""
 LATER_VARIANTS = 0.5
 """Weight of a paraphrase or sub-question beside the question itself."""
@@ -85,7 +85,7 @@ def _weighted(name: str, found: Sequence[Best], reach: int = 0) -> list[Ranking[
             name=name,
             rows=one.rows.tolist(),
             scores=one.scores.tolist(),
-            weight=WEIGHTS[name] * (LATER_VARIANTS if place else 1.0),
+            weight=RANKING_WEIGHTS[name] * (LATER_VARIANTS if place else 1.0),
             blanks=max(0, reach - len(one)),
         )
         for place, one in enumerate(found)

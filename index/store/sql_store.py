@@ -147,10 +147,6 @@ class Store:
                 for row in connection.execute(query)
             ]
 
-    def domains(self) -> list[str]:
-        with self._reading() as connection:
-            return list(connection.scalars(select(revisions.c.domain).distinct()))
-
     def revisions(self, domain: str, number: int) -> list[Revision]:
         """What a generation consists of, by document id."""
         fields = (revisions.c[name] for name in ("id", "document_id", "digest", "chunks", "units"))

@@ -10,12 +10,12 @@ from enrichment.chunk import Entity, Faq
 from enrichment.enrich import enrich
 from enrichment.language.abbreviations import abbreviations, expansions
 from enrichment.language.sentences import sentences
-from enrichment.with_model.image import described_images
+from enrichment.pipeline import VERSION
 from enrichment.without_model.entities import entities, system_names
 from enrichment.without_model.extractive_card import extractive_card, extractive_chunks
 from enrichment.without_model.keyphrases import document_keywords
 from enrichment.without_model.succession import predecessors, successor, with_successors
-from loaders.document import Document, Image
+from loaders.document import Document
 from loaders.files.local_files import load_file
 from tests.enrichment.writing import Writer
 
@@ -105,6 +105,34 @@ def test_headings_that_ask_become_faqs() -> None:
     )
 
 
+def test_what_a_document_quotes_is_neither_its_summary_nor_its_answers(
+    demo: dict[str, Document],
+) -> None:
+    sample = "The waiver for every identity check was already signed by the officer."
+    command = "Identity checks are a command to be run here."
+    writer = Writer("Identity checks").heading("Who may waive identity checks?")
+    writer.add("quote", sample).add("code", command)
+    writer.paragraphs("Nobody may waive an identity check by e-mail.", "It is kept as a sample.")
+    card = extractive_card(writer.document())
+    said = card.summary + "".join(faq.answer for faq in card.faqs)
+    assert "Nobody may waive an identity check by e-mail." in said
+    assert sample not in said
+    assert command not in said
+
+    for document in demo.values():
+        card = extractive_card(document)
+        said = card.summary + "".join(faq.answer for faq in card.faqs)
+        for block in document.blocks:
+            if block.kind in ("quote", "code"):
+                assert [one for one in sentences(block.text) if one in said] == [], document.id
+
+
+def test_a_document_of_quotes_alone_is_summarised_by_its_headings() -> None:
+    writer = Writer("Samples").heading("A strange mail")
+    writer.add("quote", "Dear desk, please post the password for the shop portal here.")
+    assert extractive_card(writer.document()).summary == "Samples: A strange mail."
+
+
 TYPES = {
     "policy", "standard", "runbook", "register", "guide", "procedure", "catalogue", "schedule",
     "other",
@@ -120,7 +148,6 @@ def test_every_demo_document_has_a_useful_card(demo: dict[str, Document]) -> Non
         assert len(card.keywords) >= 8, document.id
         assert all(word.lower() in (text + document.title).lower() for word in card.keywords[:1])
         assert card.document_type in TYPES
-        assert card.domain_tags, document.id
         assert 0 <= card.technical_density <= 1
 
 
@@ -189,6 +216,41 @@ def test_a_table_is_summarised_in_two_lines() -> None:
     assert set(chunk.keywords) == {"Key", "EU", "SG", "signing"}
 
 
+PINNED = (
+    Writer("Key Rotation Standard", "keys")
+    .heading("Signing keys")
+    .paragraphs(
+        "The on-call engineer rotates a signing key every 90 days. A signing key that is late is "
+        "revoked by the identity team, and the identity team says so in #key-watch.",
+        "Hardware tokens wait a week: the token of a signing key is counted, not rotated.",
+    )
+    .heading("What is a late key?")
+    .paragraphs("A late key is a key past its rotation day.")
+)
+
+
+def test_other_key_phrases_or_summaries_are_another_version_of_the_pipeline() -> None:
+    """Else documents that stay as they are keep what the release before made of them."""
+    held = {
+        2: (
+            (
+                "key",
+                "late key",
+                "signing key",
+                "Key Rotation Standard",
+                "identity team",
+            ),
+            [("signing key", "identity team"), ("late key",)],
+            "The on-call engineer rotates a signing key every 90 days. "
+            "Hardware tokens wait a week: the token of a signing key is counted, not rotated. "
+            "A late key is a key past its rotation day.",
+        )
+    }
+    card = extractive_card(PINNED.document())
+    chunks = extractive_chunks(PINNED.document(), PINNED.chunks())
+    assert (card.keywords, [one.keywords for one in chunks], card.summary) == held[VERSION]
+
+
 def test_key_phrases_are_phrases_people_use(demo: dict[str, Document]) -> None:
     keywords = [word.lower() for word in document_keywords(demo["quay-rate-limits"])]
     assert any("quay" in word for word in keywords)
@@ -199,18 +261,3 @@ def test_an_empty_document_still_has_a_card() -> None:
     enriched = enrich(Writer("Empty", "empty").document(), ())
     assert (enriched.card.title, enriched.card.summary, enriched.chunks) == ("Empty", "Empty", ())
     assert enriched.card.technical_density == 0
-
-
-def test_pictures_without_words_are_described_when_somebody_can_look() -> None:
-    writer = Writer().heading("Layout").add("image", image=Image(uri="u"))
-    document = writer.add("image", image=Image(alt="two replicas")).document()
-
-    def describe(image: Image, *, context: str) -> str:
-        return f"{image.uri} under {context}"
-
-    described = described_images(document, describe)
-    assert [block.image.alt for block in described.blocks if block.image] == [
-        "u under Layout",
-        "two replicas",
-    ]
-    assert described_images(document, None) is document

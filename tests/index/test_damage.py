@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import shutil
 import time
 from collections.abc import Callable, Iterator
@@ -13,7 +14,9 @@ import pytest
 from config.errors import ConfigError, IndexUnavailable
 from config.settings import Settings
 from enrichment.chunk import Chunk, DocumentCard
+from index.folders import generation_folder
 from index.folders import nearest_rows as vectors
+from index.keywords import bm25
 from index.publish import LOOK_EVERY_SECONDS, Index, open_index
 from index.search import Hit, SearchQuery
 
@@ -102,6 +105,42 @@ def test_vectors_are_salvaged_from_chroma_before_the_model_is_asked(
     opened(embedder).snapshot("help")
     assert embedder.texts == asked
     assert answers(opened(embedder)) == sound
+
+
+def test_a_folder_of_an_older_release_is_built_again_and_says_so_once(
+    embedded: Settings,
+    opened: Callable[[Any], Index],
+    embedder: Any,
+    corpus: Corpus,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    caplog.set_level(logging.WARNING)
+
+    def published(domain: str) -> Index:
+        index = opened(embedder)
+        with index.stage(domain) as staging:
+            for card, chunks in corpus.values():
+                staging.put(card, chunks)
+            staging.commit({})
+        return index
+
+    with pytest.MonkeyPatch.context() as older:
+        older.setattr(generation_folder, "FORMAT", generation_folder.FORMAT - 1)
+        older.setattr(bm25, "search_terms", str.split)
+        published("help")
+    asked = embedder.texts
+    snapshot = opened(embedder).snapshot("help")
+    assert embedder.texts == asked, "vectors are salvaged"
+    assert [record.getMessage() for record in caplog.records] == [
+        "rebuilding generation 1 of help: "
+        f"{embedded.data_dir / 'index/help/000001'} is of another format"
+    ]
+    today = published("today").snapshot("today")
+    for question in QUESTIONS:
+        query = SearchQuery(variants=(question,))
+        assert snapshot.search(query) == today.search(query)
+    assert opened(embedder).snapshot("help").search(query) == today.search(query)
+    assert len(caplog.records) == 1
 
 
 def test_a_leftover_folder_of_a_run_that_died_is_not_taken_for_the_next_generation(

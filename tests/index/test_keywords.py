@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from hashlib import sha256
 from pathlib import Path
 
 import numpy as np
@@ -8,7 +9,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from enrichment.chunk import Chunk, DocumentCard, Entity, Faq
-from enrichment.language.words import search_terms
+from enrichment.language.words import STOP_WORDS, search_terms
+from index.folders.generation_folder import FORMAT
 from index.keywords.bm25 import K1, B, RankBm25, SparseBm25, chunk_terms, save_sparse
 
 ROWS = [
@@ -21,6 +23,25 @@ ROWS = [
 word = st.sampled_from(
     ["key", "rotate", "p0", "sec-1", "team", "day", "lock", "node", "disk", "page"]
 )
+
+SAID = """
+The on-call engineer's keys: SEC-1234 rotates P0 hosts in hbr-eu1 (v1.2) at 90% of max_age.
+IT doesn't tell the US team, afaik; read/write access to C++ or R&D needs Zoë's okay. 暗号鍵 2FA
+"""
+
+
+def test_other_search_terms_are_another_format() -> None:
+    """Published folders hold the terms of their day, and are asked with today's."""
+    held = {
+        2: "on-call oncal call engin key sec-1234 sec 1234 rotat p0 host hbr-eu1 hbr eu1 v1.2 v1 "
+        "90 max_age maxag max age it us team read/write read write access c++ r&d zoë 暗号 号鍵 2fa"
+    }
+    assert " ".join(search_terms(SAID)) == held[FORMAT]
+
+
+def test_other_stop_words_are_another_format() -> None:
+    held = {2: "8ab8cf5565b6e07f"}
+    assert sha256(" ".join(sorted(STOP_WORDS)).encode()).hexdigest()[:16] == held[FORMAT]
 
 
 def sparse(folder: Path, bags: list[list[str]]) -> SparseBm25:

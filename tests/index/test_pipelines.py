@@ -12,10 +12,10 @@ from cli.inspection import print_retrieved
 from config.errors import UsageError
 from enrichment.language.words import search_terms
 from index.captions import highlight, shorten
-from index.neighbours import neighbours, row_group
-from index.pipelines import Narrowing, Searches, retrieve
+from index.pipelines import Searches, retrieve
 from index.ranking.rerank import Reranked
 from index.search import Hit, Snapshot
+from index.surroundings import adjacent, row_group
 
 FIELDS = {
     "success",
@@ -118,12 +118,6 @@ def test_what_was_planned_finds_what_the_question_does_not_say(snapshot: Snapsho
     assert found["documents"][0]["source"] == "key-rotation"
 
 
-def test_filters_reach_the_search(snapshot: Snapshot) -> None:
-    narrowing = Narrowing(document_types=frozenset({"runbook"}))
-    found = retrieve(snapshot, "keys", narrowing=narrowing)
-    assert {document["source"] for document in found["documents"]} == {"incident-guide"}
-
-
 @pytest.mark.parametrize(
     ("wrong", "problem"),
     [
@@ -159,9 +153,9 @@ def test_a_person_sees_place_caption_and_facets(
     assert "code: P0 (1), P1 (1)" in shown
 
 
-def test_neighbours_stay_in_their_section_and_tables_come_whole(snapshot: Snapshot) -> None:
+def test_surroundings_stay_in_their_section_and_tables_come_whole(snapshot: Snapshot) -> None:
     text, table = snapshot.chunks("incident-guide")[0], snapshot.chunks("incident-guide")[3]
-    assert neighbours(snapshot, text) == []
+    assert adjacent(snapshot, text) == []
     assert row_group(snapshot, table) == [table]
     assert row_group(snapshot, text) == [text]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 import time
 from collections.abc import Callable
@@ -11,7 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from sqlalchemy import func, select
+from sqlalchemy import func, select, update
 
 from config.errors import IndexUnavailable, LoadError, ModelUnavailable, PublishError
 from config.models import Vectors
@@ -20,6 +21,7 @@ from enrichment.chunk import Chunk, DocumentCard
 from index.publish import LOOK_EVERY_SECONDS, Index, open_index
 from index.search import SearchQuery
 from index.store.schema import chunks as chunks_table
+from index.store.schema import revisions
 
 Corpus = dict[str, tuple[DocumentCard, list[Chunk]]]
 Publish = Callable[..., Any]
@@ -139,7 +141,6 @@ def test_old_generations_are_cleaned_away(
     card, chunks = corpus["key-rotation"]
     for n in range(5):
         publish({"key-rotation": (replace(card, version=str(n)), chunks)})
-    index.clean()
     assert [one.number for one in index.generations("help")] == [5, 4, 3]
     folders = sorted(f.name for f in (settings.data_dir / "index/help").iterdir() if f.is_dir())
     assert folders == ["000003", "000004", "000005"]
@@ -190,6 +191,27 @@ def test_another_embedding_model_is_refused_and_then_embedded_anew(
     with reader.stage("help") as staging:
         assert staging.commit({}).embedded == 21
     assert find(reader, "how often are signing keys rotated")[0] == "key-rotation"
+    reader.close()
+
+
+def test_rows_of_an_older_release_are_read_without_what_they_no_longer_hold(
+    settings: Settings, index: Index, publish: Publish, corpus: Corpus, embedder: Any
+) -> None:
+    publish(corpus)
+    older = {"domain_tags": ["access"], "headings": ["Scope"]}
+    with index.engine.begin() as connection:
+        for table, column in (
+            (revisions, revisions.c.card),
+            (chunks_table, chunks_table.c.payload),
+        ):
+            for row in connection.execute(select(table.c.id, column)).all():
+                stored = json.dumps({**json.loads(row[1]), **older})
+                changed = update(table).where(table.c.id == row.id)
+                connection.execute(changed.values({column: stored}))
+    reader = fresh(settings, embedder)
+    snapshot = reader.snapshot("help")
+    assert dict(snapshot.documents) == {name: card for name, (card, _) in sorted(corpus.items())}
+    assert all(list(snapshot.chunks(name)) == held for name, (_, held) in corpus.items())
     reader.close()
 
 

@@ -6,8 +6,8 @@ from enrichment.chunk import Chunk
 from index.search import Snapshot
 
 
-def neighbours(snapshot: Snapshot, chunk: Chunk, *, before: int = 1, after: int = 1) -> list[Chunk]:
-    """Chunks of the same section around `chunk`, in reading order, without it."""
+def adjacent(snapshot: Snapshot, chunk: Chunk, *, before: int = 1, after: int = 1) -> list[Chunk]:
+    """Chunks of the same section beside `chunk`, in reading order, without it."""
     return [
         other
         for other in snapshot.chunks(chunk.document_id)
