@@ -200,7 +200,9 @@ def _by_the_agents(domain: Domain) -> tuple[list[Passage], Search]:
     embedder.kept.save()
     snapshot = index.snapshot(domain.name)
     row_of = {chunk.id: row for row, chunk in enumerate(domain.chunks)}
-    plan_for = plan_without_model(DomainFile(domain="measured", title="", sources=Sources()))
+    plan_for = plan_without_model(
+        DomainFile(domain="measured", title="Measured", sources=Sources())
+    )
 
     def search(question: GoldenQuestion) -> list[int]:
         before = question.text.removesuffix(question.last).strip()
