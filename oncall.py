@@ -44,9 +44,10 @@ class Copilot:
 
     @cached_property
     def live_domains(self) -> LiveDomains:
+        from agents.extractive.glossary import unmatched
         from config.live_domains import LiveDomains
 
-        return LiveDomains(self.settings.config_dir)
+        return LiveDomains(self.settings.config_dir, also=unmatched)
 
     @property
     def domains(self) -> Mapping[str, Domain]:

@@ -200,7 +200,9 @@ def _by_the_agents(domain: Domain) -> tuple[list[Passage], Search]:
     embedder.kept.save()
     snapshot = index.snapshot(domain.name)
     row_of = {chunk.id: row for row, chunk in enumerate(domain.chunks)}
-    plan_for = query_optimizer(DomainFile(domain="measured", title="", sources=Sources()), None)
+    plan_for = query_optimizer(
+        DomainFile(domain="measured", title="Measured", sources=Sources()), None
+    )
 
     def search(question: GoldenQuestion) -> list[int]:
         before = question.text.removesuffix(question.last).strip()

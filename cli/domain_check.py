@@ -56,6 +56,7 @@ def _examples(
                 continue
             message = f"no document {document!r}{nearest(document, sorted(known))}"
             if published:
+                message += "" if message.endswith("?") else "."
                 message += f" If it is new, run `oncall ingest {domain.domain}` first"
             yield problem_at(domain.path, ["examples", place, "documents", position], message)
 

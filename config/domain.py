@@ -13,8 +13,8 @@ from pydantic import (
     ConfigDict,
     Field,
     PrivateAttr,
+    Strict,
     StringConstraints,
-    field_validator,
     model_validator,
 )
 from pydantic_core import PydanticCustomError
@@ -41,7 +41,37 @@ def _like(pattern: str, problem: str) -> Callable[[str], str]:
     return check
 
 
-_HOST = r"[A-Za-z0-9-]+(\.[A-Za-z0-9-]+)*"
+def _said(value: str) -> str:
+    if not value.strip():
+        raise PydanticCustomError("blank", "is blank; write it out, or leave it out")
+    return value
+
+
+def _one_line(value: str) -> str:
+    if len(value.splitlines()) > 1:
+        raise PydanticCustomError("lines", "has a line break; write it on one line")
+    return value
+
+
+def _drive_id(value: str) -> str:
+    _said(value)
+    if not re.fullmatch(_DRIVE_ID, value):
+        address = re.search(rf"(?:/folders/|/d/|[?&]id=)({_DRIVE_ID})", value)
+        remedy = (
+            f"write the id alone: {address[1]}"
+            if address
+            else "in Drive: the part of its address after /folders/ or /d/"
+        )
+        problem = f"{value!r} is no id of Google Drive; {remedy}"
+        raise PydanticCustomError("form", "{problem}", {"problem": problem})
+    return value
+
+
+_DOMAIN = "[a-z0-9][a-z0-9-]{0,62}"
+_LABEL = "[A-Za-z0-9]([A-Za-z0-9-]*[A-Za-z0-9])?"
+# A single label may be a whole top-level domain: `com` would allow half of the web.
+_HOST = rf"localhost|{_LABEL}(\.{_LABEL})+"
+_DRIVE_ID = "[A-Za-z0-9_-]+"
 _IN_PROFILE = "in Slack: their profile › ⋮ › Copy member ID"
 
 ChannelId = Annotated[
@@ -79,13 +109,39 @@ BotId = Annotated[
 Host = Annotated[
     str,
     AfterValidator(
-        _like(_HOST, "is no host; write it alone, as in wiki.example.com: hosts below it count too")
+        _like(
+            _HOST,
+            "is no host; write it alone and in full, as in wiki.example.com: "
+            "hosts below it count too",
+        )
     ),
-    Field(json_schema_extra={"pattern": f"^{_HOST}$"}),
+    Field(json_schema_extra={"pattern": f"^({_HOST})$"}),
 ]
+DomainId = Annotated[
+    str,
+    AfterValidator(
+        _like(_DOMAIN, "is no domain id: lower-case letters, digits and hyphens, at most 63")
+    ),
+    Field(json_schema_extra={"pattern": f"^{_DOMAIN}$"}),
+]
+DriveId = Annotated[
+    str, AfterValidator(_drive_id), Field(json_schema_extra={"pattern": f"^{_DRIVE_ID}$"})
+]
+Said = Annotated[str, AfterValidator(_said), Field(json_schema_extra={"pattern": r"\S"})]
+"""Text that says something."""
+WholeNumber = Annotated[int, Strict()]
+Switch = Annotated[bool, Strict()]
 
-ShortForm = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=40)]
-Meaning = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=80)]
+ShortForm = Annotated[
+    str,
+    StringConstraints(strip_whitespace=True, min_length=1, max_length=40),
+    AfterValidator(_one_line),
+]
+Meaning = Annotated[
+    str,
+    StringConstraints(strip_whitespace=True, min_length=1, max_length=80),
+    AfterValidator(_one_line),
+]
 Meanings = Annotated[list[Meaning], Field(min_length=1, max_length=5)]
 
 
@@ -94,13 +150,13 @@ class _Section(BaseModel):
 
 
 class GoogleDriveSource(_Section):
-    folders: list[str] = Field([], description="Folder ids, read with all their subfolders")
-    documents: list[str] = Field([], description="Single file ids")
+    folders: list[DriveId] = Field([], description="Folder ids, read with all their subfolders")
+    documents: list[DriveId] = Field([], description="Single file ids")
 
 
 class Sources(_Section):
     google_drive: GoogleDriveSource = GoogleDriveSource()
-    files: list[str] = Field(
+    files: list[Said] = Field(
         [],
         description="Files, folders or globs, relative to the domain file or working directory",
     )
@@ -117,7 +173,7 @@ class AnswerPolicy(_Section):
         "thread", description="Whether a follow-up in a thread needs a mention"
     )
     instructions: str = Field("", description="House rules for the answerer, in plain words")
-    context_characters: int = Field(
+    context_characters: WholeNumber = Field(
         12_000, ge=1_000, le=200_000, description="Budget of context the answerer sees"
     )
     alert_bots: list[BotId] = Field(
@@ -130,32 +186,34 @@ class AnswerPolicy(_Section):
 
 
 class RetrievalPolicy(_Section):
-    top_k: int = Field(
+    top_k: WholeNumber = Field(
         8,
         ge=1,
         le=200,
         description="Passages that `oncall retrieve` and `/api/retrieve` return unless told",
     )
-    hyde: bool = Field(False, description="Also search with a hypothetical answer (needs a model)")
+    hyde: Switch = Field(
+        False, description="Also search with a hypothetical answer (needs a model)"
+    )
 
 
 class ChunkOptions(_Section):
     """Sizes in tokens of the embedder. Measured: docs/enrichment.md."""
 
-    size: int = Field(160, ge=10, le=1_000_000, description="Most tokens of a text chunk")
-    table_size: int = Field(
+    size: WholeNumber = Field(160, ge=10, le=1_000_000, description="Most tokens of a text chunk")
+    table_size: WholeNumber = Field(
         200,
         ge=10,
         le=1_000_000,
         description="A table up to this size stays whole; a longer one becomes groups of rows",
     )
-    overlap: int = Field(
+    overlap: WholeNumber = Field(
         0,
         ge=0,
         description="Tokens of text repeated from the chunk before, on top of `size`, in whole "
         "sentences or paragraphs",
     )
-    semantic_threshold: float | None = Field(
+    semantic_threshold: Annotated[float, Strict()] | None = Field(
         None,
         ge=-1.0,
         le=1.0,
@@ -171,8 +229,8 @@ class ChunkOptions(_Section):
 
 
 class Example(_Section):
-    question: str
-    documents: list[str] = Field(min_length=1)
+    question: Said
+    documents: list[Said] = Field(min_length=1)
 
 
 class Escalation(_Section):
@@ -183,11 +241,11 @@ class Escalation(_Section):
 
 
 class Limits(_Section):
-    questions_per_user_per_hour: int = Field(
+    questions_per_user_per_hour: WholeNumber = Field(
         30, ge=1, description="Of this domain; questions to others don't count"
     )
-    questions_per_channel_per_hour: int = Field(600, ge=1)
-    tokens_per_day: int = Field(2_000_000, ge=0, description="0: no limit")
+    questions_per_channel_per_hour: WholeNumber = Field(600, ge=1)
+    tokens_per_day: WholeNumber = Field(2_000_000, ge=0, description="0: no limit")
 
 
 class Access(_Section):
@@ -199,10 +257,10 @@ class Access(_Section):
 class Domain(_Section):
     """One help channel and the documents behind it."""
 
-    domain: str = Field(pattern=r"^[a-z0-9][a-z0-9-]{0,62}$")
-    title: str
+    domain: DomainId
+    title: Said
     channels: list[ChannelId] = Field([], description="Slack channel ids: names change, ids don't")
-    admins: list[UserId] = Field([], description="Slack user ids")
+    admins: list[Annotated[UserId, AfterValidator(_said)]] = Field([], description="Slack user ids")
     sources: Sources
     answer: AnswerPolicy = AnswerPolicy()
     retrieval: RetrievalPolicy = RetrievalPolicy()
@@ -228,20 +286,6 @@ class Domain(_Section):
         placed = self.model_copy()
         placed._path = path
         return placed
-
-    @field_validator("glossary")
-    @classmethod
-    def _said_once(cls, glossary: dict[str, list[str]]) -> dict[str, list[str]]:
-        """One entry for each short form, each of its meanings once, whatever their case."""
-        seen: set[str] = set()
-        for short, meanings in glossary.items():
-            ways = [way.casefold() for way in (short, *meanings)]
-            if ways[0] in seen:
-                raise ValueError(f"short form {short!r} is there twice; join its meanings")
-            if len(set(ways)) < len(ways):
-                raise ValueError(f"{short!r} has a meaning that repeats it or another meaning")
-            seen.add(ways[0])
-        return glossary
 
 
 def domain_of(domains: Iterable[Domain], channel: str) -> Domain | None:

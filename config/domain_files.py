@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import get_args
@@ -14,13 +14,15 @@ from pydantic_core import ErrorDetails
 
 from config.domain import NOT_YET, Domain
 from config.errors import ConfigError
+from config.reading.advice import advice
+from config.reading.strict_yaml import UnreadableFileError, misread, read_mapping, read_text
 
-MAX_BYTES = 1_000_000
+SUFFIXES = (".yaml", ".yml")
 MOST_KNOWN = 20
 """Choices that an error names."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class Problem:
     """One thing wrong in a domain file; line and column count from 1."""
 
@@ -33,11 +35,18 @@ class Problem:
         return f"{self.path}:{self.line}:{self.column}: {self.message}"
 
 
-def load_domains(config_dir: Path) -> dict[str, Domain]:
+Check = Callable[[Domain], Iterable[Problem]]
+
+
+def no_more(domain: Domain) -> Iterable[Problem]:
+    return ()
+
+
+def load_domains(config_dir: Path, also: Check = no_more) -> dict[str, Domain]:
     """Every domain of `config_dir/domains/*.yaml` by its id.
 
     Raises ConfigError that lists every problem of every file."""
-    domains, problems = check_domains(config_dir)
+    domains, problems = check_domains(config_dir, also)
     if problems:
         raise ConfigError(
             "\n".join(str(problem) for problem in problems),
@@ -46,10 +55,24 @@ def load_domains(config_dir: Path) -> dict[str, Domain]:
     return domains
 
 
-def check_domains(config_dir: Path) -> tuple[dict[str, Domain], list[Problem]]:
-    """The valid domains and all problems, files in name order."""
+def domain_paths(config_dir: Path) -> list[Path]:
+    """YAML files, however their ending is written, in name order; hidden ones, such as an
+    editor's copies, are nobody's."""
+    return sorted(
+        path
+        for path in (config_dir / "domains").glob("*")
+        if path.suffix.lower() in SUFFIXES and not path.name.startswith(".")
+    )
+
+
+def check_domains(
+    config_dir: Path, also: Check = no_more
+) -> tuple[dict[str, Domain], list[Problem]]:
+    """The valid domains and all problems, files in name order.
+
+    `also` knows more than a file says by itself; what it finds is a problem like any other."""
     folder = config_dir / "domains"
-    paths = sorted(folder.glob("*.yaml")) + sorted(folder.glob("*.yml"))
+    paths = domain_paths(config_dir)
     if not paths:
         raise ConfigError(
             f"no domain files in {folder}",
@@ -59,10 +82,15 @@ def check_domains(config_dir: Path) -> tuple[dict[str, Domain], list[Problem]]:
     problems: list[Problem] = []
     channels: dict[str, Path] = {}
     for path in paths:
+        if path.suffix not in SUFFIXES:
+            message = f"this file is ignored; rename it to {path.stem}{path.suffix.lower()}"
+            problems.append(Problem(path, 1, 1, message))
+            continue
         domain, found = read_domain(path)
         problems += found
         if domain is None:
             continue
+        problems += also(domain)
         if domain.domain in domains:
             other = domains[domain.domain].path
             message = f"domain {domain.domain!r} is already defined in {other}"
@@ -83,40 +111,31 @@ def check_domains(config_dir: Path) -> tuple[dict[str, Domain], list[Problem]]:
 def read_domain(path: Path) -> tuple[Domain | None, list[Problem]]:
     """One file: the domain, or None and what is wrong with it."""
     try:
-        text = path.read_bytes()[:MAX_BYTES].decode("utf-8")
-        root = yaml.compose(text, Loader=yaml.SafeLoader)
-        values = yaml.safe_load(text)
-    except (OSError, UnicodeDecodeError, RecursionError) as error:
-        return None, [Problem(path=path, line=1, column=1, message=f"can't be read: {error}")]
-    except yaml.MarkedYAMLError as error:
-        mark = error.problem_mark or error.context_mark
-        line, column = (mark.line + 1, mark.column + 1) if mark else (1, 1)
-        reason = error.problem or "not valid YAML"
-        return None, [Problem(path=path, line=line, column=column, message=reason)]
-    except (yaml.YAMLError, ValueError) as error:
-        return None, [Problem(path=path, line=1, column=1, message=f"not valid YAML: {error}")]
-    if not isinstance(root, yaml.MappingNode) or not isinstance(values, dict):
-        message = "expected keys such as `domain:` and `sources:`"
-        return None, [Problem(path=path, line=1, column=1, message=message)]
-    problems = [_at(path, node, message) for node, message in _repeated_keys(root)]
+        root, values = read_mapping(read_text(path))
+    except UnreadableFileError as error:
+        return None, [Problem(path, error.line, error.column, error.message)]
+    problems = [_at(path, node, message) for node, message in misread(root)]
+    problems += _glossary(path, root)
+    misread_at = {(problem.line, problem.column) for problem in problems}
     try:
         domain = Domain.model_validate(values).read_from(path)
     except ValidationError as error:
-        problems += [_problem(path, root, detail) for detail in error.errors()]
-        return None, problems
+        found = (_problem(path, root, detail) for detail in error.errors())
+        return None, problems + [one for one in found if (one.line, one.column) not in misread_at]
     problems += _told_twice(path, root, domain)
+    problems += _without_documents(path, root, domain)
     return (None, problems) if problems else (domain, [])
 
 
-def problem_at(path: Path, location: Sequence[int | str], message: str) -> Problem:
+def problem_at(
+    path: Path, location: Sequence[int | str], message: str, *, want_key: bool = False
+) -> Problem:
     """A problem of a file that could be read, at the key or item named by `location`."""
     try:
-        root = yaml.compose(path.read_text(encoding="utf-8"), Loader=yaml.SafeLoader)
-    except (OSError, ValueError, yaml.YAMLError):  # it has been changed or taken away since
-        root = None
-    if root is None:
-        return Problem(path=path, line=1, column=1, message=message)
-    return _at(path, _node(root, location), message)
+        root, _ = read_mapping(read_text(path))
+    except UnreadableFileError:  # it has been changed or taken away since
+        return Problem(path, 1, 1, message)
+    return _at(path, _node(root, location, want_key=want_key), message)
 
 
 def _told_twice(path: Path, root: yaml.MappingNode, domain: Domain) -> Iterator[Problem]:
@@ -136,6 +155,42 @@ def _told_twice(path: Path, root: yaml.MappingNode, domain: Domain) -> Iterator[
             message = f"the same question is the example on line {seen[words]}"
             yield _at(path, node, f"{message}; merge their documents")
         seen.setdefault(words, node.start_mark.line + 1)
+        for position, document in enumerate(example.documents):
+            if document in example.documents[:position]:
+                node = _node(root, ["examples", place, "documents", position])
+                yield _at(path, node, f"document {document!r} is in this example twice")
+
+
+def _without_documents(path: Path, root: yaml.MappingNode, domain: Domain) -> Iterator[Problem]:
+    drive = domain.sources.google_drive
+    if not (drive.folders or drive.documents or domain.sources.files):
+        message = "no documents to answer from; name some, as in `files: [handbook/*.md]`"
+        yield _at(path, _node(root, ["sources"], want_key=True), f"sources: {message}")
+
+
+def _glossary(path: Path, root: yaml.MappingNode) -> Iterator[Problem]:
+    """What is there twice, whatever its case and the space around it."""
+    glossary = _node(root, ["glossary"])
+    if glossary is root or not isinstance(glossary, yaml.MappingNode):
+        return
+    lines: dict[str, int] = {}
+    written: set[str] = set()
+    for key, meanings in glossary.value:
+        ways = {same := _folded(key)}
+        if same in lines and key.value not in written:
+            message = f"short form {key.value!r} is already on line {lines[same]}"
+            yield _at(path, key, f"{message}; join their meanings")
+        written.add(str(key.value))
+        lines.setdefault(same, key.start_mark.line + 1)
+        for meaning in meanings.value if isinstance(meanings, yaml.SequenceNode) else ():
+            if (way := _folded(meaning)) in ways:
+                message = f"glossary: {meaning.value!r} repeats {key.value!r} or another meaning"
+                yield _at(path, meaning, f"{message}; leave one of them out")
+            ways.add(way)
+
+
+def _folded(node: yaml.Node) -> str:
+    return " ".join(str(node.value).casefold().split())
 
 
 def nearest(word: str, known: Sequence[str]) -> str:
@@ -150,26 +205,27 @@ def nearest(word: str, known: Sequence[str]) -> str:
 def _problem(path: Path, root: yaml.MappingNode, detail: ErrorDetails) -> Problem:
     location = detail["loc"]
     dotted = ".".join(str(part) for part in location)
-    if unbuilt := NOT_YET.get(dotted) or NOT_YET.get(f"{dotted}: {detail['input']}"):
-        said = dotted if dotted in NOT_YET else f"{dotted}: {detail['input']}"
-        wants_key = detail["type"] == "extra_forbidden"
-        return _at(path, _node(root, location, want_key=wants_key), f"`{said}`: {unbuilt}")
+    # Only text: written out, aliases of aliases would fill the memory.
+    given = f"{dotted}: {detail['input']}" if isinstance(detail["input"], str) else ""
+    for said in (dotted, given):
+        if unbuilt := NOT_YET.get(said):
+            wants_key = detail["type"] == "extra_forbidden"
+            return _at(path, _node(root, location, want_key=wants_key), f"`{said}`: {unbuilt}")
     if detail["type"] == "extra_forbidden":
         known = _keys(Domain, location[:-1])
         message = f"unknown key {str(location[-1])!r}{nearest(str(location[-1]), known)}"
         return _at(path, _node(root, location, want_key=True), message)
     if detail["type"] == "missing":
         return _at(path, _node(root, location[:-1]), f"missing key {dotted!r}")
-    message = f"{dotted}: {detail['msg'][0].lower()}{detail['msg'][1:]}"
-    if detail["type"] == "literal_error":
-        close = difflib.get_close_matches(str(detail["input"]), _choices(Domain, location), n=1)
-        message += f"; did you mean {close[0]!r}?" if close else ""
-    return _at(path, _node(root, location), message)
+    of_key = location[-1] == "[key]"
+    node = _node(root, location[:-1] if of_key else location, want_key=of_key)
+    said = advice(detail, node, keys=_keys(Domain, location), choices=_choices(Domain, location))
+    return _at(path, node, f"{dotted.removesuffix('.[key]')}: {said}")
 
 
 def _at(path: Path, node: yaml.Node, message: str) -> Problem:
     mark = node.start_mark
-    return Problem(path=path, line=mark.line + 1, column=mark.column + 1, message=message)
+    return Problem(path, mark.line + 1, mark.column + 1, message)
 
 
 def _node(root: yaml.Node, location: Sequence[int | str], *, want_key: bool = False) -> yaml.Node:
@@ -186,28 +242,6 @@ def _node(root: yaml.Node, location: Sequence[int | str], *, want_key: bool = Fa
                 return node
             node = node.value[part]
     return node
-
-
-def _repeated_keys(
-    node: yaml.Node, above: frozenset[int] = frozenset()
-) -> Iterator[tuple[yaml.Node, str]]:
-    """YAML keeps the last of two equal keys and says nothing; an admin would never find out.
-
-    `above` holds the ids of the nodes around this one: an alias may point back to them."""
-    if id(node) in above:
-        return
-    children: list[yaml.Node] = []
-    if isinstance(node, yaml.MappingNode):
-        seen: set[str] = set()
-        for key, value in node.value:
-            if key.value in seen:
-                yield key, f"key {key.value!r} is given twice"
-            seen.add(key.value)
-            children.append(value)
-    elif isinstance(node, yaml.SequenceNode):
-        children = list(node.value)
-    for child in children:
-        yield from _repeated_keys(child, above | {id(node)})
 
 
 def _section(model: type[BaseModel], location: Sequence[int | str]) -> type[BaseModel] | None:

@@ -10,7 +10,7 @@ from threading import Lock
 import structlog
 
 from config.domain import Domain
-from config.domain_files import check_domains, load_domains
+from config.domain_files import Check, check_domains, domain_paths, load_domains, no_more
 from config.errors import ConfigError
 
 LOOK_EVERY_SECONDS = 2.0
@@ -22,14 +22,20 @@ class LiveDomains:
     """Call it for the current domains. Raises ConfigError only for the first reading."""
 
     def __init__(
-        self, config_dir: Path, *, on_problems: Callable[[list[str]], None] = lambda problems: None
+        self,
+        config_dir: Path,
+        *,
+        also: Check = no_more,
+        on_problems: Callable[[list[str]], None] = lambda problems: None,
     ) -> None:
-        """`on_problems` hears once what is wrong with an edit; the last good one stays in force."""
+        """`on_problems` hears once what is wrong with an edit; the last good one stays in force.
+        `also`: see `check_domains`."""
+        self._also = also
         self._config_dir = config_dir
         self.on_problems = on_problems
         self._lock = Lock()
         self._seen = self._stamp()
-        self._domains: Mapping[str, Domain] = load_domains(config_dir)
+        self._domains: Mapping[str, Domain] = load_domains(config_dir, also)
         self._looked = time.monotonic()
 
     def __call__(self) -> Mapping[str, Domain]:
@@ -50,7 +56,7 @@ class LiveDomains:
             return []
         self._seen = stamp
         try:
-            domains, problems = check_domains(self._config_dir)
+            domains, problems = check_domains(self._config_dir, self._also)
             said = [str(problem) for problem in problems]
         except ConfigError as error:
             domains, said = {}, [str(error)]
@@ -64,6 +70,5 @@ class LiveDomains:
         return []
 
     def _stamp(self) -> tuple[tuple[str, int, int], ...]:
-        folder = self._config_dir / "domains"
-        files = sorted(path for path in folder.glob("*.y*ml") if path.is_file())
+        files = (path for path in domain_paths(self._config_dir) if path.is_file())
         return tuple((path.name, path.stat().st_mtime_ns, path.stat().st_size) for path in files)

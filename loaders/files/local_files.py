@@ -23,6 +23,8 @@ from loaders.files.pdf import parse_pdf
 from loaders.files.text_file import parse_csv, parse_text
 
 Parse = Callable[..., Document]
+_SHOWN = 100
+"""Most characters of an entry that an error shows."""
 
 
 def load_file(path: Path, *, base_url: str = "") -> Document:
@@ -103,24 +105,33 @@ def expand_paths(patterns: Iterable[str], base: Path) -> list[Path]:
     """Files, folders (with all their subfolders) and globs → files that can be loaded, sorted.
 
     Relative to `base`, then to the working directory. Raises ConfigError for a pattern that
-    matches nothing."""
+    matches nothing, and for a single file that no loader reads."""
     found: set[Path] = set()
     for pattern in patterns:
         matches = _matches(pattern, base) or _matches(pattern, Path.cwd())
         if not matches:
+            shown = pattern if len(pattern) <= _SHOWN else pattern[: _SHOWN - 1] + "…"
             raise ConfigError(
-                f"no files match {pattern!r}", remedy=f"looked in {base} and in {Path.cwd()}"
+                f"no files match {shown!r}", remedy=f"looked in {base} and in {Path.cwd()}"
             )
+        for path in matches:
+            if path.suffix.lower() not in _PARSERS:
+                raise ConfigError(
+                    f"no loader reads {pattern!r}", remedy="supported: " + ", ".join(_PARSERS)
+                )
         found.update(matches)
     return sorted(found)
 
 
 def _matches(pattern: str, base: Path) -> list[Path]:
-    path = base / Path(pattern).expanduser()
-    if path.is_file():
-        return [path.resolve()]
-    names = [str(path / "**" / "*")] if path.is_dir() else [str(path)]
-    files = (Path(name) for name in glob.glob(names[0], recursive=True))  # noqa: PTH207  # absolute
+    try:
+        path = base / Path(pattern).expanduser()
+        if path.is_file():
+            return [path.resolve()]
+        names = str(path / "**" / "*") if path.is_dir() else str(path)
+    except (OSError, RuntimeError, ValueError):  # a name that is too long, an unknown `~user`
+        return []
+    files = (Path(name) for name in glob.glob(names, recursive=True))  # noqa: PTH207  # absolute
     return [
         file.resolve()
         for file in files

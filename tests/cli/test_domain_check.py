@@ -92,3 +92,23 @@ def test_a_rota_that_cannot_be_read_is_placed(folder: Path) -> None:
 
 def test_a_rota_behind_a_url_is_not_asked_for(folder: Path) -> None:
     assert missed(folder, HEAD + "escalation: {rota: 'https://127.0.0.1:9/rota.ics'}\n") == []
+
+
+@pytest.mark.parametrize(
+    ("entry", "problem"),
+    [
+        ("~nobodyhere/x.md", "no files match '~nobodyhere/x.md'"),
+        ("x" * 5_000, "no files match 'xxx"),
+        ("/etc/passwd", "no loader reads '/etc/passwd'; supported: .csv"),
+    ],
+)
+def test_an_entry_that_nothing_can_read_is_placed(folder: Path, entry: str, problem: str) -> None:
+    (found,) = missed(folder, HEAD.replace("teas/*.md", entry))
+    assert found.startswith(f"4:11: {problem}")
+    assert len(found) < 500
+
+
+def test_an_unknown_example_ends_its_sentence(folder: Path) -> None:
+    drive = HEAD.replace("files: [teas/*.md]", "google_drive: {folders: [F1]}")
+    (found,) = missed(folder, drive + examples("xyz"), frozenset({"standard"}))
+    assert "known: standard. If it is new" in found

@@ -162,7 +162,7 @@ def test_a_key_given_twice_is_found(tmp_path: Path) -> None:
         ("- a\n- b\n", "1:1"),
         ("", "1:1"),
         ("a: &a [*a]\n", "1:"),
-        ("domain: \x00\n", "1:1"),
+        ("domain: \x00\n", "1:9"),
         ("[" * 5000, "1:"),
     ],
 )
@@ -213,10 +213,10 @@ def test_every_problem_is_raised_at_once(tmp_path: Path) -> None:
         ("{KEK: ['  ']}", "at least 1 character"),
         ("{KEK: [kek]}", "repeats"),
         ("{KEK: [Key, key]}", "repeats"),
-        ("{KEK: [one key], kek: [other key]}", "twice"),
+        ("{KEK: [one key], kek: [other key]}", "6:28: short form 'kek' is already on line 6"),
         ("{KEK: one key}", "list"),
         (f"{{KEK: [{'k' * 81}]}}", "at most 80 characters"),
-        (f"{{{', '.join(f's{n}: [m{n}]' for n in range(201))}}}", "at most 200 items"),
+        (f"{{{', '.join(f's{n}: [m{n}]' for n in range(201))}}}", "201 entries; at most 200"),
     ],
 )
 def test_a_glossary_is_bounded_and_says_nothing_twice(
@@ -226,6 +226,7 @@ def test_a_glossary_is_bounded_and_says_nothing_twice(
     assert len(found) == 1
     assert problem in found[0]
     assert found[0].startswith("6:")
+    assert "value error" not in found[0]
 
 
 def test_a_glossary_is_kept_as_written(tmp_path: Path) -> None:
@@ -233,3 +234,109 @@ def test_a_glossary_is_kept_as_written(tmp_path: Path) -> None:
     assert problems == []
     assert domain is not None
     assert domain.glossary == {"KEK": ["Key encryption key"]}
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("glossary: {NO: [Norway]}\n", "6:12: `NO` means false in YAML; write `'NO':`"),
+        ("glossary: {ON: [Ontario]}\n", "6:12: `ON` means true in YAML; write `'ON':`"),
+        ("glossary: {404: [not found]}\n", "6:12: `404` means a number in YAML; write `'404':`"),
+        ("~: x\n", "6:1: `~` means nothing in YAML; write `'~':`"),
+        ("glossary: {SG: Singapore}\n", "6:16: glossary.SG: expected a list; write [Singapore]"),
+        ("glossary: {SG: ['a\\\n\n  b']}\n", "6:17: glossary.SG.0: has a line break"),
+        ("admins: U0INES\n", "6:9: admins: expected a list; write [U0INES]"),
+        ("admins: ['']\n", "6:10: admins.0: is blank"),
+        ("admins:\n", "is empty; write a value, or leave the key out"),
+        ("escalation: S0PRE\n", "6:13: escalation: expected keys such as usergroup:"),
+        ("limits:\n  tokens_per_day: 2,000,000\n", "7:19: limits.tokens_per_day: "),
+        ("limits:\n  tokens_per_day: 2,000,000\n", "write 2000000"),
+        ("limits: {tokens_per_day: yes}\n", "6:26: limits.tokens_per_day: expected a whole"),
+        ("limits: {tokens_per_day: 0160}\n", "6:26: `0160` is no plain decimal number"),
+        ("limits: {tokens_per_day: 1:30}\n", "6:26: `1:30` is no plain decimal number"),
+        (f"limits: {{tokens_per_day: {'9' * 5000}}}\n", "6:26: `9999"),
+        ("retrieval: {hyde: 1}\n", "6:19: retrieval.hyde: expected true or false"),
+        ("chunks: {semantic_threshold: true}\n", "6:30: chunks.semantic_threshold: expected"),
+        ("answer: {links: [com]}\n", "6:18: answer.links.0: 'com' is no host"),
+        ("answer: {links: ['-']}\n", "6:18: answer.links.0: '-' is no host"),
+        ("answer: {instructions: 5}\n", "6:24: answer.instructions: expected text; write '5'"),
+        ('answer: {instructions: "D \\ud800"}\n', "6:24: holds half a character"),
+        ("answer:\n  instructions: a\x07b\n", "7:18: holds the control character U+0007"),
+        ("---\ntitle: other\n", "6:1: a second document begins here"),
+        ("examples: [{question: ' ', documents: [a]}]\n", "6:23: examples.0.question: is blank"),
+        ("examples: [{question: q, documents: ['']}]\n", "6:38: examples.0.documents.0: is"),
+        ("examples: [{question: q, documents: [a, a]}]\n", "6:41: document 'a' is in this exam"),
+    ],
+)
+def test_a_likely_mistake_is_placed_and_explained(tmp_path: Path, text: str, problem: str) -> None:
+    (found,) = problems_of(tmp_path, VALID + text)
+    assert problem in found
+
+
+@pytest.mark.parametrize(
+    ("sources", "problem"),
+    [
+        ("{}", "4:1: sources: no documents to answer from"),
+        ("{files: [], google_drive: {folders: []}}", "4:1: sources: no documents to answer from"),
+        ("{files: ['']}", "4:19: sources.files.0: is blank"),
+        ("{google_drive: {folders: ['']}}", "4:36: sources.google_drive.folders.0: is blank"),
+        ("{google_drive: {folders: [a b]}}", "after /folders/ or /d/"),
+        (
+            "{google_drive: {folders: ['https://drive.google.com/drive/folders/1AbC?usp=sharing']}}",
+            "write the id alone: 1AbC",
+        ),
+        (
+            "{google_drive: {documents: ['https://docs.google.com/document/d/1x-_Y/edit']}}",
+            "write the id alone: 1x-_Y",
+        ),
+    ],
+)
+def test_sources_that_cannot_work_are_refused(tmp_path: Path, sources: str, problem: str) -> None:
+    head, _ = VALID.split("sources:")
+    (found,) = problems_of(tmp_path, f"{head}sources: {sources}\n")
+    assert problem in found
+
+
+@pytest.mark.parametrize("domain", ["Security", "help desk", "a_b", "x" * 64])
+def test_a_domain_id_is_explained_in_words(tmp_path: Path, domain: str) -> None:
+    (found,) = problems_of(tmp_path, VALID.replace("domain: security", f"domain: {domain}"))
+    assert "lower-case letters, digits and hyphens" in found
+
+
+def test_a_date_is_text(tmp_path: Path) -> None:
+    text = VALID + "answer: {instructions: 2026-13-45}\nglossary: {GA: [2026-11-02]}\n"
+    domain, problems = read_domain(write(tmp_path, text))
+    assert problems == []
+    assert domain is not None
+    assert domain.answer.instructions == "2026-13-45"
+
+
+def test_a_file_is_read_whole_or_not_at_all(tmp_path: Path) -> None:
+    (found,) = problems_of(tmp_path, VALID + "#" * 1_000_000 + "\nanswre: {}\n")
+    assert "larger than 1 MB" in found
+
+
+def test_bytes_of_another_encoding_are_placed(tmp_path: Path) -> None:
+    path = write(tmp_path, "")
+    path.write_bytes(VALID.encode() + "# ü\nanswer: {instructions: ".encode() + b"caf\xe9}\n")
+    (problem,) = read_domain(path)[1]
+    assert (problem.line, problem.column) == (7, 27)
+    assert "save the file as UTF-8" in problem.message
+
+
+def test_many_aliases_of_aliases_are_read_in_time(tmp_path: Path) -> None:
+    deep = "".join(f"x{n}: &x{n} [*x{n - 1}, *x{n - 1}]\n" for n in range(1, 60))
+    assert len(problems_of(tmp_path, f"{VALID}x0: &x0 [a]\n{deep}")) == 60
+
+
+def test_a_file_with_an_ending_in_capitals_is_reported_and_hidden_ones_are_nobodys(
+    tmp_path: Path,
+) -> None:
+    write(tmp_path, VALID, "a.yaml")
+    write(tmp_path, "domain: [", ".a.yaml")
+    loud = write(tmp_path, VALID, "b.YAML")
+    domains, problems = check_domains(tmp_path)
+    assert set(domains) == {"security"}
+    assert [str(one) for one in problems] == [
+        f"{loud}:1:1: this file is ignored; rename it to b.yaml"
+    ]

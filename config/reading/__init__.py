@@ -1,0 +1,1 @@
+"""A domain file as text: strict YAML, and mistakes in plain words."""

@@ -1,0 +1,166 @@
+"""YAML for people who don't know it: what it would quietly change is refused, at its place.
+
+PyYAML reads YAML 1.1, in which `NO` is false, `0160` is 112 and `1:30` is 90."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+MAX_BYTES = 1_000_000
+_PLAIN_NUMBER = re.compile(r"[-+]?(0|[1-9]\d{0,17})(\.\d{1,18})?")
+_LONE_SURROGATE = re.compile("[\ud800-\udfff]")
+_BOOLEAN = "tag:yaml.org,2002:bool"
+_NOTHING = "tag:yaml.org,2002:null"
+_NUMBERS = ("tag:yaml.org,2002:int", "tag:yaml.org,2002:float")
+
+
+class UnreadableFileError(Exception):
+    """A file that holds no YAML; its reader says where, as line and column from 1."""
+
+    def __init__(self, message: str, line: int = 1, column: int = 1) -> None:
+        super().__init__(message)
+        self.message = message
+        self.line = line
+        self.column = column
+
+
+class _TextLoader(yaml.SafeLoader):
+    """Keys are text as written, and so are dates: no key of ours is or holds one."""
+
+    yaml_implicit_resolvers = {  # noqa: RUF012  # the base class has it so
+        first: [(tag, form) for tag, form in found if tag != "tag:yaml.org,2002:timestamp"]
+        for first, found in yaml.SafeLoader.yaml_implicit_resolvers.items()
+    }
+
+    def construct_mapping(self, node: Any, deep: bool = False) -> dict[Any, Any]:
+        self.flatten_mapping(node)
+        return {
+            key.value
+            if isinstance(key, yaml.ScalarNode)
+            else str(self.construct_object(key, deep=True)): self.construct_object(value, deep=True)
+            for key, value in node.value
+        }
+
+    def construct_object(self, node: Any, deep: bool = False) -> Any:
+        try:
+            return super().construct_object(node, deep=deep)
+        except (ValueError, KeyError, IndexError) as error:  # of a number or an explicit tag
+            raise yaml.constructor.ConstructorError(
+                None, None, f"`{_short(node)}` can't be read: {error}", node.start_mark
+            ) from error
+
+
+def read_text(path: Path) -> str:
+    """Raises UnreadableFileError for a file that is too large, or isn't UTF-8."""
+    try:
+        with path.open("rb") as file:
+            data = file.read(MAX_BYTES + 1)
+    except OSError as error:
+        raise UnreadableFileError(f"can't be read: {error.strerror or error}") from error
+    if len(data) > MAX_BYTES:
+        raise UnreadableFileError("larger than 1 MB; what answers are made of belongs in documents")
+    try:
+        return data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        before = data[: error.start].decode("utf-8")
+        byte = data[error.start]
+        raise UnreadableFileError(
+            f"can't be read: byte 0x{byte:02x} isn't UTF-8; save the file as UTF-8",
+            *_place(before),
+        ) from error
+
+
+def read_mapping(text: str) -> tuple[yaml.MappingNode, dict[str, Any]]:
+    """The nodes, which know their places, and the values.
+
+    Raises UnreadableFileError for what is no YAML, or holds no keys."""
+    try:
+        root = yaml.compose(text, Loader=_TextLoader)
+        values = yaml.load(text, Loader=_TextLoader)  # noqa: S506  # it is a SafeLoader
+    except yaml.MarkedYAMLError as error:
+        raise _located(error) from error
+    except yaml.reader.ReaderError as error:
+        character = ord(error.character) if isinstance(error.character, str) else error.character
+        raise UnreadableFileError(
+            f"holds the control character U+{character:04X}; delete it",
+            *_place(text[: error.position]),
+        ) from error
+    except RecursionError as error:
+        raise UnreadableFileError("can't be read: nested too deeply") from error
+    if not isinstance(root, yaml.MappingNode) or not isinstance(values, dict):
+        raise UnreadableFileError("expected keys such as `domain:` and `sources:`")
+    return root, values
+
+
+def misread(root: yaml.Node) -> Iterator[tuple[yaml.Node, str]]:
+    """What YAML takes for something else than is written, or keeps the last of."""
+    for node in _all_nodes(root):
+        if isinstance(node, yaml.MappingNode):
+            yield from _misread_keys(node)
+        elif isinstance(node, yaml.ScalarNode):
+            if _LONE_SURROGATE.search(node.value):
+                yield node, "holds half a character (\\ud800 to \\udfff); write the whole one"
+            elif node.tag in _NUMBERS and not _PLAIN_NUMBER.fullmatch(node.value):
+                message = "is no plain decimal number; write its digits alone"
+                yield node, f"`{_short(node)}` {message}, or quotes around it if it is text"
+
+
+def _misread_keys(node: yaml.MappingNode) -> Iterator[tuple[yaml.Node, str]]:
+    seen: set[str] = set()
+    for key, _ in node.value:
+        if not isinstance(key, yaml.ScalarNode):
+            yield key, "expected a name as key; is a bracket or brace too many?"
+            continue
+        if key.value in seen:
+            yield key, f"key {key.value!r} is given twice"
+        elif _LONE_SURROGATE.search(key.value):
+            yield key, "holds half a character (\\ud800 to \\udfff); write the whole one"
+        elif key.tag in (_BOOLEAN, _NOTHING, *_NUMBERS):
+            yield key, f"`{_short(key)}` means {_meaning(key)} in YAML; write `'{_short(key)}':`"
+        seen.add(key.value)
+
+
+def _meaning(key: yaml.ScalarNode) -> str:
+    if key.tag == _BOOLEAN:
+        return str(yaml.SafeLoader.bool_values.get(key.value.lower(), "a truth value")).lower()
+    return "nothing" if key.tag == _NOTHING else "a number"
+
+
+def _all_nodes(root: yaml.Node) -> Iterator[yaml.Node]:
+    """Each node once, except keys: an alias may point to it many times, or around it."""
+    seen: set[int] = set()
+    waiting = [root]
+    while waiting:
+        node = waiting.pop()
+        if id(node) in seen:
+            continue
+        seen.add(id(node))
+        yield node
+        if isinstance(node, yaml.MappingNode):
+            waiting += [value for _, value in reversed(node.value)]
+        elif isinstance(node, yaml.SequenceNode):
+            waiting += reversed(node.value)
+
+
+def _located(error: yaml.MarkedYAMLError) -> UnreadableFileError:
+    mark = error.problem_mark or error.context_mark
+    place = (mark.line + 1, mark.column + 1) if mark else (1, 1)
+    reason = error.problem or "not valid YAML"
+    if reason == "but found another document":
+        reason = "a second document begins here; one file describes one domain"
+    return UnreadableFileError(reason, *place)
+
+
+def _place(before: str) -> tuple[int, int]:
+    """Line and column, from 1, of what follows this text."""
+    return before.count("\n") + 1, len(before) - (before.rfind("\n") + 1) + 1
+
+
+def _short(node: yaml.Node) -> str:
+    text = str(node.value)
+    return text if len(text) <= 40 else text[:39] + "…"
