@@ -19,6 +19,8 @@ from pydantic import (
 )
 from pydantic_core import PydanticCustomError
 
+from config.slack_ids import BOT, CHANNEL, GROUP, USER
+
 NOT_YET = {
     "refresh": "nothing reads a schedule yet; run `oncall ingest` from cron or a CronJob",
     "retrieval.rerank": "answers are not reranked yet; leave it out, "
@@ -39,10 +41,6 @@ def _like(pattern: str, problem: str) -> Callable[[str], str]:
     return check
 
 
-_CHANNEL = "[CG][A-Z0-9]{4,}"
-_USER = "[UW][A-Z0-9]{3,}"
-_GROUP = "S[A-Z0-9]{3,}"
-_BOT = "[BAUW][A-Z0-9]{3,}"
 _HOST = r"[A-Za-z0-9-]+(\.[A-Za-z0-9-]+)*"
 _IN_PROFILE = "in Slack: their profile › ⋮ › Copy member ID"
 
@@ -50,33 +48,33 @@ ChannelId = Annotated[
     str,
     AfterValidator(
         _like(
-            _CHANNEL,
+            CHANNEL,
             "is no channel id (C… or G…); in Slack: the channel's name › About › Copy channel ID",
         )
     ),
-    Field(json_schema_extra={"pattern": f"^{_CHANNEL}$"}),
+    Field(json_schema_extra={"pattern": f"^{CHANNEL}$"}),
 ]
 UserId = Annotated[
     str,
-    AfterValidator(_like(f"({_USER})?", f"is no user id (U… or W…); {_IN_PROFILE}")),
-    Field(json_schema_extra={"pattern": f"^({_USER})?$"}),
+    AfterValidator(_like(f"({USER})?", f"is no user id (U… or W…); {_IN_PROFILE}")),
+    Field(json_schema_extra={"pattern": f"^({USER})?$"}),
 ]
 GroupId = Annotated[
     str,
     AfterValidator(
         _like(
-            f"({_GROUP})?",
+            f"({GROUP})?",
             "is no user group id (S…); in Slack: People › User groups › ⋮ › Copy group ID",
         )
     ),
-    Field(json_schema_extra={"pattern": f"^({_GROUP})?$"}),
+    Field(json_schema_extra={"pattern": f"^({GROUP})?$"}),
 ]
 BotId = Annotated[
     str,
     AfterValidator(
-        _like(_BOT, "is no bot id; it starts with B or A, and stands in the bot's messages")
+        _like(BOT, "is no bot id; it starts with B or A, and stands in the bot's messages")
     ),
-    Field(json_schema_extra={"pattern": f"^{_BOT}$"}),
+    Field(json_schema_extra={"pattern": f"^{BOT}$"}),
 ]
 Host = Annotated[
     str,

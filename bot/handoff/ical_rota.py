@@ -11,8 +11,9 @@ from zoneinfo import ZoneInfo
 
 from bot.handoff.shift import Shift
 from config.errors import ConfigError
+from config.slack_ids import ON_CALL_IN_PROSE
 
-_SLACK_ID = re.compile(r"\b[US][A-Z0-9]{6,}\b")
+_SLACK_ID = re.compile(ON_CALL_IN_PROSE)
 _EMAIL = re.compile(r"[\w.+-]+@[\w-]+(?:\.[\w-]+)+")
 _SAID_IN = ("SUMMARY", "DESCRIPTION", "ATTENDEE")
 _NEEDED = frozenset(

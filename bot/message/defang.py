@@ -10,10 +10,12 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
+from config.slack_ids import PINGED_IN_PROSE
+
 _FENCE = re.compile(r"(```.*?(?:```|\Z)|`[^`\n]+`)", re.DOTALL)
 _CONTROL = re.compile(r"<(?=[!@#])")
 _PINGS = re.compile(r"(?<![\w.])@(channel|here|everyone|group)\b", re.IGNORECASE)
-_USER_ID = re.compile(r"(?<!\w)@(?=[UWS][A-Z0-9]{6,}\b)")
+_USER_ID = re.compile(rf"(?<!\w)@(?={PINGED_IN_PROSE})")
 _SLACK_LINK = re.compile(
     r"<((?:[a-z][a-z0-9+.-]*:|//|www\.)[^>|\s]*)(?:\|([^>]*))?>", re.IGNORECASE
 )

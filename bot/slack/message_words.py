@@ -7,11 +7,13 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from config.slack_ids import CHANNEL, USER
+
 MAX_CHARACTERS = 8_000
 """Of one message. A longer paste is cut: its question is at one of its ends."""
 
-_MENTION = re.compile(r"<@([UW][A-Z0-9]+)(?:\|([^<>]*))?>")
-_CHANNEL = re.compile(r"<#(C[A-Z0-9]+)(?:\|([^<>]*))?>")
+_MENTION = re.compile(rf"<@({USER})(?:\|([^<>]*))?>")
+_CHANNEL = re.compile(rf"<#({CHANNEL})(?:\|([^<>]*))?>")
 _SPECIAL = re.compile(r"<!([^<>|]+)(?:\|([^<>]*))?>")
 _LINK = re.compile(r"<((?:https?|mailto):[^<>|]+)(?:\|([^<>]*))?>")
 

@@ -198,6 +198,18 @@ def test_a_folded_line_is_one_word_again(who: Who) -> None:
     assert who(rota, "2026-01-06T12:00") == "ines.okafor@tidewater.example"
 
 
+@pytest.mark.parametrize(
+    ("summary", "called"),
+    [
+        ("on call: W0INES00", "W0INES00"),
+        ("WEEKEND ines.okafor@tidewater.example", "ines.okafor@tidewater.example"),
+        ("WEEKEND", ""),
+    ],
+)
+def test_who_is_told_from_a_word_in_capitals(who: Who, summary: str, called: str) -> None:
+    assert who(calendar(event(summary, *WEEK)), "2026-01-06T12:00") == called
+
+
 def test_an_empty_calendar_names_nobody(who: Who) -> None:
     assert who(calendar(), "2026-01-06T12:00") == ""
 
