@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from datetime import UTC, date, datetime
 from pathlib import Path
@@ -14,6 +15,7 @@ from bot.handoff.ical_rota import shifts_at
 from bot.handoff.shift import Shift
 from config.errors import ConfigError
 
+_CALENDAR = re.compile(r"^\s*BEGIN:VCALENDAR", re.IGNORECASE | re.MULTILINE)
 MAX_BYTES = 2_000_000
 """Of a rota: 10,000 shifts, at about 1.2 ms each to read."""
 
@@ -23,11 +25,17 @@ def on_call(rota: str, at: datetime, *, relative_to: Path = Path()) -> str:
 
     Of overlapping shifts the one that started last counts, of those that started together the
     shortest: overrides are made that way.
-    Raises ConfigError when the rota can't be read."""
+    Raises ConfigError when the rota can't be read, or when a shift is on that names nobody."""
     text = _read(rota, relative_to)
-    shifts = shifts_at(text, at, rota=rota) if "BEGIN:VCALENDAR" in text else _yaml(text, rota)
+    shifts = shifts_at(text, at, rota=rota) if _CALENDAR.search(text) else _yaml(text, rota)
     now = [shift for shift in shifts if shift.start <= at < shift.end]
-    return max(now, key=lambda shift: (shift.start, shift.start - shift.end)).who if now else ""
+    named = [shift for shift in now if shift.who]
+    if now and not named:
+        raise ConfigError(
+            f"the rota {rota!r}: the shift {now[0].title!r} names no Slack id or e-mail address",
+            remedy="write who has it into its title, or invite them",
+        )
+    return max(named, key=lambda shift: (shift.start, shift.start - shift.end)).who if now else ""
 
 
 def _read(rota: str, relative_to: Path) -> str:
