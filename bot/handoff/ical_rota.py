@@ -11,9 +11,8 @@ from zoneinfo import ZoneInfo
 
 from bot.handoff.shift import Shift
 from config.errors import ConfigError
-from config.slack_ids import MAYBE_ON_CALL_IN_PROSE, MENTION, ON_CALL, ON_CALL_IN_PROSE
+from config.slack_ids import EMAIL, MAYBE_ON_CALL_IN_PROSE, MENTION, ON_CALL, ON_CALL_IN_PROSE
 
-EMAIL = r"[\w.+-]+@[\w-]+(?:\.[\w-]+)+"
 _NAMES = [
     re.compile(MENTION),
     re.compile(rf"\A\s*({ON_CALL})\s*\Z"),

@@ -92,3 +92,24 @@ def test_a_rota_that_cannot_be_read_is_placed(folder: Path) -> None:
 
 def test_a_rota_behind_a_url_is_not_asked_for(folder: Path) -> None:
     assert missed(folder, HEAD + "escalation: {rota: 'https://127.0.0.1:9/rota.ics'}\n") == []
+
+
+@pytest.mark.parametrize(
+    ("rota", "problem"),
+    [
+        ("https://example.com/private x.ics", "space"),
+        ("http://example.com:abc/private", "wrong host or port"),
+        ("webcal://example.com/private.ics", "write https://"),
+    ],
+)
+def test_a_rotas_address_that_can_be_none_is_placed_and_kept_secret(
+    folder: Path, rota: str, problem: str
+) -> None:
+    (said,) = missed(folder, f"{HEAD}escalation: {{rota: {rota!r}}}\n")
+    assert said.startswith("5:20: ")
+    assert problem in said
+    assert "private" not in said
+
+
+def test_a_rotas_address_is_not_asked(folder: Path) -> None:
+    assert missed(folder, f"{HEAD}escalation: {{rota: 'HTTPS://127.0.0.1:9/rota.ics'}}\n") == []
