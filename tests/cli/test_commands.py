@@ -174,3 +174,17 @@ def test_a_list_of_commands_says_what_each_does_to_the_end(tmp_path: Path, group
     commands = shown.partition("Commands:")[2]
     assert commands.strip()
     assert "..." not in commands
+
+
+def test_status_says_that_a_model_without_a_server_is_none(tmp_path: Path) -> None:
+    done = oncall(tmp_path, "status", ONCALL_CHAT_MODEL="gpt-x")
+    assert done.returncode == 0
+    said = " ".join(done.stdout.split())
+    assert "ONCALL_CHAT_MODEL=gpt-x is without effect" in said
+    assert "set OPENAI_API_KEY or OPENAI_BASE_URL" in said
+
+
+def test_a_provider_that_is_none_ends_the_command(tmp_path: Path) -> None:
+    done = oncall(tmp_path, "status", ONCALL_CHAT_MODEL="anthrpic:claude-x", OPENAI_API_KEY="k")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "write anthropic:claude-x" in done.stderr
