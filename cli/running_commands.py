@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import socket
+from contextlib import suppress
 from typing import Annotated
 
 import typer
@@ -73,7 +74,10 @@ def serve(
     slack = copilot.settings.slack_bot_token is not None
     with _listening(host, port) as listener:
         server = uvicorn.Server(uvicorn.Config(copilot.api(slack=slack), log_level="warning"))
-        server.run(sockets=[listener])
+        with suppress(KeyboardInterrupt):  # Ctrl-C is how it ends
+            server.run(sockets=[listener])
+    if not server.started:
+        raise typer.Exit(1)
 
 
 def _listening(host: str, port: int) -> socket.socket:
