@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
-from bot.handoff.rota import on_call
+from bot.handoff.rota import is_address, on_call
 from config.domain import Domain
 from config.domain_files import Problem, nearest, problem_at
 from config.errors import ConfigError, LoadError
@@ -34,10 +34,9 @@ def misses(domain: Domain, published: frozenset[str] | None) -> Iterator[Problem
 def _rota(domain: Domain) -> Iterator[Problem]:
     """A rota behind a URL is left alone: to check a file should ask nobody else."""
     rota = domain.escalation.rota
-    if not rota or rota.startswith(("https://", "http://")):
-        return
     try:
-        on_call(rota, datetime.now(UTC), relative_to=domain.path.parent)
+        if rota and not is_address(rota):
+            on_call(rota, datetime.now(UTC), relative_to=domain.path.parent)
     except ConfigError as error:
         said = " ".join(str(error).split())  # YAML errors have several lines
         yield problem_at(domain.path, ["escalation", "rota"], said)

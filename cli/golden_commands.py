@@ -52,4 +52,5 @@ def golden_propose(
     from bot.memory.proposals import propose, to_yaml
 
     copilot = wired()
-    sys.stdout.write(to_yaml(propose(copilot.index.engine, domain)))
+    chosen = copilot.domain(domain).domain if domain else None
+    sys.stdout.write(to_yaml(propose(copilot.index.engine, chosen)))

@@ -4,7 +4,10 @@ Everything heavy is imported inside the command that needs it: `oncall --help` i
 
 from __future__ import annotations
 
+import io
+import os
 import sys
+from typing import Any
 
 import typer
 
@@ -36,8 +39,33 @@ for group in (
     app.add_typer(group.app)
 
 
+class _Output(io.FileIO):
+    """Standard output whose reader may leave, as `head` does: the command still does its work."""
+
+    def write(self, data: Any, /) -> int:
+        try:
+            return super().write(data)
+        except BrokenPipeError:
+            nowhere = os.open(os.devnull, os.O_WRONLY)
+            os.dup2(nowhere, self.fileno())
+            os.close(nowhere)
+            return super().write(data)
+
+
+def _outlive_readers() -> None:
+    out = sys.stdout
+    raw = _Output(out.fileno(), "w", closefd=False)
+    sys.stdout = io.TextIOWrapper(
+        io.BufferedWriter(raw),
+        encoding=out.encoding,
+        errors=out.errors,
+        line_buffering=out.isatty(),
+    )
+
+
 def main() -> None:
     """Run the command line; a failure is one line that says what, where and the remedy."""
+    _outlive_readers()
     debug = "--debug" in sys.argv
     if debug:
         sys.argv.remove("--debug")

@@ -19,8 +19,8 @@ def read_history(path: Path) -> tuple[Turn, ...]:
     Raises UsageError that names the file and the entry."""
     try:
         return _TURNS.validate_python(yaml.safe_load(path.read_text(encoding="utf-8")) or [])
-    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
-        raise UsageError(f"history {path} can't be read: {error}") from None
+    except RecursionError:
+        raise UsageError(f"history {path} can't be read: nested too deeply") from None
     except ValidationError as error:
         detail = error.errors()[0]
         place = ".".join(str(part) for part in detail["loc"]) or "the top"
@@ -28,3 +28,6 @@ def read_history(path: Path) -> tuple[Turn, ...]:
             f"history {path}, at {place}: {detail['msg'].lower()}",
             remedy='write a list of {"role": "user" or "assistant", "content": "…"}',
         ) from None
+    except (OSError, ValueError, yaml.YAMLError) as error:
+        said = " ".join(str(error).split())
+        raise UsageError(f"history {path} can't be read: {said}") from None

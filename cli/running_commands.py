@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import socket
+from contextlib import suppress
 from typing import Annotated
 
 import typer
 
 from cli.options import AsJson, DomainNames, print_json, wired
+from config.errors import CopilotError
 
 app = typer.Typer()
 
@@ -49,7 +52,8 @@ def ingest_command(
 @app.command()
 def bot(
     health_port: Annotated[
-        int, typer.Option(help="Port of /healthz, /readyz and /metrics; 0 for none.")
+        int,
+        typer.Option(min=0, max=65535, help="Port of /healthz, /readyz and /metrics; 0 for none."),
     ] = 8080,
 ) -> None:
     """Answer in Slack over Socket Mode until stopped."""
@@ -59,7 +63,7 @@ def bot(
 @app.command()
 def serve(
     host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
-    port: Annotated[int, typer.Option(help="Port to listen on.")] = 8080,
+    port: Annotated[int, typer.Option(min=1, max=65535, help="Port to listen on.")] = 8080,
 ) -> None:
     """Serve the HTTP API.
 
@@ -68,7 +72,23 @@ def serve(
 
     copilot = wired()
     slack = copilot.settings.slack_bot_token is not None
-    uvicorn.run(copilot.api(slack=slack), host=host, port=port, log_level="warning")
+    with _listening(host, port) as listener:
+        server = uvicorn.Server(uvicorn.Config(copilot.api(slack=slack), log_level="warning"))
+        with suppress(KeyboardInterrupt):  # Ctrl-C is how it ends
+            server.run(sockets=[listener])
+    if not server.started:
+        raise typer.Exit(1)
+
+
+def _listening(host: str, port: int) -> socket.socket:
+    """Raises CopilotError when the address is taken, or none of this machine's."""
+    try:
+        family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
+        return socket.create_server((host, port), family=family)
+    except OSError as error:
+        raise CopilotError(
+            f"{host}:{port} can't be listened on: {error.strerror}", remedy="use --port or --host"
+        ) from error
 
 
 @app.command()

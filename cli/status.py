@@ -46,10 +46,19 @@ def _facts(settings: Settings) -> dict[str, str]:
         "google": str(settings.google_credentials)
         if settings.google_credentials
         else "[yellow]not configured[/]: GOOGLE_APPLICATION_CREDENTIALS",
-        "model": settings.chat_model
-        if settings.has_chat_model() and settings.chat_model
-        else "none: answers quote the documents; ONCALL_CHAT_MODEL and OPENAI_API_KEY add one",
+        "model": _model(settings),
         "embeddings": settings.embedding_model,
         "database": "PostgreSQL" if settings.database_url else f"SQLite in {settings.data_dir}",
         "vectors": "Chroma server" if settings.chroma_url else f"embedded in {settings.data_dir}",
     }
+
+
+def _model(settings: Settings) -> str:
+    if not settings.chat_model:
+        return "none: answers quote the documents; ONCALL_CHAT_MODEL and OPENAI_API_KEY add one"
+    if settings.has_chat_model():
+        return settings.chat_model
+    return (
+        f"[yellow]none[/]: ONCALL_CHAT_MODEL={settings.chat_model} is without effect, as there is "
+        "nowhere to ask; set OPENAI_API_KEY or OPENAI_BASE_URL, or write provider:model"
+    )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import re
 from collections.abc import Collection
 from typing import TYPE_CHECKING, Any
@@ -22,14 +23,38 @@ PROVIDERS = frozenset(
 )
 """What LangChain's `init_chat_model` knows; asking it would import it for every `--help`."""
 OPENAI = "openai"
+_PROVIDER_LIKE = re.compile(r"(?!ft\b)[a-z][a-z_-]*", re.IGNORECASE)
+"""Not `llama3:8b`, and not `ft:gpt-x:…`, as OpenAI names what was fine-tuned."""
 
 
 def provider_and_model(name: str) -> tuple[str, str]:
     """`anthropic:claude-x` → (anthropic, claude-x). A name without a known provider, also one
     with a colon such as `llama3:8b`, is a model of the OpenAI-compatible server."""
     provider, colon, model = name.partition(":")
-    provider = provider.replace("-", "_").lower()
+    provider = _spelled(provider)
     return (provider, model) if colon and provider in PROVIDERS else (OPENAI, name)
+
+
+def check_model_name(name: str, *, has_server: bool) -> None:
+    """Raises ConfigError for a name without a model, and for a provider that is none.
+
+    `has_server`: an OpenAI-compatible server is set, whose models may have any name."""
+    provider, colon, model = name.partition(":")
+    known = _spelled(provider) in PROVIDERS
+    said = f"ONCALL_CHAT_MODEL={name}"
+    if colon and not (provider.strip() and model.strip()):
+        raise ConfigError(f"{said} names no model after the colon", remedy="write provider:model")
+    if colon and not known and not has_server and _PROVIDER_LIKE.fullmatch(provider):
+        close = difflib.get_close_matches(_spelled(provider), sorted(PROVIDERS), n=1)
+        meant = f"write {close[0]}:{model}" if close else f"one of {', '.join(sorted(PROVIDERS))}"
+        raise ConfigError(
+            f"{said}: no provider {provider!r}",
+            remedy=f"{meant}, or set OPENAI_BASE_URL if it is a model of that server",
+        )
+
+
+def _spelled(provider: str) -> str:
+    return provider.replace("-", "_").lower()
 
 
 def openai_client(

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from dotenv import load_dotenv
 from pydantic import AliasChoices, Field, SecretStr, ValidationError
-from pydantic_settings import BaseSettings, SettingsConfigDict
+from pydantic_settings import (
+    BaseSettings,
+    EnvSettingsSource,
+    PydanticBaseSettingsSource,
+    SettingsConfigDict,
+)
 
 from config.errors import ConfigError
-from config.providers import OPENAI, provider_and_model
+from config.providers import OPENAI, check_model_name, provider_and_model
 
 
 def _from(*names: str) -> AliasChoices:
@@ -125,6 +130,22 @@ class Settings(BaseSettings):
         description="Everything embedded lives here",
     )
 
+    @classmethod
+    def settings_customise_sources(
+        cls, settings_cls: type[BaseSettings], *args: Any, **sources: PydanticBaseSettingsSource
+    ) -> tuple[PydanticBaseSettingsSource, ...]:
+        """As ever, but a field's own name counts in code alone: in the environment, API_TOKEN and
+        DATA_DIR are those of other programs."""
+        documented = {_variable(field).lower() for field in cls.model_fields}
+        for source in sources.values():
+            if isinstance(source, EnvSettingsSource):
+                source.env_vars = {
+                    name: value
+                    for name, value in source.env_vars.items()
+                    if name.lower() in documented
+                }
+        return super().settings_customise_sources(settings_cls, *args, **sources)
+
     def has_chat_model(self) -> bool:
         """A model is configured when it is named and there is a key or another server to ask.
 
@@ -154,6 +175,8 @@ def read_settings() -> Settings:
     """The environment and `.env`. Raises ConfigError that names what is wrong, never its value."""
     try:
         settings = Settings()
+        if settings.chat_model:
+            check_model_name(settings.chat_model, has_server=bool(settings.openai_base_url))
         if settings.chat_model and provider_and_model(settings.chat_model)[0] != OPENAI:
             # Its integration reads its key from the environment, and knows no .env.
             load_dotenv(".env")
@@ -168,6 +191,8 @@ def read_settings() -> Settings:
         ) from None
     except OSError as error:
         raise ConfigError(f".env can't be read: {error.strerror}") from None
+    except UnicodeDecodeError:
+        raise ConfigError(".env can't be read: not UTF-8", remedy="save it as UTF-8") from None
 
 
 def _variable(field: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
@@ -78,15 +79,30 @@ def run_evaluation(
 ) -> Report:
     """Golden files in, a report out; writes `report.json` and `report.html` to `out`.
 
-    Raises ConfigError for a golden file or an earlier report that can't be read."""
+    Raises ConfigError for a golden file or an earlier report that can't be read, and, before
+    anything is asked, for an `out` that can't be written."""
     golden = load_golden(paths)
     before = read_report(compare) if compare else None
+    if out:
+        _check_writable(out)
     report = evaluate(ask, golden, domain=domain, model=model, on_question=on_question)
     if before:
         report["compared"] = compared(before, report)
     if out:
         write_report(report, out)
     return report
+
+
+def _check_writable(folder: Path) -> None:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=folder):
+            pass
+    except OSError as error:
+        raise ConfigError(
+            f"{folder}: no report can be written here: {error.strerror}",
+            remedy="name a folder with --out",
+        ) from error
 
 
 def write_report(report: Report, folder: Path) -> None:

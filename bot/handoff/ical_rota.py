@@ -5,22 +5,31 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterator, Mapping
-from datetime import UTC, datetime, time, tzinfo
+from datetime import UTC, datetime, time, timedelta, tzinfo
 from typing import Any
 from zoneinfo import ZoneInfo
 
 from bot.handoff.shift import Shift
 from config.errors import ConfigError
-from config.slack_ids import ON_CALL_IN_PROSE
+from config.slack_ids import EMAIL, MAYBE_ON_CALL_IN_PROSE, MENTION, ON_CALL, ON_CALL_IN_PROSE
 
-_SLACK_ID = re.compile(ON_CALL_IN_PROSE)
-_EMAIL = re.compile(r"[\w.+-]+@[\w-]+(?:\.[\w-]+)+")
-_SAID_IN = ("SUMMARY", "DESCRIPTION", "ATTENDEE")
+_NAMES = [
+    re.compile(MENTION),
+    re.compile(rf"\A\s*({ON_CALL})\s*\Z"),
+    re.compile(f"({ON_CALL_IN_PROSE})"),
+    re.compile(f"({EMAIL})"),
+    re.compile(f"({MAYBE_ON_CALL_IN_PROSE})"),
+]
+"""Surest first: what may also be a word comes after an e-mail."""
 _NEEDED = frozenset(
     {"DTSTART", "DTEND", "DURATION", "RRULE", "RDATE", "EXDATE", "RECURRENCE-ID", "STATUS"}
 )
 _REMEDY = "export the calendar again, or write the rota as YAML"
+_FAR = 3000
+"""Year of what never ends: the libraries count on from an end, and fail beyond the year 9999."""
 
+MAX_TITLE = 80
+"""Characters of an event's title that an error shows."""
 MAX_STEPS = 1_000_000
 """Days looked at for all rules of a calendar: about 2 s. A daily shift of 20 years takes 7,300."""
 _STEPS_PER_DAY = {
@@ -43,6 +52,8 @@ may be left, and that is known only at the end of the calendar, in the year 9999
 def shifts_at(text: str, at: datetime, *, rota: str) -> Iterator[Shift]:
     """Shifts that hold `at`; who has them stands in summary, description or attendee.
 
+    An attendee who declined has none; one who accepted comes first.
+
     Times without a zone, and whole days, are in the calendar's own zone (`X-WR-TIMEZONE`), else
     in UTC. Raises ConfigError for what no shift can be read from, naming `rota`."""
     try:
@@ -61,38 +72,68 @@ def _shifts(text: str, at: datetime) -> Iterator[Shift]:
     from icalendar import Calendar
 
     calendar = Calendar.from_ical(text)
-    _check(calendar.walk("VEVENT"), at)
+    events = calendar.walk("VEVENT")
+    _check(events, at)
+    for event in events:
+        _end_in_time(event)
     zone = ZoneInfo(str(calendar.get("X-WR-TIMEZONE", "UTC")))
     moment = at.astimezone(zone)
     for event in recurring_ical_events.of(calendar).between(moment, moment):
-        who = _who([str(value) for name in _SAID_IN for value in _values(event, name)])
-        if who and event.get("STATUS") != "CANCELLED":
-            yield Shift(_moment(event["DTSTART"].dt, zone), _moment(event["DTEND"].dt, zone), who)
+        if str(event.get("STATUS", "")).upper() != "CANCELLED":
+            start, end = (_moment(event[key].dt, zone) for key in ("DTSTART", "DTEND"))
+            yield Shift(start, end, _who(event), _title(event))
 
 
 def _check(events: list[Any], at: datetime) -> None:
     """Raise ConfigError for a shift that would be read wrongly, or would take too long."""
     steps = 0.0
     for event in events:
-        name = str(event.get("SUMMARY", "an event"))
         for key, problem in event.errors:
             if key in _NEEDED:
-                raise ConfigError(f"{key} of {name!r}: {problem}", remedy=_REMEDY)
-        for value in (event.get("DTSTART"), event.get("DTEND")):
-            if value is not None and "TZID" in value.params and value.dt.tzinfo is None:
-                zone = value.params["TZID"]
-                raise ConfigError(f"unknown time zone {zone!r} of {name!r}", remedy=_REMEDY)
-        steps += sum(_steps(rule, event["DTSTART"].dt, at) for rule in _values(event, "RRULE"))
+                raise _wrong(f"{key} of {_title(event)!r}: {problem}")
+        if "DTSTART" not in event:
+            raise _wrong(f"{_title(event)!r} has no DTSTART")
+        if not _is_over(event, at):
+            _check_times(event)
+        steps += sum(_steps(rule, event, at) for rule in _values(event, "RRULE"))
         if steps > MAX_STEPS:
             raise ConfigError(
-                f"{name!r} repeats too often to be counted",
+                f"{_title(event)!r} repeats too often to be counted",
                 remedy="repeat shifts by day, week, month or year",
             )
 
 
-def _steps(rule: Any, start: Any, at: datetime) -> float:
+def _check_times(event: Any) -> None:
+    start, end = event.get("DTSTART"), event.get("DTEND")
+    for value in (start, end):
+        if value is not None and "TZID" in value.params and value.dt.tzinfo is None:
+            raise _wrong(f"unknown time zone {value.params['TZID']!r} of {_title(event)!r}")
+    if end is not None and _moment(end.dt, UTC) < _moment(start.dt, UTC):
+        raise _wrong(f"{_title(event)!r} ends before it starts (DTEND before DTSTART)")
+
+
+def _is_over(event: Any, at: datetime) -> bool:
+    """A single shift so long ago that it is over in every time zone."""
+    if any(key in event for key in ("RRULE", "RDATE", "RECURRENCE-ID", "DURATION")):
+        return False
+    moments = [event[key].dt for key in ("DTSTART", "DTEND") if key in event]
+    return max(_moment(value, UTC) for value in moments) < at - timedelta(days=3)
+
+
+def _end_in_time(event: Any) -> None:
+    end = event.get("DTEND")
+    if end is not None and end.dt.year > _FAR:
+        end.dt = end.dt.replace(year=_FAR, month=1, day=1)
+
+
+def _steps(rule: Any, event: Any, at: datetime) -> float:
     """Days, or parts of a day, that the library looks at from the first shift to `at`."""
+    start = event["DTSTART"].dt
+    if "FREQ" not in rule:
+        raise _wrong(f"RRULE of {_title(event)!r} has no FREQ")
     (frequency,), interval = rule["FREQ"], max(rule.get("INTERVAL", [1]))
+    if interval < 1:
+        raise _wrong(f"RRULE of {_title(event)!r} has INTERVAL={interval}")
     end = at if _comes_again(rule, frequency, interval) else datetime.max.replace(tzinfo=UTC)
     days = max((end - _moment(start, UTC)).days, 0)
     times = math.prod(len(rule.get(name, [0])) for name in _CLOCK)
@@ -120,9 +161,23 @@ def _moment(value: Any, zone: tzinfo) -> datetime:
     return moment if moment.tzinfo else moment.replace(tzinfo=zone)
 
 
-def _who(texts: list[str]) -> str:
-    for pattern in (_SLACK_ID, _EMAIL):
-        for text in texts:
-            if match := pattern.search(text):
-                return match[0]
-    return ""
+def _who(event: Any) -> str:
+    attendees = [one for one in _values(event, "ATTENDEE") if _reply(one) != "DECLINED"]
+    attendees.sort(key=lambda one: _reply(one) != "ACCEPTED")
+    said = [*_values(event, "SUMMARY"), *_values(event, "DESCRIPTION"), *attendees]
+    found = (pattern.search(str(text)) for pattern in _NAMES for text in said)
+    return next((match[1] for match in found if match), "")
+
+
+def _reply(attendee: Any) -> str:
+    return str(getattr(attendee, "params", {}).get("PARTSTAT", "")).upper()
+
+
+def _title(event: Any) -> str:
+    if title := " ".join(str(event.get("SUMMARY", "")).split()):
+        return title if len(title) <= MAX_TITLE else f"{title[:MAX_TITLE]}…"
+    return "an event without a title"
+
+
+def _wrong(problem: str) -> ConfigError:
+    return ConfigError(problem, remedy=_REMEDY)

@@ -198,16 +198,111 @@ def test_a_folded_line_is_one_word_again(who: Who) -> None:
     assert who(rota, "2026-01-06T12:00") == "ines.okafor@tidewater.example"
 
 
+INVITED = "ATTENDEE:mailto:ines@example.com"
+
+
 @pytest.mark.parametrize(
     ("summary", "called"),
     [
         ("on call: W0INES00", "W0INES00"),
-        ("WEEKEND ines.okafor@tidewater.example", "ines.okafor@tidewater.example"),
-        ("WEEKEND", ""),
+        ("on call: U0INES", "U0INES"),
+        ("U0INES", "U0INES"),
+        ("UINES1", "UINES1"),
+        ("S0TEAM", "S0TEAM"),
+        ("primary <@UINESOK>", "UINESOK"),
+        ("primary <@UINESOK|ines>", "UINESOK"),
+        ("all of <!subteam^S0TEAM>", "S0TEAM"),
+        ("SUPPORT primary", "ines@example.com"),
+        ("SUPPORT", "ines@example.com"),
+        ("SPRINT42 primary", "ines@example.com"),
+        ("WEEKEND dana@example.com", "dana@example.com"),
+        ("UG4KX7Q2P primary", "ines@example.com"),
+        ("UNAVAILABLE", "ines@example.com"),
     ],
 )
 def test_who_is_told_from_a_word_in_capitals(who: Who, summary: str, called: str) -> None:
-    assert who(calendar(event(summary, *WEEK)), "2026-01-06T12:00") == called
+    assert who(calendar(event(summary, *WEEK, INVITED)), "2026-01-06T12:00") == called
+
+
+def test_an_id_of_an_older_workspace_is_found_where_no_address_stands(who: Who) -> None:
+    assert who(calendar(event("UG4KX7Q2P primary", *WEEK)), "2026-01-06T12:00") == "UG4KX7Q2P"
+
+
+@pytest.mark.parametrize("title", ["Ines Example", "WEEKEND", "SUPPORT primary"])
+def test_a_running_shift_that_names_nobody_is_said(who: Who, title: str) -> None:
+    with pytest.raises(ConfigError, match=f"the shift '{title}' names no Slack id or e-mail"):
+        who(calendar(event(title, *WEEK)), "2026-01-06T12:00")
+    assert who(calendar(event(title, *WEEK)), "2026-02-06T12:00") == ""
+
+
+@pytest.mark.parametrize(
+    ("replies", "called"),
+    [
+        (("DECLINED", "ACCEPTED"), "dana@example.com"),
+        (("declined", "NEEDS-ACTION"), "dana@example.com"),
+        (("NEEDS-ACTION", "ACCEPTED"), "dana@example.com"),
+        (("ACCEPTED", "ACCEPTED"), "ines@example.com"),
+        (("NEEDS-ACTION", "TENTATIVE"), "ines@example.com"),
+    ],
+)
+def test_who_accepted_is_called_and_not_who_declined(
+    who: Who, replies: tuple[str, str], called: str
+) -> None:
+    ines, dana = replies
+    invited = (
+        f"ATTENDEE;PARTSTAT={ines}:mailto:ines@example.com",
+        f"ATTENDEE;PARTSTAT={dana}:mailto:dana@example.com",
+    )
+    assert who(calendar(event("primary", *WEEK, *invited)), "2026-01-06T12:00") == called
+
+
+def test_a_shift_is_cancelled_however_that_is_written(who: Who) -> None:
+    rota = calendar(event(INES, *WEEK, "STATUS:Cancelled"))
+    assert who(rota, "2026-01-06T12:00") == ""
+
+
+def test_a_calendar_may_be_written_in_small_letters(who: Who) -> None:
+    rota = calendar(event("x", *WEEK)).lower().replace("summary:x", f"summary:{INES}")
+    rota = rota.replace("t090000z", "T090000Z")
+    assert who(rota, "2026-01-06T12:00") == INES
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        ("DTSTART:20260105T090000Z", "DTEND:99991231T235959Z"),
+        ("DTSTART;VALUE=DATE:20260105", "DTEND;VALUE=DATE:99991231"),
+        ("DTSTART:20260105T090000", "DTEND:99991231T235959"),
+    ],
+)
+def test_a_shift_may_never_end(who: Who, lines: tuple[str, str]) -> None:
+    assert who(calendar(event(INES, *lines)), "2029-01-06T12:00") == INES
+    assert who(calendar(event(INES, *lines)), "2025-01-06T12:00") == ""
+
+
+def test_a_zone_that_nobody_knows_is_no_matter_once_the_shift_is_over(who: Who) -> None:
+    past = event(DANA, *times("20250105T090000", "20250106T090000", "Mars/Base"))
+    rota = calendar(past.replace("UID:shift", "UID:past"), event(INES, *WEEK))
+    assert who(rota, "2026-01-06T12:00") == INES
+    with pytest.raises(ConfigError, match="unknown time zone 'Mars/Base' of 'U0DANA00'"):
+        who(rota, "2025-01-05T12:00")
+
+
+@pytest.mark.parametrize(
+    ("lines", "problem"),
+    [
+        (times("20260112T090000Z", "20260105T090000Z"), "ends before it starts"),
+        ((*WEEK, "RRULE:FREQ=DAILY;INTERVAL=0"), "INTERVAL=0"),
+        ((*WEEK, "RRULE:INTERVAL=2"), "no FREQ"),
+        (("DTEND:20260112T090000Z",), "no DTSTART"),
+    ],
+)
+def test_what_is_wrong_with_a_shift_is_said_with_its_name(
+    who: Who, lines: tuple[str, ...], problem: str
+) -> None:
+    with pytest.raises(ConfigError, match=problem) as caught:
+        who(calendar(event(INES, *lines)), "2026-01-06T12:00")
+    assert repr(INES) in str(caught.value)
 
 
 def test_an_empty_calendar_names_nobody(who: Who) -> None:

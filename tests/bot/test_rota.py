@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import traceback
 from datetime import UTC, datetime
 from pathlib import Path
+from socketserver import StreamRequestHandler, TCPServer
+from threading import Thread
 
 import pytest
 from pytest_httpserver import HTTPServer
@@ -54,15 +57,158 @@ def test_a_rota_may_be_yaml_behind_a_url(httpserver: HTTPServer) -> None:
     assert on_call(httpserver.url_for("/rota.yaml"), NOON) == "U0INES"
 
 
-@pytest.mark.parametrize("text", ["- {from: yesterday, to: 2026-11-09, user: U0}", "- 5", "a: ["])
-def test_a_broken_rota_is_named(tmp_path: Path, text: str) -> None:
-    path = tmp_path / "rota.yaml"
-    path.write_text(text)
+def refused(path: Path, text: str) -> str:
+    rota = path / "rota.yaml"
+    rota.write_text(text)
     with pytest.raises(ConfigError, match=r"rota\.yaml") as caught:
-        on_call(str(path), NOON)
+        on_call(str(rota), NOON)
     assert "\n" not in str(caught.value)
+    assert caught.value.remedy
+    return str(caught.value)
+
+
+TIMES = "from: 2026-11-02, to: 2026-11-09"
+SOUND = f"- {{{TIMES}, user: U0INES}}\n"
+
+
+@pytest.mark.parametrize(
+    ("entry", "problem"),
+    [
+        ("- {from: yesterday, to: 2026-11-09, user: U0INES}", "yesterday"),
+        ("- {from: 2026-13-45, to: 2026-11-09, user: U0INES}", "month"),
+        ("- {from: 5, to: 2026-11-09, user: U0INES}", "a int is no time"),
+        ("- {from: 2026-11-09, to: 2026-11-02, user: U0INES}", "ends before it starts"),
+        ("- {from: 2026-11-09, to: 2026-11-09, user: U0INES}", "ends before it starts"),
+        (f"- {{{TIMES}, user: Ines}}", "user 'Ines' is no Slack user"),
+        (f"- {{{TIMES}, user: }}", "user nothing is no Slack user"),
+        (f"- {{{TIMES}, user: ''}}", "user '' is no Slack user"),
+        (f"- {{{TIMES}, user: [U0INES]}}", "user a list is no Slack user"),
+        (f"- {{{TIMES}, user: C0SECURITY}}", "user 'C0SECURITY' is no Slack user"),
+        (f"- {{{TIMES}, user: 5}}", "user a int is no Slack user"),
+        (f"- {{{TIMES}}}", "no user"),
+        (f"- {{{TIMES}, user: U0INES, usr: U0DANA}}", "unknown key 'usr'"),
+        (f"- {{{TIMES}, user: U0INES, user: U0DANA}}", "'user' is given twice"),
+        ("- 5", "expected from, to and user"),
+        ("-", "expected from, to and user, not nothing"),
+        ("- " + "[" * 20_000, ""),
+    ],
+)
+def test_a_wrong_shift_is_named_by_its_number_and_line(
+    tmp_path: Path, entry: str, problem: str
+) -> None:
+    said = refused(tmp_path, f"# Ours\n{SOUND}{entry}\n")
+    assert problem in said
+    if problem:
+        assert "shift 2 (line 3)" in said
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("", "holds no shifts"),
+        ("# nothing yet\n", "holds no shifts"),
+        ("[]", "holds no shifts"),
+        ("a: [", "(it begins with `a: [`)"),
+        ("from: 2026-11-02", "neither an iCal calendar nor a list of shifts"),
+        ("<html>\n<body>Sign in: &nbsp;</body>", "(it begins with `<html>`)"),
+        ("<!doctype html><title>Sign in</title>", "nor a list of shifts"),
+        ("[" * 20_000, "nested too deeply"),
+    ],
+)
+def test_what_is_no_rota_is_said_by_how_it_begins(tmp_path: Path, text: str, problem: str) -> None:
+    assert problem in refused(tmp_path, text)
+
+
+@pytest.mark.parametrize(
+    ("user", "called"),
+    [
+        ("U0INES", "U0INES"),
+        ("W0INES00", "W0INES00"),
+        ("S0TEAM", "S0TEAM"),
+        ("'<@U0INES>'", "U0INES"),
+        ("'<@U0INES|ines>'", "U0INES"),
+        ("'<!subteam^S0TEAM>'", "S0TEAM"),
+        ("ines.okafor@tidewater.example", "ines.okafor@tidewater.example"),
+    ],
+)
+def test_a_written_shift_names_a_user_a_group_or_an_address(
+    tmp_path: Path, user: str, called: str
+) -> None:
+    (tmp_path / "rota.yaml").write_text(f"- {{{TIMES}, user: {user}}}")
+    assert on_call("rota.yaml", NOON, relative_to=tmp_path) == called
 
 
 def test_a_missing_rota_is_named() -> None:
     with pytest.raises(ConfigError, match="nowhere"):
         on_call("nowhere.ics", NOON)
+
+
+SECRET = "private-5f1c0ffee"
+
+
+@pytest.mark.parametrize(
+    ("address", "problem"),
+    [
+        (f"https://example.com/{SECRET} y.ics", "space"),
+        (f"https://example.com/{SECRET}ü.ics", "space or a letter"),
+        (f"http://example.com:abc/{SECRET}", "wrong host or port"),
+        (f"http://example.com:99999/{SECRET}", "wrong host or port"),
+        (f"https:///{SECRET}.ics", "wrong host or port"),
+        (f"http://[::1/{SECRET}", "wrong host or port"),
+        (f"https://ines:{SECRET}@example.com/x.ics", "name or password"),
+        (f"webcal://example.com/{SECRET}.ics", "write https://"),
+        (f"WEBCAL://example.com/{SECRET}.ics", "write https://"),
+        (f"ftp://example.com/{SECRET}.ics", "write https://"),
+        (f"file:///etc/{SECRET}", "write https://"),
+    ],
+)
+def test_what_is_no_address_is_refused_without_its_secret(address: str, problem: str) -> None:
+    with pytest.raises(ConfigError, match=problem) as caught:
+        on_call(address, NOON)
+    assert SECRET not in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_the_kind_of_an_address_may_be_in_capitals(httpserver: HTTPServer) -> None:
+    httpserver.expect_request("/rota.yaml").respond_with_data(SOUND)
+    address = httpserver.url_for("/rota.yaml").replace("http://", "HTTP://")
+    assert on_call(address, NOON) == "U0INES"
+
+
+@pytest.mark.parametrize("body", ["<html>", "- 5", ICAL[:60], "BEGIN:VCALENDAR\r\nx", ""])
+@pytest.mark.parametrize("status", [200, 404, 500])
+def test_the_secret_address_of_a_calendar_is_in_no_error(
+    httpserver: HTTPServer, body: str, status: int
+) -> None:
+    httpserver.expect_request(f"/{SECRET}").respond_with_data(body, status)
+    with pytest.raises(ConfigError, match=r"'http://localhost:\d+/…'") as caught:
+        on_call(httpserver.url_for(f"/{SECRET}?key={SECRET}"), NOON)
+    shown = "".join(traceback.format_exception(caught.value))
+    assert SECRET not in shown
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        b"",
+        b"what?\r\n\r\n",
+        b"HTTP/1.1 200 OK\r\nContent-Length: 900\r\n\r\n- {",
+        b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n",
+        b"HTTP/1.1 302 Found\r\nLocation: ftp://example.com/%b\r\n\r\n" % SECRET.encode(),
+    ],
+)
+def test_a_server_that_speaks_nonsense_is_an_error_like_any_other(reply: bytes) -> None:
+    class Nonsense(StreamRequestHandler):
+        def handle(self) -> None:
+            while self.rfile.readline().strip():
+                pass
+            self.wfile.write(reply)
+
+    with TCPServer(("127.0.0.1", 0), Nonsense) as server:
+        thread = Thread(target=server.handle_request)
+        thread.start()
+        with pytest.raises(ConfigError, match="the rota 'http://127") as caught:
+            on_call(f"http://127.0.0.1:{server.server_address[1]}/{SECRET}", NOON)
+        thread.join()
+    assert SECRET not in str(caught.value)
+    assert "\n" not in str(caught.value)

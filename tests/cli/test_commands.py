@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -14,13 +15,20 @@ ROOT = Path(__file__).parents[2]
 
 
 def oncall(folder: Path, *words: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    return oncall_into(subprocess.PIPE, folder, *words, **environment)
+
+
+def oncall_into(
+    stdout: int, folder: Path, *words: str, **environment: str
+) -> subprocess.CompletedProcess[str]:
     clean = {k: v for k, v in os.environ.items() if not k.startswith(("SLACK_", "OPENAI_"))}
     settings = {"ONCALL_DATA_DIR": str(folder / "var"), "ONCALL_CONFIG_DIR": str(ROOT / "config")}
     return subprocess.run(
         [sys.executable, "-c", "from cli.main import main; main()", *words],
         cwd=folder,
         env={**clean, **settings, "PYTHONPATH": str(ROOT), **environment},
-        capture_output=True,
+        stdout=stdout,
+        stderr=subprocess.PIPE,
         text=True,
         timeout=120,
         check=False,
@@ -38,6 +46,10 @@ def oncall(folder: Path, *words: str, **environment: str) -> subprocess.Complete
         (["convert", "missing.md"], 1, "could not load missing.md: No such file"),
         (["index", "list", "security"], 1, "nothing has been published for 'security'"),
         (["docs", "show", "nothing"], 2, "no document 'nothing'"),
+        (["golden", "propose", "--domain", "securty"], 2, "did you mean 'security'?"),
+        (["serve", "--port", "99999"], 2, "'--port': Input should be less than or equal to 65535"),
+        (["serve", "--port", "0"], 2, "'--port': Input should be greater than or equal to 1"),
+        (["bot", "--health-port", "99999"], 2, "'--health-port': Input should be less"),
     ],
 )
 def test_a_mistake_is_one_line_with_its_remedy(
@@ -174,3 +186,53 @@ def test_a_list_of_commands_says_what_each_does_to_the_end(tmp_path: Path, group
     commands = shown.partition("Commands:")[2]
     assert commands.strip()
     assert "..." not in commands
+
+
+def test_status_says_that_a_model_without_a_server_is_none(tmp_path: Path) -> None:
+    done = oncall(tmp_path, "status", ONCALL_CHAT_MODEL="gpt-x")
+    assert done.returncode == 0
+    said = " ".join(done.stdout.split())
+    assert "ONCALL_CHAT_MODEL=gpt-x is without effect" in said
+    assert "set OPENAI_API_KEY or OPENAI_BASE_URL" in said
+
+
+def test_a_provider_that_is_none_ends_the_command(tmp_path: Path) -> None:
+    done = oncall(tmp_path, "status", ONCALL_CHAT_MODEL="anthrpic:claude-x", OPENAI_API_KEY="k")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "write anthropic:claude-x" in done.stderr
+
+
+def test_a_taken_port_is_one_line_with_its_remedy(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        done = oncall(tmp_path, "serve", "--port", str(port))
+    assert (done.returncode, done.stdout) == (1, "")
+    (line,) = done.stderr.splitlines()
+    assert line.startswith(f"oncall: 127.0.0.1:{port} can't be listened on: Address already in use")
+    assert line.endswith("; use --port or --host")
+
+
+@pytest.mark.parametrize("words", ["status", "docs list tea", "docs show tea", "config schema"])
+def test_a_reader_that_leaves_is_no_failure(tmp_path: Path, words: str) -> None:
+    domains = tmp_path / "config" / "domains"
+    domains.mkdir(parents=True)
+    (domains / "tea.yaml").write_text("domain: tea\ntitle: Tea\nsources: {files: ['*.md']}\n")
+    (tmp_path / "tea.md").write_text("# Tea\n\nTea steeps for two minutes.\n")
+    assert oncall(tmp_path, "ingest", ONCALL_CONFIG_DIR="config").returncode == 0
+    reader, writer = os.pipe()
+    os.close(reader)
+    done = oncall_into(writer, tmp_path, *words.split(), ONCALL_CONFIG_DIR="config")
+    os.close(writer)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [("[" * 20_000, "nested too deeply"), ("- {role: 2026-13-45}", "month"), ("a: [", "expected")],
+)
+def test_a_history_that_is_none_is_one_line(tmp_path: Path, text: str, problem: str) -> None:
+    (tmp_path / "turns.yaml").write_text(text)
+    done = oncall(tmp_path, "ask", "security", "why?", "--history", "turns.yaml")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert len(done.stderr.splitlines()) == 1
+    assert problem in done.stderr

@@ -112,3 +112,24 @@ def test_an_unknown_example_ends_its_sentence(folder: Path) -> None:
     drive = HEAD.replace("files: [teas/*.md]", "google_drive: {folders: [F1]}")
     (found,) = missed(folder, drive + examples("xyz"), frozenset({"standard"}))
     assert "known: standard. If it is new" in found
+
+
+@pytest.mark.parametrize(
+    ("rota", "problem"),
+    [
+        ("https://example.com/private x.ics", "space"),
+        ("http://example.com:abc/private", "wrong host or port"),
+        ("webcal://example.com/private.ics", "write https://"),
+    ],
+)
+def test_a_rotas_address_that_can_be_none_is_placed_and_kept_secret(
+    folder: Path, rota: str, problem: str
+) -> None:
+    (said,) = missed(folder, f"{HEAD}escalation: {{rota: {rota!r}}}\n")
+    assert said.startswith("5:20: ")
+    assert problem in said
+    assert "private" not in said
+
+
+def test_a_rotas_address_is_not_asked(folder: Path) -> None:
+    assert missed(folder, f"{HEAD}escalation: {{rota: 'HTTPS://127.0.0.1:9/rota.ics'}}\n") == []

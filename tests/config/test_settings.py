@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from config.errors import ConfigError
-from config.settings import Settings
+from config.settings import Settings, read_settings
 
 
 def test_everything_missing_is_named_at_once_with_its_source(
@@ -52,3 +52,84 @@ def test_a_model_needs_a_name_and_somewhere_to_ask(monkeypatch: pytest.MonkeyPat
     assert not Settings(_env_file=None).has_chat_model()
     monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:9/v1")
     assert Settings(_env_file=None).has_chat_model()
+
+
+FIELDS = [
+    ("chat_model", "theirs"), ("embedding_model", "theirs"), ("api_token", "theirs"),
+    ("config_dir", "theirs"), ("data_dir", "theirs"), ("keyword_engine", "rank_bm25"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("field", "value"), FIELDS)
+@pytest.mark.parametrize("place", ["environment", ".env"])
+def test_only_documented_names_count_in_the_environment(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, field: str, value: str, place: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    documented = str(Settings.model_fields[field].validation_alias.choices[0])  # type: ignore[union-attr]
+    monkeypatch.delenv(documented, raising=False)
+    default = getattr(read_settings(), field)
+    for name in (field, field.upper()):
+        if place == ".env":
+            (tmp_path / ".env").write_text(f"{name}={value}\n")
+        else:
+            monkeypatch.setenv(name, value)
+        assert getattr(read_settings(), field) == default
+    (tmp_path / ".env").write_text(f"{documented}={value}\n")
+    assert getattr(read_settings(), field) != default
+    assert getattr(Settings.model_validate({field: value}), field) != default
+
+
+def test_an_env_file_that_is_not_utf_8_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / ".env").write_bytes(b"GOOGLE_DELEGATE=caf\xe9\n")
+    with pytest.raises(ConfigError, match=r"^\.env can't be read: not UTF-8"):
+        read_settings()
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("anthrpic:claude-x", "no provider 'anthrpic'; write anthropic:claude-x"),
+        ("Google-Genia:gemini-x", "write google_genai:gemini-x"),
+        ("mistral:large", "write mistralai:large"),
+        ("qqqq:x", "no provider 'qqqq'; one of anthropic, "),
+        ("anthropic:", "names no model after the colon"),
+        ("openai:", "names no model after the colon"),
+        (":", "names no model after the colon"),
+        (":claude-x", "names no model after the colon"),
+    ],
+)
+@pytest.mark.parametrize("key", ["", "sk-x"])
+def test_a_model_name_that_means_none_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, said: str, key: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
+    monkeypatch.setenv("ONCALL_CHAT_MODEL", name)
+    monkeypatch.setenv("OPENAI_API_KEY", key)
+    with pytest.raises(ConfigError, match=r"^ONCALL_CHAT_MODEL=") as caught:
+        read_settings()
+    assert said in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("name", "server"),
+    [
+        ("gpt-x", ""),
+        ("llama3:8b", ""),
+        ("ft:gpt-x:tidewater::1", ""),
+        ("anthropic:claude-x", ""),
+        ("mistral:7b", "http://127.0.0.1:9/v1"),
+    ],
+)
+def test_a_model_name_that_a_server_may_know_is_taken(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, server: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("OPENAI_BASE_URL", server)
+    monkeypatch.setenv("ONCALL_CHAT_MODEL", name)
+    assert read_settings().chat_model == name

@@ -194,3 +194,40 @@ def test_the_demo_s_golden_files_are_well_formed() -> None:
     paths = sorted((ROOT / "playground/demo/golden").glob("*.yaml"))
     questions: list[GoldenQuestion] = load_golden(paths)
     assert len(questions) > 150
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("- {id: a, kind: lookup, question: 2026-13-45}", "month"),
+        ("[" * 20_000, "nested too deeply"),
+        ("- {id: a, kind: lookup, question: &a [*a]}", "question"),
+    ],
+)
+def test_a_golden_file_that_no_question_can_be_made_of_is_named(
+    tmp_path: Path, text: str, problem: str
+) -> None:
+    path = tmp_path / "broken.yaml"
+    path.write_text(text, encoding="utf-8")
+    with pytest.raises(ConfigError, match=r"broken\.yaml") as caught:
+        load_golden([path])
+    assert problem in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("place", ["report.txt", "report.txt/below", "/proc/none"])
+def test_nothing_is_asked_when_the_report_has_no_place(
+    tmp_path: Path, golden: Path, place: str
+) -> None:
+    (tmp_path / "report.txt").write_text("mine")
+    asked = []
+
+    def remember(question: Question, progress: Progress | None) -> Answer:
+        asked.append(question)
+        return ask(question, progress)
+
+    with pytest.raises(ConfigError, match="no report can be written here") as caught:
+        run_evaluation(remember, [golden], domain="keys", out=tmp_path / place)
+    assert asked == []
+    assert "--out" in caught.value.remedy
+    assert (tmp_path / "report.txt").read_text() == "mine"
