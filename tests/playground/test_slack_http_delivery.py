@@ -103,11 +103,12 @@ def test_presses_arrive_as_a_signed_form_and_their_answer_counts(
         }
     ]
     client = WebClient(slack.bot_token, base_url=slack.api_url)
-    ts = client.chat_postMessage(channel=CHANNEL, text="?", blocks=blocks)["ts"]
     httpserver.expect_request("/slack/events").respond_with_json({"seen": True})
     slack.use_http(httpserver.url_for("/slack/events"))
+    ts = client.chat_postMessage(channel=CHANNEL, text="?", blocks=blocks)["ts"]
+    slack.wait_until_delivered()  # the message itself is an event, too
     assert slack.click(CHANNEL, ts, "human") == {"seen": True}
-    (request,) = received(httpserver, slack, 1)
+    _, request = received(httpserver, slack, 2)
     payload = json.loads(parse_qs(request.get_data(as_text=True))["payload"][0])
     assert payload["actions"][0]["value"] == "q1"
     assert payload["response_url"].startswith(slack.url)
