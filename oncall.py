@@ -103,7 +103,13 @@ class Copilot:
         return known[1]
 
     def retrieve(
-        self, name: str, question: str, *, readers: frozenset[str] | None = None, **options: Any
+        self,
+        name: str,
+        question: str,
+        *,
+        readers: frozenset[str] | None = None,
+        top_k: int | None = None,
+        **options: Any,
     ) -> dict[str, Any]:
         """The `/api/retrieve` response; `options` are those of `index.pipelines.retrieve`.
 
@@ -117,7 +123,7 @@ class Copilot:
         return retrieve(
             snapshot,
             question,
-            top_k=options.pop("top_k", None) or domain.retrieval.top_k,
+            top_k=domain.retrieval.top_k if top_k is None else top_k,
             plan=search_planner(domain, self.model, snapshot),
             reranker=self.reranker,
             **options,

@@ -12,6 +12,7 @@ import pytest
 
 from bot.memory.state_tables import feedback
 from bot.message.render import FEEDBACK
+from config.errors import UsageError
 from index.readers import identities
 from oncall import Copilot
 from playground.google_stand_in import DEMO_FOLDER, GoogleStandIn
@@ -104,6 +105,11 @@ def test_a_search_is_planned_as_an_answer_is_and_finds_only_what_one_may_read(
     sources = {document["source"] for document in by_channel["documents"]}
     assert {"key-rotation-standard", "device-security-standard"} <= sources
     assert found(identities("eve@elsewhere.example"))["documents"] == []
+
+
+def test_no_passages_at_all_is_a_mistake_and_not_the_default(house: House) -> None:
+    with pytest.raises(UsageError, match="top_k is 0"):
+        house.copilot.retrieve("security", "webhook secret", top_k=0)
 
 
 def test_feedback_is_kept(house: House) -> None:
