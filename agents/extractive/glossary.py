@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence, Set
+from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
 
 from config.domain import Domain
 from config.domain_files import Problem, problem_at
@@ -13,7 +14,6 @@ from enrichment.language.words import STOP_WORDS, naming_words, stem, stems, tok
 Glossary = Mapping[str, Sequence[str]]
 """Short form → its meanings."""
 
-
 _POSSESSIVE = re.compile(r"['’][sS]$")
 _HYPHEN = re.compile(r"[-_]")
 
@@ -22,13 +22,12 @@ def other_ways(glossary: Glossary, text: str) -> list[tuple[str, str]]:
     """(what the text says, the other way to say it) for every short form and meaning in it.
 
     A short form that spells a common word (`US`, `IT`) counts only in capitals."""
-    named, written = naming_words(text).keys(), _written(text)
     return [
         (said, other)
         for short, meanings in glossary.items()
         for meaning in meanings
         for said, other in ((short, meaning), (meaning, short))
-        if _says(named, written, said)
+        if _says(text, said)
     ]
 
 
@@ -75,13 +74,13 @@ def _is_abbreviation(token: str) -> bool:
     return len(token) > 1 and token.isupper()
 
 
-def _says(named: Set[str], written: Sequence[tuple[str, str]], phrase: str) -> bool:
+def _says(text: str, phrase: str) -> bool:
     """Two naming words say a phrase wherever they stand; what leaves one or none, such as
     `on call` and `not for resale`, is said only word for word."""
-    words = naming_words(phrase).keys()
+    named, written = _read(text)
+    words, sought = _read(phrase)
     if not words <= named:
         return False
-    sought = _written(phrase)
     if len(words) > 1 or (words and len(sought) == 1):
         return True
     places = range(len(written) - len(sought) + 1) if sought else ()
@@ -91,12 +90,15 @@ def _says(named: Set[str], written: Sequence[tuple[str, str]], phrase: str) -> b
     )
 
 
-def _written(text: str) -> list[tuple[str, str]]:
-    """(word as written, its stem), `on-call` as two and `R&D` as one."""
+# One question is held against the same entries at every step.
+@lru_cache(maxsize=4_096)
+def _read(text: str) -> tuple[frozenset[str], tuple[tuple[str, str], ...]]:
+    """Its naming words, and (word as written, its stem) in order, `on-call` as two and `R&D` as
+    one."""
     plain = (_POSSESSIVE.sub("", token) for token in tokens(text))
-    return [
-        (word, stem(word.casefold())) for token in plain for word in _HYPHEN.split(token) if word
-    ]
+    words = (word for token in plain for word in _HYPHEN.split(token) if word)
+    written = tuple((word, stem(word.casefold())) for word in words)
+    return frozenset(naming_words(text)), written
 
 
 def explained(glossary: Glossary) -> str:
