@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import (
     AfterValidator,
     BaseModel,
     ConfigDict,
     Field,
+    GetCoreSchemaHandler,
+    GetJsonSchemaHandler,
     PrivateAttr,
     Strict,
     StringConstraints,
     model_validator,
 )
-from pydantic_core import PydanticCustomError
+from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 
 from config.slack_ids import BOT, CHANNEL, GROUP, USER
 
@@ -30,15 +33,28 @@ NOT_YET = {
 """Planned keys and values, refused until they change something."""
 
 
-def _like(pattern: str, problem: str) -> Callable[[str], str]:
-    """A validator whose message says what to do instead."""
+@dataclass(frozen=True)
+class _Shape:
+    """Annotates a string that has to look like this; `problem` says what to do instead."""
 
-    def check(value: str) -> str:
-        if not re.fullmatch(pattern, value):
-            raise PydanticCustomError("form", "{problem}", {"problem": f"{value!r} {problem}"})
+    pattern: str
+    problem: str
+
+    def __get_pydantic_core_schema__(
+        self, source: object, handler: GetCoreSchemaHandler
+    ) -> CoreSchema:
+        return core_schema.no_info_after_validator_function(self._checked, handler(source))
+
+    def __get_pydantic_json_schema__(
+        self, schema: CoreSchema, handler: GetJsonSchemaHandler
+    ) -> dict[str, Any]:
+        return {**handler(schema), "pattern": f"^{self.pattern}$"}
+
+    def _checked(self, value: str) -> str:
+        if not re.fullmatch(self.pattern, value):
+            said = f"{value!r} {self.problem}"
+            raise PydanticCustomError("form", "{problem}", {"problem": said})
         return value
-
-    return check
 
 
 def _said(value: str) -> str:
@@ -70,59 +86,37 @@ def _drive_id(value: str) -> str:
 _DOMAIN = "[a-z0-9][a-z0-9-]{0,62}"
 _LABEL = "[A-Za-z0-9]([A-Za-z0-9-]*[A-Za-z0-9])?"
 # A single label may be a whole top-level domain: `com` would allow half of the web.
-_HOST = rf"localhost|{_LABEL}(\.{_LABEL})+"
+_HOST = rf"(localhost|{_LABEL}(\.{_LABEL})+)"
 _DRIVE_ID = "[A-Za-z0-9_-]+"
 _IN_PROFILE = "in Slack: their profile › ⋮ › Copy member ID"
 
 ChannelId = Annotated[
     str,
-    AfterValidator(
-        _like(
-            CHANNEL,
-            "is no channel id (C… or G…); in Slack: the channel's name › About › Copy channel ID",
-        )
+    _Shape(
+        CHANNEL,
+        "is no channel id (C… or G…); in Slack: the channel's name › About › Copy channel ID",
     ),
-    Field(json_schema_extra={"pattern": f"^{CHANNEL}$"}),
 ]
-UserId = Annotated[
-    str,
-    AfterValidator(_like(f"({USER})?", f"is no user id (U… or W…); {_IN_PROFILE}")),
-    Field(json_schema_extra={"pattern": f"^({USER})?$"}),
-]
+UserId = Annotated[str, _Shape(f"({USER})?", f"is no user id (U… or W…); {_IN_PROFILE}")]
 GroupId = Annotated[
     str,
-    AfterValidator(
-        _like(
-            f"({GROUP})?",
-            "is no user group id (S…); in Slack: People › User groups › ⋮ › Copy group ID",
-        )
+    _Shape(
+        f"({GROUP})?",
+        "is no user group id (S…); in Slack: People › User groups › ⋮ › Copy group ID",
     ),
-    Field(json_schema_extra={"pattern": f"^({GROUP})?$"}),
 ]
 BotId = Annotated[
-    str,
-    AfterValidator(
-        _like(BOT, "is no bot id; it starts with B or A, and stands in the bot's messages")
-    ),
-    Field(json_schema_extra={"pattern": f"^{BOT}$"}),
+    str, _Shape(BOT, "is no bot id; it starts with B or A, and stands in the bot's messages")
 ]
 Host = Annotated[
     str,
-    AfterValidator(
-        _like(
-            _HOST,
-            "is no host; write it alone and in full, as in wiki.example.com: "
-            "hosts below it count too",
-        )
+    _Shape(
+        _HOST,
+        "is no host; write it alone and in full, as in wiki.example.com: hosts below it count too",
     ),
-    Field(json_schema_extra={"pattern": f"^({_HOST})$"}),
 ]
 DomainId = Annotated[
-    str,
-    AfterValidator(
-        _like(_DOMAIN, "is no domain id: lower-case letters, digits and hyphens, at most 63")
-    ),
-    Field(json_schema_extra={"pattern": f"^{_DOMAIN}$"}),
+    str, _Shape(_DOMAIN, "is no domain id: lower-case letters, digits and hyphens, at most 63")
 ]
 DriveId = Annotated[
     str, AfterValidator(_drive_id), Field(json_schema_extra={"pattern": f"^{_DRIVE_ID}$"})
