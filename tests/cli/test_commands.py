@@ -14,6 +14,19 @@ import pytest
 ROOT = Path(__file__).parents[2]
 
 
+def ran(script: str, folder: Path) -> subprocess.CompletedProcess[str]:
+    """A script in a process of its own, which ends well."""
+    return subprocess.run(
+        [sys.executable, "-c", script],
+        cwd=folder,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=True,
+    )
+
+
 def oncall(folder: Path, *words: str, **environment: str) -> subprocess.CompletedProcess[str]:
     return oncall_into(subprocess.PIPE, folder, *words, **environment)
 
@@ -71,15 +84,7 @@ def test_help_names_every_group_and_loads_nothing_heavy(tmp_path: Path) -> None:
         "finally:\n"
         "    print(*sorted({name.partition('.')[0] for name in sys.modules}), file=sys.stderr)\n"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", script],
-        cwd=tmp_path,
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=True,
-    )
+    done = ran(script, tmp_path)
     heavy = {"chromadb", "fastapi", "langgraph", "numpy", "pydantic", "rich", "slack_bolt", "torch"}
     assert heavy & set(done.stderr.split()) == set()
     assert {"demo", "ask", "config", "evaluate", "google"} <= set(done.stdout.split())
@@ -166,15 +171,7 @@ def test_a_logged_traceback_shows_no_local_variable(tmp_path: Path) -> None:
         "except RuntimeError:\n"
         "    structlog.get_logger().exception('it failed')\n"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", script],
-        cwd=tmp_path,
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=True,
-    )
+    done = ran(script, tmp_path)
     assert "RuntimeError: refused" in done.stderr
     assert "very-secret" not in done.stderr + done.stdout
     assert done.stdout == ""
