@@ -17,6 +17,7 @@ from api.questions import question_routes
 from api.served import Served
 from config.domain import Domain
 from config.errors import CopilotError, UsageError, new_reference
+from index.readers import IdentitiesOf, by_email
 from index.search import Snapshot
 
 log = structlog.get_logger()
@@ -32,12 +33,14 @@ def build_api(
     snapshot: Callable[[str], Snapshot],
     token: SecretStr | None = None,
     lifespan: Lifespan | None = None,
+    identities: IdentitiesOf = by_email,
 ) -> FastAPI:
     """The app of `oncall serve`. `lifespan`: what starts and stops with the server.
+    `identities`: what a permission may name an asker by.
 
     Without `token` only this machine may use `/api`."""
     app = FastAPI(title="On-call Copilot", lifespan=lifespan)
-    served = Served(domains if callable(domains) else lambda: domains)
+    served = Served(domains if callable(domains) else lambda: domains, identities)
     allowed = [Depends(guard(token))]
     app.include_router(question_routes(served, ask), dependencies=allowed)
     app.include_router(passage_routes(served, retrieve, snapshot), dependencies=allowed)

@@ -10,7 +10,7 @@ from typing import Any
 from fastapi import APIRouter, HTTPException
 from pydantic import BaseModel, ConfigDict, Field
 
-from api.served import Served, readers
+from api.served import Served
 from index.readers import as_read_by
 from index.search import Snapshot
 
@@ -43,13 +43,13 @@ def passage_routes(
             pipeline=asked.pipeline,
             top_k=asked.top_k,
             search_type=asked.search_type,
-            readers=readers(domain, asked.asker_email),
+            readers=served.readers(domain, asked.asker_email),
         )
 
     def opened(name: str) -> Snapshot:
         """What the API may show of a domain to whoever asks."""
         domain = served.one(name)
-        return as_read_by(snapshot(domain.domain), readers(domain, ""))
+        return as_read_by(snapshot(domain.domain), served.readers(domain, ""))
 
     @routes.get("/api/documents")
     def documents(domain: str = "") -> list[dict[str, Any]]:

@@ -17,7 +17,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from agents.answer import Answer, Ask, Progress, Question, Turn
 from agents.domain_choice import first_confident
 from agents.response import to_response
-from api.served import Served, readers
+from api.served import Served
 from config.domain import Domain
 from config.errors import CopilotError, new_reference
 
@@ -52,7 +52,9 @@ def question_routes(served: Served, ask: Callable[[str], Ask]) -> APIRouter:
             shown = progress if len(domains) == 1 else None
 
             def in_domain(domain: Domain) -> Answer:
-                question = replace(_question(asked), readers=readers(domain, asked.asker_email))
+                question = replace(
+                    _question(asked), readers=served.readers(domain, asked.asker_email)
+                )
                 return ask(domain.domain)(question, shown)
 
             return first_confident(domains, in_domain)[0]

@@ -8,13 +8,14 @@ from dataclasses import dataclass
 from fastapi import HTTPException
 
 from config.domain import Domain
-from index.readers import identities, readers_of
+from index.readers import IdentitiesOf, Person, readers_of
 
 
 @dataclass(frozen=True)
 class Served:
     current: Callable[[], Mapping[str, Domain]]
     """By name, as their files are now."""
+    identities: IdentitiesOf
 
     def one(self, name: str) -> Domain:
         """The domain of this name, or the only one; 422 that lists them otherwise."""
@@ -30,7 +31,8 @@ class Served:
         """The named domain, or all."""
         return [self.one(name)] if name else list(self.current().values())
 
-
-def readers(domain: Domain, email: str) -> frozenset[str] | None:
-    """As whom a domain is read for this address; empty: for nobody in particular."""
-    return readers_of(domain.access.audience, lambda: identities(email))
+    def readers(self, domain: Domain, email: str) -> frozenset[str] | None:
+        """As whom a domain is read for this address; empty: for nobody in particular."""
+        return readers_of(
+            domain.access.audience, lambda: self.identities(domain, Person(email=email))
+        )

@@ -33,6 +33,7 @@ from bot.slack.web import SlackBusy, SlackRefused, SlackUnsure
 from bot.worker import Worker
 from config.domain import Domain
 from config.settings import Settings
+from index.readers import IdentitiesOf, by_email
 
 log = structlog.get_logger()
 
@@ -53,11 +54,13 @@ def build_bot(
     workers: int = WORKERS,
     status: StatusOf = lambda domain: None,
     everyone_may_read: EveryoneMayRead = lambda domain, documents: False,
+    identities: IdentitiesOf = by_email,
 ) -> Bot:
     """`domains`: by name, or a callable that returns the current ones. `ask`: name → agents.
 
     `status`: what a domain answers from, for its admins' App Home. `everyone_may_read`: whether
     documents are open to all, so that with `audience: asker` they may be answered from in public.
+    `identities`: what a permission may name an asker by.
     `streaming` defaults to whether a chat model is configured; without one, answers come whole.
     `socket=False` is for HTTP mode. Raises ConfigError that names what is missing or refused."""
     needed = {"slack_bot_token": "Slack app → OAuth & Permissions → Bot User OAuth Token"}
@@ -79,6 +82,7 @@ def build_bot(
         workers=workers,
         status=status,
         everyone_may_read=everyone_may_read,
+        identities=identities,
     )
 
 
@@ -97,6 +101,7 @@ class Bot:
         workers: int,
         status: StatusOf,
         everyone_may_read: EveryoneMayRead,
+        identities: IdentitiesOf,
     ) -> None:
         self._settings = settings
         self._domains = domains
@@ -107,7 +112,7 @@ class Bot:
         self.engine = engine
         self.records = Records(engine)
         self.feedback = Feedback(engine)
-        asking = self._asking(ask, everyone_may_read)
+        asking = self._asking(ask, everyone_may_read, identities)
         self.attempts = self._attempts(asking, streaming)
         worker = self._worker(self._intake(), self._handoffs(asking), self._home(status))
         self.inbox = Inbox(
@@ -180,12 +185,18 @@ class Bot:
             except (SlackRefused, SlackUnsure, SlackBusy) as error:
                 log.warning("an admin could not be told", user=user, reason=str(error))
 
-    def _asking(self, ask: Callable[[str], Ask], everyone_may_read: EveryoneMayRead) -> Asking:
+    def _asking(
+        self,
+        ask: Callable[[str], Ask],
+        everyone_may_read: EveryoneMayRead,
+        identities: IdentitiesOf,
+    ) -> Asking:
         return Asking(
             records=self.records,
             domains=self._domains,
             ask=ask,
             people=People(self.web),
+            identities=identities,
             everyone_may_read=everyone_may_read,
         )
 

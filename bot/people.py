@@ -6,7 +6,7 @@ import threading
 import time
 
 from bot.slack.web import SlackRefused, Web
-from index.readers import identities
+from index.readers import Person
 
 KEEP_SECONDS = 900.0
 
@@ -16,11 +16,11 @@ class People:
 
     def __init__(self, web: Web) -> None:
         self._web = web
-        self._known: dict[str, tuple[float, frozenset[str]]] = {}
+        self._known: dict[str, tuple[float, Person]] = {}
         self._lock = threading.Lock()
 
-    def identities(self, user: str) -> frozenset[str]:
-        """What permissions may name them by; empty when Slack won't say, which opens nothing."""
+    def person(self, user: str) -> Person:
+        """Without an address when Slack won't say, which opens nothing."""
         with self._lock:
             known = self._known.get(user)
         if known and time.monotonic() - known[0] < KEEP_SECONDS:
@@ -30,9 +30,9 @@ class People:
             self._known[user] = time.monotonic(), found
         return found
 
-    def _look_up(self, user: str) -> frozenset[str]:
+    def _look_up(self, user: str) -> Person:
         try:
             profile = self._web.call("users.info", user=user, patience=30.0)["user"]["profile"]
         except (SlackRefused, KeyError, TypeError):
-            return frozenset()
-        return identities(str(profile.get("email") or ""))
+            return Person(slack_user=user)
+        return Person(slack_user=user, email=str(profile.get("email") or ""))

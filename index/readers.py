@@ -7,8 +7,21 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Literal
 
+from config.domain import Domain
 from enrichment.chunk import Chunk, DocumentCard
 from index.search import Hit, SearchQuery, Snapshot
+
+
+@dataclass(frozen=True, kw_only=True)
+class Person:
+    """Somebody who asks, as permissions and groups may name them."""
+
+    email: str = ""
+    slack_user: str = ""
+
+
+IdentitiesOf = Callable[[Domain, Person], frozenset[str]]
+"""All that a permission in this domain may name this person by; see `identities`."""
 
 EVERYONE: frozenset[str] = frozenset()
 """Nobody in particular: opens what is open to all."""
@@ -19,6 +32,11 @@ def identities(email: str) -> frozenset[str]:
     address = email.strip().casefold()
     name, _, domain = address.partition("@")
     return frozenset({address, domain}) if name and domain else EVERYONE
+
+
+def by_email(domain: Domain, person: Person) -> frozenset[str]:
+    """Without groups: the address alone, and its domain."""
+    return identities(person.email)
 
 
 def readers_of(

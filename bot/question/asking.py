@@ -13,7 +13,7 @@ from bot.memory.record import Record, Records, decoded, encoded, now
 from bot.people import People
 from bot.slack.event import Asked
 from config.domain import Domain
-from index.readers import readers_of
+from index.readers import IdentitiesOf, readers_of
 
 Domains = Callable[[], Mapping[str, Domain]]
 AskOf = Callable[[str], Ask]
@@ -40,6 +40,7 @@ class Asking:
     domains: Domains
     ask: AskOf
     people: People
+    identities: IdentitiesOf
     everyone_may_read: EveryoneMayRead
 
     def answer(
@@ -86,7 +87,10 @@ class Asking:
         question = Question(
             text=text,
             history=tuple(history),
-            readers=readers_of(domain.access.audience, lambda: self.people.identities(event.user)),
+            readers=readers_of(
+                domain.access.audience,
+                lambda: self.identities(domain, self.people.person(event.user)),
+            ),
         )
         began = time.monotonic()
         answer = self.ask(domain.domain)(question, progress)
