@@ -102,6 +102,22 @@ def test_every_dependency_has_a_tested_version() -> None:
     assert names - set(pinned()) == set()
 
 
+def test_no_licence_asks_for_more_than_security_md_says() -> None:
+    said = (ROOT / "SECURITY.md").read_text(encoding="utf-8").partition("## Licences")[2]
+    copyleft = set()
+    for name in {name for lock in LOCKS for name in locked(lock)}:
+        try:
+            metadata = importlib.metadata.metadata(name)
+        except importlib.metadata.PackageNotFoundError:
+            continue
+        in_words, *_ = (metadata.get("License") or "").splitlines() or [""]
+        expression = metadata.get("License-Expression") or ""
+        stated = [expression, in_words, *metadata.get_all("Classifier", [])]
+        if re.search(r"GPL|GNU|MPL|EPL|SSPL|BUSL", " ".join(stated)):
+            copyleft.add(name)
+    assert copyleft == set(re.findall(r"`([a-z-]+)`", said))
+
+
 def test_the_image_installs_by_hash_onto_a_base_that_is_known_by_its_digest() -> None:
     text = (ROOT / "Dockerfile").read_text(encoding="utf-8").replace("\\\n", " ")
     bases = re.findall(r"^FROM (\S+)", text, re.MULTILINE)
