@@ -1,17 +1,20 @@
-# syntax=docker/dockerfile:1
-# Two stages: wheels are built where compilers are, and run where they aren't.
-FROM python:3.11-slim-bookworm AS build
+# Two stages: what installs stays behind, and what runs has no way to write to the code.
+FROM python:3.11.16-slim-bookworm@sha256:a36c24f9cbdf4fd0f52d67f0823eeac19c2028c637cecc392d97f980d4fec56b AS build
 WORKDIR /app
 RUN python -m venv /venv
 ENV PATH=/venv/bin:$PATH PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_NO_CACHE_DIR=1
-# EXTRAS=local carries torch and MiniLM in the image; empty uses an embeddings API instead.
+# EXTRAS=local carries torch and MiniLM in the image; empty uses an embeddings API instead. Several
+# are named with commas: local,anthropic. Each is a file in locks/.
 ARG EXTRAS=local
 ARG TORCH_INDEX=https://download.pytorch.org/whl/cpu
-COPY pyproject.toml constraints.txt README.md LICENSE ./
-# Dependencies before code: an edit of ours doesn't download torch again.
-RUN if [ -n "$EXTRAS" ]; then \
-      pip install --constraint constraints.txt --extra-index-url "$TORCH_INDEX" torch; \
-    fi
+COPY locks locks
+# Dependencies before code: an edit of ours doesn't download torch again. Only files whose hashes
+# are in locks/ are installed, whatever an index answers, and none runs code to be built.
+RUN set --; \
+    for extra in $(echo "base,$EXTRAS" | tr , ' '); do set -- "$@" -r "locks/$extra.txt"; done; \
+    pip install --require-hashes --only-binary :all: \
+      ${EXTRAS:+--extra-index-url "$TORCH_INDEX"} "$@"
+COPY pyproject.toml README.md LICENSE ./
 COPY oncall.py ./
 COPY agents agents
 COPY api api
@@ -23,9 +26,10 @@ COPY index index
 COPY jobs jobs
 COPY loaders loaders
 COPY playground playground
-RUN pip install --constraint constraints.txt --editable ".${EXTRAS:+[$EXTRAS]}"
+# Everything it needs is there by now, setuptools too: nothing more is downloaded.
+RUN pip install --no-index --no-deps --no-build-isolation --editable . && pip check
 
-FROM python:3.11-slim-bookworm
+FROM python:3.11.16-slim-bookworm@sha256:a36c24f9cbdf4fd0f52d67f0823eeac19c2028c637cecc392d97f980d4fec56b
 RUN groupadd --gid 10001 oncall \
  && useradd --uid 10001 --gid oncall --home-dir /app --no-create-home oncall \
  && install -d -o oncall -g oncall /data

@@ -6,7 +6,7 @@ BIN    := $(VENV)/bin
 PIP    := $(BIN)/python -m pip --disable-pip-version-check install --quiet --no-compile --constraint constraints.txt
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check format docs bench clean
+.PHONY: help setup demo test check audit lock format docs bench clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -25,6 +25,16 @@ check: $(VENV)/.ready-dev ## Lint, types, layering, code that nothing calls
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports
 	@$(BIN)/vulture
+
+audit: $(VENV)/.ready-audit ## Known vulnerabilities of the dependencies, and build/sbom.json
+	@mkdir -p build
+	@cat locks/base.txt locks/local.txt | $(BIN)/cyclonedx-py requirements - \
+	  --pyproject pyproject.toml --output-reproducible --no-validate \
+	  --output-file build/sbom.json 2>build/sbom.log || { cat build/sbom.log; exit 1; }
+	@$(BIN)/python .ci/audit.py
+
+lock: $(VENV)/.ready-audit ## Write locks/, the hashes of what the image installs, after a change of constraints.txt
+	@$(BIN)/python .ci/lock.py $(ARGS)
 
 format: $(VENV)/.ready-dev ## Format the code
 	@$(BIN)/ruff format . && $(BIN)/ruff check --fix .
@@ -50,4 +60,8 @@ $(VENV)/.ready: pyproject.toml constraints.txt
 
 $(VENV)/.ready-dev: $(VENV)/.ready
 	@$(PIP) --editable '.[local,dev]'
+	@touch $@
+
+$(VENV)/.ready-audit: $(VENV)/.ready
+	@$(PIP) --editable '.[local,audit]'
 	@touch $@
