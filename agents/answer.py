@@ -78,6 +78,9 @@ class Answer:
     citations: tuple[Citation, ...] = ()
     context: tuple[Chunk, ...] = ()
     """What the answerer saw, in order."""
+    documents: frozenset[str] = frozenset()
+    """Ids of every document whose words or title the answer, its options or the question back
+    were made from: more than it cites."""
     options: tuple[str, ...] = ()
     """Self-contained questions to choose from, when the question was ambiguous."""
     nearest: tuple[Citation, ...] = ()
@@ -91,6 +94,12 @@ class Answer:
     """The question after the thread was resolved into it."""
     trace: Trace | None = field(default=None, repr=False, compare=False)
     """The steps taken; for `--explain`."""
+
+    @property
+    def drawn_from(self) -> frozenset[str]:
+        """Documents that the reader of any of it has to be allowed to read."""
+        named = (one.document for one in (*self.citations, *self.nearest))
+        return self.documents.union(named)
 
     @property
     def from_documents(self) -> bool:

@@ -15,6 +15,7 @@ from agents.extractive.refusal import (
     refusal,
 )
 from agents.model_answer import Written, answer_from_sources, answer_generally
+from agents.query_optimizer import titles_shown
 from agents.state import Draft, State
 from agents.verify import best_quote, claims_citing, support
 from config.domain import Domain
@@ -36,7 +37,8 @@ class AnswerNodes:
     def reply(self, state: State) -> State:
         text = state["plan"].small_talk_reply
         state["progress"].delta(text)
-        return {"draft": Draft(text=text, path="small_talk", confidence=1.0)}
+        named = _titled(state)
+        return {"draft": Draft(text=text, path="small_talk", confidence=1.0, documents=named)}
 
     def generally(self, state: State) -> State:
         """No draft when the model fails or declines: then the documents are searched."""
@@ -66,6 +68,7 @@ class AnswerNodes:
             path="ambiguous_query",
             citations=readings.citations,
             options=readings.options,
+            documents=readings.documents | _titled(state),
             confidence=0.5,
         )
         return {"draft": draft}
@@ -126,6 +129,7 @@ class AnswerNodes:
                 text=text,
                 path="company_specific_rag_success",
                 citations=citations,
+                documents=_read(state),
                 confidence=confidence(parts),
                 confidence_parts=parts,
             )
@@ -142,6 +146,7 @@ class AnswerNodes:
             path="company_specific_rag_success",
             citations=_citations(written, state),
             sources=written.sources,
+            documents=_read(state),
             by_model=True,
             confidence=confidence(parts),
             confidence_parts=parts,
@@ -160,6 +165,18 @@ class AnswerNodes:
 
 def _parts(state: State) -> dict[str, float]:
     return confidence_parts(state["plan"], state["snapshot"], state["scored"])
+
+
+def _read(state: State) -> frozenset[str]:
+    """Documents that the answerer saw, cited or not."""
+    return frozenset(chunk.document_id for chunk in state["context"])
+
+
+def _titled(state: State) -> frozenset[str]:
+    """Documents whose titles may stand in words of the planner's that are shown as they are."""
+    plan, titled = state["plan"], titles_shown(state["snapshot"])
+    by_model = state["usage"].calls > 0 and plan.kind in {"ambiguous", "small_talk"}
+    return frozenset(titled) if by_model else frozenset()
 
 
 def _citations(written: Written, state: State) -> tuple[Citation, ...]:

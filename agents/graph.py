@@ -19,10 +19,11 @@ from agents.post_processor import build_context
 from agents.query_optimizer import PlanRequest, query_optimizer
 from agents.retrieval import RetrievalRequest, retrieve
 from agents.source_identifier import SourceRequest, source_identifier
-from agents.state import State
+from agents.state import Draft, State
 from agents.trace import SourceChoice, Trace
 from config.domain import Domain
 from config.models import ChatModel, Usage
+from enrichment.chunk import DocumentCard
 from index.readers import as_read_by
 from index.search import Snapshot
 
@@ -200,6 +201,14 @@ def _cost_of(outcome: Outcome[Any]) -> State:
     return {"usage": outcome.usage, "degraded": outcome.degraded, "notes": notes}
 
 
+def _drawn_from(draft: Draft, documents: Mapping[str, DocumentCard]) -> frozenset[str]:
+    """Also the successors of what is out of force: they are named beside it."""
+    named = {one.document for one in (*draft.citations, *draft.nearest)}
+    used = draft.documents | named
+    successors = {documents[one].superseded_by for one in used if one in documents}
+    return used | (successors & set(documents))
+
+
 def _answer(state: State, total_ms: float) -> Answer:
     draft, plan = state["draft"], state["plan"]
     return Answer(
@@ -209,6 +218,7 @@ def _answer(state: State, total_ms: float) -> Answer:
         confidence_parts=draft.confidence_parts,
         citations=draft.citations,
         context=state.get("context", ()),
+        documents=_drawn_from(draft, state["snapshot"].documents),
         options=draft.options,
         nearest=draft.nearest,
         degraded=tuple(dict.fromkeys(state.get("degraded", ()))),

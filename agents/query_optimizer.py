@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import islice
 
 from agents.answer import Question
 from agents.extractive.conversation import cleaned, joined, leans_on, questions_in, small_talk_reply
@@ -25,6 +26,7 @@ _TURNS = 8
 _TURN_CHARACTERS = 600
 _MOST_PARTS = 4
 _MOST_OTHER_WAYS = 8
+_MOST_TITLES = 80
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -105,7 +107,9 @@ def plan_with_model(
             title=domain.title,
             instructions=domain.answer.instructions or "none",
             glossary=explained(domain.glossary),
-            documents=Foreign("documents of this channel", listed(_titles(asked.snapshot))),
+            documents=Foreign(
+                "documents of this channel", listed(titles_shown(asked.snapshot).values())
+            ),
             history=Foreign("earlier turns", _history(asked.question)),
             question=Foreign("message", text),
         )
@@ -147,8 +151,10 @@ def _history(question: Question) -> str:
     )
 
 
-def _titles(snapshot: Snapshot) -> list[str]:
-    return [card.title for card in list(snapshot.documents.values())[:80]]
+def titles_shown(snapshot: Snapshot) -> dict[str, str]:
+    """Document id → title, of those that a model is told of when it plans."""
+    shown = islice(snapshot.documents.items(), _MOST_TITLES)
+    return {name: card.title for name, card in shown}
 
 
 def _distinct(texts: list[str]) -> list[str]:

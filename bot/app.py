@@ -13,6 +13,7 @@ import structlog
 from sqlalchemy import Engine
 
 from agents.answer import Ask
+from bot.access.gate import Gate
 from bot.connection import bolt_app, connect, inbox_url, lease_for, reach_slack
 from bot.feedback import Feedback
 from bot.handoff.handoffs import Handoffs
@@ -23,7 +24,6 @@ from bot.interactions import interact
 from bot.listeners import ignore_the_rest, listen
 from bot.memory.record import Records
 from bot.message.defang import mrkdwn
-from bot.people import People
 from bot.question.asking import Asking, EveryoneMayRead
 from bot.question.attempt import Attempts
 from bot.question.intake import Intake
@@ -109,6 +109,7 @@ class Bot:
         self._socket_mode: SocketMode | None = None
         self._stopped = threading.Event()
         self.web, self.identity = reach_slack(settings)
+        self.gate = Gate(self.web, self.identity.ours)
         self.engine = engine
         self.records = Records(engine)
         self.feedback = Feedback(engine)
@@ -195,7 +196,7 @@ class Bot:
             records=self.records,
             domains=self._domains,
             ask=ask,
-            people=People(self.web),
+            people=self.gate.people,
             identities=identities,
             everyone_may_read=everyone_may_read,
         )
@@ -216,6 +217,7 @@ class Bot:
             records=self.records,
             domains=self._domains,
             attempts=self.attempts,
+            gate=self.gate,
             bot_user=self.identity.user,
         )
 
@@ -235,6 +237,7 @@ class Bot:
             self.records,
             self.feedback,
             domains=self._domains,
+            gate=self.gate,
             status=status,
             team_url=self.identity.team_url,
         )
@@ -245,6 +248,7 @@ class Bot:
             intake=intake,
             handoffs=handoffs,
             home=home,
+            gate=self.gate,
             domains=self._domains,
             bot_user=self.identity.user,
         )

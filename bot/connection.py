@@ -27,6 +27,13 @@ class Identity:
     bot: str
     team: str
     team_url: str
+    enterprise: str = ""
+    """The organisation, on Enterprise Grid."""
+
+    @property
+    def ours(self) -> frozenset[str]:
+        """Ids by which Slack says that somebody is a colleague."""
+        return frozenset({self.team, self.enterprise} - {""})
 
 
 def reach_slack(settings: Settings) -> tuple[Web, Identity]:
@@ -57,6 +64,7 @@ def _identify(web: Web) -> Identity:
         bot=str(who.get("bot_id") or ""),
         team=str(who.get("team_id") or ""),
         team_url=str(who.get("url") or ""),
+        enterprise=str(who.get("enterprise_id") or ""),
     )
 
 

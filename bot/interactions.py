@@ -41,7 +41,7 @@ def interact(app: App, store: Store, *, web: Web, feedback: Feedback, bot_user: 
 def _shortcut(app: App, store: Store, bot_user: str) -> None:
     def ask_about(ack: Ack, body: Json) -> None:
         if event := shortcut_question(body, bot_user):
-            store(f"shortcut-{event.id}", {"asked": asdict(event)})
+            store(f"shortcut-{event.id}-{event.user}", {"asked": asdict(event)})
         ack()
 
     app.message_shortcut(SHORTCUT)(ask_about)
@@ -97,7 +97,9 @@ def _clarifying(app: App, store: Store) -> None:
 def _handoff(app: App, store: Store, web: Web) -> None:
     def ask_human(ack: Ack, body: Json, action: Json) -> None:
         question_id = str(action.get("value") or "")
-        store(f"human-{question_id}", {"human": {"question_id": question_id, "user": _user(body)}})
+        user = _user(body)
+        # Of each who presses: not everybody may, and who may not must not use up the first press.
+        store(f"human-{question_id}-{user}", {"human": {"question_id": question_id, "user": user}})
         ack()
 
     def take(ack: Ack, body: Json, action: Json) -> None:
@@ -140,11 +142,13 @@ def shortcut_question(body: Json, bot_user: str) -> Asked | None:
         text=text,
         channel_type="im" if channel.startswith("D") else "channel",
         mentioned=True,
+        by_shortcut=True,
     )
 
 
 def chosen_question(body: Json, action: Mapping[str, Any]) -> Asked:
-    """The option that was chosen, as a question of its own; twice the same is once."""
+    """The option that was chosen, as a question of its own and of who chose it, whoever asked
+    first; twice by the same person is once."""
     channel, thread_ts = _place(body)
     message_ts = (body.get("container") or {}).get("message_ts")
     post = str((body.get("message") or {}).get("ts") or message_ts or "")
@@ -158,7 +162,7 @@ def chosen_question(body: Json, action: Mapping[str, Any]) -> Asked:
         text=text,
         channel_type="im" if channel.startswith("D") else "channel",
         mentioned=True,
-        key=f"{post}-{action.get('action_id')}",
+        key=f"{post}-{action.get('action_id')}-{_user(body)}",
         lead=f"Chosen: {text}",
     )
 

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from bot.access.doors import Door
+from bot.access.gate import Gate
 from bot.handoff.handoffs import Handoffs
 from bot.home.home_page import Home
 from bot.home.pane import greet
 from bot.inbox.durable_queue import Item
+from bot.memory.record import Record
 from bot.question.intake import Intake
 from bot.slack.event import Asked, Deleted, HomeOpened, PaneOpened, Reacted, read
 from bot.slack.message_words import plain, words_of
@@ -27,6 +30,7 @@ class Worker:
     intake: Intake
     handoffs: Handoffs
     home: Home
+    gate: Gate
     domains: Callable[[], Mapping[str, Domain]]
     bot_user: str
 
@@ -37,11 +41,11 @@ class Worker:
             asked = item["asked"]
             self.intake.asked(event_id, Asked(**{**asked, "files": tuple(asked["files"])}))
         elif "human" in item:
-            self.handoffs.request(**item["human"])
+            self._handed_off(self.handoffs.request, item["human"])
         elif "take" in item:
-            self.handoffs.take(**item["take"])
+            self._handed_off(self.handoffs.take, item["take"])
         elif "resolve" in item:
-            self.handoffs.resolve(**item["resolve"])
+            self._handed_off(self.handoffs.resolve, item["resolve"])
 
     def _event(self, event_id: str, item: Item) -> None:
         match read(item["event"], bot_user=self.bot_user, team=item["team"]):
@@ -50,11 +54,26 @@ class Worker:
             case Deleted() as event:
                 self.intake.deleted(event_id, event)
             case PaneOpened() as event:
-                greet(self.web, event, self.domains().values())
+                greet(self.web, event, self.domains().values(), self.gate)
             case HomeOpened() as event:
                 self.home.publish(event.user)
             case Reacted() as event:
                 self._reacted(event)
+
+    def _handed_off(self, act: Callable[..., None], pressed: Item) -> None:
+        """A step of a hand-off, if whoever pressed its button may ask in the question's domain."""
+        record = self.intake.records.get(pressed["question_id"])
+        if record and self._may_act(Door.HAND_OFF, pressed["user"], record):
+            act(**pressed)
+        elif record and not record.channel.startswith("D"):
+            self.intake.say_why_not(replace(record.event, user=pressed["user"]))
+
+    def _may_act(self, door: Door, user: str, record: Record) -> bool:
+        """What was asked in a direct message is its asker's alone."""
+        if record.channel.startswith("D") and user != record.asker:
+            return False
+        domain = self.handoffs.domain_of(record)
+        return bool(domain and self.gate.open_to(door, user, [domain]))
 
     def _reacted(self, event: Reacted) -> None:
         """A tick by a person: on an answer, a question, a card, or the reply that solved it."""
@@ -64,9 +83,12 @@ class Worker:
         record = records.of_post(event.channel, event.ts) or records.get(
             f"{event.channel}:{event.ts}"
         )
+        card = self.handoffs.of_card(event.channel, event.ts)
+        about = record or (records.get(card.question_id) if card else None)
+        if about and not self._may_act(Door.REACTION, event.user, about):
+            return
         if record:
             records.mark(record.id, resolved_by=event.user)
-        card = self.handoffs.of_card(event.channel, event.ts)
         if card:
             self.handoffs.resolve(card.question_id, event.user, self._last_words(card.question_id))
         elif record and self.handoffs.get(record.id):
@@ -82,7 +104,9 @@ class Worker:
             thread_ts = str(message.get("thread_ts") or event.ts)
             words = plain(words_of(message), bot_user=self.bot_user)
             for handoff in self.handoffs.open_in(event.channel, thread_ts):
-                self.handoffs.resolve(handoff.question_id, event.user, words)
+                record = self.intake.records.get(handoff.question_id)
+                if record and self._may_act(Door.REACTION, event.user, record):
+                    self.handoffs.resolve(handoff.question_id, event.user, words)
 
     def _last_words(self, question_id: str) -> str:
         """What a human other than the asker said last, after the card was posted."""

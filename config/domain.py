@@ -246,6 +246,11 @@ class Access(_Section):
     audience: Literal["channel", "asker"] = Field(
         "channel", description="Answer from all documents, or only from those the asker may read"
     )
+    external: Switch = Field(
+        False,
+        description="Also answer guests, and people of other organisations (Slack Connect), who "
+        "are in one of the channels",
+    )
 
 
 class Domain(_Section):

@@ -36,6 +36,8 @@ class Readings:
     options: tuple[str, ...]
     """Self-contained questions, 2–4."""
     citations: tuple[Citation, ...] = ()
+    documents: frozenset[str] = frozenset()
+    """Ids of those that back the readings."""
 
 
 def readings_of(
@@ -69,6 +71,7 @@ def _documents_that_differ(
         text=f"That depends on what you mean. Which of these is it?\n{said}",
         options=tuple(f"{asked}: {_place(unit.chunk)}?" for unit in readings),
         citations=citations,
+        documents=frozenset(unit.chunk.document_id for unit in readings),
     )
 
 
@@ -91,12 +94,18 @@ def _place(chunk: Chunk) -> str:
 def _backed_by_documents(plan: Plan, snapshot: Snapshot, glossary: Glossary) -> Readings | None:
     """The model's options that different passages answer."""
     backed: dict[tuple[str, int], str] = {}
+    documents: set[str] = set()
     for option in plan.options:
         alone = Plan(question=option, kind="in_domain")
         hits = snapshot.search(SearchQuery(variants=(option,), limit=10))
         best = next(iter(score_units(alone, snapshot, hits, glossary)), None)
         if best and best.score >= _BACKED:
             backed.setdefault((best.chunk.id, best.index), option)
+            documents.add(best.chunk.document_id)
     if len(backed) < 2:
         return None
-    return Readings(text=plan.clarifying_question, options=tuple(backed.values()))
+    return Readings(
+        text=plan.clarifying_question,
+        options=tuple(backed.values()),
+        documents=frozenset(documents),
+    )

@@ -20,7 +20,8 @@ from bot.message.blockkit import Json
 from bot.message.delivery import find_post, metadata_of, post_once, richest
 from bot.message.render import Outgoing
 from bot.slack.web import SlackRefused, Web
-from config.domain import Domain, domain_of
+from config.domain import Domain
+from config.domain import domain_of as channel_owner
 from config.errors import ConfigError, IndexUnavailable
 
 log = structlog.get_logger()
@@ -64,7 +65,7 @@ class Handoffs:
         if record is None:
             log.warning("a human was asked about an unknown question", question=question_id)
             return
-        domain = self._domain(record)
+        domain = self.domain_of(record)
         known = self.get(question_id)
         if known is None:
             called = self._on_call(domain)
@@ -139,7 +140,7 @@ class Handoffs:
             "ts": known.card_ts,
             "metadata": metadata_of(CARD_EVENT, question_id),
         }
-        shown = self._card(record, known, self._domain(record))
+        shown = self._card(record, known, self.domain_of(record))
         try:
             richest(self._web.call, "chat.update", shown, arguments)
         except SlackRefused as refused:
@@ -194,9 +195,10 @@ class Handoffs:
             return ""
         return str((found.get("user") or {}).get("id") or "")
 
-    def _domain(self, record: Record) -> Domain | None:
+    def domain_of(self, record: Record) -> Domain | None:
+        """Whose question it is; None when no domain file knows its channel any more."""
         known = self._domains()
-        return known.get(record.domain) or domain_of(known.values(), record.channel)
+        return known.get(record.domain) or channel_owner(known.values(), record.channel)
 
     def _insert(self, record: Record, user: str, called: str) -> None:
         values = {

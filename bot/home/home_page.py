@@ -7,6 +7,8 @@ from datetime import timedelta
 
 import structlog
 
+from bot.access.doors import Door
+from bot.access.gate import Gate
 from bot.feedback import Feedback
 from bot.home.home_view import IndexStatus, Report, blocks, is_question, went_wrong
 from bot.memory.record import Records, now
@@ -30,6 +32,7 @@ class Home:
         feedback: Feedback,
         *,
         domains: Callable[[], Mapping[str, Domain]],
+        gate: Gate,
         status: StatusOf,
         team_url: str,
     ) -> None:
@@ -37,24 +40,33 @@ class Home:
         self._records = records
         self._feedback = feedback
         self._domains = domains
+        self._gate = gate
         self._status = status
         self._team_url = team_url.rstrip("/")
 
     def publish(self, user: str) -> None:
         """Show the user their home."""
         domains = list(self._domains().values())
-        reports = [self._report(domain) for domain in domains if user in domain.admins]
+        theirs = self._gate.open_to(Door.HOME, user, domains)
+        theirs = [self._with_channels_of(user, domain) for domain in theirs]
+        why_not = "" if theirs else self._gate.why_not(user, domains)
+        reports = [self._report(domain, user) for domain in domains if user in domain.admins]
         mine = [r for r in self._records.recent(asker=user, limit=25) if is_question(r)][:5]
         view = {
             "type": "home",
-            "blocks": list(blocks(domains, reports, mine, self._team_url))[:100],
+            "blocks": list(blocks(theirs, reports, mine, self._team_url, why_not))[:100],
         }
         try:
             self._web.once("views.publish", user_id=user, view=view)
         except (SlackRefused, SlackUnsure, SlackBusy) as error:
             log.warning("the app home was not published", reason=str(error))
 
-    def _report(self, domain: Domain) -> Report:
+    def _with_channels_of(self, user: str, domain: Domain) -> Domain:
+        """Names no channel that they may not see."""
+        seen = [channel for channel in domain.channels if self._gate.may_see(user, channel)]
+        return domain.model_copy(update={"channels": seen})
+
+    def _report(self, domain: Domain, admin: str) -> Report:
         today = now()
         recent = self._records.recent(domain=domain.domain, limit=200)
         failing = [
@@ -67,4 +79,9 @@ class Home:
             last_week=self._feedback.verdicts(domain.domain, today - 2 * WEEK, today - WEEK),
             asked=self._records.count(today - WEEK, domain=domain.domain),
             failing=failing[:5],
+            readable=frozenset(
+                channel
+                for channel in {record.channel for record in failing[:5]}
+                if not channel.startswith("D") and self._gate.may_see(admin, channel)
+            ),
         )

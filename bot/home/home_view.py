@@ -3,7 +3,7 @@ goes. Pure."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Set
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
@@ -35,20 +35,29 @@ class Report:
     last_week: Verdicts
     asked: int
     failing: Sequence[Record]
+    readable: Set[str]
+    """Channels whose questions this admin may read."""
 
 
 def blocks(
-    domains: Sequence[Domain], reports: Sequence[Report], mine: Sequence[Record], team_url: str
+    domains: Sequence[Domain],
+    reports: Sequence[Report],
+    mine: Sequence[Record],
+    team_url: str,
+    why_not: str = "",
 ) -> Iterator[Json]:
-    """The home's blocks, at most a hundred."""
+    """The home's blocks, at most a hundred. `domains`: those that the viewer may ask; when there
+    are none, `why_not`."""
     yield {"type": "header", "text": {"type": "plain_text", "text": "What can I ask?"}}
+    if why_not:
+        yield section(why_not)
     for domain in domains[:20]:
         channels = " ".join(f"<#{channel}>" for channel in domain.channels[:5])
         asked = "\n".join(f"• {mrkdwn(example.question)}" for example in domain.examples[:3])
         yield section(f"*{mrkdwn(domain.title)}* {channels}\n{asked}".strip())
     yield {"type": "header", "text": {"type": "plain_text", "text": "My recent questions"}}
     yield section(
-        _questions(mine, team_url, own=True)
+        _questions(mine, team_url, readable=None)
         or "None yet. Mention me in a channel, or write to me here."
     )
     for report in reports[:8]:
@@ -58,7 +67,7 @@ def blocks(
         facts = [{"type": "mrkdwn", "text": fact} for fact in _facts(report)]
         yield {"type": "section", "fields": facts}
         if report.failing:
-            failing = _questions(report.failing, team_url, own=False)
+            failing = _questions(report.failing, team_url, readable=report.readable)
             yield section(f"*Failing this week*\n{failing}")
     yield context(
         [
@@ -83,13 +92,17 @@ def _facts(report: Report) -> Iterator[str]:
     )
 
 
-def _questions(records: Sequence[Record], team_url: str, *, own: bool) -> str:
-    """One line each. What others asked in direct messages stays between them and the bot."""
+def _questions(records: Sequence[Record], team_url: str, *, readable: Set[str] | None) -> str:
+    """One line each; `readable`: the channels that others' questions may be shown of, None for
+    one's own. What others asked in direct messages stays between them and the bot."""
     lines = []
     for record in records:
-        shown = link(permalink(team_url, record), short(record.text, 150))
-        if record.channel.startswith("D") and not own:
+        if readable is None or record.channel in readable:
+            shown = link(permalink(team_url, record), short(record.text, 150))
+        elif record.channel.startswith("D"):
             shown = "a direct message"
+        else:
+            shown = "a channel that you are not in"
         lines.append(f"• {shown} · {_outcome(record)}")
     return "\n".join(lines)
 

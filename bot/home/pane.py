@@ -6,6 +6,8 @@ from collections.abc import Iterable
 
 import structlog
 
+from bot.access.doors import Door
+from bot.access.gate import Gate
 from bot.slack.event import PaneOpened
 from bot.slack.web import SlackBusy, SlackRefused, SlackUnsure, Web
 from config.domain import Domain, domain_of
@@ -15,12 +17,14 @@ log = structlog.get_logger()
 MAX_PROMPTS = 4
 
 
-def greet(web: Web, event: PaneOpened, domains: Iterable[Domain]) -> None:
-    """Suggested questions: of the channel that the asker came from, else one of each domain."""
-    prompts = suggested(list(domains), event.context_channel)
-    if not (prompts and event.channel):
-        return
+def greet(web: Web, event: PaneOpened, domains: Iterable[Domain], gate: Gate) -> None:
+    """Suggested questions, of domains that they may ask: that of the channel they came from, else
+    one of each."""
     try:
+        theirs = gate.open_to(Door.SUGGESTED_PROMPTS, event.user, domains)
+        prompts = suggested(theirs, event.context_channel)
+        if not (prompts and event.channel):
+            return
         web.once(
             "assistant.threads.setSuggestedPrompts",
             channel_id=event.channel,

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from agents.answer import Answer, Ask, Progress, Question, Turn
 from agents.domain_choice import first_confident
 from bot import metrics
+from bot.access.people import People
 from bot.memory.record import Record, Records, decoded, encoded, now
-from bot.people import People
 from bot.slack.event import Asked
 from config.domain import Domain
 from index.readers import IdentitiesOf, readers_of
@@ -19,19 +19,6 @@ Domains = Callable[[], Mapping[str, Domain]]
 AskOf = Callable[[str], Ask]
 EveryoneMayRead = Callable[[str, frozenset[str]], bool]
 """Domain name and document ids: whether all of them are open to everybody."""
-
-
-@dataclass(frozen=True)
-class StatusOnly:
-    """Progress that shows no words of the answer: not everyone who sees it may read them."""
-
-    progress: Progress
-
-    def status(self, text: str) -> None:
-        self.progress.status(text)
-
-    def delta(self, text: str) -> None:
-        """Kept back."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,11 +39,13 @@ class Asking:
         history: Sequence[Turn],
         progress: Progress | None,
     ) -> tuple[Answer, Domain]:
-        """The answer, from the record when a crash came after it was made.
+        """The answer, from the record when a crash came after it was made; made anew where what
+        the asker may read could have changed since.
 
         Raises IndexUnavailable when no candidate has published documents."""
-        if record.answer:
-            return decoded(record.answer), self.domains().get(record.domain, candidates[0])
+        answered_in = next((one for one in candidates if one.domain == record.domain), None)
+        if record.answer and answered_in and answered_in.access.audience == "channel":
+            return decoded(record.answer), answered_in
         answer, domain = first_confident(
             candidates, lambda domain: self._ask_in(domain, event, text, history, progress)
         )
@@ -68,11 +57,10 @@ class Asking:
         return answer, domain
 
     def is_private(self, domain: Domain, answer: Answer) -> bool:
-        """Some of a channel may not read what the answer says."""
-        documents = frozenset(c.document for c in (*answer.citations, *answer.nearest))
-        if domain.access.audience == "channel" or not documents:
+        """Some of a channel may not read what the answer, or a question back, was made of."""
+        if domain.access.audience == "channel" or not answer.drawn_from:
             return False
-        return not self.everyone_may_read(domain.domain, documents)
+        return not self.everyone_may_read(domain.domain, answer.drawn_from)
 
     def _ask_in(
         self,
@@ -82,8 +70,8 @@ class Asking:
         history: Sequence[Turn],
         progress: Progress | None,
     ) -> Answer:
-        if progress and not may_watch(event, domain):
-            progress = StatusOnly(progress)
+        if not may_watch(event, domain):
+            progress = None
         question = Question(
             text=text,
             history=tuple(history),
@@ -99,7 +87,7 @@ class Asking:
 
 
 def may_watch(event: Asked, domain: Domain) -> bool:
-    """Whoever sees the post may see an answer grow, before its sources are known."""
+    """Whoever sees the post may see an answer grow, before it is known what it draws from."""
     return event.direct or domain.access.audience == "channel"
 
 

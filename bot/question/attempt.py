@@ -70,7 +70,7 @@ class Attempts:
             self._answered(replace(job, domains=willing))
         else:
             self.records.mark(job.event.id, state="limited", domain=job.domains[0].domain)
-            self._whisper(job.event, refusals[0])
+            self.tell_asker(job.event, refusals[0])
 
     def _answered(self, job: Job) -> None:
         watched = len(job.domains) == 1 and may_watch(job.event, job.domains[0])
@@ -173,18 +173,22 @@ class Attempts:
         words = [plain(words_of(message), bot_user=self.bot_user) for message in before]
         return next((text for text in reversed(words) if text), "")
 
-    def _whisper(self, event: Asked, text: str) -> None:
-        """Only the asker sees it."""
+    def tell_asker(self, event: Asked, text: str) -> None:
+        """Only they see it."""
+        where, thread_ts = event.channel, event.thread_ts
         try:
-            self.web.call(
-                "chat.postEphemeral",
-                channel=event.channel,
-                user=event.user,
-                thread_ts=None if event.starts_thread else event.thread_ts,
-                text=text,
-            )
+            if event.direct:
+                self.web.call("chat.postMessage", channel=where, thread_ts=thread_ts, text=text)
+            else:
+                self.web.call(
+                    "chat.postEphemeral",
+                    channel=where,
+                    user=event.user,
+                    thread_ts=None if event.starts_thread else thread_ts,
+                    text=text,
+                )
         except SlackRefused as refused:
-            log.info("could not tell the asker about the limit", reason=refused.code)
+            log.info("could not tell the asker why there is no answer", reason=refused.code)
 
 
 def _state(messages: Sequence[Outgoing], *, failed: bool) -> str:

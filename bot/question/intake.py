@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import structlog
 
+from bot.access.doors import door_of
+from bot.access.gate import Gate, Told
 from bot.memory.record import Record, Records
 from bot.message.render import said
 from bot.question.attempt import Attempts, Job
@@ -28,7 +30,9 @@ class Intake:
     records: Records
     domains: Callable[[], Mapping[str, Domain]]
     attempts: Attempts
+    gate: Gate
     bot_user: str
+    told: Told = field(default_factory=Told)
 
     def asked(self, event_id: str, event: Asked) -> None:
         """Answer it if it is for the bot. The event that a crash left behind comes again."""
@@ -54,17 +58,20 @@ class Intake:
             post.withdraw()
 
     def _considered(self, event_id: str, event: Asked, *, resumed: bool) -> None:
-        domain = self._domain_of(event)
+        domain = domain_of(self.domains().values(), event.channel)
         if domain or event.direct:
             thread = self._thread(event)
             decision = self._decide(event, domain, thread)
             if decision == "ignore":
                 return
-            likely = next((one.domain for one in self._candidates(event)), "")
-            record = self._claim(event_id, event, likely)
+            domains = self._open_to(event)
+            if not domains:
+                self._turn_away(event)
+                return
+            record = self._claim(event_id, event, domains[0].domain)
             if record and record.state in {"working", "answered"}:
                 quiet = decision == "answer_if_confident"
-                self._attempt(event, record, thread, resumed=resumed, quiet=quiet)
+                self._attempt(event, record, thread, domains, resumed=resumed, quiet=quiet)
         elif event.mentioned and not event.bot:
             self._unknown_channel(event_id, event)
 
@@ -75,26 +82,31 @@ class Intake:
         return decide(event, domain, thread=thread, askers=askers, bot_user=self.bot_user)
 
     def _attempt(
-        self, event: Asked, record: Record, thread: Sequence[Message], **more: Any
+        self,
+        event: Asked,
+        record: Record,
+        thread: Sequence[Message],
+        domains: Sequence[Domain],
+        **more: Any,
     ) -> None:
-        domains = self._candidates(event)
-        if domains:
-            self.attempts.respond(
-                Job(event=event, record=record, thread=thread, domains=domains, **more)
-            )
+        self.attempts.respond(
+            Job(event=event, record=record, thread=thread, domains=domains, **more)
+        )
 
-    def _domain_of(self, event: Asked) -> Domain | None:
-        """By channel id; in the agent pane by the channel the asker came from."""
-        channel = event.context_channel if event.direct else event.channel
-        return domain_of(self.domains().values(), channel)
-
-    def _candidates(self, event: Asked) -> list[Domain]:
-        """The channel's domain; in a direct message all, the one last asked in first."""
-        if domain := self._domain_of(event):
-            return [domain]
+    def _open_to(self, event: Asked) -> list[Domain]:
+        """The channel's domain, if the asker may ask it. In a direct message all that they may,
+        the one last asked in first; in the agent pane that of the channel they came from alone,
+        which is the client's word and counts only among these."""
+        known = self.domains().values()
+        if not event.direct:
+            here = domain_of(known, event.channel)
+            return self.gate.open_to(door_of(event), event.user, [here] if here else [])
+        found = self.gate.open_to(door_of(event), event.user, known)
+        if beside := domain_of(found, event.context_channel):
+            return [beside]
         recent = [record.domain for record in self.records.recent(asker=event.user, limit=5)]
         return sorted(
-            self.domains().values(),
+            found,
             key=lambda d: recent.index(d.domain) if d.domain in recent else len(recent),
         )
 
@@ -103,12 +115,35 @@ class Intake:
         again = known.event_id == event_id
         if known.state in {"withdrawn", "limited"} or (known.text == event.text and not again):
             return
+        domains = self._open_to(event)
+        if not domains:
+            self._turn_away(event)
+            return
         if not again:
             self.records.reopen(event.id, event_id=event_id, text=event.text)
         record = self.records.get(event.id)
         if record and record.state in {"working", "answered", "failed"}:
             notes = ("Answered again because the question was edited.",)
-            self._attempt(event, record, self._thread(event), resumed=True, notes=notes)
+            self._attempt(event, record, self._thread(event), domains, resumed=True, notes=notes)
+
+    def _turn_away(self, event: Asked) -> None:
+        """Nothing is asked, shown or kept; who addressed the bot is told why, and nobody else.
+
+        What an attempt before a crash had begun to show is taken back."""
+        record = self.records.get(event.id)
+        if record and record.asker == event.user and record.state in {"working", "answered"}:
+            self.records.mark(record.id, state="withdrawn", text="", answer=None)
+            self.attempts.post(record.event, stream=self.attempts.streaming).withdraw()
+        if event.mentioned and not event.bot:
+            self.say_why_not(event)
+
+    def say_why_not(self, event: Asked) -> None:
+        """To them alone, and not for ever."""
+        if self.told.once(event.user, event.id):
+            here = domain_of(self.domains().values(), event.channel)
+            about = [here] if here else self.domains().values()
+            if why := self.gate.why_not(event.user, about):
+                self.attempts.tell_asker(event, why)
 
     def _thread(self, event: Asked) -> list[Message]:
         """What was said before; who asks the bot itself is answered without it, if need be."""
@@ -127,11 +162,14 @@ class Intake:
         )  # fmt: skip
 
     def _unknown_channel(self, event_id: str, event: Asked) -> None:
+        if self.gate.people.known(event.user).standing != "member":
+            self._turn_away(event)
+            return
         record = self._claim(event_id, event)
         if not record or record.state != "working":
             return
-        known = [c for domain in self.domains().values() for c in domain.channels]
-        places = ", ".join(f"<#{channel}>" for channel in known[:10])
+        public = self.gate.public(self.domains().values())
+        places = ", ".join(f"<#{channel}>" for channel in public)
         text = (
             "This channel has no documents yet. "
             + (f"I answer in {places}. " if places else "")

@@ -37,6 +37,8 @@ class Asked:
     """The channel the asker came from, in the agent pane."""
     key: str = ""
     """Tells apart questions that are not messages of their own: a chosen option."""
+    by_shortcut: bool = False
+    """The message may be another person's; who asks picked it."""
     lead: str = ""
     """Said above the answer, where it isn't plain what was asked."""
 

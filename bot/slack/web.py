@@ -87,13 +87,19 @@ class Web:
         self.sleep(pause)
 
     def pages(
-        self, method: str, key: str, *, patience: float = LONGEST_WAIT, **arguments: object
-    ) -> Iterator[Json]:
-        """Items under `key` of every page."""
+        self,
+        method: str,
+        key: str,
+        *,
+        patience: float = LONGEST_WAIT,
+        limit: int = 200,
+        **arguments: object,
+    ) -> Iterator[Any]:
+        """Items under `key` of every page, `limit` at most on each."""
         cursor = ""
         while True:
             page = self.call(
-                method, patience=patience, cursor=cursor or None, limit=200, **arguments
+                method, patience=patience, cursor=cursor or None, limit=limit, **arguments
             )
             yield from page.get(key) or []
             cursor = (page.get("response_metadata") or {}).get("next_cursor") or ""

@@ -51,7 +51,7 @@ class Colleagues:
         fields: Json = {
             "user": user,
             "text": wire,
-            "team": tidewater.TEAM_ID,
+            "team": self.workspace.people[user].team_id,
             "client_msg_id": secrets.token_hex(8),
             "blocks": rich_text(wire),
         }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Literal
 
 TEAM_ID = "T0TIDEWATER"
 TEAM_NAME = "Tidewater Pay"
@@ -23,6 +24,13 @@ class Person:
     title: str
     timezone: str = "Europe/Amsterdam"
     bot_id: str = ""
+    team_id: str = TEAM_ID
+    """Another one's for somebody who is here by Slack Connect."""
+    enterprise_id: str = ""
+    guest: Literal["", "multi_channel", "single_channel"] = ""
+    stranger: bool = False
+    """Of another workspace, and in no channel that the app can see."""
+    deleted: bool = False
 
     @property
     def email(self) -> str:
@@ -137,9 +145,9 @@ def channels() -> list[Channel]:
     for channel in shared:
         channel.members = set(_EVERYONE)
     quiet = Channel(id="C0QUIET", name="quiet-corner", topic="No apps here.", members=set(_HUMANS))
-    return [*shared, quiet, *(_direct(person.id) for person in PEOPLE if not person.bot_id)]
+    return [*shared, quiet, *(direct(person.id) for person in PEOPLE if not person.bot_id)]
 
 
-def _direct(user: str) -> Channel:
+def direct(user: str) -> Channel:
     name = f"D{user[1:]}"
     return Channel(id=name, name=name, kind="im", user=user, members={user, BOT_USER_ID})

@@ -25,10 +25,12 @@ STATUS_LIFETIME = 120.0
 class SlackError(Exception):
     """A refusal as the Web API words it: `ok: false` with this error code."""
 
-    def __init__(self, code: str, messages: list[str] | None = None) -> None:
+    def __init__(self, code: str, messages: list[str] | None = None, **details: str) -> None:
         super().__init__(code)
         self.code = code
         self.messages = messages or []
+        self.details = details
+        """Further fields of the answer, such as the scope that is `needed`."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -101,6 +103,23 @@ class Workspace:
         if user not in self.people or self.people[user].bot_id:
             raise SlackError("user_not_found")
         return self.channel(user)
+
+    # Who is where
+
+    def welcome(self, person: tidewater.Person, *channels: str) -> None:
+        """Somebody new, or what is new about somebody, in these channels beside their own."""
+        with self.changed:
+            self.people[person.id] = person
+            if not person.bot_id:
+                self.add_channel(tidewater.direct(person.id))
+            for channel in channels:
+                self.channels[channel].members.add(person.id)
+
+    def add_channel(self, channel: tidewater.Channel) -> None:
+        """A conversation, unless there is one by this id."""
+        with self.changed:
+            if self.channels.setdefault(channel.id, channel) is channel:
+                self._messages[channel.id], self._ephemerals[channel.id] = {}, []
 
     # Messages
 

@@ -86,6 +86,10 @@ class PlainSlack:
             case "chat.update":
                 next(m for m in self.messages if m["ts"] == given["ts"]).update(given)
                 return {"ok": True}
+            case "users.info":
+                return {"ok": True, "user": {"id": given["user"], "team_id": "T0"}}
+            case "users.conversations":
+                return {"ok": True, "channels": [{"id": "C0SECURITY"}]}
             case "conversations.replies":
                 found = [m for m in self.messages if given["ts"] in (m["ts"], m.get("thread_ts"))]
                 hidden = {"metadata", "channel"}

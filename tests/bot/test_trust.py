@@ -9,7 +9,9 @@ import pytest
 from pydantic import SecretStr
 from sqlalchemy import create_engine
 
+from agents.answer import Citation, Progress
 from bot.app import build_bot
+from bot.memory.record import decoded, encoded
 from config.errors import ConfigError
 from config.models import Usage
 from playground.slack_stand_in import SlackStandIn
@@ -20,6 +22,9 @@ DOMAINS = {
     "security": domain(limits={"questions_per_user_per_hour": 2, "tokens_per_day": 1_000}),
     "privacy": domain("privacy", "C0PRIVACY", access={"audience": "asker"}),
 }
+
+ASKERS = "C0PRIVACY"
+HANDBOOK = Citation(number=1, document="handbook", title="Handbook", heading="", url="", quote="")
 
 
 @pytest.fixture(scope="module")
@@ -74,18 +79,102 @@ def test_what_not_everyone_may_read_is_answered_privately(desk: Desk) -> None:
 
 
 def test_what_everyone_may_read_is_answered_in_public(desk: Desk) -> None:
-    handbook = (
-        answer()
-        .citations[0]
-        .__class__(number=1, document="handbook", title="Handbook", heading="", url="", quote="")
-    )
-    desk.agents.reply = answer("Ask Marek [1].", citations=(handbook,))
+    desk.agents.reply = answer("Ask Marek [1].", citations=(HANDBOOK,))
     ts, reply = desk.ask("whom do I ask?", channel="C0PRIVACY")
     assert "Ask Marek" in words(reply)
     assert answered(reply)
     desk.slack.click("C0PRIVACY", reply["ts"], "ask_human")
     card = desk.slack.wait_for_reply("C0PRIVACY", ts, until=lambda m: "What I tried" in words(m))
     assert "Ask Marek" in words(card)
+
+
+def test_what_is_not_open_to_all_makes_an_answer_private_though_it_is_not_cited(
+    desk: Desk,
+) -> None:
+    read = frozenset({"handbook", "merger"})
+    desk.agents.reply = answer("Ask Marek [1].", citations=(HANDBOOK,), documents=read)
+    ts, reply = desk.ask("whom do I ask?", channel=ASKERS)
+    assert "answered <@U0YOU> privately" in reply["text"]
+    private = desk.slack.messages("D0YOU")[-1]
+    desk.slack.click("D0YOU", private["ts"], "ask_human")
+    card = desk.slack.wait_for_reply(ASKERS, ts, until=lambda m: "What I tried" in words(m))
+    assert "Marek" not in words(card)
+
+
+def test_a_question_back_is_as_private_as_what_it_was_made_from(desk: Desk) -> None:
+    options = ("when does the merger close?", "when does the office close?")
+    more = {"path": "ambiguous_query", "citations": (), "options": options}
+    desk.agents.reply = answer("Which?", documents=frozenset({"merger"}), **more)
+    _, reply = desk.ask("when does it close?", channel=ASKERS)
+    assert "merger" not in words(reply)
+    assert "merger" in words(desk.slack.messages("D0YOU")[-1])
+    desk.agents.reply = answer("Which?", documents=frozenset({"handbook"}), **more)
+    _, reply = desk.ask("and when does it close?", channel=ASKERS)
+    assert "merger" in words(reply)
+
+
+def test_an_option_is_asked_with_the_rights_of_who_presses_it(desk: Desk) -> None:
+    options = ("when does the shop close?", "when does the office close?")
+    more = {"path": "ambiguous_query", "citations": (), "options": options}
+    desk.agents.reply = answer("Which?", documents=frozenset({"handbook"}), **more)
+    _, reply = desk.ask("when does it close?", channel=ASKERS)
+    for user in ("U0DANA", "U0INES"):
+        desk.slack.click(ASKERS, reply["ts"], "clarify_0", user=user)
+        desk.settle()
+    readers = [question.readers for question in desk.agents.asked[1:]]
+    mails = ["dana.whitlock@tidewater.example", "ines.okafor@tidewater.example"]
+    assert readers == [{mail, "tidewater.example"} for mail in mails]
+
+
+def test_nothing_is_shown_of_an_answer_before_it_is_known_who_may_read_it(desk: Desk) -> None:
+    shown: list[str] = []
+    desk.slack.workspace.listen(lambda change: shown.append(words(change.message)))
+
+    def tell(progress: Progress) -> None:
+        progress.status("Reading Merger Plan…")
+        progress.delta("The merger closes in May.")
+
+    desk.agents.tell = tell
+    desk.agents.reply = answer("The merger closes in May [1].")
+    desk.ask("when does the merger close, please?", channel=ASKERS)
+    desk.settle()
+    private = words(desk.slack.messages("D0YOU")[-1])
+    assert "closes in May" in private
+    assert not [line for line in shown if "Merger Plan" in line]
+    assert not [line for line in shown if "in May" in line and line != private]
+
+
+def test_an_answer_from_before_a_crash_is_made_anew_with_the_rights_of_today(desk: Desk) -> None:
+    ts = desk.slack.post_as_user(ASKERS, "aside")
+    question = f"{ASKERS}:{ts}"
+    desk.bot.records.claim(
+        question_id=question, event_id="Ev-crashed", channel=ASKERS, thread_ts=ts, asker="U0YOU",
+        text="when does the merger close?", domain="privacy",
+    )  # fmt: skip
+    old = encoded(answer("The merger closes in May [1].", documents=frozenset({"merger"})))
+    desk.bot.records.mark(question, state="answered", answer=old)
+    desk.agents.reply = answer("I found no answer.", path="no_answer_found", citations=())
+    event = {
+        "type": "app_mention", "channel": ASKERS, "user": "U0YOU", "ts": ts,
+        "text": f"{desk.at} when does the merger close?",
+    }  # fmt: skip
+    desk.bot.inbox.put("Ev-crashed", {"event": event, "team": "T0TIDEWATER"})
+    reply = desk.slack.wait_for_reply(ASKERS, ts, until=answered)
+    assert "found no answer" in words(reply)
+    assert len(desk.agents.asked) == 1
+
+
+def test_what_an_answer_was_made_from_is_kept_with_it() -> None:
+    made = answer(documents=frozenset({"handbook", "merger"}))
+    assert decoded(encoded(made)).drawn_from == {"handbook", "merger", "key-rotation-standard"}
+
+
+def test_a_follow_up_does_not_carry_a_private_answer_into_the_thread(desk: Desk) -> None:
+    desk.agents.reply = answer("The merger closes in May [1].")
+    ts, _ = desk.ask("when is the merger closed?", channel=ASKERS)
+    desk.agents.reply = answer("Ask Marek [1].", citations=(HANDBOOK,))
+    desk.ask("and whom do I ask?", channel=ASKERS, thread_ts=ts, user="U0DANA")
+    assert "in May" not in repr(desk.agents.asked[-1].history)
 
 
 def test_missing_tokens_are_all_named_with_where_to_get_them(

@@ -86,6 +86,7 @@ def home(mine: list[Record], failing: list[Record]) -> str:
     report = Report(
         domain=DOMAIN, index=IndexStatus(generation=3, documents=16, published_at=NOW),
         this_week=Verdicts(helpful=4, unhelpful=1), last_week=Verdicts(), asked=9, failing=failing,
+        readable={"C0SECURITY"},
     )  # fmt: skip
     found = list(blocks([DOMAIN], [report], mine, "https://x.slack.com"))
     return json.dumps(found, ensure_ascii=False)

@@ -30,6 +30,7 @@ from oncall import Copilot
 from playground.google.memory_drive import FOLDER
 from playground.google_stand_in import GoogleStandIn, StoredFile
 from playground.openai_stand_in import OpenAIStandIn, Request
+from playground.slack.tidewater import Person
 from playground.slack_stand_in import SlackStandIn
 from tests.bot.conftest import Desk, running
 from tests.bot.fakes import CHANNEL, Agents, answer, domain
@@ -310,6 +311,15 @@ def administered(house: House, values: Mapping[str, Any]) -> object:
     return "for admins" in json.dumps(desk.slack.home("U0INES"))
 
 
+def answered_to_a_guest(house: House, values: Mapping[str, Any]) -> object:
+    desk = house.in_slack(values)
+    guest = Person(id="U0GUEST", handle="guest", name="Guest", title="", guest="multi_channel")
+    desk.slack.workspace.welcome(guest, CHANNEL)
+    desk.slack.post_as_user(CHANNEL, f"{desk.at} how long?", user=guest.id)
+    desk.settle()
+    return len(desk.agents.asked)
+
+
 PROBES: dict[str, tuple[Any, Any, Observe]] = {
     "domain": ("tea", "coffee", published_name),
     "title": ("Tea help", "Coffee help", greeting),
@@ -342,6 +352,7 @@ PROBES: dict[str, tuple[Any, Any, Observe]] = {
     "limits.questions_per_channel_per_hour": (1, 2, answered_of_three),
     "limits.tokens_per_day": (2_000, 0, answered_of_three),
     "access.audience": ("channel", "asker", passages),
+    "access.external": (False, True, answered_to_a_guest),
 }
 """Key → two values of it, and where their difference shows."""
 

@@ -19,6 +19,8 @@ class Call:
 
     workspace: Workspace
     arguments: Mapping[str, Any]
+    scopes: frozenset[str] = frozenset()
+    """What the token may do."""
 
     def text(self, name: str, default: str = "") -> str:
         value = self.arguments.get(name)
@@ -32,6 +34,11 @@ class Call:
 
     def flag(self, name: str) -> bool:
         return str(self.arguments.get(name, "")).lower() in ("1", "true")
+
+    def demand(self, scope: str) -> None:
+        """Refuse a token that lacks this scope; none is needed when it is empty."""
+        if scope and scope not in self.scopes:
+            raise SlackError("missing_scope", needed=scope, provided=",".join(sorted(self.scopes)))
 
     def given(self, name: str) -> bool:
         return self.arguments.get(name) is not None

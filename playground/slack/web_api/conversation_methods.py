@@ -10,6 +10,9 @@ from playground.slack.web_api.call import Call, Method
 from playground.slack.workspace import Json, SlackError
 
 PRIVACY = {"channel": "public_channel", "group": "private_channel", "im": "im"}
+SCOPES_BY_KIND = {
+    "public_channel": "channels:read", "private_channel": "groups:read", "im": "im:read",
+}  # fmt: skip
 
 
 def channel_json(channel: tidewater.Channel) -> Json:
@@ -37,7 +40,7 @@ def channel_json(channel: tidewater.Channel) -> Json:
 
 
 def info(call: Call) -> Json:
-    return {"channel": channel_json(call.channel())}
+    return {"channel": channel_json(_visible(call))}
 
 
 def list_(call: Call) -> Json:
@@ -52,6 +55,30 @@ def list_(call: Call) -> Json:
     return {"channels": [channel_json(c) for c in channels], "response_metadata": metadata}
 
 
+def of_user(call: Call) -> Json:
+    """What the app shares with a person; its own conversations when it names nobody."""
+    kinds = {kind.strip() for kind in call.text("types", "public_channel").split(",")}
+    for kind in sorted(kinds):
+        call.demand(SCOPES_BY_KIND.get(kind, ""))
+    user = call.text("user", tidewater.BOT_USER_ID)
+    person = call.workspace.people.get(user)
+    if person is None or person.team_id != tidewater.TEAM_ID:
+        raise SlackError("user_not_found")
+    seen = [
+        channel
+        for channel in call.workspace.channels.values()
+        if PRIVACY[channel.kind] in kinds
+        and user in channel.members
+        and (channel.kind == "channel" or tidewater.BOT_USER_ID in channel.members)
+    ]
+    channels, metadata = call.page(seen, default=100)
+    shown = [channel_json(channel) for channel in channels]
+    for one in shown:
+        one.pop("is_member", None)
+        one.pop("num_members", None)
+    return {"channels": shown, "response_metadata": metadata}
+
+
 def open_(call: Call) -> Json:
     users = [user for user in call.text("users").split(",") if user]
     if len(users) != 1 and not call.given("channel"):
@@ -62,8 +89,19 @@ def open_(call: Call) -> Json:
 
 
 def members(call: Call) -> Json:
-    page, metadata = call.page(sorted(call.channel().members), default=100)
+    """Also of a public channel that the app has not joined."""
+    page, metadata = call.page(sorted(_visible(call).members), default=100)
     return {"members": page, "response_metadata": metadata}
+
+
+def _visible(call: Call) -> tidewater.Channel:
+    """The conversation, if the app has the scope for its kind; a private one only from inside."""
+    channel = call.channel()
+    if channel.kind != "im":  # the product never asks about direct messages
+        call.demand(SCOPES_BY_KIND[PRIVACY[channel.kind]])
+    if channel.kind == "group" and tidewater.BOT_USER_ID not in channel.members:
+        raise SlackError("channel_not_found")
+    return channel
 
 
 def history(call: Call) -> Json:
@@ -152,4 +190,5 @@ METHODS: dict[str, Method] = {
     "reactions.add": add_reaction,
     "reactions.get": get_reactions,
     "reactions.remove": remove_reaction,
+    "users.conversations": of_user,
 }

@@ -21,10 +21,13 @@ from playground.slack.web_api import stream_methods as slack_api_streams
 from playground.slack.web_api.call import Call, Method
 from playground.slack.workspace import SlackError, Workspace
 
-SCOPES = (
-    "app_mentions:read,assistant:write,channels:history,channels:read,chat:write,commands,"
-    "groups:history,im:history,im:write,reactions:read,reactions:write,usergroups:read,"
-    "users:read,users:read.email"
+SCOPES = frozenset(
+    (
+        *("app_mentions:read", "assistant:write", "channels:history", "channels:read"),
+        *("chat:write", "commands", "groups:history", "groups:read", "im:history", "im:write"),
+        *("reactions:read", "reactions:write", "usergroups:read", "users:read"),
+        "users:read.email",
+    )
 )
 MAX_BODY = 2_000_000
 NEEDS_NO_TOKEN = {"api.test"}
@@ -48,6 +51,8 @@ class WebApi:
     app_token: str = field(repr=False)
     methods: dict[str, Method] = field(default_factory=dict)
     enforce_rate_limits: bool = True
+    scopes: frozenset[str] = SCOPES
+    """Of the bot's token."""
     calls: deque[str] = field(default_factory=lambda: deque(maxlen=10_000))
     """Names of the methods called last, in order; for tests."""
 
@@ -90,10 +95,14 @@ class WebApi:
                 return _rate_limited(wait)
             with self.workspace.changed:
                 site = str(request.base_url).rstrip("/")
-                result = self.methods[method](Call(self.workspace, {**arguments, "site": site}))
+                call = Call(self.workspace, {**arguments, "site": site}, self.scopes)
+                result = self.methods[method](call)
         except SlackError as error:
-            return _refused(error)
-        return _json({"ok": True, **result})
+            return self._json(_refused(error))
+        return self._json({"ok": True, **result})
+
+    def _json(self, content: Mapping[str, Any]) -> JSONResponse:
+        return _json(content, x_oauth_scopes=",".join(sorted(self.scopes)))
 
     def _authorize(self, method: str, request: Request, arguments: Mapping[str, Any]) -> None:
         scheme, _, token = request.headers.get("authorization", "").partition(" ")
@@ -126,16 +135,16 @@ async def _arguments(request: Request) -> dict[str, Any] | None:
 
 def _json(content: Mapping[str, Any], status: int = 200, **headers: str) -> JSONResponse:
     headers = {name.replace("_", "-"): value for name, value in headers.items()}
-    return JSONResponse(content, status, {"x-oauth-scopes": SCOPES, **headers})
+    return JSONResponse(content, status, headers)
 
 
-def _refused(error: SlackError) -> JSONResponse:
-    content: dict[str, Any] = {"ok": False, "error": error.code}
+def _refused(error: SlackError) -> dict[str, Any]:
+    content: dict[str, Any] = {"ok": False, "error": error.code, **error.details}
     if error.messages:
         content["response_metadata"] = {"messages": error.messages}
         if error.code == "invalid_blocks":
             content["errors"] = [m.removeprefix("[ERROR] ") for m in error.messages]
-    return _json(content)
+    return content
 
 
 def _rate_limited(seconds: int) -> JSONResponse:

@@ -16,9 +16,18 @@ def user_json(person: tidewater.Person) -> Json:
     }
     if person.bot_id:
         del profile["email"]
+    if person.deleted:
+        return _gone(person, profile)
+    more: Json = {"is_stranger": person.stranger} if person.team_id != tidewater.TEAM_ID else {}
+    if person.enterprise_id:
+        more["enterprise_user"] = {
+            "id": f"W{person.id[1:]}",
+            "enterprise_id": person.enterprise_id,
+            "teams": [person.team_id],
+        }
     return {
         "id": person.id,
-        "team_id": tidewater.TEAM_ID,
+        "team_id": person.team_id,
         "name": person.handle,
         "real_name": person.name,
         "deleted": False,
@@ -26,9 +35,17 @@ def user_json(person: tidewater.Person) -> Json:
         "profile": profile,
         "is_bot": bool(person.bot_id),
         "is_admin": False,
-        "is_restricted": False,
+        "is_restricted": bool(person.guest),
+        "is_ultra_restricted": person.guest == "single_channel",
         "is_app_user": False,
+        **more,
     }
+
+
+def _gone(person: tidewater.Person, profile: Json) -> Json:
+    """Of a deactivated account Slack tells little more than that it is one."""
+    shown = {"id": person.id, "team_id": person.team_id, "name": person.handle, "deleted": True}
+    return {**shown, "profile": profile, "is_bot": False, "is_app_user": False}
 
 
 def auth_test(call: Call) -> Json:
@@ -50,6 +67,7 @@ def api_test(call: Call) -> Json:
 
 
 def users_info(call: Call) -> Json:
+    call.demand("users:read")
     person = call.workspace.people.get(call.need("user"))
     if person is None:
         raise SlackError("user_not_found")
@@ -62,9 +80,10 @@ def users_list(call: Call) -> Json:
 
 
 def users_by_email(call: Call) -> Json:
+    call.demand("users:read.email")
     email = call.need("email").lower()
     for person in call.workspace.people.values():
-        if person.email == email and not person.bot_id:
+        if person.email == email and not (person.bot_id or person.deleted):
             return {"user": user_json(person)}
     raise SlackError("users_not_found")
 

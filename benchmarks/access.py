@@ -1,0 +1,75 @@
+"""What it costs to find out who may ask, once Slack has told: `python -m benchmarks.access`."""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections.abc import Callable
+
+from slack_sdk import WebClient
+
+from bot.access.doors import Door
+from bot.access.gate import Gate
+from bot.slack.web import Web
+from config.domain import Domain
+from playground.slack.tidewater import BOT_USER_ID, TEAM_ID, YOU, Channel
+from playground.slack_stand_in import SlackStandIn
+
+DOMAINS, CHANNELS_EACH, MEMBERS = 20, 3, 5_000
+TIMES = 2_000
+
+
+def crowded(slack: SlackStandIn) -> list[Domain]:
+    """Domains with large channels; the asker is in the last channel of every second one."""
+    many = {f"U1{number:06}" for number in range(MEMBERS)}
+    domains = []
+    for number in range(DOMAINS):
+        names = [f"C1{number:03}{place}" for place in range(CHANNELS_EACH)]
+        for name in names:
+            inside = {YOU} if name == names[-1] and number % 2 else set()
+            members = {BOT_USER_ID, *many, *inside}
+            slack.workspace.add_channel(Channel(id=name, name=name, members=members))
+        domains.append(
+            Domain.model_validate(
+                {"domain": f"d{number}", "title": "D", "channels": names, "sources": {}}
+            )
+        )
+    return domains
+
+
+def milliseconds(work: Callable[[], object]) -> list[float]:
+    found = []
+    for _ in range(TIMES):
+        began = time.perf_counter()
+        work()
+        found.append((time.perf_counter() - began) * 1000)
+    return found
+
+
+def main() -> None:
+    with SlackStandIn(enforce_rate_limits=False) as slack:
+        domains = crowded(slack)
+        web = Web(WebClient(token=slack.bot_token, base_url=slack.api_url))
+        gate = Gate(web, frozenset({TEAM_ID}))
+        began = time.perf_counter()
+        assert len(gate.open_to(Door.DIRECT_MESSAGE, YOU, domains)) == DOMAINS // 2
+        first = (time.perf_counter() - began) * 1000
+        calls = len(slack.api.calls)
+        checks = {
+            "mention in a channel": lambda: gate.open_to(Door.MENTION, YOU, domains[:1]),
+            "direct message": lambda: gate.open_to(Door.DIRECT_MESSAGE, YOU, domains),
+            "API, one domain": lambda: gate.may_ask("sam.rivers@tidewater.example", domains[1]),
+        }
+        gate.may_ask("sam.rivers@tidewater.example", domains[1])
+        print(f"{DOMAINS} domains, {CHANNELS_EACH} channels each, {MEMBERS:,} members each\n")
+        print("| check, from memory | p50 ms | p99 ms |")
+        print("|---|---|---|")
+        for name, check in checks.items():
+            took = milliseconds(check)
+            p99 = statistics.quantiles(took, n=100)[-1]
+            print(f"| {name} | {statistics.median(took):.3f} | {p99:.3f} |")
+        print(f"\nThe first direct message asked Slack {calls} times, in {first:,.0f} ms here.")
+
+
+if __name__ == "__main__":
+    main()

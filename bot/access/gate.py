@@ -1,0 +1,132 @@
+"""The facts behind `doors`, from Slack; and a word for who is not let in."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import OrderedDict, deque
+from collections.abc import Iterable
+
+import structlog
+
+from bot.access.channels import Channels
+from bot.access.doors import Door, may_ask
+from bot.access.people import People, Standing
+from bot.access.short_memory import PATIENCE
+from bot.slack.web import SlackBusy, SlackUnsure, Web
+from config.domain import Domain
+
+log = structlog.get_logger()
+
+MOST_NAMED = 10
+TOLD_PER_HOUR = 5
+MOST_TOLD = 10_000
+HOUR = 3_600.0
+
+OUTSIDER = (
+    "Sorry, I answer colleagues only: guests and people of other organisations are not let in "
+    "here. Please ask one of them instead."
+)
+STRANGER = (
+    "Sorry, I can't tell who you are in Slack, so I can't answer. Please try again in a minute; "
+    "if it stays like this, tell whoever runs me."
+)
+NOWHERE = (
+    "I answer here from the documents of the help channels that you are a member of, and you are "
+    "in none of them yet."
+)
+
+
+class Gate:
+    """Raises SlackBusy or SlackUnsure where Slack can't be reached and nothing recent is known;
+    nobody is let in meanwhile."""
+
+    def __init__(self, web: Web, ours: frozenset[str]) -> None:
+        """`ours`: see `bot.access.people.People`."""
+        self.people = People(web, ours)
+        self.channels = Channels(web)
+
+    def open_to(self, door: Door, user: str, domains: Iterable[Domain]) -> list[Domain]:
+        """Those of the domains that this person may ask by this door, in the same order."""
+        standing: Standing = "bot" if door is Door.ALERT else self.people.known(user).standing
+        return [one for one in domains if self._may_ask(door, one, user, standing)]
+
+    def may_ask(self, email: str, domain: Domain) -> bool:
+        """Whether this address is of a person who may ask this domain, as in a direct message.
+
+        False as well while Slack can't be reached: an API's caller waits for nobody."""
+        try:
+            known = self.people.known_by_email(email, patience=0.0)
+            user = known.person.slack_user
+            return self._may_ask(Door.API, domain, user, known.standing, patience=0.0)
+        except (SlackBusy, SlackUnsure) as error:
+            log.warning("nobody can tell who may ask: closed", reason=str(error))
+            return False
+
+    def may_see(self, user: str, channel: str) -> bool:
+        """Whether what stands in a channel is this person's to read."""
+        if self.channels.holds(channel, user):
+            return True
+        is_colleague = self.people.known(user).standing == "member"
+        return is_colleague and self.channels.is_public(channel)
+
+    def public(self, domains: Iterable[Domain]) -> list[str]:
+        """The domains' channels that every colleague may know of, at most ten."""
+        found: list[str] = []
+        for channel in dict.fromkeys(name for domain in domains for name in domain.channels):
+            if len(found) < MOST_NAMED and self.channels.is_public(channel):
+                found.append(channel)
+        return found
+
+    def why_not(self, user: str, domains: Iterable[Domain]) -> str:
+        """For somebody to whom none of the domains is open: why, and what to do. It depends on
+        the person alone, never on what was asked; '' where nobody would hear it."""
+        standing = self.people.known(user).standing
+        if standing in {"bot", "gone"}:
+            return ""
+        if standing == "unknown":
+            return STRANGER
+        if standing != "member":
+            return OUTSIDER
+        places = ", ".join(f"<#{channel}>" for channel in self.public(domains))
+        remedy = f"Join {places} and ask again." if places else "Ask a colleague to add you to one."
+        return f"{NOWHERE} {remedy}"
+
+    def _may_ask(
+        self,
+        door: Door,
+        domain: Domain,
+        user: str,
+        standing: Standing,
+        patience: float = PATIENCE,
+    ) -> bool:
+        def is_in(channel: str) -> bool:
+            outsider = standing == "external"
+            holds = self.channels.holds_outsider if outsider else self.channels.holds
+            return holds(channel, user, patience)
+
+        return may_ask(door, domain, user, standing, is_in)
+
+
+class Told:
+    """Who was turned away lately: each person hears it a few times an hour, once a question.
+
+    In memory alone: nothing is kept of people who may not ask."""
+
+    def __init__(self) -> None:
+        self._lately: OrderedDict[str, deque[tuple[float, str]]] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def once(self, user: str, question: str) -> bool:
+        """Whether to tell them now; from then on they were told."""
+        now = time.monotonic()
+        with self._lock:
+            told = self._lately.setdefault(user, deque(maxlen=TOLD_PER_HOUR))
+            self._lately.move_to_end(user)
+            if len(self._lately) > MOST_TOLD:
+                self._lately.popitem(last=False)
+            recent = [one for one in told if now - one[0] < HOUR]
+            if len(recent) == TOLD_PER_HOUR or any(one[1] == question for one in recent):
+                return False
+            told.append((now, question))
+            return True

@@ -1,0 +1,419 @@
+"""Whom the bot answers, by every door there is into a domain."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from bot.access.doors import WRITTEN_THERE, Door, door_of, may_ask
+from bot.access.gate import TOLD_PER_HOUR, Told
+from bot.access.people import Standing
+from bot.slack.event import Asked
+from config.domain import Domain
+from playground.slack_stand_in import SlackStandIn
+from tests.bot.conftest import Desk, answered, running, words
+from tests.bot.crowd import (
+    COLLEAGUE,
+    FORMER,
+    GUEST,
+    MEMBER,
+    PARTNER,
+    PRIVATE,
+    PUBLIC,
+    direct,
+    gather,
+    leave,
+)
+from tests.bot.fakes import Agents, answer, domain
+
+VAULT_QUESTION, TEA_QUESTION = "who holds the vault's key?", "how long does tea steep?"
+DOMAINS = {
+    "vault": domain(
+        "vault",
+        PRIVATE,
+        admins=[MEMBER, COLLEAGUE],
+        escalation={"usergroup": "S0SECENG"},
+        examples=[{"question": VAULT_QUESTION, "documents": ["keys"]}],
+    ),
+    "tea": domain(
+        "tea",
+        PUBLIC,
+        examples=[{"question": TEA_QUESTION, "documents": ["green"]}],
+    ),
+    "open": domain("open", "C0GENERAL", access={"external": True}),
+}
+
+
+@pytest.fixture(scope="module")
+def running_desk(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Desk]:
+    agents = Agents()
+    with SlackStandIn(enforce_rate_limits=False) as slack:
+        gather(slack)
+        slack.workspace.channels["C0GENERAL"].members |= {GUEST, PARTNER}
+        with running(slack, tmp_path_factory.mktemp("doors"), agents, DOMAINS) as bot:
+            yield Desk(slack, bot, agents)
+
+
+@pytest.fixture(autouse=True)
+def fresh(running_desk: Desk) -> None:
+    """Nobody was told anything yet."""
+    running_desk.bot.inbox._handler.intake.told._lately.clear()  # type: ignore[attr-defined]
+
+
+def turned_away(desk: Desk, user: str) -> list[str]:
+    """What somebody alone was told in a channel, from now on the last."""
+    desk.settle()
+    return [message["text"] for message in desk.slack.ephemerals(user)]
+
+
+def in_private(desk: Desk, user: str, text: str) -> dict[str, Any]:
+    """The bot's reply to a direct message."""
+    channel = direct(user)
+    ts = desk.slack.post_as_user(channel, text, user=user)
+    return desk.slack.wait_for_reply(
+        channel, ts, until=lambda m: answered(m) or not m.get("metadata")
+    )
+
+
+# The rule
+
+
+def is_in(*channels: str) -> Any:
+    return lambda channel: channel in channels
+
+
+STANDINGS: tuple[Standing, ...] = ("member", "guest", "external", "bot", "gone", "unknown")
+
+
+@pytest.mark.parametrize("door", Door)
+@pytest.mark.parametrize("external", [False, True])
+@pytest.mark.parametrize("standing", STANDINGS)
+def test_nobody_else_is_let_in(door: Door, external: bool, standing: Standing) -> None:
+    """Members always may where they are; guests and externals where the domain says so; a bot,
+    a former colleague and somebody unknown never."""
+    asked = domain("tea", PUBLIC, access={"external": external})
+    welcome = standing == "member" or (external and standing in {"guest", "external"})
+    inside = may_ask(door, asked, "U1", standing, is_in(PUBLIC))
+    outside = may_ask(door, asked, "U1", standing, is_in(PRIVATE))
+    if door is Door.ALERT:
+        assert inside
+    else:
+        assert inside == welcome
+        assert outside == (welcome and door in WRITTEN_THERE)
+
+
+def test_a_domain_without_channels_is_its_admins_alone() -> None:
+    asked = Domain.model_validate(
+        {"domain": "new", "title": "New", "sources": {}, "admins": ["U0INES"]}
+        | {"access": {"external": True}}
+    )
+    assert may_ask(Door.DIRECT_MESSAGE, asked, "U0INES", "member", is_in())
+    assert not may_ask(Door.DIRECT_MESSAGE, asked, "U0DANA", "member", is_in())
+    assert not may_ask(Door.DIRECT_MESSAGE, asked, "U0INES", "guest", is_in())
+
+
+def test_every_question_comes_by_one_door() -> None:
+    asked = {
+        "channel": PUBLIC,
+        "ts": "1.1",
+        "thread_ts": "1.1",
+        "user": "U1",
+        "team": "",
+        "text": "",
+    }
+    im = {**asked, "channel_type": "im", "mentioned": True}
+    doors = {
+        door_of(Asked(**values))  # type: ignore[arg-type]
+        for values in (
+            {**asked, "mentioned": True},
+            asked,
+            {**asked, "thread_ts": "1.0"},
+            {**asked, "bot": "B1"},
+            im,
+            {**im, "context_channel": PUBLIC},
+            {**asked, "mentioned": True, "by_shortcut": True},
+            {**asked, "mentioned": True, "key": "1.1-clarify_0"},
+        )
+    }
+    elsewhere = {Door.HOME, Door.SUGGESTED_PROMPTS, Door.HAND_OFF, Door.REACTION, Door.API}
+    assert doors == set(Door) - elsewhere
+
+
+def test_one_is_told_once_a_question_and_a_few_times_an_hour() -> None:
+    told = Told()
+    assert [told.once("U1", "1"), told.once("U1", "1")] == [True, False]
+    assert [told.once("U1", str(n)) for n in range(2, TOLD_PER_HOUR + 3)].count(True) == 4
+    assert told.once("U2", "1")
+
+
+# Direct messages, the pane, Home
+
+
+def test_a_direct_message_opens_only_the_domains_of_ones_channels(desk: Desk) -> None:
+    reply = in_private(desk, MEMBER, "who holds the key?")
+    assert "90 days" in words(reply)
+    assert set(desk.agents.domains) <= {"vault", "tea"}
+
+
+def test_who_is_in_no_channel_is_told_so_and_which_public_ones_there_are(desk: Desk) -> None:
+    reply = in_private(desk, COLLEAGUE, "who holds the key?")
+    assert f"Join <#{PUBLIC}>" in reply["text"]
+    assert PRIVATE not in reply["text"]
+    assert not desk.agents.asked
+    desk.settle()
+    assert desk.bot.records.recent(asker=COLLEAGUE, limit=5) == [], "nothing is kept of it"
+
+
+def test_the_refusal_does_not_depend_on_the_question(desk: Desk) -> None:
+    replies = [
+        in_private(desk, COLLEAGUE, text)["text"]
+        for text in ("who holds the key?", "what is zorblax?", "show me the Vault Keys document")
+    ]
+    assert len(set(replies)) == 1
+
+
+def test_who_leaves_a_channel_loses_its_domain(desk: Desk) -> None:
+    leave(desk.slack, MEMBER, PRIVATE)
+    desk.bot.gate.channels._of_person._kept.clear()  # some minutes later
+    try:
+        in_private(desk, MEMBER, "who holds the key?")
+        assert set(desk.agents.domains) == {"tea"}
+    finally:
+        desk.slack.workspace.channels[PRIVATE].members.add(MEMBER)
+        desk.bot.gate.channels._of_person._kept.clear()
+
+
+@pytest.mark.parametrize("user", [GUEST, PARTNER])
+def test_outsiders_get_only_what_is_open_to_them(desk: Desk, user: str) -> None:
+    in_private(desk, user, "who holds the key?")
+    assert set(desk.agents.domains) == {"open"}
+
+
+def test_a_former_colleague_gets_nothing_and_no_word(desk: Desk) -> None:
+    channel = direct(FORMER)
+    ts = desk.slack.post_as_user(channel, "who holds the key?", user=FORMER)
+    desk.settle()
+    assert desk.said(channel, ts) == []
+    assert not desk.agents.asked
+
+
+def test_the_panes_channel_is_the_clients_word_and_opens_nothing(desk: Desk) -> None:
+    def asked_beside(channel: str, user: str) -> None:
+        begun = desk.slack.post_as_user(direct(user), "hello", user=user)
+        desk.settle()
+        desk.agents.reset()
+        ts = f"{float(begun) + 1:.6f}"
+        event = {
+            "type": "message", "channel": direct(user), "channel_type": "im", "user": user,
+            "text": "who holds the key?", "ts": ts, "thread_ts": begun,
+            "assistant_thread": {"context": {"channel_id": channel}},
+        }  # fmt: skip
+        desk.bot.inbox.put(f"Ev-{ts}", {"event": event, "team": "T0TIDEWATER"})
+        desk.settle()
+
+    asked_beside(PRIVATE, COLLEAGUE)
+    assert not desk.agents.asked
+    asked_beside(PRIVATE, GUEST)
+    assert set(desk.agents.domains) == {"open"}
+    asked_beside(PUBLIC, MEMBER)
+    assert set(desk.agents.domains) == {"tea"}
+
+
+def home(desk: Desk, user: str) -> str:
+    desk.slack.views.homes.pop(user, None)
+    desk.slack.open_app("home", user)
+    return json.dumps(desk.slack.wait_for(lambda: desk.slack.home(user)), ensure_ascii=False)
+
+
+def test_the_home_lists_only_what_its_viewer_may_ask(desk: Desk) -> None:
+    assert {TEA_QUESTION in home(desk, MEMBER), VAULT_QUESTION in home(desk, MEMBER)} == {True}
+    shown = home(desk, GUEST)
+    assert "Open help" in shown
+    assert "Vault help" not in shown
+    assert PRIVATE not in shown
+
+
+def test_the_home_of_who_may_ask_nothing_says_why(desk: Desk) -> None:
+    shown = home(desk, COLLEAGUE)
+    assert f"Join <#{PUBLIC}>" in shown
+    assert VAULT_QUESTION not in shown
+    assert TEA_QUESTION not in shown
+
+
+def test_an_admin_outside_a_private_channel_sees_counts_and_no_question(desk: Desk) -> None:
+    desk.agents.reply = answer("No.", path="no_answer_found", confidence=0.1)
+    desk.ask("where is the master key?", channel=PRIVATE, user=MEMBER)
+    desk.settle()
+    outside, inside = home(desk, COLLEAGUE), home(desk, MEMBER)
+    assert "Vault help, for admins" in outside
+    assert "a channel that you are not in · no answer found" in outside
+    assert "master key" not in outside
+    assert "master key" in inside
+
+
+def test_suggested_prompts_are_of_ones_own_domains(desk: Desk) -> None:
+    def suggested(user: str) -> str:
+        desk.slack.workspace.prompts.clear()
+        desk.slack.open_app("messages", user)
+        desk.settle()
+        return str(desk.slack.workspace.prompts)
+
+    assert VAULT_QUESTION in suggested(MEMBER)
+    assert suggested(COLLEAGUE) == "{}"
+    assert suggested(GUEST) == "{}"
+
+
+# Channels
+
+
+@pytest.mark.parametrize("user", [GUEST, PARTNER])
+def test_an_outsiders_mention_is_answered_to_them_alone_and_says_nothing(
+    desk: Desk, user: str
+) -> None:
+    before = len(desk.slack.ephemerals(user))
+    ts = desk.slack.post_as_user(PRIVATE, f"{desk.at} who holds the key?", user=user)
+    desk.slack.wait_for(lambda: len(desk.slack.ephemerals(user)) > before)
+    desk.settle()
+    assert len(desk.slack.ephemerals(user)) == before + 1
+    assert "I answer colleagues only" in desk.slack.ephemerals(user)[-1]["text"]
+    assert desk.said(PRIVATE, ts) == []
+    assert not desk.agents.asked
+
+
+@pytest.mark.parametrize("user", [GUEST, PARTNER])
+def test_a_domain_may_let_outsiders_in(desk: Desk, user: str) -> None:
+    desk.ask("how long?", channel="C0GENERAL", user=user)
+
+
+def test_a_flood_of_refused_questions_is_met_with_silence_and_costs_others_nothing(
+    desk: Desk,
+) -> None:
+    before = len(desk.slack.ephemerals(GUEST))
+    for number in range(TOLD_PER_HOUR + 3):
+        desk.slack.post_as_user(PRIVATE, f"{desk.at} who holds key {number}?", user=GUEST)
+    assert len(turned_away(desk, GUEST)) == before + TOLD_PER_HOUR
+    desk.ask("who holds the key?", channel=PRIVATE, user=MEMBER)
+
+
+def test_an_unknown_channel_is_told_of_public_ones_alone(desk: Desk) -> None:
+    desk.slack.workspace.channels["C0PLATFORM"].members.add(MEMBER)
+    ts = desk.slack.post_as_user("C0PLATFORM", f"{desk.at} how long?", user=MEMBER)
+    reply = desk.slack.wait_for_reply("C0PLATFORM", ts)
+    assert f"<#{PUBLIC}>" in reply["text"]
+    assert PRIVATE not in words(reply)
+
+
+def test_a_shortcut_is_no_way_around(desk: Desk) -> None:
+    ts = desk.slack.post_as_user(PRIVATE, "the key is lost, what now?", user=MEMBER)
+    desk.slack.run_shortcut("ask_copilot", PRIVATE, ts, user=GUEST)
+    assert "colleagues only" in turned_away(desk, GUEST)[-1]
+    assert not desk.agents.asked
+    desk.slack.run_shortcut("ask_copilot", PRIVATE, ts, user=MEMBER)
+    desk.slack.wait_for_reply(PRIVATE, ts, until=answered)
+
+
+def test_an_option_is_asked_as_who_chose_it(desk: Desk) -> None:
+    options = ("who holds the old key?", "who holds the new key?")
+    desk.agents.reply = answer("Which?", path="ambiguous_query", citations=(), options=options)
+    ts, reply = desk.ask("who holds the key?", channel=PRIVATE, user=MEMBER)
+    desk.agents.reset()
+    desk.slack.click(PRIVATE, reply["ts"], "clarify_0", user=GUEST)
+    assert "colleagues only" in turned_away(desk, GUEST)[-1]
+    assert not desk.agents.asked
+    desk.slack.click(PRIVATE, reply["ts"], "clarify_0", user=MEMBER)
+    desk.slack.wait_for_reply(PRIVATE, ts, until=lambda m: "90 days" in words(m))
+
+
+def test_a_hand_off_is_moved_only_by_who_may_ask(desk: Desk) -> None:
+    ts, reply = desk.ask("who holds the key?", channel=PRIVATE, user=MEMBER)
+    desk.slack.click(PRIVATE, reply["ts"], "ask_human", user=GUEST)
+    assert "colleagues only" in turned_away(desk, GUEST)[-1]
+    assert len(desk.said(PRIVATE, ts)) == 1
+    desk.slack.click(PRIVATE, reply["ts"], "ask_human", user=MEMBER)
+    card = desk.slack.wait_for_reply(PRIVATE, ts, until=lambda m: "What I tried" in words(m))
+    desk.slack.click(PRIVATE, card["ts"], "handoff_take", user=PARTNER)
+    desk.slack.add_reaction(PRIVATE, card["ts"], "white_check_mark", user=GUEST)
+    desk.settle()
+    handoff = desk.bot.inbox._handler.handoffs.get(f"{PRIVATE}:{ts}")  # type: ignore[attr-defined]
+    assert (handoff.taken_by, handoff.resolved_by) == ("", "")
+    desk.slack.add_reaction(PRIVATE, card["ts"], "white_check_mark", user=MEMBER)
+    desk.slack.wait_for_reply(PRIVATE, ts, until=lambda m: "Resolved by" in words(m))
+
+
+def test_an_edit_is_answered_only_to_who_still_may_ask(desk: Desk) -> None:
+    ts, _ = desk.ask("who holds the key?", channel=PRIVATE, user=MEMBER)
+    gone = desk.slack.workspace.people[MEMBER]
+    desk.slack.workspace.welcome(type(gone)(**{**vars(gone), "guest": "single_channel"}))
+    desk.bot.gate.people._by_id._kept.clear()
+    try:
+        desk.slack.edit_message(PRIVATE, ts, f"{desk.at} who holds the master key?")
+        desk.settle()
+        assert len(desk.agents.asked) == 1
+        assert len(desk.said(PRIVATE, ts)) == 1, "what was rightly said stays"
+    finally:
+        desk.slack.workspace.welcome(gone)
+        desk.bot.gate.people._by_id._kept.clear()
+
+
+def test_a_question_taken_up_again_is_checked_again(desk: Desk) -> None:
+    ts = desk.slack.post_as_user(PRIVATE, "aside", user=GUEST)
+    event = {
+        "type": "app_mention", "channel": PRIVATE, "user": GUEST, "ts": ts,
+        "text": f"{desk.at} who holds the key?",
+    }  # fmt: skip
+    question = f"{PRIVATE}:{ts}"
+    # As it was left by a process that died before it could answer, when the guest was none yet.
+    desk.bot.records.claim(
+        question_id=question, event_id="Ev-before", channel=PRIVATE, thread_ts=ts, asker=GUEST,
+        text="who holds the key?", domain="vault",
+    )  # fmt: skip
+    desk.bot.inbox.put("Ev-before", {"event": event, "team": "T0TIDEWATER"})
+    desk.settle()
+    record = desk.bot.records.get(question)
+    assert record is not None
+    assert (record.state, record.text) == ("withdrawn", "")
+    assert not desk.agents.asked
+    assert desk.said(PRIVATE, ts) == []
+
+
+def test_what_slack_does_not_tell_is_closed_and_said_so(desk: Desk) -> None:
+    memory = desk.bot.gate.people._by_id._kept
+    memory.clear()
+    desk.slack.faults.add("users.info", error="user_not_visible", count=50)
+    reply = in_private(desk, MEMBER, "who holds the key?")
+    assert "I can't tell who you are" in reply["text"]
+    assert not desk.agents.asked
+    memory.clear()
+
+
+def test_a_question_waits_while_slack_is_out(desk: Desk) -> None:
+    desk.bot.gate.people._by_id._kept.clear()
+    desk.bot.gate.channels._of_person._kept.clear()
+    desk.slack.faults.add("users.conversations", status=503, count=3)
+    reply = in_private(desk, MEMBER, "who holds the key?")
+    assert "90 days" in words(reply)
+
+
+# The API
+
+
+def test_an_address_may_ask_what_its_person_may(desk: Desk) -> None:
+    may = desk.bot.gate.may_ask
+    addresses = {user: f"{user.removeprefix('U0').lower()}@tidewater.example" for user in (
+        MEMBER, COLLEAGUE, GUEST, PARTNER, FORMER)}  # fmt: skip
+    let_in = {
+        (user, name)
+        for user, name in itertools.product(addresses, DOMAINS)
+        if may(addresses[user], DOMAINS[name])
+    }
+    assert let_in == {
+        (MEMBER, "vault"), (MEMBER, "tea"), (GUEST, "open"), (PARTNER, "open"),
+    }  # fmt: skip
+    assert not may("nobody@tidewater.example", DOMAINS["open"])
+    assert not may("", DOMAINS["open"])
+    desk.slack.faults.add("users.lookupByEmail", status=429, retry_after=40, count=50)
+    assert not may("late@tidewater.example", DOMAINS["open"])
