@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import islice
 
 from agents.answer import Question
 from agents.extractive.conversation import cleaned, joined, leans_on, questions_in, small_talk_reply
@@ -148,7 +149,7 @@ def _history(question: Question) -> str:
 
 
 def _titles(snapshot: Snapshot) -> list[str]:
-    return [card.title for card in list(snapshot.documents.values())[:80]]
+    return [card.title for card in islice(snapshot.documents.values(), 80)]
 
 
 def _distinct(texts: list[str]) -> list[str]:
