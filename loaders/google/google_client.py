@@ -11,7 +11,7 @@ import random
 import time
 import weakref
 from collections.abc import Callable, Iterator, Sequence
-from functools import cached_property, partial
+from functools import cache, cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 from config.errors import ConfigError
@@ -150,6 +150,8 @@ class GoogleClient:
         return answer
 
     def _batch_once(self, service: Any, requests: Sequence[Any]) -> list[Any]:
+        from google_auth_httplib2 import Request  # type: ignore[import-untyped] # no stubs
+
         answers: dict[str, Any] = {}
 
         def take(number: str, answer: Any, error: Any) -> None:
@@ -160,16 +162,16 @@ class GoogleClient:
         for number, request in enumerate(requests):
             batch.add(request, request_id=str(number))
         with self._translated(), self._connection() as connection:
-            self._refresh(connection)
-            batch.execute(http=connection)
+            renew = cache(lambda: self._credentials.refresh(Request(connection.http)))  # type: ignore[no-untyped-call] # no types
+            # The library's own way to a token knows no time limit and leaves its connection open.
+            batch._refresh_and_apply_credentials = lambda request, http: renew()
+            if not self._credentials.valid:
+                renew()
+            try:
+                batch.execute(http=connection)
+            except (LookupError, TypeError, ValueError) as error:  # as the library stumbles over it
+                raise _Stumble(MALFORMED) from error
         return [answers[str(number)] for number in range(len(requests))]
-
-    def _refresh(self, connection: Any) -> None:
-        """By our connection: the batch's own way to a token would wait for ever."""
-        from google_auth_httplib2 import Request  # type: ignore[import-untyped] # no stubs
-
-        if not self._credentials.valid:
-            self._credentials.refresh(Request(connection.http))  # type: ignore[no-untyped-call] # no types
 
     @contextlib.contextmanager
     def _translated(self) -> Iterator[None]:
