@@ -26,6 +26,7 @@ from config.domain import Domain
 from config.domain_files import read_domain
 from config.models import Usage
 from config.settings import Settings
+from index.readers import Person
 from oncall import Copilot
 from playground.google.memory_drive import FOLDER
 from playground.google_stand_in import GoogleStandIn, StoredFile
@@ -65,6 +66,7 @@ HISTORY = "# History\n\n## Trade\n\n" + "\n\n".join(_SAID.format(*way) * 3 for w
 """Long prose: more than 1,000 characters, in paragraphs of some 70 tokens."""
 KETTLE = "# Kettle\n\n## Descaling\n\nThe kettle is descaled every Friday with vinegar.\n"
 
+TASTERS = "tasters@tidewater.example"
 
 Observe = Callable[["House", Mapping[str, Any]], object]
 """Looks at the product under a domain file; equal results mean that nothing changed."""
@@ -151,7 +153,13 @@ def house(tmp_path_factory: pytest.TempPathFactory) -> Iterator[House]:
     drive = [
         StoredFile(id="shelf", name="Shelf", mime_type=FOLDER),
         *(
-            StoredFile(id=name, name=name, parents=parents, content=f"# {name}\n\nAll of it.\n")
+            StoredFile(
+                id=name,
+                name=name,
+                parents=parents,
+                content=f"# {name}\n\nAll of it.\n",
+                permissions=({"id": "g", "type": "group", "emailAddress": TASTERS},),
+            )
             for name, parents in (("oolong", ("shelf",)), ("rooibos", ()))
         ),
     ]
@@ -203,6 +211,15 @@ def passages(house: House, values: Mapping[str, Any]) -> object:
         reply = client.post("/api/retrieve", json={"query": "how long does tea steep?"})
     copilot.index.close()
     return reply.json()["count"]
+
+
+def passages_for_mei(house: House, values: Mapping[str, Any]) -> object:
+    """What somebody finds whom no document names but by a group."""
+    copilot = house.copilot(values, data="shared")
+    mei = copilot.groups(copilot.domain("tea"), Person(email="mei@elsewhere.example"))
+    found = copilot.retrieve("tea", "how long does tea steep?", readers=mei)
+    copilot.index.close()
+    return [passage["source"] for passage in found["documents"]]
 
 
 def published_name(house: House, values: Mapping[str, Any]) -> object:
@@ -342,6 +359,8 @@ PROBES: dict[str, tuple[Any, Any, Observe]] = {
     "limits.questions_per_channel_per_hour": (1, 2, answered_of_three),
     "limits.tokens_per_day": (2_000, 0, answered_of_three),
     "access.audience": ("channel", "asker", passages),
+    "access.files": ("nobody", "everyone", passages),
+    "access.groups": ({}, {TASTERS: ["mei@elsewhere.example"]}, passages_for_mei),
 }
 """Key → two values of it, and where their difference shows."""
 
@@ -378,6 +397,8 @@ def with_key(key: str, value: Any) -> dict[str, Any]:
         node = node.setdefault(name, {})
         node = node[0] if isinstance(node, list) else node
     node[last] = value
+    if key in {"access.files", "access.groups"}:  # they matter to askers alone
+        values["access"]["audience"] = "asker"
     if key.startswith("chunks.overlap"):  # small chunks, or there is nothing to repeat
         values["chunks"]["size"] = 20
     return values
