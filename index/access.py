@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import heapq
+import logging
 import time
 from collections.abc import Callable, Collection, Mapping
 from threading import Lock
-
-import structlog
 
 from config.domain import Domain
 from config.errors import ConfigError, PermissionsUnknown
@@ -27,7 +26,7 @@ AT_ONCE = 50
 """Documents that a check asks about at least, if as many have grown old: all go in one call."""
 EVERYBODY = (Permission(kind="anyone"),)
 
-log = structlog.get_logger()
+logger = logging.getLogger(__name__)
 
 CheckReaders = Callable[[Collection[str]], Mapping[str, tuple[Permission, ...]]]
 """Document ids → who may read each now, nobody for one that is gone. Those that could not be told
@@ -95,7 +94,7 @@ class LivePermissions:
             except PermissionsUnknown as error:
                 self._rests_until = began + REST_SECONDS
                 cause = error.cause
-                log.warning("permissions could not be checked", cause=cause)
+                logger.warning("permissions could not be checked: %s", cause)
             else:
                 self.register.update(found)
                 self._heard_at.update(dict.fromkeys(found, began))

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
+import logging
 import re
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from threading import Lock
-
-import structlog
 
 from config.domain import Domain
 from config.errors import PermissionsUnknown
@@ -20,7 +19,7 @@ SERVED_SECONDS = 1_200.0
 """While nobody can be asked, members heard of this long ago still count."""
 REST_SECONDS = 15.0
 
-log = structlog.get_logger()
+logger = logging.getLogger(__name__)
 
 Members = frozenset[str]
 """E-mail addresses in lower case, or Slack user ids."""
@@ -59,7 +58,7 @@ class KnownMembers:
             except PermissionsUnknown as error:
                 self._rests_until = began + REST_SECONDS
                 cause = error.cause
-                log.warning("members of groups could not be read", cause=cause)
+                logger.warning("members of groups could not be read: %s", cause)
             else:
                 for group, members in found.items():
                     self._keep(group, members, began)
@@ -69,7 +68,7 @@ class KnownMembers:
     def _keep(self, group: str, members: Members | str, began: float) -> None:
         before = self._heard.get(group)
         if isinstance(members, str) and (before is None or before[1] != members):
-            log.warning("a group opens nothing", group=group, reason=members)
+            logger.warning("group %s opens nothing: %s", group, members)
         self._heard[group] = (began, members)
 
     def _old(self, groups: Collection[str]) -> list[str]:

@@ -18,8 +18,9 @@ from index.search import SearchQuery, Snapshot
 from loaders.document import Permission
 from loaders.google.drive.drive_readers import current_readers
 from playground.google_stand_in import GoogleFault, GoogleStandIn
-from tests.agents.corpus import LAPTOPS, OLD_ROTATION, ROTATION, snapshot
+from tests.agents.corpus import LAPTOPS, OLD_ROTATION, ROTATION, asking, snapshot
 from tests.agents.memory import MemorySnapshot
+from tests.agents.scripted import ScriptedModel, Watching
 from tests.loaders.google_source import Clock, document, folder, opened
 
 INES, BOB = identities("ines@tidewater.example"), identities("bob@tidewater.example")
@@ -292,3 +293,26 @@ def test_what_a_door_forgets_to_open_is_open_to_everyone_alone(house: House) -> 
     for readers in (BOB, None):
         narrowed = as_read_by(house.view(BOB), readers)
         assert narrowed.chunks("key-rotation") == (), "what was closed is not opened again"
+
+
+def test_a_model_hears_of_no_title_that_was_taken_away(house: House) -> None:
+    house.google.drive.trash("laptops")
+    model = ScriptedModel({})
+    guarded = house.doors.snapshot("security")
+    answer = asking(guarded, model)("how old may a signing key get?", readers=INES)
+    said = "".join(prompt.system + prompt.user for prompt in model.prompts)
+    assert model.called[:2] == ["plan", "sources"]
+    assert "Key Rotation Standard" in said
+    assert "Laptop Guide" not in said + repr((answer, answer.trace))
+    assert house.calls() == 1
+
+
+def test_a_question_that_can_t_be_checked_is_not_answered_by_the_agents(house: House) -> None:
+    house.google.faults.add(DOWN)
+    for model in (None, ScriptedModel({})):
+        watching = Watching()
+        ask = asking(house.doors.snapshot("security"), model)
+        with pytest.raises(PermissionsUnknown):
+            ask("how old may a signing key get?", readers=INES, progress=watching)
+        assert model is None or not model.prompts
+        house.clock.now += REST_SECONDS
