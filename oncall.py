@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping
 from contextlib import suppress
-from datetime import UTC, datetime
 from functools import cache, cached_property, partial
 from typing import TYPE_CHECKING, Any
 
@@ -27,6 +26,8 @@ if TYPE_CHECKING:
     from config.live_domains import LiveDomains
     from config.models import ChatModel, Embedder
     from config.settings import Settings
+    from index.access import DomainAccess
+    from index.groups import Groups
     from index.publish import Index
     from index.ranking.rerank import Reranker
     from index.search import Snapshot
@@ -73,6 +74,34 @@ class Copilot:
         return open_index(self.settings, self.embedder)
 
     @cached_property
+    def access(self) -> DomainAccess:
+        """Published documents, as each door may show them."""
+        from index.access import DomainAccess
+        from loaders.google.drive.drive_readers import open_readers
+
+        return DomainAccess(
+            domains=self.live_domains,
+            snapshot=self.index.snapshot,
+            checker=cache(lambda: open_readers(self.settings)),
+        )
+
+    @cached_property
+    def groups(self) -> Groups:
+        """Who somebody is, with the groups that documents are shared with."""
+        from bot.connection import open_user_groups
+        from index.groups import Groups, KnownMembers, untold
+        from loaders.google.google_groups import open_groups
+
+        directory = untold("access.groups does not name it, and GOOGLE_GROUPS_ADMIN is not set")
+        if self.settings.google_groups_admin:
+            directory = open_groups(self.settings)
+        return Groups(
+            named=self.access.groups,
+            directory=KnownMembers(directory),
+            slack=KnownMembers(open_user_groups(self.settings)),
+        )
+
+    @cached_property
     def reranker(self) -> Reranker:
         """Judges passages a second time, when `oncall retrieve` or `/api/retrieve` asks for it."""
         from index.ranking.rerank import build_reranker
@@ -97,7 +126,7 @@ class Copilot:
         known = self._asks.get(name)
         if known is None or known[0] is not domain:
             ask = build_ask(
-                snapshot=lambda: self.index.snapshot(name), domain=domain, model=self.model
+                snapshot=lambda: self.access.snapshot(name), domain=domain, model=self.model
             )
             known = self._asks[name] = (domain, ask)
         return known[1]
@@ -119,7 +148,7 @@ class Copilot:
         from index.readers import as_read_by
 
         domain = self.domain(name)
-        snapshot = as_read_by(self.index.snapshot(name), readers)
+        snapshot = as_read_by(self.access.snapshot(name), readers)
         return retrieve(
             snapshot,
             question,
@@ -187,6 +216,7 @@ class Copilot:
         from bot.app import build_bot
         from index.readers import all_may_read
 
+        self.access.require()
         _ = self.model  # one that is set up wrongly stops the start, not each question
         bot = build_bot(
             self.settings,
@@ -196,8 +226,9 @@ class Copilot:
             socket=socket,
             status=self.index_status,
             everyone_may_read=lambda name, documents: all_may_read(
-                self.index.snapshot(name).documents, documents, datetime.now(UTC)
+                self.access.snapshot(name), documents
             ),
+            identities=self.groups,
         )
         self.live_domains.on_problems = bot.tell_admins
         return bot
@@ -208,12 +239,14 @@ class Copilot:
         from bot.health import add_health
         from bot.slack.http_events import add_slack, alongside
 
+        self.access.require()
         bot = self.bot(socket=False) if slack else None
         api = build_api(
             domains=self.live_domains,
             ask=self.ask,
             retrieve=self.retrieve,
-            snapshot=self.index.snapshot,
+            snapshot=self.access.snapshot,
+            identities=self.groups,
             token=self.settings.api_token,
             lifespan=alongside(bot) if bot else None,
         )
@@ -250,5 +283,5 @@ def _studio() -> CompiledStateGraph[Any, Any, Any, Any]:
 
     copilot = Copilot(read_settings())
     return build_studio(
-        domains=copilot.domains, snapshot=copilot.index.snapshot, model=copilot.model
+        domains=copilot.domains, snapshot=copilot.access.snapshot, model=copilot.model
     )

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from agents.answer import Answer
 from agents.extractive.confidence_levels import CONFIDENT
 from config.domain import Domain
-from config.errors import IndexUnavailable
+from config.errors import CopilotError, IndexUnavailable, PermissionsUnknown
 
 
 def first_confident(
@@ -16,20 +16,26 @@ def first_confident(
     """The first answer that is worth saying, else the best: one that found something, then the
     more confident one.
 
-    Raises IndexUnavailable when none of the domains has published documents."""
+    Raises IndexUnavailable when none of the domains has published documents, and
+    PermissionsUnknown when nothing was found but one of them could not be searched for it."""
     best: tuple[Answer, Domain] | None = None
-    unavailable: IndexUnavailable | None = None
+    unavailable: CopilotError | None = None
     for domain in domains:
         try:
             answer = ask(domain)
         except IndexUnavailable as error:
+            unavailable = unavailable or error
+            continue
+        except PermissionsUnknown as error:
             unavailable = error
             continue
         if worth_saying(answer):
             return answer, domain
         if best is None or _rank(answer) > _rank(best[0]):
             best = answer, domain
-    if best is None:
+    # That the documents say nothing is known only once all of them could be searched.
+    unchecked = isinstance(unavailable, PermissionsUnknown)
+    if best is None or (unchecked and best[0].found_nothing):
         raise unavailable or IndexUnavailable("no domain is configured")
     return best
 

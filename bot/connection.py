@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
+from functools import partial
 
 from slack_bolt import App
 from slack_bolt.authorization import AuthorizeResult
@@ -11,6 +13,7 @@ from websockets.exceptions import WebSocketException
 
 from bot.inbox.lease import FileLease, Lease, PostgresLease
 from bot.slack.socket_mode import SocketMode
+from bot.slack.user_groups import Members, user_group_members
 from bot.slack.web import SlackBusy, SlackRefused, SlackUnsure, Web
 from config.errors import ConfigError, CopilotError
 from config.settings import Settings
@@ -40,11 +43,24 @@ def reach_slack(settings: Settings) -> tuple[Web, Identity]:
     """The Web API under the bot's token, and who that makes it.
 
     Raises ConfigError when Slack refuses the token, CopilotError when it can't be reached."""
-    base = _api_base(settings.slack_api_url)
-    web = Web(WebClient(token=_bot_token(settings), base_url=base, timeout=30))
+    web = _web(settings)
     identity = _identify(web)
     web.bot_user, web.bot_id = identity.user, identity.bot
     return web, identity
+
+
+def open_user_groups(
+    settings: Settings,
+) -> Callable[[Collection[str]], Mapping[str, Members | str]]:
+    """Who is in Slack user groups: see `index.groups.FetchMembers`."""
+    if settings.slack_bot_token is None:
+        return lambda groups: dict.fromkeys(groups, "SLACK_BOT_TOKEN is not set")
+    return partial(user_group_members, web=_web(settings))
+
+
+def _web(settings: Settings) -> Web:
+    base = _api_base(settings.slack_api_url)
+    return Web(WebClient(token=_bot_token(settings), base_url=base, timeout=30))
 
 
 def _identify(web: Web) -> Identity:

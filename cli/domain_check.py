@@ -26,9 +26,25 @@ def misses(domain: Domain, published: frozenset[str] | None) -> Iterator[Problem
         except ConfigError as error:
             all_known = False
             yield problem_at(domain.path, ["sources", "files", place], str(error))
+    yield from _closed_files(domain)
     yield from _rota(domain)
     if all_known:
         yield from _examples(domain, published or frozenset(), paths)
+
+
+def _closed_files(domain: Domain) -> Iterator[Problem]:
+    access = domain.access
+    if (
+        access.audience == "asker"
+        and domain.sources.files
+        and "files" not in access.model_fields_set
+    ):
+        yield problem_at(
+            domain.path,
+            ["sources", "files"],
+            "files answer nobody with `access: {audience: asker}`; write `access.files: everyone` "
+            "if everyone who may ask may read them, or `nobody` if that is meant",
+        )
 
 
 def _rota(domain: Domain) -> Iterator[Problem]:

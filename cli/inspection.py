@@ -129,13 +129,20 @@ def _print_card(card: DocumentCard, console: Any) -> None:
         "summary": card.summary,
         "keywords": ", ".join(card.keywords),
         "enriched by": card.enriched_by,
-        "readers": ", ".join(f"{p.kind} {p.value}".strip() for p in card.permissions),
+        "readers": _readers(card),
     }
     for name, value in facts.items():
         if value:
             console.print(f"[cyan]{name:>14}[/]  {value}", highlight=False)
     for faq in card.faqs:
         console.print(f"[cyan]{'question':>14}[/]  {faq.question} [dim]{faq.answer}[/]")
+
+
+def _readers(card: DocumentCard) -> str:
+    """As its source said when it was read; with `audience: asker` it is asked again."""
+    if card.permissions:
+        return ", ".join(f"{p.kind} {p.value}".strip() for p in card.permissions)
+    return "as `access.files` says" if card.source == "file" else "nobody"
 
 
 def print_generations(domain: str, generations: Iterable[GenerationInfo]) -> None:

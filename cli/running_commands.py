@@ -97,4 +97,4 @@ def status() -> None:
     from cli.status import print_status
 
     copilot = wired()
-    print_status(copilot.settings, copilot.domains, copilot.index)
+    print_status(copilot.settings, copilot.domains, copilot.index, copilot.groups.closed)

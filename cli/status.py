@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Protocol
 
 from config.domain import Domain
-from config.errors import IndexUnavailable
+from config.errors import CopilotError, IndexUnavailable
 from config.settings import Settings
 from enrichment.standing import is_out_of_force
 from index.search import Snapshot
@@ -16,9 +16,17 @@ class Snapshots(Protocol):
     def snapshot(self, domain: str) -> Snapshot: ...
 
 
-def print_status(settings: Settings, domains: Mapping[str, Domain], index: Snapshots) -> None:
-    """One line a fact; a missing one says what to set or run."""
+def print_status(
+    settings: Settings,
+    domains: Mapping[str, Domain],
+    index: Snapshots,
+    closed_groups: Callable[[Domain], Mapping[str, str]],
+) -> None:
+    """One line a fact; a missing one says what to set or run.
+
+    `closed_groups`: those that documents are shared with and that open nothing, with the reason."""
     from rich.console import Console
+    from rich.markup import escape
 
     console = Console(highlight=False)
     for name, value in _facts(settings).items():
@@ -35,6 +43,20 @@ def print_status(settings: Settings, domains: Mapping[str, Domain], index: Snaps
             f"[cyan]{name:>12}[/]  generation {snapshot.generation}, "
             f"{len(snapshot.documents)} documents ({over} out of force), {chunks} chunks"
         )
+        if domains[name].access.audience == "asker":
+            for group, reason in _closed(domains[name], closed_groups).items():
+                console.print(
+                    f"{'':>12}  [yellow]group {escape(group)} opens nothing[/]: {escape(reason)}"
+                )
+
+
+def _closed(
+    domain: Domain, closed_groups: Callable[[Domain], Mapping[str, str]]
+) -> Mapping[str, str]:
+    try:
+        return closed_groups(domain)
+    except CopilotError as error:
+        return {"any": str(error)}
 
 
 def _facts(settings: Settings) -> dict[str, str]:

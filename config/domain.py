@@ -88,6 +88,7 @@ _LABEL = "[A-Za-z0-9]([A-Za-z0-9-]*[A-Za-z0-9])?"
 # A single label may be a whole top-level domain: `com` would allow half of the web.
 _HOST = rf"(localhost|{_LABEL}(\.{_LABEL})+)"
 _DRIVE_ID = "[A-Za-z0-9_-]+"
+_ADDRESS = r"[!-?A-~]+@[!-?A-~]+"
 _IN_PROFILE = "in Slack: their profile › ⋮ › Copy member ID"
 
 ChannelId = Annotated[
@@ -103,6 +104,16 @@ GroupId = Annotated[
     _Shape(
         f"({GROUP})?",
         "is no user group id (S…); in Slack: People › User groups › ⋮ › Copy group ID",
+    ),
+]
+GroupAddress = Annotated[
+    str, _Shape(_ADDRESS, "is no group's address; write it as in sec-team@example.com")
+]
+Member = Annotated[
+    str,
+    _Shape(
+        f"({_ADDRESS}|{GROUP})",
+        "is neither an e-mail address nor the id of a Slack user group (S…)",
     ),
 ]
 BotId = Annotated[
@@ -250,6 +261,17 @@ class Access(_Section):
         False,
         description="Also answer guests, and people of other organisations (Slack Connect), who "
         "are in one of the channels",
+    )
+    files: Literal["nobody", "everyone"] = Field(
+        "nobody",
+        description="With `audience: asker`: who may read the files of `sources.files`, "
+        "which say nothing of readers themselves",
+    )
+    groups: dict[GroupAddress, list[Member]] = Field(
+        {},
+        max_length=500,
+        description="With `audience: asker`: who is in a Google group, where the directory can't "
+        "be asked: e-mail addresses, and ids of Slack user groups (S…)",
     )
 
 

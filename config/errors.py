@@ -5,6 +5,7 @@ CopilotError
 ├── ConfigError           settings or a domain file are wrong     → exit 2
 ├── LoadError             one document can't be read              → reported, the job goes on
 ├── IndexUnavailable      no usable generation to answer from     → exit 1, or an honest reply
+├── PermissionsUnknown    nobody can say now who may read         → an honest reply, no answer
 ├── PublishError          a generation can't be published         → the last one keeps serving
 └── ModelError            a model call failed                     → the deterministic agent answers
     ├── ModelUnavailable  timeout, rate limit, 5xx, no network
@@ -54,6 +55,17 @@ class LoadError(CopilotError):
 
 class IndexUnavailable(CopilotError):
     """There is no usable generation of this domain."""
+
+
+class PermissionsUnknown(CopilotError):
+    """Who may read can't be checked now, and what is known of it is too old to go by."""
+
+    def __init__(self, cause: str) -> None:
+        self.cause = cause
+        super().__init__(
+            f"I can't check who may read these documents right now ({cause})",
+            remedy="ask again in a few minutes",
+        )
 
 
 class PublishError(CopilotError):

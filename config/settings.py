@@ -86,6 +86,12 @@ class Settings(BaseSettings):
         validation_alias=_from("GOOGLE_DELEGATE"),
         description="Read Drive as this user (domain-wide delegation)",
     )
+    google_groups_admin: str | None = Field(
+        None,
+        validation_alias=_from("GOOGLE_GROUPS_ADMIN"),
+        description="Read who is in Google groups as this administrator (domain-wide delegation), "
+        "or as the service account itself when it is named and has the role Groups Reader",
+    )
     google_api_url: str | None = Field(
         None,
         validation_alias=_from("GOOGLE_API_URL"),

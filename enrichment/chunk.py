@@ -108,6 +108,9 @@ class DocumentCard:
     replaces: tuple[str, ...] = ()
     """Ids of documents that this one says it replaces."""
     permissions: tuple[Permission, ...] = ()
+    """Who may read it, as its source said when it was read; see index/readers.py."""
+    source: str = ""
+    """`google_drive` or `file`; empty: published before this was kept."""
     enriched_by: str = "extractive"
     """`extractive`, or the model's name."""
     content_hash: str = ""

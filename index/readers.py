@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass
 from datetime import UTC, datetime
+from threading import Lock
 from typing import Literal
 
 from config.domain import Domain
-from enrichment.chunk import Chunk, DocumentCard
-from index.search import Hit, SearchQuery, Snapshot
+from config.errors import PermissionsUnknown
+from enrichment.chunk import DocumentCard
+from index.reader_view import Guarded, ReaderView
+from index.search import Snapshot
+from loaders.document import Permission
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -28,10 +33,14 @@ EVERYONE: frozenset[str] = frozenset()
 
 
 def identities(email: str) -> frozenset[str]:
-    """What a permission may name a person by: the address and its domain; none without one."""
-    address = email.strip().casefold()
+    """What a permission may name a person by: the address and its domain; none without one.
+
+    An address that Google would not hand out names nobody: with a second `@` its domain could be a
+    group, and letters beyond ASCII fold into those of somebody else."""
+    address = email.strip().lower()
     name, _, domain = address.partition("@")
-    return frozenset({address, domain}) if name and domain else EVERYONE
+    plain = email.isascii() and "@" not in domain
+    return frozenset({address, domain}) if name and domain and plain else EVERYONE
 
 
 def by_email(domain: Domain, person: Person) -> frozenset[str]:
@@ -48,70 +57,124 @@ def readers_of(
     return None if audience == "channel" else asker()
 
 
-def may_read(card: DocumentCard, readers: Iterable[str] | None, now: datetime) -> bool:
-    """Whether one of the identities has an unexpired permission; see `readers_of` for None.
+def opens(permission: Permission, readers: Collection[str], now: datetime) -> bool:
+    """Whether it is unexpired and names one of the readers, who are in lower case."""
+    if permission.expires_at is not None and _utc(permission.expires_at) <= now:
+        return False
+    return permission.kind == "anyone" or permission.value.lower() in readers
 
-    A document without permissions is open to everyone who may ask in its domain."""
-    if readers is None or not card.permissions:
+
+def may_read(card: DocumentCard, readers: Iterable[str] | None, now: datetime) -> bool:
+    """Whether a permission of the document opens it; see `readers_of` for None.
+
+    A document without permissions is closed: nobody says that anybody may read it."""
+    if readers is None:
         return True
-    known = {reader.casefold() for reader in readers}
-    return any(
-        permission.kind == "anyone" or permission.value.casefold() in known
-        for permission in card.permissions
-        if permission.expires_at is None or _utc(permission.expires_at) > now
-    )
+    known = {reader.lower() for reader in readers}
+    return any(opens(permission, known, now) for permission in card.permissions)
+
+
+class Register:
+    """Documents by the permissions that open them: what somebody may read costs a look-up for each
+    of their identities, however many documents there are. Thread-safe."""
+
+    def __init__(self, permissions: Mapping[str, tuple[Permission, ...]]) -> None:
+        """`permissions`: document id → who may read it."""
+        self._of: dict[str, tuple[Permission, ...]] = {}
+        self._named: dict[str, dict[Permission, set[str]]] = defaultdict(dict)
+        self._lock = Lock()
+        self.epoch = 0
+        """Counts up whenever a permission changes."""
+        self.update(permissions)
+
+    def update(self, permissions: Mapping[str, tuple[Permission, ...]]) -> None:
+        """From now on these documents have these permissions and no others."""
+        with self._lock:
+            for document, new in permissions.items():
+                old = self._of.get(document, ())
+                if set(old) != set(new):
+                    self._strike(document, old)
+                    self._enter(document, new)
+                    self.epoch += 1
+                self._of[document] = new
+
+    def open_to(self, readers: frozenset[str]) -> frozenset[str]:
+        """Ids of the documents that they may read now."""
+        now = datetime.now(UTC)
+        with self._lock:
+            found = [
+                documents
+                for name in ("", *readers)
+                for permission, documents in self._named.get(name, {}).items()
+                if opens(permission, readers, now)
+            ]
+            return frozenset().union(*found)
+
+    def of(self, document: str) -> tuple[Permission, ...]:
+        """None for a document that it has never heard of."""
+        return self._of.get(document, ())
+
+    def groups(self) -> frozenset[str]:
+        """Addresses of the groups that documents are shared with."""
+        with self._lock:
+            return frozenset(
+                name
+                for name, permissions in self._named.items()
+                if any(each.kind == "group" and held for each, held in permissions.items())
+            )
+
+    def _enter(self, document: str, permissions: Iterable[Permission]) -> None:
+        for each in permissions:
+            self._named[_name(each)].setdefault(each, set()).add(document)
+
+    def _strike(self, document: str, permissions: Iterable[Permission]) -> None:
+        for each in permissions:
+            held = self._named[_name(each)]
+            held[each].discard(document)
+            if not held[each]:
+                del held[each]
+
+
+@dataclass(frozen=True)
+class _AsPublished:
+    """What the index holds of permissions, never asked again."""
+
+    register: Register
+
+    @property
+    def epoch(self) -> int:
+        return self.register.epoch
+
+    def open_to(self, readers: frozenset[str]) -> frozenset[str]:
+        return self.register.open_to(readers)
+
+    def check(self, documents: Collection[str]) -> None:
+        """Nobody to ask."""
 
 
 def as_read_by(snapshot: Snapshot, readers: frozenset[str] | None) -> Snapshot:
-    """The generation with nothing in it that they may not read; see `readers_of` for None."""
+    """The generation with nothing in it that they may not read; see `readers_of` for None.
+
+    A guarded one is read by what its permissions are now, any other by what was published."""
+    if isinstance(snapshot, Guarded):
+        return snapshot.read_by(readers)
     if readers is None:
         return snapshot
-    now = datetime.now(UTC)
-    cards = {
-        name: card for name, card in snapshot.documents.items() if may_read(card, readers, now)
-    }
-    return _Readable(whole=snapshot, readers=readers, documents=cards)
+    cards = snapshot.documents.values()
+    register = Register({card.id: card.permissions for card in cards})
+    return ReaderView(snapshot, _AsPublished(register), readers)
 
 
-@dataclass(frozen=True, kw_only=True)
-class _Readable:
-    """See `as_read_by`. How rare a word is stays that of the whole: it names no document."""
-
-    whole: Snapshot
-    readers: frozenset[str]
-    documents: Mapping[str, DocumentCard]
-
-    @property
-    def domain(self) -> str:
-        return self.whole.domain
-
-    @property
-    def generation(self) -> int:
-        return self.whole.generation
-
-    def search(self, query: SearchQuery) -> list[Hit]:
-        return self.whole.search(replace(query, readers=self.readers))
-
-    def chunks(self, document_id: str) -> Sequence[Chunk]:
-        return self.whole.chunks(document_id) if document_id in self.documents else ()
-
-    def unit_similarities(
-        self, question: str, chunk_ids: Collection[str]
-    ) -> Mapping[str, Sequence[float]]:
-        return self.whole.unit_similarities(question, chunk_ids)
-
-    def rarity(self, term: str) -> float:
-        return self.whole.rarity(term)
-
-    def is_unheard_of(self, term: str) -> bool:
-        return self.whole.is_unheard_of(term)
+def all_may_read(snapshot: Snapshot, documents: Collection[str]) -> bool:
+    """Whether these documents exist and are open to everyone. While nobody can tell: no."""
+    try:
+        return as_read_by(snapshot, EVERYONE).documents.keys() >= set(documents)
+    except PermissionsUnknown:
+        return False
 
 
-def all_may_read(
-    cards: Mapping[str, DocumentCard], documents: Collection[str], now: datetime
-) -> bool:
-    """Whether these documents exist and are open to everyone."""
-    return all(one in cards and may_read(cards[one], EVERYONE, now) for one in documents)
+def _name(permission: Permission) -> str:
+    return "" if permission.kind == "anyone" else permission.value.lower()
 
 
 def _utc(moment: datetime) -> datetime:

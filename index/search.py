@@ -25,8 +25,8 @@ class SearchQuery:
     """Restrict to these documents; None searches all."""
     escape: int = 3
     """Unrestricted hits let through beside a restriction, so that it can't hide the answer."""
-    readers: frozenset[str] | None = None
-    """E-mail, groups and domain of the asker; None means the channel may read everything."""
+    readable: frozenset[str] | None = None
+    """Documents that there are for whoever asks: no escape goes beyond. None: all of them."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -72,12 +72,12 @@ class Snapshot(Protocol):
         """Cosine of each unit of each chunk with the question, in the order of `chunk.units`."""
         ...
 
-    def rarity(self, term: str) -> float:
+    def rarity(self, term: str, *, readable: frozenset[str] | None = None) -> float:
         """Inverse document frequency of a term after tokenisation, 0 for one in every chunk;
-        unseen terms get the highest value."""
+        unseen terms get the highest value. `readable`: counted among these documents alone."""
         ...
 
-    def is_unheard_of(self, term: str) -> bool:
+    def is_unheard_of(self, term: str, *, readable: frozenset[str] | None = None) -> bool:
         """Whether no chunk holds it and no common language knows it: the name of something that
-        these documents aren't about, or a typing error."""
+        these documents aren't about, or a typing error. `readable`: as above."""
         ...

@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 import math
 from collections.abc import Callable, Collection, Mapping, Sequence
-from datetime import UTC, datetime
 from functools import cached_property
 from types import MappingProxyType
 
@@ -20,7 +19,6 @@ from index.folders.generation_folder import Folder
 from index.folders.nearest_rows import Neighbours
 from index.ranking.fusion import Fused, blend
 from index.ranking.rankings import Rankings
-from index.readers import may_read
 from index.recent import Recent
 from index.search import Hit, SearchQuery
 from index.store.generation_info import GenerationInfo
@@ -32,6 +30,7 @@ MIN_DEPTH = 100
 DEPTH_PER_LIMIT = 3
 CACHED_CHUNKS = 20_000
 CACHED_QUESTIONS = 512
+CACHED_MASKS = 64
 
 logger = logging.getLogger(__name__)
 
@@ -58,6 +57,7 @@ class Generation:
         self._rankings = Rankings(folder, neighbours)
         self._read: Recent[int, Chunk] = Recent(CACHED_CHUNKS)
         self._embedded: Recent[str, Vectors] = Recent(CACHED_QUESTIONS)
+        self._masks: Recent[frozenset[str], Mask] = Recent(CACHED_MASKS)
 
     @property
     def domain(self) -> str:
@@ -86,7 +86,7 @@ class Generation:
             found = self._rankings(vectors, bags, strategy=strategy, depth=depth, allowed=allowed)
             return blend(found, limit=limit)
 
-        allowed = self._allowed(query)
+        allowed = None if query.readable is None else self._mask_of(query.readable)
         fused = ranked(allowed, query.limit if query.documents is None else None)
         inside = None
         if query.documents is not None:
@@ -116,19 +116,21 @@ class Generation:
         rows = {one: self._row_of[one] for one in chunk_ids if one in self._row_of}
         return {one: (self._units_at(row) @ vectors[0]).tolist() for one, row in rows.items()}
 
-    def rarity(self, term: str) -> float:
+    def rarity(self, term: str, *, readable: frozenset[str] | None = None) -> float:
         size = len(self._document_of)
+        if readable is not None:
+            size = int(self._mask_of(readable).sum())
         parts = search_terms(term)
         if not size or not parts:
             return 0.0
-        rarest = min(self._folder.keywords.frequency(part) for part in parts)
+        rarest = min(self._frequency(part, readable) for part in parts)
         return math.log((size + 1) / (rarest + 1))
 
-    def is_unheard_of(self, term: str) -> bool:
+    def is_unheard_of(self, term: str, *, readable: frozenset[str] | None = None) -> bool:
         parts = search_terms(term)
         if not parts or term[0].isdigit():  # `2pm` is no name
             return False
-        held = any(self._folder.keywords.frequency(part) for part in parts)
+        held = any(self._frequency(part, readable) for part in parts)
         return not held and not any(map(self._embedder.knows, (term.lower(), *parts)))
 
     def _embed_if_possible(self, texts: Sequence[str]) -> Vectors:
@@ -152,13 +154,21 @@ class Generation:
                 self._embedded.put(text, vector)
         return np.array([held[text] for text in texts], dtype=np.float32)
 
-    def _allowed(self, query: SearchQuery) -> Mask | None:
-        """Rows that the readers may read, which no escape goes beyond; None: all of them."""
-        if query.readers is None:
-            return None
-        now = datetime.now(UTC)
-        readable = [may_read(card, query.readers, now) for card in self._cards.values()]
-        return np.array(readable, dtype=bool)[self._document_of]
+    def _frequency(self, term: str, readable: frozenset[str] | None) -> int:
+        """Rows that hold the term, of these documents or of all."""
+        keywords = self._folder.keywords
+        if readable is None:
+            return keywords.frequency(term)
+        return int(np.count_nonzero(keywords.scores([term])[self._mask_of(readable)]))
+
+    def _mask_of(self, documents: frozenset[str]) -> Mask:
+        """Their rows. The same reader asks for the same documents all through a question."""
+        mask = self._masks.get(documents)
+        if mask is None:
+            among = np.fromiter((one in documents for one in self._cards), bool, len(self._cards))
+            mask = among[self._document_of]
+            self._masks.put(documents, mask)
+        return mask
 
     def _rows_of(self, documents: Collection[str]) -> Mask:
         mask = np.zeros(len(self._document_of), dtype=bool)

@@ -177,4 +177,5 @@ def _same(card: DocumentCard, document: Document) -> bool:
         and card.modified_at == document.modified_at
         and document.status in ("", card.status)
         and card.permissions == document.permissions
+        and card.source == document.source
     )

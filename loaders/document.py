@@ -136,7 +136,7 @@ class Document:
     status: str = ""
     """`current`, `superseded`, `draft`, … when the source says so, else empty."""
     permissions: tuple[Permission, ...] = ()
-    """Empty: readable by everyone who may ask in the domain (files)."""
+    """Empty: the source names nobody (files), or nobody who still exists."""
     tabs: tuple[Tab, ...] = ()
     """All tabs in order, also those without content."""
     warnings: tuple[str, ...] = ()

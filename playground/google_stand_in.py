@@ -12,10 +12,12 @@ from __future__ import annotations
 import socket
 import threading
 from collections import Counter
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from http.server import ThreadingHTTPServer
 from pathlib import Path
+from types import MappingProxyType
 
+from playground.google.directory import Directory
 from playground.google.drive_api import DriveApi
 from playground.google.file_content import Contents
 from playground.google.google_faults import GoogleFault, GoogleFaults
@@ -50,9 +52,12 @@ class GoogleStandIn:
         page_limit: int = 1000,
         token_lifetime: float = 3600.0,
         delegates: Collection[str] = (),
+        groups: Mapping[str, Sequence[str]] = MappingProxyType({}),
+        groups_admins: Collection[str] = (),
     ) -> None:
         """`files`: a folder of Markdown documents, or the files themselves. `port`: 0 takes any
-        free one; a port that is taken gives way to the next free one."""
+        free one; a port that is taken gives way to the next free one. `groups`: address → members'
+        addresses, which `groups_admins` may read."""
         given = read_folder(files) if isinstance(files, Path) else files
         self.drive = MemoryDrive(given)
         self.faults = GoogleFaults()
@@ -62,7 +67,10 @@ class GoogleStandIn:
         api = DriveApi(self.drive, self.url, page_limit)
         contents = Contents(api)
         reader = Reader(api, contents)
-        self._service = Service(api, contents, tokens, self.faults, reader.page)
+        self.directory = Directory(
+            {name: list(members) for name, members in groups.items()}, groups_admins
+        )
+        self._service = Service(api, contents, self.directory, tokens, self.faults, reader.page)
         self._server.RequestHandlerClass = type("Handler", (Handler,), {"service": self._service})
         self._thread = threading.Thread(
             target=self._server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True

@@ -25,7 +25,7 @@ from bot.slack.message_words import plain, words_of
 from bot.slack.thread import Message, earlier, is_own, turns
 from bot.slack.web import SlackBusy, SlackRefused, SlackUnsure, Web
 from config.domain import Domain
-from config.errors import IndexUnavailable, new_reference
+from config.errors import IndexUnavailable, PermissionsUnknown, new_reference
 
 log = structlog.get_logger()
 
@@ -154,6 +154,13 @@ class Attempts:
         self.records.advance(job.record, reference=mark, domain=domain.domain)
         if job.quiet:
             return []
+        if isinstance(error, PermissionsUnknown):
+            return [
+                said(
+                    "I can't check who may read these documents right now, so I don't answer from "
+                    f"them. Please ask again in a few minutes. Reference: `{mark}`"
+                )
+            ]
         if isinstance(error, IndexUnavailable):
             return [
                 said(

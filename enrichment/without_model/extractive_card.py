@@ -37,6 +37,7 @@ def extractive_card(document: Document) -> DocumentCard:
         status=document.status or ("superseded" if says_it_is_out_of_force(document) else ""),
         superseded_by=successor(document),
         permissions=document.permissions,
+        source=document.source,
         content_hash=document.content_hash,
         version=document.version,
     )

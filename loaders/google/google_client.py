@@ -10,8 +10,8 @@ import http.client
 import random
 import time
 import weakref
-from collections.abc import Callable, Iterator
-from functools import cached_property
+from collections.abc import Callable, Iterator, Sequence
+from functools import cache, cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 from config.errors import ConfigError
@@ -26,13 +26,14 @@ ATTEMPTS = 7
 LONGEST_BACKOFF = 32.0
 TIMEOUT = 60.0
 """Seconds; a long document takes Google ten."""
-
+BATCH = 100
+"""Requests in one batch: Drive's limit, and each counts towards the quota."""
 
 MALFORMED = GoogleRefused(200, "malformed answer", "not JSON", temporary=True)
 
 
 class GoogleClient:
-    """Docs v1 and Drive v3 by a service account."""
+    """Docs v1, Drive v3 and Directory v1 by a service account."""
 
     def __init__(
         self,
@@ -41,12 +42,14 @@ class GoogleClient:
         api_url: str = "",
         reads_per_minute: int = 300,
         attempts: int = ATTEMPTS,
+        timeout: float = TIMEOUT,
         clock: Callable[[], float] = time.monotonic,
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
         self._credentials = credentials
         self._api_url = api_url.rstrip("/")
         self._attempts = attempts
+        self._timeout = timeout
         self._sleep = sleep
         self._idle: list[Any] = []
         self._docs_reads = RateLimiter(reads_per_minute, clock=clock, sleep=sleep)
@@ -55,21 +58,26 @@ class GoogleClient:
     @cached_property
     def files(self) -> Any:
         """Drive's files; build requests with it and hand them to `call` or `pages`."""
-        return self._drive.files()
+        return self.drive.files()
 
     @cached_property
     def permissions(self) -> Any:
-        return self._drive.permissions()
+        return self.drive.permissions()
 
     @cached_property
     def changes(self) -> Any:
-        return self._drive.changes()
+        return self.drive.changes()
 
     @cached_property
-    def _drive(self) -> Any:
-        endpoint = self._api_url and f"{self._api_url}/drive/v3/"
+    def drive(self) -> Any:
         with self._connection() as connection:
-            return build_service("drive", "v3", connection, endpoint)
+            return build_service("drive", "v3", connection, self._api_url)
+
+    @cached_property
+    def directory(self) -> Any:
+        """Google Workspace's users and groups."""
+        with self._connection() as connection:
+            return build_service("admin", "directory_v1", connection, self._api_url)
 
     @cached_property
     def _documents(self) -> Any:
@@ -88,10 +96,35 @@ class GoogleClient:
     def call(self, request: Any, *, before: Callable[[], None] = lambda: None) -> Any:
         """The answer: a dict, or bytes of a download. Raises GoogleRefused, or ConfigError when
         the credentials themselves are refused."""
+        return self._persistently(partial(self._once, request), before=before)
+
+    def batch(self, service: Any, requests: Sequence[Any]) -> list[Any]:
+        """Answers in order, a GoogleRefused in place of one; up to 100 of them in an HTTP call.
+
+        Raises GoogleRefused when a whole call fails, or ConfigError as `call` does."""
+        answers = self._batches(service, requests)
+        for attempt in range(1, self._attempts):
+            again = [place for place, one in enumerate(answers) if _may_change(one)]
+            if not again:
+                break
+            self._sleep(_backoff(attempt))
+            anew = self._batches(service, [requests[place] for place in again])
+            for place, answer in zip(again, anew, strict=True):
+                answers[place] = answer
+        return answers
+
+    def _batches(self, service: Any, requests: Sequence[Any]) -> list[Any]:
+        blocks = [requests[at : at + BATCH] for at in range(0, len(requests), BATCH)]
+        found = [self._persistently(partial(self._batch_once, service, each)) for each in blocks]
+        return [answer for block in found for answer in block]
+
+    def _persistently(
+        self, attempt_once: Callable[[], Any], *, before: Callable[[], None] = lambda: None
+    ) -> Any:
         for attempt in range(1, self._attempts + 1):
             before()
             try:
-                return self._once(request)
+                return attempt_once()
             except _Stumble as stumble:
                 if attempt == self._attempts:
                     raise stumble.refused from stumble.__cause__
@@ -109,13 +142,48 @@ class GoogleClient:
             request = collection.list_next(request, page)
 
     def _once(self, request: Any) -> Any:
+        with self._translated(), self._connection() as connection:
+            answer = request.execute(http=connection)
+        if isinstance(answer, str) or (isinstance(answer, bytes) and not _is_media(request)):
+            # googleapiclient hands a body that is no JSON through as it is.
+            raise _Stumble(MALFORMED)
+        return answer
+
+    def _batch_once(self, service: Any, requests: Sequence[Any]) -> list[Any]:
+        from google_auth_httplib2 import Request  # type: ignore[import-untyped] # no stubs
+
+        answers: dict[str, Any] = {}
+
+        def take(number: str, answer: Any, error: Any) -> None:
+            malformed = error is None and not isinstance(answer, dict)
+            answers[number] = MALFORMED if malformed else read_error(error) if error else answer
+
+        batch = service.new_batch_http_request(callback=take)
+        for number, request in enumerate(requests):
+            batch.add(request, request_id=str(number))
+        with self._translated(), self._connection() as connection:
+            renew = cache(lambda: self._credentials.refresh(Request(connection.http)))  # type: ignore[no-untyped-call] # no types
+            # The library's own way to a token knows no time limit and leaves its connection open.
+            batch._refresh_and_apply_credentials = lambda request, http: renew()
+            if not self._credentials.valid:
+                renew()
+            try:
+                batch.execute(http=connection)
+            except (LookupError, TypeError, ValueError) as error:  # as the library stumbles over it
+                raise _Stumble(MALFORMED) from error
+        return [answers[str(number)] for number in range(len(requests))]
+
+    @contextlib.contextmanager
+    def _translated(self) -> Iterator[None]:
+        """Errors of the libraries: temporary ones as _Stumble, final ones for our callers."""
         from google.auth.exceptions import RefreshError, TransportError
-        from googleapiclient.errors import HttpError
+        from googleapiclient.errors import BatchError, HttpError
         from httplib2 import HttpLib2Error
 
         try:
-            with self._connection() as connection:
-                answer = request.execute(http=connection)
+            yield
+        except BatchError as error:
+            raise _Stumble(MALFORMED) from error
         except HttpError as error:
             refused = read_error(error)
             if not refused.temporary:
@@ -128,28 +196,24 @@ class GoogleClient:
                 f"Google refuses the service account {self._credentials.service_account_email}: "
                 f"{error.args[0] if error.args else 'no reason given'}",
                 remedy="check the key, this machine's clock, and domain-wide delegation if you set "
-                "GOOGLE_DELEGATE",
+                "GOOGLE_DELEGATE or GOOGLE_GROUPS_ADMIN",
             ) from error
         except (http.client.HTTPException, HttpLib2Error, TransportError, OSError) as error:
             raise _Stumble(_broken(error)) from error
         except UnicodeDecodeError as error:
             raise _Stumble(MALFORMED) from error
-        if isinstance(answer, str) or (isinstance(answer, bytes) and not _is_media(request)):
-            # googleapiclient hands a body that is no JSON through as it is.
-            raise _Stumble(MALFORMED)
-        return answer
 
     @contextlib.contextmanager
     def _connection(self) -> Iterator[Any]:
         """An idle connection or a new one; one that broke is closed."""
-        from google_auth_httplib2 import AuthorizedHttp  # type: ignore[import-untyped] # no stubs
+        from google_auth_httplib2 import AuthorizedHttp
         from googleapiclient.errors import HttpError
         from httplib2 import Http
 
         try:
             connection = self._idle.pop()
         except IndexError:
-            connection = AuthorizedHttp(self._credentials, http=Http(timeout=TIMEOUT))
+            connection = AuthorizedHttp(self._credentials, http=Http(timeout=self._timeout))
         try:
             yield connection
         except HttpError:
@@ -177,6 +241,10 @@ def _backoff(attempt: int) -> float:
 
 def _broken(error: Exception) -> GoogleRefused:
     return GoogleRefused(0, type(error).__name__, "the connection broke", temporary=True)
+
+
+def _may_change(answer: Any) -> bool:
+    return isinstance(answer, GoogleRefused) and answer.temporary
 
 
 def _is_media(request: Any) -> bool:

@@ -35,6 +35,11 @@ WORDS: Mapping[str, str] = {
     "insufficientPermissions": "the credentials' scopes don't reach Drive",
     "ACCESS_TOKEN_SCOPE_INSUFFICIENT": "the credentials' scopes don't reach Drive",
 }
+OF_ACCOUNT = frozenset(WORDS) - {
+    "exportSizeLimitExceeded",
+    "cannotExportFile",
+    "cannotDownloadFile",
+}
 
 
 class GoogleRefused(Exception):
@@ -53,6 +58,16 @@ class GoogleRefused(Exception):
     def no_access(self) -> bool:
         """Deleted or not shared with us: Google doesn't tell the two apart."""
         return self.status in GONE_STATUSES or (self.status == 403 and not self.temporary)
+
+    @property
+    def may_not_ask(self) -> bool:
+        """Whoever only reads a file is not told who else does."""
+        return self.status == 403 and not self.temporary
+
+    @property
+    def of_account(self) -> bool:
+        """It says nothing of the file: the account, its scopes or its quota are refused."""
+        return self.status in (0, 400, 401) or self.temporary or self.reason in OF_ACCOUNT
 
     def in_words(self) -> str:
         """For a LoadError, without the request's address."""

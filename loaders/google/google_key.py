@@ -11,17 +11,21 @@ from config.errors import ConfigError
 if TYPE_CHECKING:
     from google.oauth2.service_account import Credentials
 
-SCOPES = ("https://www.googleapis.com/auth/drive.readonly",)
+DRIVE = "https://www.googleapis.com/auth/drive.readonly"
+GROUP_MEMBERS = "https://www.googleapis.com/auth/admin.directory.group.member.readonly"
 KEY_REMEDY = (
     "put the path of a service account's JSON key into GOOGLE_APPLICATION_CREDENTIALS"
     " (Google Cloud console › IAM & Admin › Service accounts › Keys)"
 )
 
 
-def read_credentials(path: Path | None, *, delegate: str = "", api_url: str = "") -> Credentials:
+def read_credentials(
+    path: Path | None, *, scope: str = DRIVE, delegate: str = "", api_url: str = ""
+) -> Credentials:
     """The service account's key, for reading only. Raises ConfigError.
 
-    With `api_url` tokens come from that host too."""
+    `delegate`: the user to act as, unless it is the service account itself. With `api_url` tokens
+    come from that host too."""
     from google.oauth2.service_account import Credentials
 
     if path is None:
@@ -31,8 +35,10 @@ def read_credentials(path: Path | None, *, delegate: str = "", api_url: str = ""
         if api_url:
             info = {**info, "token_uri": f"{api_url.rstrip('/')}/token"}
         credentials = Credentials.from_service_account_info(  # type: ignore[no-untyped-call] # google-auth has no types here
-            info, scopes=list(SCOPES), subject=delegate or None
+            info, scopes=[scope], subject=delegate or None
         )
+        if delegate == credentials.service_account_email:
+            credentials = credentials.with_subject(None)
     except OSError as error:
         problem = f"can't read the Google key {path}: {error.strerror or error}"
         raise ConfigError(problem, remedy=KEY_REMEDY) from error

@@ -1,4 +1,4 @@
-"""Docs v1 and Drive v3 from the descriptions that ship with Google's client: no look-up online."""
+"""Google's APIs from the descriptions that ship with its client: no look-up online."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 CALLED: Mapping[str, Mapping[str, tuple[str, ...]]] = {
+    "admin": {"members": ("list",)},
     "docs": {"documents": ("get",)},
     "drive": {
         "changes": ("getStartPageToken", "list"),
@@ -20,17 +21,18 @@ ANSWER = {"type": "object", "properties": {"nextPageToken": {"type": "string"}}}
 """All that the client needs to know of an answer: that it is JSON, and how it is paged."""
 
 
-def build_service(name: str, version: str, connection: Any, endpoint: str = "") -> Any:
-    """`connection`: an httplib2 client; `endpoint`: another host than Google's."""
+def build_service(name: str, version: str, connection: Any, host: str = "") -> Any:
+    """`connection`: an httplib2 client; `host`: another one than Google's."""
     from googleapiclient import discovery
 
     # It logs every refusal as a warning; ours are answered or reported.
     logging.getLogger("googleapiclient.http").setLevel(logging.ERROR)
-    return discovery.build_from_document(  # type: ignore[attr-defined] # stubs lack it
-        _description(name, version),
-        http=connection,
-        client_options={"api_endpoint": endpoint} if endpoint else None,
-    )
+    description = _description(name, version)
+    if host:
+        # Calls and batches of calls both begin with it.
+        description |= {"rootUrl": f"{host}/"}
+        description.pop("mtlsRootUrl", None)
+    return discovery.build_from_document(description, http=connection)  # type: ignore[attr-defined] # stubs lack it
 
 
 def _description(name: str, version: str) -> dict[str, Any]:

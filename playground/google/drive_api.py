@@ -139,6 +139,11 @@ class DriveApi:
             "shared": True,
             "properties": dict(file.properties),
             "capabilities": {"canListChildren": is_folder, "canDownload": not is_folder},
+            "copyRequiresWriterPermission": file.locked,
+            "downloadRestrictions": {
+                "itemDownloadRestriction": _restricted(file.locked),
+                "effectiveDownloadRestrictionWithContext": _restricted(file.locked),
+            },
         }
         if not is_google:
             fields["size"] = str(len(file.as_bytes()))
@@ -223,6 +228,10 @@ def _shown(result: Json, fields: str) -> Json:
         raise ApiError(400, "invalidParameter", str(error)) from error
     assert isinstance(shown, dict)  # noqa: S101 - a dict selects to a dict
     return shown
+
+
+def _restricted(for_readers: bool) -> Json:
+    return {"restrictedForReaders": for_readers, "restrictedForWriters": False}
 
 
 def _flag(params: Params, name: str) -> bool:

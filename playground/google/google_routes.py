@@ -13,10 +13,18 @@ from http.server import BaseHTTPRequestHandler
 from typing import Any
 from urllib.parse import parse_qsl, unquote, urlsplit
 
+from playground.google.directory import Directory
 from playground.google.drive_api import DriveApi, Params
 from playground.google.file_content import Contents
+from playground.google.google_batch import LIMITS, Answered, answer_batch
 from playground.google.google_faults import ApiError, GoogleFault, GoogleFaults
-from playground.google.google_tokens import DRIVE_SCOPES, READ_SCOPES, TokenError, Tokens
+from playground.google.google_tokens import (
+    DRIVE_SCOPES,
+    GROUP_SCOPES,
+    READ_SCOPES,
+    TokenError,
+    Tokens,
+)
 
 JSON = "application/json; charset=UTF-8"
 Body = tuple[str, bytes]
@@ -31,8 +39,24 @@ ROUTES: tuple[tuple[str, str], ...] = (
     (r"/drive/v3/changes/startPageToken", "changes.getStartPageToken"),
     (r"/drive/v3/changes", "changes.list"),
     (r"/drive/v3/drives", "drives.list"),
+    (r"/admin/directory/v1/groups/(?P<id>[^/]+)/members", "members.list"),
 )
+SCOPES = {"documents.get": READ_SCOPES, "members.list": GROUP_SCOPES}
+"""Method → scopes that reach it; all others are Drive's."""
 PAGE = re.compile(r"/(?:document|spreadsheets|presentation|file|drive)/(?:u/\d+/)?.*|/")
+
+
+def _params(query: str) -> dict[str, str]:
+    return dict(parse_qsl(query, keep_blank_values=True))
+
+
+def _route(address: str) -> tuple[str, str, Params] | None:
+    """Method, id and parameters of an API request."""
+    parts = urlsplit(address)
+    for pattern, method in ROUTES:
+        if match := re.fullmatch(pattern, parts.path):
+            return method, unquote(match.groupdict().get("id", "")), _params(parts.query)
+    return None
 
 
 @dataclass
@@ -41,6 +65,7 @@ class Service:
 
     api: DriveApi
     contents: Contents
+    directory: Directory
     tokens: Tokens
     faults: GoogleFaults
     page: Callable[[str, Params], tuple[int, Body]]
@@ -51,7 +76,7 @@ class Service:
     connections: set[socket.socket] = field(default_factory=set)
     stopping: threading.Event = field(default_factory=threading.Event)
 
-    def call(self, method: str, file_id: str, params: Params) -> Body:
+    def call(self, method: str, file_id: str, params: Params, asker: str) -> Body:
         """Content of a successful answer. Raises ApiError."""
         if method == "files.export":
             return self.contents.export(file_id, params)
@@ -65,8 +90,25 @@ class Service:
             "changes.getStartPageToken": lambda: self.api.start_token(params),
             "changes.list": lambda: self.api.list_changes(params),
             "drives.list": lambda: self.api.list_drives(params),
+            "members.list": lambda: self.directory.list_members(file_id, params, asker),
         }
         return JSON, json.dumps(answers[method](), ensure_ascii=False).encode()
+
+    def answered(
+        self, method: str, file_id: str, params: Params, authorization: str
+    ) -> tuple[int, Body, Mapping[str, str], GoogleFault | None]:
+        """Status, body, further headers, and what is to go wrong on the way."""
+        self.count(method)
+        fault = self.faults.next_for(method, file_id)
+        try:
+            asker = self.tokens.check(authorization, SCOPES.get(method, DRIVE_SCOPES))
+            if fault and fault.kind == "error":
+                raise ApiError(fault.status, fault.reason, retry_after=fault.retry_after)
+            return 200, self.call(method, file_id, params, asker), {}, fault
+        except ApiError as error:
+            worded = error.docs_body() if method == "documents.get" else error.drive_body()
+            headers = {} if error.retry_after is None else {"Retry-After": str(error.retry_after)}
+            return error.status, (JSON, json.dumps(worded).encode()), headers, None
 
     def count(self, method: str) -> None:
         with self.lock:
@@ -102,22 +144,28 @@ class Handler(BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:
         address = urlsplit(self.path)
-        params = dict(parse_qsl(address.query, keep_blank_values=True))
-        for pattern, method in ROUTES:
-            if match := re.fullmatch(pattern, address.path):
-                self._answer_api(method, unquote(match.groupdict().get("id", "")), params)
-                return
-        if PAGE.fullmatch(address.path):
-            status, body = self.service.page(unquote(address.path), params)
+        if found := _route(self.path):
+            status, body, headers, fault = self.service.answered(
+                *found, self.headers.get("Authorization", "")
+            )
+            self._send_damaged(body, fault) if fault else self._send(status, body, headers)
+        elif PAGE.fullmatch(address.path):
+            status, body = self.service.page(unquote(address.path), _params(address.query))
             self._send(status, body)
         else:
             self._send(404, (JSON, json.dumps({"error": {"code": 404}}).encode()))
 
     def do_POST(self) -> None:
         content = self.rfile.read(int(self.headers.get("Content-Length") or 0))
-        if urlsplit(self.path).path != "/token":
+        path = urlsplit(self.path).path
+        if path in LIMITS:
+            self._answer_batch(path, content)
+        elif path == "/token":
+            self._answer_token(content)
+        else:
             self._send(404, (JSON, b'{"error": {"code": 404}}'))
-            return
+
+    def _answer_token(self, content: bytes) -> None:
         self.service.count("token")
         form = dict(parse_qsl(content.decode()))
         fault = self.service.faults.next_for("token", "")
@@ -132,20 +180,25 @@ class Handler(BaseHTTPRequestHandler):
         else:
             self._send(200, (JSON, json.dumps(granted).encode()))
 
-    def _answer_api(self, method: str, file_id: str, params: Params) -> None:
-        service = self.service
-        service.count(method)
-        fault = service.faults.next_for(method, file_id)
-        scopes = READ_SCOPES if method == "documents.get" else DRIVE_SCOPES
+    def _answer_batch(self, path: str, content: bytes) -> None:
+        service, outer = self.service, self.headers.get("Authorization", "")
+        service.count("batch")
+        fault = service.faults.next_for("batch", "")
+
+        def answer(address: str, authorization: str) -> Answered:
+            found = _route(address)
+            if not found:
+                return 404, b'{"error": {"code": 404}}', {}
+            status, (_, body), headers, damage = service.answered(*found, authorization or outer)
+            cut = damage is not None and damage.kind in ("garble", "truncate")
+            return status, body[: len(body) // 2] if cut else body, headers
+
         try:
-            service.tokens.check(self.headers.get("Authorization", ""), scopes)
             if fault and fault.kind == "error":
                 raise ApiError(fault.status, fault.reason, retry_after=fault.retry_after)
-            body = service.call(method, file_id, params)
+            body = answer_batch(path, self.headers.get("Content-Type", ""), content, answer)
         except ApiError as error:
-            worded = error.docs_body() if method == "documents.get" else error.drive_body()
-            headers = {} if error.retry_after is None else {"Retry-After": str(error.retry_after)}
-            self._send(error.status, (JSON, json.dumps(worded).encode()), headers)
+            self._send(error.status, (JSON, json.dumps(error.drive_body()).encode()))
         else:
             self._send_damaged(body, fault) if fault else self._send(200, body)
 

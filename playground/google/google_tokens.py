@@ -24,6 +24,10 @@ READ_SCOPES = frozenset(
     for name in ("drive", "drive.readonly", "documents", "documents.readonly")
 )
 DRIVE_SCOPES = frozenset(scope for scope in READ_SCOPES if "/drive" in scope)
+GROUP_SCOPES = frozenset(
+    f"https://www.googleapis.com/auth/admin.directory.{name}"
+    for name in ("group", "group.readonly", "group.member", "group.member.readonly")
+)
 KEY_ID = "playground"
 GOOGLE_AUDIENCE = "https://oauth2.googleapis.com/token"
 """What google-auth writes into every assertion, whichever token endpoint it goes to."""
@@ -53,7 +57,7 @@ class Tokens:
     delegates: Collection[str] = ()
     """Users whom the service account may act for."""
     clock: Callable[[], float] = time.time
-    _issued: dict[str, tuple[float, frozenset[str]]] = field(default_factory=dict, repr=False)
+    _issued: dict[str, tuple[float, frozenset[str], str]] = field(default_factory=dict, repr=False)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def write_credentials(self, path: Path) -> Path:
@@ -106,19 +110,21 @@ class Tokens:
             raise TokenError("invalid_scope", "Empty or missing scope not allowed.")
         token = "ya29." + secrets.token_urlsafe(32)
         with self._lock:
-            self._issued[token] = (self.clock() + self.lifetime, scopes)
+            self._issued[token] = (self.clock() + self.lifetime, scopes, str(subject))
         return {"access_token": token, "expires_in": int(self.lifetime), "token_type": "Bearer"}
 
-    def check(self, authorization: str, allowed: Collection[str]) -> None:
-        """Raises ApiError 401 without a live token, 403 when its scopes do not reach this far."""
+    def check(self, authorization: str, allowed: Collection[str]) -> str:
+        """Whom the token acts for. Raises ApiError 401 without a live token, 403 when its scopes do
+        not reach this far."""
         scheme, _, token = authorization.partition(" ")
         with self._lock:
-            expires, scopes = self._issued.get(token, (0.0, frozenset()))
+            expires, scopes, subject = self._issued.get(token, (0.0, frozenset(), ""))
         if scheme != "Bearer" or expires <= self.clock():
             raise ApiError(401, "authError")
         if not scopes & set(allowed):
             message = "Request had insufficient authentication scopes."
             raise ApiError(403, "insufficientPermissions", message)
+        return subject
 
     def expire_all(self) -> None:
         """Forget every token that was issued."""

@@ -44,6 +44,8 @@ class StoredFile:
     permissions: tuple[Mapping[str, Any], ...] = (ANYONE_AT_TIDEWATER,)
     can_list_permissions: bool = True
     """Drive refuses `permissions.list` to plain readers of a file."""
+    locked: bool = False
+    """Readers may not download, print or copy it."""
     drive_id: str = ""
     """Shared drive that holds the file."""
     shortcut_to: str = ""

@@ -5,14 +5,12 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
-from datetime import UTC, datetime
 
 import numpy as np
 
 from config.models import Vectors
 from enrichment.chunk import Chunk, DocumentCard
 from enrichment.language.words import stems
-from index.readers import may_read
 from index.search import Hit, SearchQuery
 
 Embed = Callable[[Sequence[str]], Vectors]
@@ -102,16 +100,21 @@ class MemorySnapshot:
             if chunk.id in wanted
         }
 
-    def rarity(self, term: str) -> float:
-        holding = max((self._holding[word] for word in stems(term)), default=0)
-        return math.log(1 + (len(self._all) - holding + 0.5) / (holding + 0.5))
+    def rarity(self, term: str, *, readable: frozenset[str] | None = None) -> float:
+        among = [
+            words
+            for chunk, words in zip(self._all, self._words, strict=True)
+            if readable is None or chunk.document_id in readable
+        ]
+        counts = self._holding if readable is None else Counter(w for words in among for w in words)
+        holding = max((counts[word] for word in stems(term)), default=0)
+        return math.log(1 + (len(among) - holding + 0.5) / (holding + 0.5))
 
-    def is_unheard_of(self, term: str) -> bool:
+    def is_unheard_of(self, term: str, *, readable: frozenset[str] | None = None) -> bool:
         return term in self._unheard_of
 
     def _readable(self, place: int, query: SearchQuery) -> bool:
-        card = self.documents[self._all[place].document_id]
-        return may_read(card, query.readers, datetime.now(UTC))
+        return query.readable is None or self._all[place].document_id in query.readable
 
     def _allowed(self, place: int, query: SearchQuery) -> bool:
         return query.documents is None or self._all[place].document_id in query.documents

@@ -10,7 +10,7 @@ from agents.answer import Answer, AnswerPath
 from agents.domain_choice import first_confident, worth_saying
 from agents.extractive.confidence_levels import CONFIDENT
 from config.domain import Domain, Sources
-from config.errors import IndexUnavailable
+from config.errors import IndexUnavailable, PermissionsUnknown
 
 NAMES = ("security", "privacy", "platform")
 DOMAINS = [Domain(domain=name, title=name, sources=Sources()) for name in NAMES]
@@ -97,3 +97,16 @@ def test_only_a_confident_answer_from_documents_is_said_unasked(
     answer: Answer, worth: bool
 ) -> None:
     assert worth_saying(answer) is worth
+
+
+def test_that_nothing_was_found_is_said_only_when_all_could_be_searched() -> None:
+    unknown = PermissionsUnknown("Google does not answer")
+    for says in (
+        {"security": unknown, "privacy": REFUSAL, "platform": REFUSAL},
+        {"security": REFUSAL, "privacy": UNPUBLISHED, "platform": unknown},
+        {"security": unknown, "privacy": UNPUBLISHED, "platform": UNPUBLISHED},
+    ):
+        with pytest.raises(PermissionsUnknown):
+            chosen(says)
+    found = {"security": unknown, "privacy": said(0.5), "platform": REFUSAL}
+    assert chosen(found)[0] == "privacy"

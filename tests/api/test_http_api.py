@@ -36,14 +36,20 @@ DOMAINS = {
     "privacy": domain("privacy", "C0PRIVACY", access={"audience": "asker"}),
 }
 CARDS = {
-    "open": DocumentCard(id="open", title="Open", url="u", summary="For all."),
+    "open": DocumentCard(
+        id="open", title="Open", url="u", summary="For all.",
+        permissions=(Permission(kind="anyone"),),
+    ),
     "closed": DocumentCard(
         id="closed", title="Closed", url="u", summary="For some.",
         permissions=(Permission(kind="user", value="ines@tidewater.example"),),
     ),
 }  # fmt: skip
 CHUNK = SimpleNamespace(
-    url="u#heading=h.1", heading_path=("Keys", "Age"), entities=(Entity(kind="code", value="P0"),)
+    id="k",
+    url="u#heading=h.1",
+    heading_path=("Keys", "Age"),
+    entities=(Entity(kind="code", value="P0"),),
 )
 
 

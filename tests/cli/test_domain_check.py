@@ -133,3 +133,20 @@ def test_a_rotas_address_that_can_be_none_is_placed_and_kept_secret(
 
 def test_a_rotas_address_is_not_asked(folder: Path) -> None:
     assert missed(folder, f"{HEAD}escalation: {{rota: 'HTTPS://127.0.0.1:9/rota.ics'}}\n") == []
+
+
+@pytest.mark.parametrize(
+    ("access", "told"),
+    [
+        ("{audience: asker}", True),
+        ("{audience: asker, files: everyone}", False),
+        ("{audience: asker, files: nobody}", False),
+        ("{audience: channel}", False),
+    ],
+)
+def test_files_that_would_answer_nobody_are_named(folder: Path, access: str, told: bool) -> None:
+    found = missed(folder, f"{HEAD}access: {access}\n")
+    said = [line for line in found if line.startswith("4:10: files answer nobody with `access: ")]
+    assert bool(said) == told
+    assert len(found) == len(said)
+    assert not told or "write `access.files: everyone`" in said[0]

@@ -26,11 +26,12 @@ from config.domain import Domain
 from config.domain_files import read_domain
 from config.models import Usage
 from config.settings import Settings
+from index.readers import Person
 from oncall import Copilot
 from playground.google.memory_drive import FOLDER
 from playground.google_stand_in import GoogleStandIn, StoredFile
 from playground.openai_stand_in import OpenAIStandIn, Request
-from playground.slack.tidewater import Person
+from playground.slack import tidewater
 from playground.slack_stand_in import SlackStandIn
 from tests.bot.conftest import Desk, running
 from tests.bot.fakes import CHANNEL, Agents, answer, domain
@@ -66,6 +67,7 @@ HISTORY = "# History\n\n## Trade\n\n" + "\n\n".join(_SAID.format(*way) * 3 for w
 """Long prose: more than 1,000 characters, in paragraphs of some 70 tokens."""
 KETTLE = "# Kettle\n\n## Descaling\n\nThe kettle is descaled every Friday with vinegar.\n"
 
+TASTERS = "tasters@tidewater.example"
 
 Observe = Callable[["House", Mapping[str, Any]], object]
 """Looks at the product under a domain file; equal results mean that nothing changed."""
@@ -152,7 +154,13 @@ def house(tmp_path_factory: pytest.TempPathFactory) -> Iterator[House]:
     drive = [
         StoredFile(id="shelf", name="Shelf", mime_type=FOLDER),
         *(
-            StoredFile(id=name, name=name, parents=parents, content=f"# {name}\n\nAll of it.\n")
+            StoredFile(
+                id=name,
+                name=name,
+                parents=parents,
+                content=f"# {name}\n\nAll of it.\n",
+                permissions=({"id": "g", "type": "group", "emailAddress": TASTERS},),
+            )
             for name, parents in (("oolong", ("shelf",)), ("rooibos", ()))
         ),
     ]
@@ -204,6 +212,15 @@ def passages(house: House, values: Mapping[str, Any]) -> object:
         reply = client.post("/api/retrieve", json={"query": "how long does tea steep?"})
     copilot.index.close()
     return reply.json()["count"]
+
+
+def passages_for_mei(house: House, values: Mapping[str, Any]) -> object:
+    """What somebody finds whom no document names but by a group."""
+    copilot = house.copilot(values, data="shared")
+    mei = copilot.groups(copilot.domain("tea"), Person(email="mei@elsewhere.example"))
+    found = copilot.retrieve("tea", "how long does tea steep?", readers=mei)
+    copilot.index.close()
+    return [passage["source"] for passage in found["documents"]]
 
 
 def published_name(house: House, values: Mapping[str, Any]) -> object:
@@ -313,7 +330,9 @@ def administered(house: House, values: Mapping[str, Any]) -> object:
 
 def answered_to_a_guest(house: House, values: Mapping[str, Any]) -> object:
     desk = house.in_slack(values)
-    guest = Person(id="U0GUEST", handle="guest", name="Guest", title="", guest="multi_channel")
+    guest = tidewater.Person(
+        id="U0GUEST", handle="guest", name="Guest", title="", guest="multi_channel"
+    )
     desk.slack.workspace.welcome(guest, CHANNEL)
     desk.slack.post_as_user(CHANNEL, f"{desk.at} how long?", user=guest.id)
     desk.settle()
@@ -353,6 +372,8 @@ PROBES: dict[str, tuple[Any, Any, Observe]] = {
     "limits.tokens_per_day": (2_000, 0, answered_of_three),
     "access.audience": ("channel", "asker", passages),
     "access.external": (False, True, answered_to_a_guest),
+    "access.files": ("nobody", "everyone", passages),
+    "access.groups": ({}, {TASTERS: ["mei@elsewhere.example"]}, passages_for_mei),
 }
 """Key → two values of it, and where their difference shows."""
 
@@ -389,6 +410,8 @@ def with_key(key: str, value: Any) -> dict[str, Any]:
         node = node.setdefault(name, {})
         node = node[0] if isinstance(node, list) else node
     node[last] = value
+    if key in {"access.files", "access.groups"}:  # they matter to askers alone
+        values["access"]["audience"] = "asker"
     if key.startswith("chunks.overlap"):  # small chunks, or there is nothing to repeat
         values["chunks"]["size"] = 20
     return values

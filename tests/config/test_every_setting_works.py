@@ -31,7 +31,7 @@ from playground.slack_stand_in import SlackStandIn
 from tests.cross_encoder import tiny_cross_encoder
 from tests.loaders.google_source import Clock
 
-BOSS = "boss@tidewater.example"
+BOSS, TASTERS = "boss@tidewater.example", "tasters@tidewater.example"
 DOMAIN = "domain: {name}\ntitle: Tea help\nchannels: [C0SECURITY]\nsources: {sources}\n"
 FILES = "{files: [tea.md]}"
 DRIVE = "{google_drive: {folders: [shelf]}}"
@@ -54,7 +54,11 @@ def plan(request: Request) -> str | dict[str, object]:
 
 
 def shelf(*names: str) -> list[StoredFile]:
-    documents = [StoredFile(id=n, name=n, parents=("shelf",), content=f"# {n}\n") for n in names]
+    group = {"id": "g", "type": "group", "emailAddress": TASTERS}
+    documents = [
+        StoredFile(id=n, name=n, parents=("shelf",), content=f"# {n}\n", permissions=(group,))
+        for n in names
+    ]
     return [StoredFile(id="shelf", name="Shelf", mime_type=FOLDER), *documents]
 
 
@@ -69,7 +73,12 @@ def town(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Town]:
     with (
         SlackStandIn() as slack,
         SlackStandIn() as other_slack,
-        GoogleStandIn(shelf("oolong", "sencha", "assam"), delegates=[BOSS]) as google,
+        GoogleStandIn(
+            shelf("oolong", "sencha", "assam"),
+            delegates=[BOSS],
+            groups={TASTERS: [BOSS]},
+            groups_admins=[BOSS],
+        ) as google,
         GoogleStandIn(shelf("rooibos"), delegates=[BOSS]) as other_google,
         OpenAIStandIn(plan) as server,
         OpenAIStandIn(plan) as other_server,
@@ -171,6 +180,13 @@ def from_drive(town: Town, settings: Settings) -> object:
     return outcome(act)
 
 
+def closed_groups(town: Town, settings: Settings) -> object:
+    """Groups that open nothing."""
+    copilot = Copilot(settings)
+    copilot.ingest("drive")
+    return dict(copilot.groups.closed(copilot.domain("drive")))
+
+
 def google_pauses(town: Town, settings: Settings) -> object:
     """Seconds waited while three documents are read."""
     clock = Clock()
@@ -261,6 +277,9 @@ PROBES = {
     ),
     "GOOGLE_API_URL": Probe(
         one="{google}", other="{other_google}", observe=from_drive, besides=GOOGLE
+    ),
+    "GOOGLE_GROUPS_ADMIN": Probe(
+        one=BOSS, other="nobody@tidewater.example", observe=closed_groups, besides=GOOGLE
     ),
     "GOOGLE_READS_PER_MINUTE": Probe(one="300", other="10", observe=google_pauses, besides=GOOGLE),
     "ONCALL_API_TOKEN": Probe(one=None, other="secret", observe=open_to_all),

@@ -51,7 +51,7 @@ PERMISSIONS = {
 
 TABLE = {
     # permission: member, colleague, stranger, nobody, channel
-    "no permission": (True, True, True, True, True),
+    "no permission": (False, False, False, False, True),
     "user": (True, False, False, False, True),
     "group": (True, False, False, False, True),
     "domain": (True, True, False, False, True),
@@ -104,6 +104,10 @@ def test_a_permission_expires_at_its_moment_in_any_time_zone() -> None:
         ("tidewater.example", set()),
         ("@tidewater.example", set()),
         ("ines@", set()),
+        # What Google would hand out to nobody, and what could be taken for somebody else.
+        ("ines@sec-team@tidewater.example", set()),
+        ("k\u0131m@tidewater.example", set()),
+        ("\u212aim@tidewater.example", set()),
     ],
 )
 def test_a_person_is_known_by_address_and_domain(email: str, known: set[str]) -> None:
@@ -111,12 +115,14 @@ def test_a_person_is_known_by_address_and_domain(email: str, known: set[str]) ->
 
 
 def test_open_to_all_is_what_nobody_in_particular_may_read() -> None:
-    cards = {name: card(name) for name in PERMISSIONS}
-    assert all_may_read(cards, {"anyone", "no permission"}, NOW)
-    assert all_may_read(cards, set(), NOW)
-    assert not all_may_read(cards, {"anyone", "domain"}, NOW)
-    assert not all_may_read(cards, {"expired anyone"}, NOW)
-    assert not all_may_read(cards, {"no such document"}, NOW)
+    known = snapshot(ROTATION, LAPTOPS, permissions={"laptops": PERMISSIONS["domain"]})
+    assert all_may_read(known, {"key-rotation"})
+    assert all_may_read(known, set())
+    assert not all_may_read(known, {"key-rotation", "laptops"})
+    assert not all_may_read(known, {"no such document"})
+    for closed in ("expired anyone", "no permission"):
+        known = snapshot(LAPTOPS, permissions={"laptops": PERMISSIONS[closed]})
+        assert not all_may_read(known, {"laptops"})
 
 
 def test_a_channel_s_domain_is_searched_without_asking_who_it_is() -> None:

@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from config.domain import GoogleDriveSource
-from loaders.document import Permission
 from loaders.google.drive.drive_calls import DriveCalls
 from loaders.google.drive.drive_files import DOCUMENT, EXPORTS, FOLDER, GOOGLE, DriveFile
 from loaders.google.drive.drive_listing import Listing, in_parallel, list_source
@@ -109,9 +108,8 @@ def _hidden_readers(sample: list[DriveFile], calls: DriveCalls) -> tuple[str, st
     """(problem, remedy) when Drive doesn't tell us who may read; else empty.
 
     Asked for one document: the others in its folder are shared alike."""
-    only_us = (Permission(kind="user", value=calls.account),)
     answers = in_parallel(calls.permissions, [file.id for file in sample])
-    if all(not isinstance(each, GoogleRefused) and each != only_us for each in answers):
+    if all(not isinstance(each, GoogleRefused) and each != calls.only_us for each in answers):
         return "", ""
     return (
         "Drive does not tell who may read it",

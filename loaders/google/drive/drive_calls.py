@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from loaders.document import Permission
 from loaders.google.drive.drive_files import (
@@ -46,9 +48,10 @@ class DriveCalls:
     """E-mail of the service account, or of the user it reads as."""
 
     def file(self, file_id: str) -> DriveFile:
-        files = self.client.files
-        request = files.get(fileId=file_id, fields=FILE_FIELDS, supportsAllDrives=True)
-        return read_file(self.client.call(request))
+        return read_file(self.client.call(self.file_request(file_id)))
+
+    def file_request(self, file_id: str) -> Any:
+        return self.client.files.get(fileId=file_id, fields=FILE_FIELDS, supportsAllDrives=True)
 
     def children(self, folder: DriveFile) -> list[DriveFile]:
         """What lies directly in a folder, without the trash."""
@@ -80,22 +83,25 @@ class DriveCalls:
 
         A plain reader may not ask. Then the only reader that we know of is our own account: so a
         domain that answers each asker from what they may read shows such a file to nobody."""
-        permissions = self.client.permissions
-        request = permissions.list(
+        request = self.permission_request(file_id)
+        try:
+            return read_readers(list(self.client.pages(self.client.permissions, request)))
+        except GoogleRefused as refused:
+            if refused.may_not_ask:
+                return self.only_us
+            raise
+
+    def permission_request(self, file_id: str) -> Any:
+        return self.client.permissions.list(
             fileId=file_id,
             fields=f"nextPageToken,permissions({PERMISSION_FIELDS})",
             pageSize=PERMISSIONS_PAGE,
             supportsAllDrives=True,
         )
-        try:
-            pages = list(self.client.pages(permissions, request))
-        except GoogleRefused as refused:
-            if refused.status == 403 and not refused.temporary:
-                return (Permission(kind="user", value=self.account),)
-            raise
-        resources = [each for page in pages for each in page.get("permissions") or []]
-        found = {permission for each in resources if (permission := read_permission(each))}
-        return tuple(sorted(found, key=lambda each: (each.kind, each.value, str(each.expires_at))))
+
+    @property
+    def only_us(self) -> tuple[Permission, ...]:
+        return (Permission(kind="user", value=self.account),)
 
     def start_token(self, drive_id: str = "") -> str:
         """Where the change feed stands now: the account's own, or a shared drive's."""
@@ -125,3 +131,10 @@ class DriveCalls:
                     file = None if gone else read_file(each["file"])
                     found[str(file_id)] = DriveChange(str(file_id), file)
         return Changes(tuple(found.values()), next_token, drives_changed)
+
+
+def read_readers(pages: Sequence[Mapping[str, Any]]) -> tuple[Permission, ...]:
+    """All pages of `permissions.list` → who may read the file, in a stable order."""
+    resources = [each for page in pages for each in page.get("permissions") or []]
+    found = {permission for each in resources if (permission := read_permission(each))}
+    return tuple(sorted(found, key=lambda each: (each.kind, each.value, str(each.expires_at))))

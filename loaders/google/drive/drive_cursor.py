@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 
 from config.domain import GoogleDriveSource
 
-VERSION = 1
+VERSION = 2
+"""Another one lists everything again: what earlier versions read may not be read any more."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -17,9 +17,10 @@ SHORTCUT = GOOGLE + "shortcut"
 
 FILE_FIELDS = (
     "id,name,mimeType,parents,trashed,modifiedTime,version,webViewLink,size,driveId,properties,"
-    "owners(displayName,emailAddress),shortcutDetails(targetId,targetMimeType)"
+    "owners(displayName,emailAddress),shortcutDetails(targetId,targetMimeType),"
+    "copyRequiresWriterPermission,downloadRestrictions(effectiveDownloadRestrictionWithContext)"
 )
-PERMISSION_FIELDS = "id,type,emailAddress,domain,expirationTime,deleted"
+PERMISSION_FIELDS = "id,type,emailAddress,domain,expirationTime,deleted,view"
 
 EXPORTS: Mapping[str, tuple[str, str]] = {
     GOOGLE + "spreadsheet": ("text/csv", ".csv"),
@@ -61,6 +62,8 @@ class DriveFile:
     trashed: bool = False
     target_id: str = ""
     """What a shortcut points to."""
+    locked: bool = False
+    """Its readers may not download, print or copy it."""
 
     @property
     def is_container(self) -> bool:
@@ -100,11 +103,13 @@ def read_file(resource: Mapping[str, Any]) -> DriveFile:
         drive_id=str(resource.get("driveId") or ""),
         trashed=bool(resource.get("trashed")),
         target_id=str(shortcut.get("targetId") or ""),
+        locked=_is_locked(resource),
     )
 
 
 def read_permission(resource: Mapping[str, Any]) -> Permission | None:
-    """A Drive v3 permission → who may read; None for an account that no longer exists."""
+    """A Drive v3 permission → who may read; None for an account that no longer exists, and for a
+    view: who sees that a file is there, or what was published of it, may not read the file."""
     kind = resource.get("type")
     kinds: Mapping[Any, tuple[PermissionKind, str]] = {
         "user": ("user", "emailAddress"),
@@ -112,13 +117,25 @@ def read_permission(resource: Mapping[str, Any]) -> Permission | None:
         "domain": ("domain", "domain"),
         "anyone": ("anyone", ""),
     }
-    if resource.get("deleted") or kind not in kinds:
+    if resource.get("deleted") or resource.get("view") or kind not in kinds:
         return None
     name, field = kinds[kind]
     value = str(resource.get(field) or "") if field else ""
     if field and not value:
         return None
     return Permission(kind=name, value=value, expires_at=_time(resource.get("expirationTime")))
+
+
+def _is_locked(resource: Mapping[str, Any]) -> bool:
+    restrictions = resource.get("downloadRestrictions") or {}
+    effective = restrictions.get("effectiveDownloadRestrictionWithContext") or {}
+    return any(
+        (
+            resource.get("copyRequiresWriterPermission"),
+            effective.get("restrictedForReaders"),
+            effective.get("restrictedForWriters"),
+        )
+    )
 
 
 def _lasting_url(link: str) -> str:

@@ -16,6 +16,7 @@ from loaders.google.google_errors import GoogleRefused
 
 CALLS_AT_ONCE = 6
 MAX_FOLDERS = 20_000
+LOCKED = "it is not read: its readers may not download, print or copy it"
 
 Given = TypeVar("Given")
 Got = TypeVar("Got")
@@ -94,6 +95,8 @@ def _sort_in(
         elif file.mime_type == SHORTCUT and file.id not in listing.shortcuts:
             listing.shortcuts[file.id] = file.target_id
             shortcuts.append(file)
+        elif file.is_document and file.locked:
+            listing.skipped[file.id] = Skipped(file, LOCKED)
         elif file.is_document:
             listing.files[file.id] = file
         elif not file.is_container:

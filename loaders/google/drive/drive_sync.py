@@ -13,7 +13,13 @@ from loaders.document import Permission
 from loaders.google.drive.drive_calls import Changes, DriveCalls, DriveChange
 from loaders.google.drive.drive_cursor import Cursor
 from loaders.google.drive.drive_files import DriveFile
-from loaders.google.drive.drive_listing import in_parallel, list_source, load_error
+from loaders.google.drive.drive_listing import (
+    LOCKED,
+    Skipped,
+    in_parallel,
+    list_source,
+    load_error,
+)
 from loaders.google.google_errors import GoogleRefused
 
 
@@ -49,7 +55,8 @@ class SyncPlan:
     cursor: str = ""
     """For the next run; to be stored only with what this run publishes."""
     skipped: tuple[str, ...] = ()
-    """Files that no loader reads, one line each; told by listings only."""
+    """Files that are not read, one line each, with the reason; those that no loader reads are told
+    by listings only."""
     failed: tuple[LoadError, ...] = ()
     """Folders and documents that we can't see."""
     complete: bool = True
@@ -120,6 +127,7 @@ def plan_from_changes(
         changes, tokens = _read_feeds(calls, last)
         scope = _Scope(source, last)
         present, gone = scope.sort(changes)
+        locked = [one.file for one in changes if one.file and one.file.locked and one.id in gone]
     except _ListAgain:
         return None
     # Documents that were not loaded last time, and those that are wanted again.
@@ -127,9 +135,9 @@ def plan_from_changes(
     failed: list[LoadError] = []
     ids = sorted(again)
     for file_id, answer in zip(ids, in_parallel(calls.file, ids), strict=True):
-        if not isinstance(answer, GoogleRefused):
+        if not isinstance(answer, GoogleRefused) and not answer.locked:
             present[file_id] = answer
-        elif answer.no_access:
+        elif not isinstance(answer, GoogleRefused) or answer.no_access:
             gone.add(file_id)
         else:
             failed.append(load_error(file_id, answer, calls.account))
@@ -140,6 +148,7 @@ def plan_from_changes(
         changed=tuple(changed),
         unchanged=tuple(sorted((files & known.keys()) - loading)),
         removed=tuple(sorted(known.keys() & gone)),
+        skipped=tuple(str(Skipped(file, LOCKED)) for file in locked if scope.is_ours(file)),
         cursor=replace(last, tokens=tokens, files=frozenset(files)).to_text(),
         failed=tuple(failed),
     )
@@ -158,7 +167,7 @@ class _Scope:
             if self._moves_others(change):
                 raise _ListAgain
             file = change.file
-            if file is not None and self._holds(file) and file.is_document:
+            if file is not None and self.is_ours(file) and not file.locked:
                 present[change.id] = file
             else:
                 gone.add(change.id)
@@ -171,6 +180,10 @@ class _Scope:
         if change.file is None or not change.file.is_container:
             return False
         return self._holds(change.file)
+
+    def is_ours(self, file: DriveFile) -> bool:
+        """A document of the source, whether it may be read or not."""
+        return self._holds(file) and file.is_document
 
     def _holds(self, file: DriveFile) -> bool:
         named = file.id in self.source.documents or file.id in self.source.folders

@@ -33,7 +33,7 @@ from loaders.google.drive.drive_sync import (
     plan_from_changes,
     plan_from_listing,
 )
-from loaders.google.google_client import ATTEMPTS, GoogleClient
+from loaders.google.google_client import ATTEMPTS, TIMEOUT, GoogleClient
 from loaders.google.google_errors import GoogleRefused
 from loaders.google.google_key import read_credentials
 
@@ -46,6 +46,7 @@ def open_drive(
     settings: Settings,
     *,
     attempts: int = ATTEMPTS,
+    timeout: float = TIMEOUT,
     clock: Callable[[], float] = time.monotonic,
     sleep: Callable[[float], None] = time.sleep,
 ) -> GoogleDrive:
@@ -60,6 +61,7 @@ def open_drive(
         api_url=api_url,
         reads_per_minute=settings.google_reads_per_minute,
         attempts=attempts,
+        timeout=timeout,
         clock=clock,
         sleep=sleep,
     )
@@ -71,13 +73,14 @@ class GoogleDrive:
     """Methods may be called from several threads. Close it, or use it as a context manager."""
 
     def __init__(self, calls: DriveCalls, *, host: str = "") -> None:
-        self._calls = calls
+        self.calls = calls
+        """What Drive is asked, for those who ask it themselves."""
         self._host = host
 
     @property
     def account(self) -> str:
         """The e-mail address to share folders with."""
-        return self._calls.account
+        return self.calls.account
 
     def sync(
         self,
@@ -96,10 +99,10 @@ class GoogleDrive:
         last = read_cursor(cursor, name)
         try:
             plan = last and plan_from_changes(
-                source, self._calls, last=last, known=known, reload=reload
+                source, self.calls, last=last, known=known, reload=reload
             )
             return plan or plan_from_listing(
-                source, self._calls, name=name, known=known, reload=reload
+                source, self.calls, name=name, known=known, reload=reload
             )
         except GoogleRefused as refused:
             error = load_error("google_drive", refused, self.account)
@@ -112,7 +115,7 @@ class GoogleDrive:
         """The document with everything Drive knows of it. Raises LoadError, which names it."""
         name = f"{file.id} ({file.name})"
         try:
-            permissions = self._calls.permissions(file.id)
+            permissions = self.calls.permissions(file.id)
             metadata = Metadata(
                 id=file.id,
                 title=file.name,
@@ -125,7 +128,7 @@ class GoogleDrive:
                 permissions=permissions,
             )
             if file.mime_type == DOCUMENT:
-                response = self._calls.client.document(file.id)
+                response = self.calls.client.document(file.id)
                 return parse_document(response, url=file.url, **metadata)
             return self._load_other(file, metadata)
         except GoogleRefused as refused:
@@ -133,11 +136,11 @@ class GoogleDrive:
 
     def check(self, source: GoogleDriveSource) -> list[AccessReport]:
         """What the account can and can't read, folder by folder."""
-        return check_access(source, self._calls)
+        return check_access(source, self.calls)
 
     def close(self) -> None:
         """Close the connections of all threads."""
-        self._calls.client.close()
+        self.calls.client.close()
 
     def __enter__(self) -> GoogleDrive:
         return self
@@ -146,7 +149,7 @@ class GoogleDrive:
         self.close()
 
     def _load_other(self, file: DriveFile, metadata: Metadata) -> Document:
-        files = self._calls.client.files
+        files = self.calls.client.files
         if file.mime_type in EXPORTS:
             media_type, suffix = EXPORTS[file.mime_type]
             request = files.export(fileId=file.id, mimeType=media_type)
@@ -155,7 +158,7 @@ class GoogleDrive:
             request = files.get_media(fileId=file.id, supportsAllDrives=True)
         else:
             raise LoadError(file.id, f"no loader reads {file.mime_type}")
-        data = self._calls.client.call(request)
+        data = self.calls.client.call(request)
         document = load_bytes(data, suffix=suffix, url=file.url, **metadata)
         document = replace(document, id=file.id, title=file.name)
         if suffix == ".csv" and file.mime_type in EXPORTS:

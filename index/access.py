@@ -1,0 +1,183 @@
+"""Who may read a domain's documents now, heard of again when what is known grows old."""
+
+from __future__ import annotations
+
+import heapq
+import logging
+import time
+from collections.abc import Callable, Collection, Mapping
+from threading import Lock
+
+from config.domain import Domain
+from config.errors import ConfigError, PermissionsUnknown
+from enrichment.chunk import DocumentCard
+from index.reader_view import Guarded
+from index.readers import Register
+from index.search import Snapshot
+from loaders.document import Permission
+
+FRESH_SECONDS = 300.0
+"""What was heard this long ago is not asked again."""
+SERVED_SECONDS = 900.0
+"""While nobody can be asked, what was heard this long ago still counts; after that nothing does."""
+REST_SECONDS = 15.0
+"""After a failure the next question doesn't wait for another one."""
+AT_ONCE = 50
+"""Documents that a check asks about at least, if as many have grown old: all go in one call."""
+EVERYBODY = (Permission(kind="anyone"),)
+
+logger = logging.getLogger(__name__)
+
+CheckReaders = Callable[[Collection[str]], Mapping[str, tuple[Permission, ...]]]
+"""Document ids → who may read each now, nobody for one that is gone. Those that could not be told
+are left out. Raises PermissionsUnknown when none could."""
+
+
+class LivePermissions:
+    """See `reader_view.CurrentPermissions`; for one generation of a domain. Thread-safe."""
+
+    def __init__(
+        self,
+        cards: Mapping[str, DocumentCard],
+        *,
+        files_open: bool,
+        check: CheckReaders | None,
+        before: LivePermissions | None = None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """`check`: None when nothing but files is read: then what is no file is closed.
+        `before`: of the generation before, which may have heard of these documents already."""
+        self._check = check
+        self._clock = clock
+        self._asking = Lock()
+        self._rests_until = -REST_SECONDS
+        heard = before.heard() if before else {}
+        files = {name for name, card in cards.items() if card.source == "file"}
+        self._remote = frozenset(cards.keys() - files)
+        self._heard_at = {name: at for name, (at, _) in heard.items() if name in self._remote}
+        of_files = EVERYBODY if files_open else ()
+        known: dict[str, tuple[Permission, ...]] = dict.fromkeys(files, of_files)
+        for name in self._remote if check else ():
+            known[name] = heard[name][1] if name in heard else cards[name].permissions
+        self.register = Register(known)
+
+    @property
+    def epoch(self) -> int:
+        return self.register.epoch
+
+    def open_to(self, readers: frozenset[str]) -> frozenset[str]:
+        return self.register.open_to(readers)
+
+    def heard(self) -> Mapping[str, tuple[float, tuple[Permission, ...]]]:
+        """Document → when it was heard of, by the clock, and who may read it."""
+        return {name: (at, self.register.of(name)) for name, at in list(self._heard_at.items())}
+
+    def check(self, documents: Collection[str]) -> None:
+        """See the port. Without documents: all of a domain that one call can ask about."""
+        if self._check is None:
+            return
+        if not documents and len(self._remote) <= AT_ONCE:
+            documents = self._remote
+        if not self._old(documents):
+            return
+        with self._asking:  # whoever waited here finds them heard of
+            old = self._old(documents)
+            if old:
+                self._ask(old, self._check)
+
+    def _ask(self, old: Collection[str], check: CheckReaders) -> None:
+        began = self._clock()
+        cause = "the source of the documents did not answer"
+        if began >= self._rests_until:
+            try:
+                found = check([*old, *self._others(old)])
+            except PermissionsUnknown as error:
+                self._rests_until = began + REST_SECONDS
+                cause = error.cause
+                logger.warning("permissions could not be checked: %s", cause)
+            else:
+                self.register.update(found)
+                self._heard_at.update(dict.fromkeys(found, began))
+        if any(began - self._at(name) >= SERVED_SECONDS for name in old):
+            raise PermissionsUnknown(cause)
+
+    def _old(self, documents: Collection[str]) -> list[str]:
+        oldest = self._clock() - FRESH_SECONDS
+        return [one for one in documents if one in self._remote and self._at(one) <= oldest]
+
+    def _others(self, asked: Collection[str]) -> list[str]:
+        """Those heard of longest ago: so whoever was let in lately gets in, too."""
+        rest = self._old(self._remote - set(asked))
+        return heapq.nsmallest(AT_ONCE - len(asked), rest, key=self._at)
+
+    def _at(self, document: str) -> float:
+        # Nobody knows how old a published permission is.
+        return self._heard_at.get(document, float("-inf"))
+
+
+class DomainAccess:
+    """Generations as askers may see them: the way to documents for every door. Thread-safe."""
+
+    def __init__(
+        self,
+        *,
+        domains: Callable[[], Mapping[str, Domain]],
+        snapshot: Callable[[str], Snapshot],
+        checker: Callable[[], CheckReaders],
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """`checker` may raise ConfigError: then a domain that needs it answers nobody."""
+        self._domains = domains
+        self._snapshot = snapshot
+        self._checker = checker
+        self._clock = clock
+        self._lock = Lock()
+        self._live: dict[str, tuple[object, LivePermissions]] = {}
+
+    def snapshot(self, name: str) -> Snapshot:
+        """The current generation, guarded where each asker has permissions of their own.
+
+        Raises IndexUnavailable and ConfigError."""
+        whole = self._snapshot(name)
+        domain = self._domains()[name]
+        if domain.access.audience == "channel":
+            return whole
+        return Guarded(whole, self._permissions(domain, whole))
+
+    def groups(self, name: str) -> frozenset[str]:
+        """Google groups that documents of the domain are shared with."""
+        return self._permissions(self._domains()[name], self._snapshot(name)).register.groups()
+
+    def require(self) -> None:
+        """Raises ConfigError when who may read a domain's documents could never be checked."""
+        for domain in self._domains().values():
+            if domain.access.audience == "asker" and reads_drive(domain):
+                try:
+                    self._checker()
+                except ConfigError as error:
+                    raise ConfigError(
+                        f"{domain.domain} answers each asker from what they may read, which can't "
+                        f"be checked: {error.problem}",
+                        remedy=error.remedy,
+                    ) from error
+
+    def _permissions(self, domain: Domain, whole: Snapshot) -> LivePermissions:
+        files_open = domain.access.files == "everyone"
+        check = self._checker() if reads_drive(domain) else None
+        state = (whole.generation, files_open, check is None)
+        with self._lock:
+            known = self._live.get(domain.domain)
+            if known is None or known[0] != state:
+                live = LivePermissions(
+                    whole.documents,
+                    files_open=files_open,
+                    check=check,
+                    before=known[1] if known else None,
+                    clock=self._clock,
+                )
+                known = self._live[domain.domain] = (state, live)
+            return known[1]
+
+
+def reads_drive(domain: Domain) -> bool:
+    return bool(domain.sources.google_drive.folders or domain.sources.google_drive.documents)

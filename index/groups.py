@@ -1,0 +1,140 @@
+"""Which groups somebody is in, as far as permissions name groups."""
+
+from __future__ import annotations
+
+import logging
+import re
+import time
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass
+from threading import Lock
+
+from config.domain import Domain
+from config.errors import PermissionsUnknown
+from config.slack_ids import GROUP
+from index.readers import EVERYONE, Person, identities
+
+FRESH_SECONDS = 600.0
+SERVED_SECONDS = 1_200.0
+"""While nobody can be asked, members heard of this long ago still count."""
+REST_SECONDS = 15.0
+
+logger = logging.getLogger(__name__)
+
+Members = frozenset[str]
+"""E-mail addresses in lower case, or Slack user ids."""
+FetchMembers = Callable[[Collection[str]], Mapping[str, Members | str]]
+"""Groups → who is in each, also by way of a group in it, or in words why that can't be told. Those
+left out could not be asked now. Raises PermissionsUnknown when none could."""
+
+
+def untold(reason: str) -> FetchMembers:
+    """A source that was never granted."""
+    return lambda groups: dict.fromkeys(groups, reason)
+
+
+class KnownMembers:
+    """Members by group, from one source, heard of again after ten minutes. Thread-safe."""
+
+    def __init__(self, fetch: FetchMembers, *, clock: Callable[[], float] = time.monotonic) -> None:
+        self._fetch = fetch
+        self._clock = clock
+        self._asking = Lock()
+        self._heard: dict[str, tuple[float, Members | str]] = {}
+        self._rests_until = float("-inf")
+
+    def __call__(self, groups: Collection[str]) -> Mapping[str, Members | str]:
+        """As `FetchMembers`, for all of the groups, which are asked together."""
+        if self._old(groups):
+            with self._asking:  # whoever waited here finds them heard of
+                self._ask(self._old(groups))
+        return {group: self._heard[group][1] for group in groups}
+
+    def _ask(self, old: Collection[str]) -> None:
+        began, cause = self._clock(), "the directory of groups did not answer"
+        if old and began >= self._rests_until:
+            try:
+                found = self._fetch(old)
+            except PermissionsUnknown as error:
+                self._rests_until = began + REST_SECONDS
+                cause = error.cause
+                logger.warning("members of groups could not be read: %s", cause)
+            else:
+                for group, members in found.items():
+                    self._keep(group, members, began)
+        if any(began - self._at(group) >= SERVED_SECONDS for group in old):
+            raise PermissionsUnknown(cause)
+
+    def _keep(self, group: str, members: Members | str, began: float) -> None:
+        before = self._heard.get(group)
+        if isinstance(members, str) and (before is None or before[1] != members):
+            logger.warning("group %s opens nothing: %s", group, members)
+        self._heard[group] = (began, members)
+
+    def _old(self, groups: Collection[str]) -> list[str]:
+        oldest = self._clock() - FRESH_SECONDS
+        return [group for group in groups if self._at(group) <= oldest]
+
+    def _at(self, group: str) -> float:
+        return self._heard[group][0] if group in self._heard else float("-inf")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Groups:
+    """See `readers.IdentitiesOf`: the person's own, and the groups that they are in.
+
+    A group that the domain file names has the members that stand there; the directory is asked
+    about the others, and about no group that opens nothing in the domain."""
+
+    named: Callable[[str], frozenset[str]]
+    """Domain → the groups that its documents are shared with."""
+    directory: KnownMembers
+    slack: KnownMembers
+
+    def __call__(self, domain: Domain, person: Person) -> frozenset[str]:
+        """Raises PermissionsUnknown while a group's members can't be read."""
+        own = identities(person.email)
+        if own == EVERYONE and not person.slack_user:
+            return own
+        address = person.email.strip().lower()
+        names = (own & {address}) | ({person.slack_user} - {""})
+        return own | {group for group, members in self._members(domain).items() if names & members}
+
+    def closed(self, domain: Domain) -> Mapping[str, str]:
+        """Groups that documents are shared with and that open nothing, each with the reason."""
+        written = _written(domain)
+        asked = self.named(domain.domain) - written.keys()
+        found = dict(self.directory(asked))
+        found |= self.slack(_slack_groups(written.values()))
+        return {group: why for group, why in sorted(found.items()) if isinstance(why, str)}
+
+    def _members(self, domain: Domain) -> Mapping[str, Members]:
+        named = self.named(domain.domain)
+        written = {group: who for group, who in _written(domain).items() if group in named}
+        in_slack = self.slack(_slack_groups(written.values()))
+        found = {group: _spread(who, in_slack) for group, who in written.items()}
+        for group, members in self.directory(named - written.keys()).items():
+            found[group] = frozenset() if isinstance(members, str) else members
+        return found
+
+
+def _written(domain: Domain) -> Mapping[str, Members]:
+    """The domain file's groups: addresses, and ids of Slack user groups."""
+    return {
+        group.lower(): frozenset(one if _in_slack(one) else one.lower() for one in who)
+        for group, who in domain.access.groups.items()
+    }
+
+
+def _slack_groups(written: Iterable[Members]) -> frozenset[str]:
+    return frozenset(one for members in written for one in members if _in_slack(one))
+
+
+def _spread(who: Members, in_slack: Mapping[str, Members | str]) -> Members:
+    """With the users of each Slack user group in its place."""
+    users = (in_slack[one] for one in who if one in in_slack)
+    return (who - in_slack.keys()).union(*(one for one in users if not isinstance(one, str)))
+
+
+def _in_slack(member: str) -> bool:
+    return re.fullmatch(GROUP, member) is not None

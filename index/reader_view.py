@@ -1,0 +1,166 @@
+"""A generation as somebody may read it, by permissions that are checked before a word goes out."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, ItemsView, Iterator, Mapping, Sequence, ValuesView
+from dataclasses import replace
+from typing import Protocol
+
+from enrichment.chunk import Chunk, DocumentCard
+from index.search import Hit, SearchQuery, Snapshot
+
+ROUNDS = 3
+"""Searches until nothing more turns out to have been closed; what is left then is left out."""
+
+
+class CurrentPermissions(Protocol):
+    """What is known now of who may read a domain's documents."""
+
+    @property
+    def epoch(self) -> int:
+        """Counts up whenever that changes."""
+        ...
+
+    def open_to(self, readers: frozenset[str]) -> frozenset[str]:
+        """Ids of documents that they may read, as far as is known."""
+        ...
+
+    def check(self, documents: Collection[str]) -> None:
+        """Hear again of those that were last heard of too long ago, and of others beside them.
+
+        Raises PermissionsUnknown when nobody can be asked."""
+        ...
+
+
+class ReaderView:
+    """See `search.Snapshot`. Every word that it gives away is of a document whose permissions were
+    checked minutes ago at most, and every number is of documents that the reader may read."""
+
+    def __init__(
+        self, whole: Snapshot, permissions: CurrentPermissions, readers: frozenset[str]
+    ) -> None:
+        self._whole = whole
+        self._permissions = permissions
+        self._readers = readers
+        self._epoch = -1
+        self._cards: Mapping[str, DocumentCard] = {}
+        self._ids: frozenset[str] = frozenset()
+        self._listed = False
+        self._shown: set[str] = set()
+
+    @property
+    def domain(self) -> str:
+        return self._whole.domain
+
+    @property
+    def generation(self) -> int:
+        return self._whole.generation
+
+    @property
+    def documents(self) -> Mapping[str, DocumentCard]:
+        if not self._listed:
+            self._permissions.check(())
+            self._listed = True
+        return _Cards(self)
+
+    def search(self, query: SearchQuery) -> list[Hit]:
+        hits: list[Hit] = []
+        for _ in range(ROUNDS):
+            readable = self.readable()
+            hits = self._whole.search(replace(query, readable=readable))
+            self._permissions.check({hit.chunk.document_id for hit in hits})
+            if self.readable() == readable:
+                break
+        kept = [hit for hit in hits if hit.chunk.document_id in self.readable()]
+        self._shown.update(hit.chunk.id for hit in kept)
+        return kept
+
+    def chunks(self, document_id: str) -> Sequence[Chunk]:
+        if not self.is_open(document_id):
+            return ()
+        found = self._whole.chunks(document_id)
+        self._shown.update(chunk.id for chunk in found)
+        return found
+
+    def unit_similarities(
+        self, question: str, chunk_ids: Collection[str]
+    ) -> Mapping[str, Sequence[float]]:
+        """Of chunks that this view has shown."""
+        shown = [chunk_id for chunk_id in chunk_ids if chunk_id in self._shown]
+        return self._whole.unit_similarities(question, shown)
+
+    def rarity(self, term: str, *, readable: frozenset[str] | None = None) -> float:
+        return self._whole.rarity(term, readable=self._among(readable))
+
+    def is_unheard_of(self, term: str, *, readable: frozenset[str] | None = None) -> bool:
+        return self._whole.is_unheard_of(term, readable=self._among(readable))
+
+    def is_open(self, document: str) -> bool:
+        """Checked now, if that was long ago."""
+        if document in self.readable():
+            self._permissions.check((document,))
+        return document in self.readable()
+
+    def readable(self) -> frozenset[str]:
+        """Ids of what the reader may read, as far as is known."""
+        self._hear()
+        return self._ids
+
+    def cards(self) -> Mapping[str, DocumentCard]:
+        """The same, with what is known of each, in the generation's order."""
+        self._hear()
+        return self._cards
+
+    def _hear(self) -> None:
+        epoch = self._permissions.epoch
+        if epoch != self._epoch:
+            known = self._permissions.open_to(self._readers)
+            cards = self._whole.documents
+            self._cards = {name: card for name, card in cards.items() if name in known}
+            self._ids = frozenset(self._cards)
+            self._epoch = epoch
+
+    def _among(self, readable: frozenset[str] | None) -> frozenset[str]:
+        return self.readable() if readable is None else self.readable() & readable
+
+
+class _Cards(Mapping[str, DocumentCard]):
+    """Listed as last heard of; whichever is looked up is checked."""
+
+    def __init__(self, view: ReaderView) -> None:
+        self._view = view
+
+    def __getitem__(self, document: str) -> DocumentCard:
+        if not self._view.is_open(document):
+            raise KeyError(document)
+        return self._view.cards()[document]
+
+    def __contains__(self, document: object) -> bool:
+        return document in self._view.readable()
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._view.cards())
+
+    def __len__(self) -> int:
+        return len(self._view.cards())
+
+    def values(self) -> ValuesView[DocumentCard]:
+        return self._view.cards().values()
+
+    def items(self) -> ItemsView[str, DocumentCard]:
+        return self._view.cards().items()
+
+
+class Guarded(ReaderView):
+    """A generation of a domain that answers each asker from what they may read.
+
+    By itself it shows what is open to everyone; `index.readers.as_read_by` opens the rest."""
+
+    def __init__(self, whole: Snapshot, permissions: CurrentPermissions) -> None:
+        super().__init__(whole, permissions, frozenset())
+
+    def read_by(self, readers: frozenset[str] | None) -> Snapshot:
+        """See `index.readers.as_read_by`."""
+        if readers is None:
+            return self._whole
+        return ReaderView(self._whole, self._permissions, readers)
