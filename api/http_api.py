@@ -52,6 +52,7 @@ def build_api(
         swagger_ui_oauth2_redirect_url=None,
         # A redirect would say the path and the host back.
         redirect_slashes=False,
+        responses={422: {"description": "What is asked for doesn't exist, or isn't allowed so"}},
     )
     served = Served(
         current=domains if callable(domains) else lambda: domains,

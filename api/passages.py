@@ -10,7 +10,7 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Query, Request
 from pydantic import BaseModel, ConfigDict, Field
 
-from api.doors.refusal import Refused
+from api.doors.turned_away import Refused
 from api.served import ADDRESS, Served
 from enrichment.chunk import DocumentCard
 from index.pipelines import Pipeline

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from api.doors.caller import Caller
-from api.doors.refusal import Refused
+from api.doors.turned_away import Refused
 from config.domain import Domain
 from index.readers import IdentitiesOf, Person, readers_of
 

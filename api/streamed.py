@@ -13,7 +13,7 @@ import structlog
 
 from agents.answer import Answer
 from agents.response import to_response
-from api.doors.refusal import Refused
+from api.doors.turned_away import Refused
 from api.failures import failure
 
 log = structlog.get_logger()

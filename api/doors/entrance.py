@@ -12,9 +12,9 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from api.doors.addresses import came_by_proxy, is_loopback, is_same_origin, names_this_machine
 from api.doors.caller import THIS_MACHINE, Caller
 from api.doors.door_table import Door, door_at
-from api.doors.refusal import Refused
 from api.doors.tokens import LiveTokens
 from api.doors.traffic import Bounds, Traffic
+from api.doors.turned_away import Refused
 from config.reading.strict_json import JunkJsonError, read_json
 
 _MAKE_ONE = "set ONCALL_API_TOKEN, or run `oncall token create NAME`"
@@ -177,13 +177,14 @@ def _again(body: bytes, receive: Receive) -> Receive:
 
 
 def _unkept(send: Send) -> Send:
-    """Answers are kept by no cache, and taken by no browser for what they are not."""
+    """Answers are kept by no cache, and taken by no page of another address for a script."""
 
     async def told(message: Message) -> None:
         if message["type"] == "http.response.start":
             headers = MutableHeaders(scope=message)
             headers["Cache-Control"] = "no-store"
             headers["X-Content-Type-Options"] = "nosniff"
+            headers["Cross-Origin-Resource-Policy"] = "same-origin"
         await send(message)
 
     return told

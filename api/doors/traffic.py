@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 from api.doors.caller import Caller
-from api.doors.refusal import Refused
+from api.doors.turned_away import Refused
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,8 +38,8 @@ class Traffic:
         """A request on its way. Raises Refused when it is one too many."""
         if not caller.local:
             self._take(caller.name)
-        if self._running[caller.name] >= self._bounds.each_at_once:
-            raise Refused(429, "too many requests of yours are being answered", retry_after=1)
+            if self._running[caller.name] >= self._bounds.each_at_once:
+                raise Refused(429, "too many requests of yours are being answered", retry_after=1)
         if self._running.total() >= self._bounds.at_once:
             raise Refused(503, "too many requests are being answered", retry_after=1)
         self._running[caller.name] += 1

@@ -49,7 +49,7 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return found
 
 
-def _no_number(constant: str) -> Any:
+def _no_number(_: str) -> Any:
     raise JunkJsonError("NaN and Infinity are no JSON")
 
 

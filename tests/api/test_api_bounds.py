@@ -17,8 +17,8 @@ import pytest
 from agents.answer import Answer, Progress, Question
 from api.doors import server
 from api.doors.caller import OPERATOR, THIS_MACHINE
-from api.doors.refusal import Refused
 from api.doors.traffic import Bounds, Traffic
+from api.doors.turned_away import Refused
 from api.streamed import Streams
 from tests.api.front import Town, api, bearer, elsewhere, here, serving
 from tests.bot.fakes import Agents, answer
