@@ -6,6 +6,7 @@ from __future__ import annotations
 import asyncio
 from contextlib import nullcontext
 
+import structlog
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -17,10 +18,16 @@ from api.doors.traffic import Bounds, Traffic
 from api.doors.turned_away import Refused
 from config.reading.strict_json import JunkJsonError, read_json
 
+log = structlog.get_logger()
+
 _MAKE_ONE = "set ONCALL_API_TOKEN, or run `oncall token create NAME`"
 _READ_OUT = 1_000_000
 """Bytes of too long a body that are read and dropped: a client that still sends hears no answer."""
 _WITH_BODY = {"POST", "PUT", "PATCH", "DELETE"}
+
+
+class _NotTakenError(Exception):
+    """The client doesn't read."""
 
 
 class Entrance:
@@ -39,9 +46,11 @@ class Entrance:
         if scope["type"] == "lifespan":
             await self._app(scope, receive, send)
         elif scope["type"] == "http":
-            send = _unkept(send)
+            send = self._sender(send)
             try:
                 await self._admit(scope, receive, send)
+            except _NotTakenError:
+                log.info("an answer was not taken by its client")
             except Refused as refused:
                 response = refused.response()
                 if scope["method"] in _WITH_BODY:
@@ -113,6 +122,23 @@ class Entrance:
             )
         return THIS_MACHINE
 
+    def _sender(self, send: Send) -> Send:
+        """Answers are kept by no cache, and taken by no page of another address for a script."""
+
+        async def sent(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                headers = MutableHeaders(scope=message)
+                headers["Cache-Control"] = "no-store"
+                headers["X-Content-Type-Options"] = "nosniff"
+                headers["Cross-Origin-Resource-Policy"] = "same-origin"
+            try:
+                async with asyncio.timeout(self._bounds.send_seconds):
+                    await send(message)
+            except TimeoutError:
+                raise _NotTakenError from None
+
+        return sent
+
     async def _body(self, receive: Receive, headers: Headers, limit: int) -> bytes:
         """As far as it is wanted: also a body that never says how long it is ends at `limit`."""
         too_long = Refused(413, f"the body is longer than {limit} bytes")
@@ -174,17 +200,3 @@ def _again(body: bytes, receive: Receive) -> Receive:
         return await receive()
 
     return replayed
-
-
-def _unkept(send: Send) -> Send:
-    """Answers are kept by no cache, and taken by no page of another address for a script."""
-
-    async def told(message: Message) -> None:
-        if message["type"] == "http.response.start":
-            headers = MutableHeaders(scope=message)
-            headers["Cache-Control"] = "no-store"
-            headers["X-Content-Type-Options"] = "nosniff"
-            headers["Cross-Origin-Resource-Policy"] = "same-origin"
-        await send(message)
-
-    return told

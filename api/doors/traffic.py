@@ -21,6 +21,8 @@ class Bounds:
     each_at_once: int = 8
     body_seconds: float = 20.0
     """For a request's body to arrive."""
+    send_seconds: float = 30.0
+    """For each piece of an answer to be taken, once the connection holds all it can."""
     url_bytes: int = 4_000
     header_bytes: int = 16_000
 

@@ -9,7 +9,9 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -20,7 +22,7 @@ from api.doors.caller import OPERATOR, THIS_MACHINE
 from api.doors.traffic import Bounds, Traffic
 from api.doors.turned_away import Refused
 from api.streamed import Streams
-from tests.api.front import Town, api, bearer, elsewhere, here, serving
+from tests.api.front import CARDS, Town, api, bearer, elsewhere, here, serving
 from tests.bot.fakes import Agents, answer
 
 ASKED = {"query": "keys", "domain": "security"}
@@ -118,6 +120,20 @@ def test_a_long_answer_is_not_taken_for_slow_headers(monkeypatch: pytest.MonkeyP
     with serving(api(agents)) as url:
         reply = posted(url, ASKED)
     assert reply.status == 200
+
+
+def test_an_answer_that_nobody_reads_gives_its_place_back() -> None:
+    long = replace(CARDS["open"], summary="x" * 20_000_000)
+    inside = SimpleNamespace(documents={"open": long}, chunks=lambda document_id: [])
+    app = api(snapshot=lambda name: inside, bounds=Bounds(at_once=1, send_seconds=0.2))
+    with serving(app) as url, socket.create_connection(address(url)) as client:
+        client.sendall(b"GET /api/documents?domain=security HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        client.settimeout(20)
+        assert client.recv(10) == b"HTTP/1.1 2"
+        deadline = time.monotonic() + 20
+        while (status := posted(url, ASKED).status) == 503 and time.monotonic() < deadline:
+            time.sleep(0.05)
+        assert status == 200
 
 
 def test_each_token_has_its_own_rate(tmp_path: Path) -> None:
