@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from langgraph.graph.state import CompiledStateGraph
 
     from agents.answer import Ask
+    from api.doors.tokens import LiveTokens
     from bot.app import Bot
     from bot.home.home_page import IndexStatus
     from config.domain import Domain
@@ -211,6 +212,13 @@ class Copilot:
             sources.append(FileSource(domain))
         return sources
 
+    @cached_property
+    def tokens(self) -> LiveTokens:
+        """Whom the HTTP API lets in."""
+        from api.doors.tokens import LiveTokens
+
+        return LiveTokens(self.settings.config_dir, self.settings.api_token)
+
     def bot(self, *, socket: bool = True) -> Bot:
         """`socket=False`: Slack's events come in over HTTP."""
         from bot.app import build_bot
@@ -235,6 +243,7 @@ class Copilot:
 
     def api(self, *, slack: bool) -> FastAPI:
         """The HTTP API, with Slack's events beside it when `slack`."""
+        from api.doors.traffic import Bounds
         from api.http_api import build_api
         from bot.health import add_health
         from bot.slack.http_events import add_slack, alongside
@@ -247,12 +256,15 @@ class Copilot:
             retrieve=self.retrieve,
             snapshot=self.access.snapshot,
             identities=self.groups,
-            token=self.settings.api_token,
+            tokens=self.tokens,
             lifespan=alongside(bot) if bot else None,
+            bounds=Bounds(per_minute=self.settings.api_requests_per_minute),
+            docs=self.settings.api_docs,
+            open_metrics=self.settings.metrics == "open",
         )
-        add_health(api, bot)
-        if bot:
-            add_slack(api, bot.app)
+        add_health(api, bot, figures=self.settings.metrics != "off")
+        if bot and self.settings.slack_signing_secret:
+            add_slack(api, bot.app, self.settings.slack_signing_secret)
         return api
 
     def index_status(self, name: str) -> IndexStatus | None:

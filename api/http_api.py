@@ -5,24 +5,22 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from contextlib import AbstractAsyncContextManager
 
-import structlog
-from fastapi import Depends, FastAPI, Request
-from fastapi.responses import JSONResponse
-from pydantic import SecretStr
+from fastapi import FastAPI
 
 from agents.answer import Ask
-from api.bearer import guard
+from api.doors.entrance import Entrance
+from api.doors.tokens import LiveTokens
+from api.doors.traffic import Bounds
+from api.failures import add_failures
 from api.passages import Retrieve, passage_routes
 from api.questions import question_routes
-from api.served import Served
+from api.served import MayAsk, Served
 from config.domain import Domain
-from config.errors import CopilotError, UsageError, new_reference
 from index.readers import IdentitiesOf, by_email
 from index.search import Snapshot
 
-log = structlog.get_logger()
-
 Lifespan = Callable[[FastAPI], AbstractAsyncContextManager[None]]
+NO_TOKENS = LiveTokens(None)
 
 
 def build_api(
@@ -31,30 +29,38 @@ def build_api(
     ask: Callable[[str], Ask],
     retrieve: Retrieve,
     snapshot: Callable[[str], Snapshot],
-    token: SecretStr | None = None,
+    tokens: LiveTokens = NO_TOKENS,
     lifespan: Lifespan | None = None,
     identities: IdentitiesOf = by_email,
+    may_ask: MayAsk | None = None,
+    bounds: Bounds = Bounds(),
+    docs: bool = False,
+    open_metrics: bool = False,
 ) -> FastAPI:
     """The app of `oncall serve`. `lifespan`: what starts and stops with the server.
-    `identities`: what a permission may name an asker by.
+    `identities`: what a permission may name an asker by. `may_ask`: whether a person who is named
+    by e-mail may ask in a domain; without it, only where a domain has no channels.
+    `docs`: /docs and /openapi.json are there. `open_metrics`: /metrics needs no token.
 
-    Without `token` only this machine may use `/api`."""
-    app = FastAPI(title="On-call Copilot", lifespan=lifespan)
-    served = Served(domains if callable(domains) else lambda: domains, identities)
-    allowed = [Depends(guard(token))]
-    app.include_router(question_routes(served, ask), dependencies=allowed)
-    app.include_router(passage_routes(served, retrieve, snapshot), dependencies=allowed)
-    app.add_exception_handler(CopilotError, _refusal)
-    app.add_exception_handler(Exception, _apology)
+    Without `tokens` only this machine comes in; `api/doors/door_table.py` says by which doors."""
+    app = FastAPI(
+        title="On-call Copilot",
+        lifespan=lifespan,
+        docs_url="/docs" if docs else None,
+        redoc_url=None,
+        openapi_url="/openapi.json" if docs else None,
+        swagger_ui_oauth2_redirect_url=None,
+        # A redirect would say the path and the host back.
+        redirect_slashes=False,
+        responses={422: {"description": "What is asked for doesn't exist, or isn't allowed so"}},
+    )
+    served = Served(
+        current=domains if callable(domains) else lambda: domains,
+        identities=identities,
+        may_ask=may_ask,
+    )
+    app.include_router(question_routes(served, ask))
+    app.include_router(passage_routes(served, retrieve, snapshot))
+    add_failures(app)
+    app.add_middleware(Entrance, tokens=tokens, bounds=bounds, open_metrics=open_metrics)
     return app
-
-
-def _refusal(request: Request, error: Exception) -> JSONResponse:
-    status = 422 if isinstance(error, UsageError) else 503
-    return JSONResponse({"detail": str(error)}, status)
-
-
-def _apology(request: Request, error: Exception) -> JSONResponse:
-    mark = new_reference()
-    log.error("request failed", reference=mark, path=request.url.path, exc_info=error)
-    return JSONResponse({"detail": "something went wrong", "reference": mark}, 500)

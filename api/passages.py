@@ -5,17 +5,22 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Callable
 from dataclasses import asdict
-from typing import Any
+from typing import Annotated, Any
 
-from fastapi import APIRouter, HTTPException
+from fastapi import APIRouter, Query, Request
 from pydantic import BaseModel, ConfigDict, Field
 
-from api.served import Served
+from api.doors.turned_away import Refused
+from api.served import ADDRESS, Served
+from enrichment.chunk import DocumentCard
+from index.pipelines import Pipeline
 from index.readers import as_read_by
-from index.search import Snapshot
+from index.search import Snapshot, Strategy
 
 Retrieve = Callable[..., dict[str, Any]]
 """(domain, question, *, pipeline, top_k, search_type, readers) → the `/api/retrieve` response."""
+
+DomainName = Annotated[str, Query(max_length=64)]
 
 
 class RetrieveRequest(BaseModel):
@@ -23,10 +28,10 @@ class RetrieveRequest(BaseModel):
 
     query: str = Field(min_length=1, max_length=8_000)
     domain: str = Field("", max_length=64)
-    pipeline: str = "standard"
+    pipeline: Pipeline = "standard"
     top_k: int | None = Field(None, description="The domain's own without one", ge=1, le=200)
-    search_type: str = "hybrid"
-    asker_email: str = Field("", max_length=320)
+    search_type: Strategy = "hybrid"
+    asker_email: str = Field("", max_length=320, pattern=ADDRESS)
 
 
 def passage_routes(
@@ -35,47 +40,55 @@ def passage_routes(
     routes = APIRouter()
 
     @routes.post("/api/retrieve")
-    def retrieve_passages(asked: RetrieveRequest) -> dict[str, Any]:
-        domain = served.one(asked.domain)
+    def retrieve_passages(asked: RetrieveRequest, request: Request) -> dict[str, Any]:
+        opened = served.to(request.state.caller, asked.asker_email)
+        domain = opened.one(asked.domain)
         return retrieve(
             domain.domain,
             asked.query,
             pipeline=asked.pipeline,
             top_k=asked.top_k,
             search_type=asked.search_type,
-            readers=served.readers(domain, asked.asker_email),
+            readers=opened.readers(domain),
         )
 
-    def opened(name: str) -> Snapshot:
+    def readable(request: Request, name: str) -> Snapshot:
         """What the API may show of a domain to whoever asks."""
-        domain = served.one(name)
-        return as_read_by(snapshot(domain.domain), served.readers(domain, ""))
+        opened = served.to(request.state.caller)
+        domain = opened.one(name)
+        return as_read_by(snapshot(domain.domain), opened.readers(domain))
+
+    def card_of(inside: Snapshot, document_id: str) -> DocumentCard:
+        """Raises Refused alike for one that is unknown and one that is not open."""
+        if (card := inside.documents.get(document_id)) is None:
+            raise Refused(404, "no such document")
+        return card
 
     @routes.get("/api/documents")
-    def documents(domain: str = "") -> list[dict[str, Any]]:
-        cards = opened(domain).documents.values()
+    def documents(request: Request, domain: DomainName = "") -> list[dict[str, Any]]:
+        cards = readable(request, domain).documents.values()
         return [{"id": c.id, "title": c.title, "url": c.url, "summary": c.summary} for c in cards]
 
     @routes.get("/api/documents/{document_id}/summary")
-    def summary(document_id: str, domain: str = "") -> dict[str, Any]:
-        card = opened(domain).documents.get(document_id)
-        if card is None:
-            raise HTTPException(404, f"no document {document_id!r}")
+    def summary(request: Request, document_id: str, domain: DomainName = "") -> dict[str, Any]:
+        card = card_of(readable(request, domain), document_id)
         shown = {"id", "title", "url", "summary", "faqs", "keywords", "document_type"}
         return {k: v for k, v in asdict(card).items() if k in shown}
 
     @routes.get("/api/documents/{document_id}/citations")
-    def citations(document_id: str, domain: str = "") -> list[dict[str, Any]]:
+    def citations(
+        request: Request, document_id: str, domain: DomainName = ""
+    ) -> list[dict[str, Any]]:
         """Every place of the document that an answer can point to."""
-        summary(document_id, domain)  # 404 for one that is unknown or not open
-        chunks = opened(domain).chunks(document_id)
+        inside = readable(request, domain)
+        chunks = inside.chunks(card_of(inside, document_id).id)
         places = {chunk.url: " › ".join(chunk.heading_path) for chunk in chunks}
         return [{"url": url, "heading": heading} for url, heading in places.items()]
 
     @routes.get("/api/entities")
-    def entities(domain: str = "") -> dict[str, dict[str, int]]:
+    def entities(request: Request, domain: DomainName = "") -> dict[str, dict[str, int]]:
         """Kind → entity → passages that name it, the most frequent first."""
-        return _entities(opened(domain))
+        return _entities(readable(request, domain))
 
     return routes
 

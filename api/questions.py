@@ -2,26 +2,21 @@
 
 from __future__ import annotations
 
-import json
-import queue
-import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, Literal
 
-import structlog
 from fastapi import APIRouter, Request
+from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import StreamingResponse
 from pydantic import BaseModel, ConfigDict, Field
 
-from agents.answer import Answer, Ask, Progress, Question, Turn
+from agents.answer import Answer, Ask, Question, Turn
 from agents.domain_choice import first_confident
 from agents.response import to_response
-from api.served import Served
+from api.served import ADDRESS, Served
+from api.streamed import Stream, Streams, Unheard
 from config.domain import Domain
-from config.errors import CopilotError, new_reference
-
-log = structlog.get_logger()
 
 
 class EarlierMessage(BaseModel):
@@ -36,32 +31,40 @@ class QnaRequest(BaseModel):
     conversation_id: str = Field("", max_length=200)
     conversation_history: list[EarlierMessage] = Field([], max_length=50)
     domain: str = Field("", description="All domains are tried without one", max_length=64)
-    asker_email: str = Field("", description="Whose document permissions count", max_length=320)
+    asker_email: str = Field(
+        "", description="Whose document permissions count", max_length=320, pattern=ADDRESS
+    )
     stream: bool = Field(False, description="Server-sent events: status, delta, answer")
 
 
 def question_routes(served: Served, ask: Callable[[str], Ask]) -> APIRouter:
     routes = APIRouter()
+    streams = Streams()
 
     @routes.post("/api/agentic_qna", response_model=None)
-    def agentic_qna(asked: QnaRequest, request: Request) -> dict[str, Any] | StreamingResponse:
-        domains = served.candidates(asked.domain)
+    async def agentic_qna(
+        asked: QnaRequest, request: Request
+    ) -> dict[str, Any] | StreamingResponse:
+        caller = request.state.caller
+        opened = served.to(caller, asked.asker_email)
+        # In a thread: whether a person may ask is looked up in Slack.
+        domains = await run_in_threadpool(opened.candidates, asked.domain)
 
-        def answered(progress: Progress | None) -> Answer:
+        def answered(stream: Stream | None) -> Answer:
             # Of several domains nobody knows yet whose words will be the answer.
-            shown = progress if len(domains) == 1 else None
+            progress = Unheard(stream) if stream and len(domains) > 1 else stream
 
             def in_domain(domain: Domain) -> Answer:
-                question = replace(
-                    _question(asked), readers=served.readers(domain, asked.asker_email)
-                )
-                return ask(domain.domain)(question, shown)
+                question = replace(_question(asked), readers=opened.readers(domain))
+                return ask(domain.domain)(question, progress)
 
             return first_confident(domains, in_domain)[0]
 
         if asked.stream or "text/event-stream" in request.headers.get("accept", ""):
-            return StreamingResponse(_Streamed(answered).events(), media_type="text/event-stream")
-        return {**to_response(answered(None)), "conversation_id": asked.conversation_id}
+            events = streams.start(answered, local=caller.local)
+            return StreamingResponse(events, media_type="text/event-stream")
+        answer = await run_in_threadpool(answered, None)
+        return {**to_response(answer), "conversation_id": asked.conversation_id}
 
     return routes
 
@@ -71,34 +74,3 @@ def _question(asked: QnaRequest) -> Question:
         text=asked.query,
         history=tuple(Turn(role=m.role, content=m.content) for m in asked.conversation_history),
     )
-
-
-class _Streamed:
-    """Progress as server-sent events; the work runs in a thread of its own."""
-
-    def __init__(self, work: Callable[[Progress], Answer]) -> None:
-        self._queue: queue.Queue[tuple[str, Any] | None] = queue.Queue()
-        self._work = work
-
-    def status(self, text: str) -> None:
-        self._queue.put(("status", {"text": text}))
-
-    def delta(self, text: str) -> None:
-        self._queue.put(("delta", {"text": text}))
-
-    def events(self) -> Iterator[str]:
-        threading.Thread(target=self._run, daemon=True).start()
-        while (event := self._queue.get()) is not None:
-            yield f"event: {event[0]}\ndata: {json.dumps(event[1], ensure_ascii=False)}\n\n"
-
-    def _run(self) -> None:
-        try:
-            self._queue.put(("answer", to_response(self._work(self))))
-        except CopilotError as error:
-            self._queue.put(("error", {"error": str(error)}))
-        except Exception:
-            mark = new_reference()
-            log.exception("no answer", reference=mark)
-            self._queue.put(("error", {"error": "something went wrong", "reference": mark}))
-        finally:
-            self._queue.put(None)

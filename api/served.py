@@ -1,38 +1,95 @@
-"""The domains that the API serves, by name, and as whom each is read."""
+"""What one request may use: the domains that its caller opens, read as whom it asks for."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from fastapi import HTTPException
-
+from api.doors.caller import Caller
+from api.doors.turned_away import Refused
 from config.domain import Domain
 from index.readers import IdentitiesOf, Person, readers_of
 
+ADDRESS = r"^([^@\s]+@[^@\s]+)?$"
+"""An e-mail address, or none."""
+MayAsk = Callable[[str, Domain], bool]
+"""Whether the person of this e-mail address may ask in this domain. May raise CopilotError."""
 
-@dataclass(frozen=True)
+
+@dataclass(frozen=True, kw_only=True)
 class Served:
     current: Callable[[], Mapping[str, Domain]]
     """By name, as their files are now."""
     identities: IdentitiesOf
+    may_ask: MayAsk | None = None
+    """None: nobody knows who is a member of a channel."""
+
+    def to(self, caller: Caller, asker_email: str = "") -> Opened:
+        """What the caller may use, in the name of `asker_email` when there is one.
+
+        Raises Refused when the caller may speak for nobody."""
+        asker = asker_email.strip().casefold()
+        if asker and not caller.speaks_for_people:
+            raise Refused(
+                403,
+                "this token can't name an asker; leave asker_email out, or create one with "
+                "--speaks-for-people",
+            )
+        domains = {name: one for name, one in self.current().items() if caller.opens(name)}
+        return Opened(caller=caller, asker=asker, domains=domains, served=self)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Opened:
+    """One request's view. What its caller doesn't open is the same here as what doesn't exist."""
+
+    caller: Caller
+    asker: str
+    """E-mail of the person who is asked for; empty: the caller itself asks."""
+    domains: Mapping[str, Domain]
+    served: Served
 
     def one(self, name: str) -> Domain:
-        """The domain of this name, or the only one; 422 that lists them otherwise."""
-        domains = self.current()
-        if not name and len(domains) == 1:
-            return next(iter(domains.values()))
-        if name not in domains:
-            known = ", ".join(sorted(domains))
-            raise HTTPException(422, f"unknown domain {name!r}: one of {known}")
-        return domains[name]
+        """The domain of this name, or the only one.
+
+        Raises Refused: 422 with the domains that the caller opens, 403 for a closed one."""
+        if not name and len(self.domains) == 1:
+            name = next(iter(self.domains))
+        if name not in self.domains:
+            known = ", ".join(sorted(self.domains)) or "no domain"
+            raise Refused(422, f"no such domain for you; name one that you may use: {known}")
+        if why := self._closed(self.domains[name]):
+            raise Refused(403, why)
+        return self.domains[name]
 
     def candidates(self, name: str) -> list[Domain]:
-        """The named domain, or all."""
-        return [self.one(name)] if name else list(self.current().values())
+        """The named domain, or all in which the asker may ask."""
+        if name or not self.domains:
+            return [self.one(name)]
+        closed = {one.domain: self._closed(one) for one in self.domains.values()}
+        found = [one for one in self.domains.values() if not closed[one.domain]]
+        if not found:
+            raise Refused(403, next(iter(closed.values())))
+        return found
 
-    def readers(self, domain: Domain, email: str) -> frozenset[str] | None:
-        """As whom a domain is read for this address; empty: for nobody in particular."""
+    def readers(self, domain: Domain) -> frozenset[str] | None:
+        """As whom a domain is read: the asker, or else the token's own identity."""
+        email = self.asker or self.caller.identity
         return readers_of(
-            domain.access.audience, lambda: self.identities(domain, Person(email=email))
+            domain.access.audience, lambda: self.served.identities(domain, Person(email=email))
+        )
+
+    def _closed(self, domain: Domain) -> str:
+        """Why the asker may not ask here; empty when they may."""
+        if not self.asker:
+            return ""
+        if self.served.may_ask is not None:
+            may = self.served.may_ask(self.asker, domain)
+            return "" if may else "this person may not ask here: no member of the domain's channels"
+        # The operator tries out document permissions, which needs no Slack.
+        if self.caller.local or not domain.channels:
+            return ""
+        return (
+            "without Slack nobody knows who is a member of the domain's channels; "
+            "set SLACK_BOT_TOKEN, or leave asker_email out"
         )

@@ -143,7 +143,8 @@ class Bot:
         """Work until SIGTERM or Ctrl-C, then drain; health and metrics on `health_port`."""
         self.stop_on_signals()
         if health_port is not None:
-            serve_health(self, health_port)
+            figures = self._settings.metrics != "off"
+            serve_health(self, health_port, figures=figures)
         self.start()
         self.wait()
 

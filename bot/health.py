@@ -22,8 +22,10 @@ class Watched(Protocol):
         ...
 
 
-def add_health(app: FastAPI, watched: Watched | None) -> None:
-    """`/healthz`: the process lives. `/readyz`: a question asked now would be answered."""
+def add_health(app: FastAPI, watched: Watched | None, *, figures: bool = True) -> None:
+    """`/healthz`: the process lives. `/readyz`: a question asked now would be answered.
+
+    `figures`: `/metrics` too, which names domains."""
 
     @app.get("/healthz")
     def healthz() -> dict[str, str]:
@@ -35,6 +37,9 @@ def add_health(app: FastAPI, watched: Watched | None) -> None:
             raise HTTPException(503, "the bot is not connected to Slack, or its inbox is down")
         return {"status": "ready"}
 
+    if not figures:
+        return
+
     @app.get("/metrics")
     def prometheus() -> Response:
         if watched:
@@ -43,18 +48,18 @@ def add_health(app: FastAPI, watched: Watched | None) -> None:
         return Response(metrics.exposition(), media_type="text/plain; version=0.0.4")
 
 
-def health_app(watched: Watched) -> FastAPI:
+def health_app(watched: Watched, *, figures: bool = True) -> FastAPI:
     """Only health and metrics: for a Socket Mode worker behind a prober."""
     app = FastAPI(docs_url=None, redoc_url=None, openapi_url=None)
-    add_health(app, watched)
+    add_health(app, watched, figures=figures)
     return app
 
 
-def serve_health(watched: Watched, port: int) -> None:
+def serve_health(watched: Watched, port: int, *, figures: bool = True) -> None:
     """Health and metrics for probers, in a thread that ends with the process."""
     import uvicorn
 
-    app = health_app(watched)
+    app = health_app(watched, figures=figures)
     config = uvicorn.Config(app, host="0.0.0.0", port=port, log_level="warning")  # noqa: S104 - probers are on other hosts
     server = uvicorn.Server(config)
     threading.Thread(target=server.run, name="health", daemon=True).start()

@@ -18,6 +18,7 @@ from cli import (
     question_commands,
     running_commands,
 )
+from cli.trust import token_commands
 from config.errors import CopilotError
 
 app = typer.Typer(
@@ -29,6 +30,7 @@ app = typer.Typer(
     context_settings={"max_content_width": 120},
     help="A Slack on-call copilot that answers from your team's Google Docs.",
 )
+app.add_typer(token_commands.app, name="token")
 for group in (
     running_commands,
     question_commands,

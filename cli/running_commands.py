@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from cli.options import AsJson, DomainNames, print_json, wired
-from config.errors import CopilotError
+from config.errors import CopilotError, UsageError
 
 app = typer.Typer()
 
@@ -67,24 +67,35 @@ def serve(
 ) -> None:
     """Serve the HTTP API.
 
-    With Slack configured, its events are taken at /slack/events as well."""
-    import uvicorn
+    With Slack configured, its events are taken at /slack/events as well. Without a token
+    (`oncall token create`) it listens on this machine alone."""
+    from api.doors.server import server_of
 
     copilot = wired()
     slack = copilot.settings.slack_bot_token is not None
-    with _listening(host, port) as listener:
-        server = uvicorn.Server(uvicorn.Config(copilot.api(slack=slack), log_level="warning"))
+    with _listening(host, port, anywhere=copilot.tokens.demanded()) as listener:
+        server = server_of(copilot.api(slack=slack))
         with suppress(KeyboardInterrupt):  # Ctrl-C is how it ends
             server.run(sockets=[listener])
     if not server.started:
         raise typer.Exit(1)
 
 
-def _listening(host: str, port: int) -> socket.socket:
-    """Raises CopilotError when the address is taken, or none of this machine's."""
+def _listening(host: str, port: int, *, anywhere: bool) -> socket.socket:
+    """`anywhere`: others may reach it, because they need a token.
+
+    Raises CopilotError when the address is taken, or none of this machine's, and UsageError for
+    one that others reach."""
+    from api.doors.addresses import is_loopback
+
     try:
-        family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
-        return socket.create_server((host, port), family=family)
+        family, *_, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+        if not anywhere and not is_loopback(str(address[0])):
+            raise UsageError(
+                f"without a token the API listens on this machine alone, not on {host}",
+                remedy="run `oncall token create NAME`, set ONCALL_API_TOKEN, or leave --host out",
+            )
+        return socket.create_server(address, family=family)
     except OSError as error:
         raise CopilotError(
             f"{host}:{port} can't be listened on: {error.strerror}", remedy="use --port or --host"

@@ -107,7 +107,26 @@ class Settings(BaseSettings):
     api_token: SecretStr | None = Field(
         None,
         validation_alias=_from("ONCALL_API_TOKEN"),
-        description="Opens the HTTP API to other machines",
+        description="The operator's token of the HTTP API: opens every domain, as nobody in "
+        "particular; `oncall token create` makes narrower ones",
+    )
+    api_requests_per_minute: int = Field(
+        120,
+        ge=1,
+        validation_alias=_from("ONCALL_API_REQUESTS_PER_MINUTE"),
+        description="Requests that each token may make, counted in each process",
+    )
+    api_docs: bool = Field(
+        False,
+        validation_alias=_from("ONCALL_API_DOCS"),
+        description="Serve /docs and /openapi.json to whoever may use the API; the page loads "
+        "its script from a public server",
+    )
+    metrics: Literal["token", "open", "off"] = Field(
+        "token",
+        validation_alias=_from("ONCALL_METRICS"),
+        description="/metrics of `oncall serve`: for tokens made with `--metrics`, for everyone, "
+        "or not at all; `off` counts on the health port of `oncall bot` too, where they are open",
     )
     database_url: str | None = Field(
         None,

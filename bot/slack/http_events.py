@@ -3,16 +3,29 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import AsyncIterator, Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
+import structlog
 from fastapi import FastAPI, HTTPException, Request, Response
+from pydantic import SecretStr
 from slack_bolt import App
 
-MAX_SLACK_BODY = 2_000_000
+from bot.slack.request_body import is_slack_body
+
+if TYPE_CHECKING:
+    from slack_sdk.signature import SignatureVerifier
+
+log = structlog.get_logger()
+
 SLACK_THREADS = 32
+_NOT_SLACKS = "this is no request as Slack makes them"
+_MISSHAPEN = (AttributeError, IndexError, KeyError, TypeError, ValueError)
+"""What reading a field of the wrong kind raises, in Bolt and here."""
+_MOMENT = re.compile("[0-9]{1,12}")
 
 
 class Startable(Protocol):
@@ -35,25 +48,46 @@ def alongside(bot: Startable) -> Callable[[FastAPI], AbstractAsyncContextManager
     return lifespan
 
 
-def add_slack(app: FastAPI, bolt: App) -> None:
-    """Slack's signed requests, in threads of their own: slow answers can't delay an ack."""
+def add_slack(app: FastAPI, bolt: App, signing_secret: SecretStr) -> None:
+    """Slack's signed requests, in threads of their own: slow answers can't delay an ack.
+
+    What isn't signed takes none of the threads. How long a body may be is the app's to say."""
     from slack_bolt.adapter.starlette.handler import to_bolt_request, to_starlette_response
+    from slack_sdk.signature import SignatureVerifier
 
+    bolt.error(_raise)
     threads = ThreadPoolExecutor(SLACK_THREADS, thread_name_prefix="slack-events")
+    verifier = SignatureVerifier(signing_secret.get_secret_value())
 
-    @app.post("/slack/events")
+    @app.post("/slack/events", include_in_schema=False)
     async def slack_events(request: Request) -> Response:
-        body = await bounded_body(request, MAX_SLACK_BODY)
-        asked = to_bolt_request(request, body)
+        body = await request.body()
+        if not _is_signed(verifier, request, body):
+            raise HTTPException(401, "the signature is missing, wrong or too old")
+        if not is_slack_body(body, request.headers.get("content-type", "")):
+            raise HTTPException(400, _NOT_SLACKS)
         loop = asyncio.get_running_loop()
-        return to_starlette_response(await loop.run_in_executor(threads, bolt.dispatch, asked))
+        try:
+            asked = to_bolt_request(request, body)
+            answered = await loop.run_in_executor(threads, bolt.dispatch, asked)
+        except _MISSHAPEN as error:
+            log.error("a request of Slack's can't be understood", exc_info=error)
+            raise HTTPException(400, _NOT_SLACKS) from None
+        return to_starlette_response(answered)
 
 
-async def bounded_body(request: Request, limit: int) -> bytes:
-    """The body; 413 as soon as it is longer than `limit` bytes."""
-    body = b""
-    async for piece in request.stream():
-        body += piece
-        if len(body) > limit:
-            raise HTTPException(413, f"the request is longer than {limit} bytes")
-    return body
+def _raise(error: Exception) -> None:
+    """Bolt's own handler answers 500 to everything."""
+    raise error
+
+
+def _is_signed(verifier: SignatureVerifier, request: Request, body: bytes) -> bool:
+    """Of anything, also of what is no text: the verifier knows neither that nor a junk time."""
+    moment = request.headers.get("x-slack-request-timestamp", "")
+    given = request.headers.get("x-slack-signature", "")
+    if not _MOMENT.fullmatch(moment) or not given.isascii():
+        return False
+    try:
+        return verifier.is_valid(body, moment, given)
+    except UnicodeDecodeError:
+        return False

@@ -1,1 +1,1 @@
-"""A domain file as text: strict YAML, and mistakes in plain words."""
+"""What people and programs wrote, read strictly: YAML, JSON, and mistakes in plain words."""

@@ -221,10 +221,32 @@ def keyword_libraries(town: Town, settings: Settings) -> object:
     return "rank_bm25" in ran
 
 
+def from_this_machine(settings: Settings, *paths: str, token: str = "") -> list[int]:
+    """Status of each request, in turn."""
+    client = TestClient(
+        Copilot(settings).api(slack=False),
+        base_url="http://localhost",
+        client=("127.0.0.1", 5000),
+        headers={"Authorization": f"Bearer {token}"} if token else {},
+    )
+    return [client.get(path).status_code for path in paths]
+
+
 def open_to_all(town: Town, settings: Settings) -> object:
-    copilot = Copilot(settings)
-    copilot.ingest("tea")
-    return TestClient(copilot.api(slack=False)).get("/api/documents").status_code
+    Copilot(settings).ingest("tea")
+    return from_this_machine(settings, "/api/documents")
+
+
+def repeated(town: Town, settings: Settings) -> object:
+    return from_this_machine(settings, *["/openapi.json"] * 3, token="secret")
+
+
+def docs(town: Town, settings: Settings) -> object:
+    return from_this_machine(settings, "/docs", "/openapi.json")
+
+
+def figures(town: Town, settings: Settings) -> object:
+    return from_this_machine(settings, "/metrics")
 
 
 def published(town: Town, settings: Settings) -> object:
@@ -283,6 +305,13 @@ PROBES = {
     ),
     "GOOGLE_READS_PER_MINUTE": Probe(one="300", other="10", observe=google_pauses, besides=GOOGLE),
     "ONCALL_API_TOKEN": Probe(one=None, other="secret", observe=open_to_all),
+    "ONCALL_API_REQUESTS_PER_MINUTE": Probe(
+        one="120", other="2", observe=repeated, besides={"ONCALL_API_TOKEN": "secret"}
+    ),
+    "ONCALL_API_DOCS": Probe(one=None, other="true", observe=docs),
+    "ONCALL_METRICS": Probe(
+        one="token", other="open", observe=figures, besides={"ONCALL_API_TOKEN": "secret"}
+    ),
     "DATABASE_URL": Probe(
         one=None, other="postgresql://nobody@127.0.0.1:9/none", observe=published
     ),

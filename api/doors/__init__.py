@@ -1,0 +1,1 @@
+"""Who may use the API, and how much of it: tokens, addresses, browsers, bounds."""

@@ -1,0 +1,54 @@
+"""Every route and its guard. A test holds this table against the app: no route without a row."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+Guard = Literal["nobody", "caller", "metrics", "slack"]
+"""nobody: open. caller: a token, or this machine. metrics: a caller who may see the figures.
+slack: Slack's signature."""
+
+API_BODY = 256_000
+SLACK_BODY = 2_000_000
+
+
+@dataclass(frozen=True, kw_only=True)
+class Door:
+    method: str
+    path: str
+    """As the route has it, with its parameters in braces."""
+    guard: Guard
+    per_domain: bool = False
+    """It shows what is in a domain, so a token's domains and a person's rights count."""
+    max_body: int = API_BODY
+
+
+DOORS = (
+    Door(method="POST", path="/api/agentic_qna", guard="caller", per_domain=True),
+    Door(method="POST", path="/api/retrieve", guard="caller", per_domain=True),
+    Door(method="GET", path="/api/documents", guard="caller", per_domain=True),
+    Door(
+        method="GET", path="/api/documents/{document_id}/summary", guard="caller", per_domain=True
+    ),
+    Door(
+        method="GET", path="/api/documents/{document_id}/citations", guard="caller", per_domain=True
+    ),
+    Door(method="GET", path="/api/entities", guard="caller", per_domain=True),
+    Door(method="GET", path="/docs", guard="caller"),
+    Door(method="GET", path="/openapi.json", guard="caller"),
+    Door(method="GET", path="/metrics", guard="metrics"),
+    Door(method="GET", path="/healthz", guard="nobody"),
+    Door(method="GET", path="/readyz", guard="nobody"),
+    Door(method="POST", path="/slack/events", guard="slack", max_body=SLACK_BODY),
+)
+
+_EXACT: Mapping[tuple[str, str], Door] = {(door.method, door.path): door for door in DOORS}
+_UNKNOWN = Door(method="", path="", guard="caller")
+
+
+def door_at(method: str, path: str) -> Door:
+    """What guards a request; whatever has no row of its own, by a path without parameters or by
+    another method, is for callers alone."""
+    return _EXACT.get(("GET" if method == "HEAD" else method, path), _UNKNOWN)

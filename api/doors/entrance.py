@@ -1,0 +1,202 @@
+"""What every request passes before a route sees it: whose it is, how large, how often, and that
+its body is JSON."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import nullcontext
+
+import structlog
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from api.doors.addresses import came_by_proxy, is_loopback, is_same_origin, names_this_machine
+from api.doors.caller import THIS_MACHINE, Caller
+from api.doors.door_table import Door, door_at
+from api.doors.tokens import LiveTokens
+from api.doors.traffic import Bounds, Traffic
+from api.doors.turned_away import Refused
+from config.reading.strict_json import JunkJsonError, read_json
+
+log = structlog.get_logger()
+
+_MAKE_ONE = "set ONCALL_API_TOKEN, or run `oncall token create NAME`"
+_READ_OUT = 1_000_000
+"""Bytes of too long a body that are read and dropped: a client that still sends hears no answer."""
+_WITH_BODY = {"POST", "PUT", "PATCH", "DELETE"}
+
+
+class _NotTakenError(Exception):
+    """The client doesn't read."""
+
+
+class Entrance:
+    """ASGI middleware; a route finds who asks in `request.state.caller`."""
+
+    def __init__(
+        self, app: ASGIApp, *, tokens: LiveTokens, bounds: Bounds, open_metrics: bool
+    ) -> None:
+        self._app = app
+        self._tokens = tokens
+        self._bounds = bounds
+        self._open_metrics = open_metrics
+        self._traffic = Traffic(bounds)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "lifespan":
+            await self._app(scope, receive, send)
+        elif scope["type"] == "http":
+            send = self._sender(send)
+            try:
+                await self._admit(scope, receive, send)
+            except _NotTakenError:
+                log.info("an answer was not taken by its client")
+            except Refused as refused:
+                response = refused.response()
+                if scope["method"] in _WITH_BODY:
+                    # Whatever is still on its way is not waited for.
+                    response.headers["Connection"] = "close"
+                await response(scope, receive, send)
+        else:
+            await send({"type": "websocket.close", "code": 1008})
+
+    async def _admit(self, scope: Scope, receive: Receive, send: Send) -> None:
+        self._check_size(scope)
+        door = door_at(scope["method"], scope["path"])
+        caller = self._caller(scope, door)
+        if caller:
+            scope.setdefault("state", {})["caller"] = caller
+        with self._traffic.of(caller) if caller else nullcontext():
+            if scope["method"] in _WITH_BODY:
+                headers = Headers(scope=scope)
+                if door.guard != "slack":
+                    _check_media_type(headers.get("content-type", ""))
+                body = await self._body(receive, headers, door.max_body)
+                if door.guard != "slack":
+                    _check_json(body)
+                receive = _again(body, receive)
+            await self._app(scope, receive, send)
+
+    def _check_size(self, scope: Scope) -> None:
+        url = len(scope.get("raw_path") or scope["path"]) + len(scope["query_string"])
+        if url > self._bounds.url_bytes:
+            raise Refused(414, "the address is too long")
+        if sum(len(name) + len(value) for name, value in scope["headers"]) > (
+            self._bounds.header_bytes
+        ):
+            raise Refused(431, "the headers are too long")
+
+    def _caller(self, scope: Scope, door: Door) -> Caller | None:
+        """Raises Refused for whoever may not come in by this door."""
+        if door.guard in {"nobody", "slack"} or (door.guard == "metrics" and self._open_metrics):
+            return None
+        _check_origin(scope)
+        caller = self._bearer(scope) or self._at_this_machine(scope)
+        if door.guard == "metrics" and not caller.metrics:
+            raise Refused(403, "this token may not see metrics; create one with --metrics")
+        return caller
+
+    def _bearer(self, scope: Scope) -> Caller | None:
+        given = _all(scope, b"authorization")
+        if not given:
+            return None
+        scheme, _, token = given[0].partition(b" ")
+        borne = len(given) == 1 and scheme.lower() == b"bearer"
+        caller = self._tokens.bearer(token.strip()) if borne else None
+        if caller is None:
+            raise Refused(401, "the bearer token is wrong, or has been revoked")
+        return caller
+
+    def _at_this_machine(self, scope: Scope) -> Caller:
+        if self._tokens.demanded():
+            raise Refused(401, "a bearer token is needed: `Authorization: Bearer …`")
+        peer = scope.get("client")
+        if not peer or not is_loopback(peer[0]):
+            raise Refused(401, f"without a token only this machine may ask; {_MAKE_ONE}")
+        if came_by_proxy(name for name, _ in scope["headers"]):
+            raise Refused(401, f"what comes through a proxy needs a token; {_MAKE_ONE}")
+        hosts = _all(scope, b"host")
+        if len(hosts) != 1 or not names_this_machine(hosts[0]):
+            raise Refused(
+                403, f"call this machine localhost, 127.0.0.1 or [::1], or use a token; {_MAKE_ONE}"
+            )
+        return THIS_MACHINE
+
+    def _sender(self, send: Send) -> Send:
+        """Answers are kept by no cache, and taken by no page of another address for a script."""
+
+        async def sent(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                headers = MutableHeaders(scope=message)
+                headers["Cache-Control"] = "no-store"
+                headers["X-Content-Type-Options"] = "nosniff"
+                headers["Cross-Origin-Resource-Policy"] = "same-origin"
+            try:
+                async with asyncio.timeout(self._bounds.send_seconds):
+                    await send(message)
+            except TimeoutError:
+                raise _NotTakenError from None
+
+        return sent
+
+    async def _body(self, receive: Receive, headers: Headers, limit: int) -> bytes:
+        """As far as it is wanted: also a body that never says how long it is ends at `limit`."""
+        too_long = Refused(413, f"the body is longer than {limit} bytes")
+        stated = headers.get("content-length", "")
+        if stated.isdecimal() and int(stated[:20]) > limit + _READ_OUT:
+            raise too_long
+        body, length = bytearray(), 0
+        try:
+            async with asyncio.timeout(self._bounds.body_seconds):
+                while True:
+                    message = await receive()
+                    if message["type"] == "http.disconnect":
+                        raise Refused(400, "the body ended early")
+                    piece = message.get("body", b"")
+                    length += len(piece)
+                    if length <= limit:
+                        body += piece
+                    ends = not message.get("more_body", False)
+                    if length > limit + _READ_OUT or (ends and length > limit):
+                        raise too_long
+                    if ends:
+                        return bytes(body)
+        except TimeoutError:
+            raise Refused(408, "the body took too long to arrive") from None
+
+
+def _all(scope: Scope, name: bytes) -> list[bytes]:
+    return [value for key, value in scope["headers"] if key.lower() == name]
+
+
+def _check_origin(scope: Scope) -> None:
+    """A page of another address may not ask in its visitor's name, and no page is told (CORS)."""
+    origins, hosts = _all(scope, b"origin"), _all(scope, b"host")
+    if origins and not (len(origins) == len(hosts) == 1 and is_same_origin(origins[0], hosts[0])):
+        raise Refused(403, "pages of another address may not use this API")
+
+
+def _check_media_type(given: str) -> None:
+    media, _, more = given.partition(";")
+    charset = more.strip().lower().replace('"', "")
+    if media.strip().lower() != "application/json" or charset not in {"", "charset=utf-8"}:
+        raise Refused(415, "send application/json in UTF-8")
+
+
+def _check_json(body: bytes) -> None:
+    try:
+        read_json(body)
+    except JunkJsonError as junk:
+        raise Refused(400, f"the body can't be read: {junk}") from None
+
+
+def _again(body: bytes, receive: Receive) -> Receive:
+    """The body that was read, for the route; then whatever else happens to the connection."""
+    waiting = [body]
+
+    async def replayed() -> Message:
+        if waiting:
+            return {"type": "http.request", "body": waiting.pop(), "more_body": False}
+        return await receive()
+
+    return replayed

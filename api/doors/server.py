@@ -1,0 +1,66 @@
+"""The web server under the API, bounded where the app can't see: before a request is whole."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import h11
+import uvicorn
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
+from api.doors.traffic import Bounds
+
+MOST_CONNECTIONS = 256
+HEAD_SECONDS = 10.0
+
+
+class PromptHeads(H11Protocol):
+    """Drops a connection whose request line and headers don't arrive; uvicorn waits for ever."""
+
+    seconds = HEAD_SECONDS
+    _waiting: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: Any) -> None:
+        super().connection_made(transport)
+        self._watch()
+
+    def data_received(self, data: bytes) -> None:
+        super().data_received(data)
+        self._watch()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._forget()
+        super().connection_lost(exc)
+
+    def _watch(self) -> None:
+        if self.conn.their_state is not h11.IDLE:
+            self._forget()
+        elif self._waiting is None:
+            self._waiting = self.loop.call_later(self.seconds, self._drop)
+
+    def _drop(self) -> None:
+        self._waiting = None
+        if self.conn.their_state is h11.IDLE and not self.transport.is_closing():
+            self.transport.close()
+
+    def _forget(self) -> None:
+        if self._waiting is not None:
+            self._waiting.cancel()
+            self._waiting = None
+
+
+def server_of(app: Any, *, bounds: Bounds = Bounds()) -> uvicorn.Server:
+    """Not started. Addresses that a proxy claims to speak for are not believed."""
+    return uvicorn.Server(
+        uvicorn.Config(
+            app,
+            http=PromptHeads,
+            ws="none",
+            log_level="warning",
+            proxy_headers=False,
+            server_header=False,
+            limit_concurrency=MOST_CONNECTIONS,
+            h11_max_incomplete_event_size=bounds.header_bytes + bounds.url_bytes,
+        )
+    )

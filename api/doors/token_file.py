@@ -1,0 +1,191 @@
+"""`api_tokens.yaml`: the API's tokens by name, as hashes."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import secrets
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from datetime import UTC, datetime
+from hashlib import sha256
+from pathlib import Path
+from typing import Annotated, Literal
+
+import yaml
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from api.doors.caller import Caller
+from config.domain import DomainId, Switch
+from config.domain_files import nearest, problem_at
+from config.errors import ConfigError, UsageError
+from config.reading.strict_yaml import UnreadableFileError, misread, read_mapping, read_text
+
+FILE = "api_tokens.yaml"
+PREFIX = "oncall_"
+"""Scanners for leaked secrets know a token by it."""
+_HEAD = "# Written by `oncall token`, which keeps no comments. Hashes: no token can be read here.\n"
+_REMEDY = "correct it, or make tokens with `oncall token create`"
+
+
+class TokenEntry(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    name: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$")]
+    sha256: Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
+    domains: Literal["all"] | list[DomainId]
+    identity: Annotated[str, Field(pattern=r"^([^@\s]+@[^@\s]+)?$", max_length=320)] = ""
+    speaks_for_people: Switch = False
+    metrics: Switch = False
+    created: str = ""
+
+    def caller(self) -> Caller:
+        return Caller(
+            name=self.name,
+            domains=None if self.domains == "all" else frozenset(self.domains),
+            identity=self.identity,
+            speaks_for_people=self.speaks_for_people,
+            metrics=self.metrics,
+        )
+
+
+class _Tokens(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+    tokens: list[TokenEntry]
+
+
+def hash_of(token: bytes) -> str:
+    # A slow, salted hash protects what people choose, because it can be guessed. Here are 256
+    # random bits: nobody guesses them at any speed, and a fast hash costs a request nothing.
+    return sha256(token).hexdigest()
+
+
+def read_tokens(config_dir: Path) -> list[TokenEntry]:
+    """Empty without a file. Raises ConfigError with the line of what is wrong."""
+    path = config_dir / FILE
+    try:
+        mode = path.stat().st_mode
+    except FileNotFoundError:
+        return []
+    except OSError as error:
+        raise ConfigError(f"{path} can't be read: {error.strerror}") from error
+    if mode & 0o022:
+        raise ConfigError(f"{path}: others may write it", remedy=f"chmod 600 {path}")
+    try:
+        root, values = read_mapping(read_text(path))
+    except UnreadableFileError as error:
+        where = f"{path}:{error.line}:{error.column}"
+        raise ConfigError(f"{where}: {error.message}", remedy=_REMEDY) from None
+    for node, message in misread(root):
+        mark = node.start_mark
+        where = f"{path}:{mark.line + 1}:{mark.column + 1}"
+        raise ConfigError(f"{where}: {message}", remedy=_REMEDY)
+    try:
+        entries = _Tokens.model_validate(values).tokens
+    except ValidationError as error:
+        detail = error.errors(include_input=False, include_url=False)[0]
+        location = [part for part in detail["loc"] if part not in {"literal['all']"}]
+        said = f"{'.'.join(map(str, location))}: {detail['msg'].lower()}"
+        of_key = detail["type"] == "extra_forbidden"
+        problem = problem_at(path, location, said, want_key=of_key)
+        raise ConfigError(str(problem), remedy=_REMEDY) from None
+    _check_unique(path, entries)
+    return entries
+
+
+def _check_unique(path: Path, entries: Sequence[TokenEntry]) -> None:
+    for key in ("name", "sha256"):
+        values = [getattr(entry, key) for entry in entries]
+        for place, value in enumerate(values):
+            if value in values[:place]:
+                problem = problem_at(path, ["tokens", place, key], f"the same {key} stands above")
+                raise ConfigError(str(problem), remedy=_REMEDY)
+
+
+def create_token(
+    config_dir: Path,
+    name: str,
+    *,
+    domains: Sequence[str] | None = None,
+    identity: str = "",
+    speaks_for_people: bool = False,
+    metrics: bool = False,
+) -> str:
+    """The new token, which is kept nowhere. `domains` None: all of them.
+
+    Raises UsageError when the name is taken, or something is no name or address."""
+    token = PREFIX + secrets.token_urlsafe(32)
+    try:
+        entry = TokenEntry(
+            name=name,
+            sha256=hash_of(token.encode()),
+            domains="all" if domains is None else list(dict.fromkeys(domains)),
+            identity=identity.strip(),
+            speaks_for_people=speaks_for_people,
+            metrics=metrics,
+            created=datetime.now(UTC).isoformat(timespec="seconds"),
+        )
+    except ValidationError as error:
+        wrong = error.errors(include_input=False)[0]["loc"][0]
+        remedies = {
+            "name": "use letters, digits, `.`, `_` and `-`, at most 63",
+            "identity": "give an e-mail address",
+        }
+        raise UsageError(
+            f"this is no {wrong} of a token", remedy=remedies.get(str(wrong), "")
+        ) from None
+    with _alone(config_dir):
+        entries = read_tokens(config_dir)
+        if any(known.name == name for known in entries):
+            raise UsageError(
+                f"there is a token {name!r} already", remedy="revoke it first, or choose a name"
+            )
+        _write(config_dir, [*entries, entry])
+    return token
+
+
+def revoke_token(config_dir: Path, name: str) -> None:
+    """Raises UsageError for a name of none."""
+    with _alone(config_dir):
+        entries = read_tokens(config_dir)
+        kept = [entry for entry in entries if entry.name != name]
+        if len(kept) == len(entries):
+            known = nearest(name, [entry.name for entry in entries])
+            raise UsageError(f"no token {name!r}{known}")
+        _write(config_dir, kept)
+
+
+@contextmanager
+def _alone(config_dir: Path) -> Iterator[None]:
+    """Two who write at a time would undo each other's revocations."""
+    try:
+        opened = os.open(config_dir, os.O_RDONLY)
+    except OSError as error:
+        raise ConfigError(
+            f"{config_dir} can't be opened: {error.strerror}",
+            remedy="set ONCALL_CONFIG_DIR to the folder that holds domains/",
+        ) from error
+    try:
+        fcntl.flock(opened, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(opened)
+
+
+def _write(config_dir: Path, entries: Sequence[TokenEntry]) -> None:
+    """Whole or not at all, for its owner alone."""
+    tokens = {"tokens": [entry.model_dump() for entry in entries]}
+    text = _HEAD + yaml.safe_dump(tokens, sort_keys=False, allow_unicode=True)
+    draft = config_dir / f".{FILE}.{secrets.token_hex(4)}"
+    try:
+        opened = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        with os.fdopen(opened, "w", encoding="utf-8") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        draft.replace(config_dir / FILE)
+    except OSError as error:
+        with suppress(OSError):
+            draft.unlink(missing_ok=True)
+        raise ConfigError(f"{config_dir / FILE} can't be written: {error.strerror}") from error

@@ -1,0 +1,1 @@
+"""Commands of those who answer for it: who may use the API."""

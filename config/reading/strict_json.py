@@ -1,0 +1,83 @@
+"""JSON from outside: it has one meaning, or it is refused.
+
+Python's own reader takes NaN, keeps the last of two equal keys, and hands on half characters that
+no database stores and no encoder writes."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Iterable
+from typing import Any
+
+MAX_DEPTH = 50
+"""Slack's blocks, the deepest that we are sent, stay below 20."""
+MAX_DIGITS = 20
+_UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
+
+
+class JunkJsonError(ValueError):
+    """Says what is wrong, and never holds what was sent."""
+
+
+def read_json(data: bytes) -> Any:
+    """Raises JunkJsonError: no UTF-8, no JSON, a key twice, NaN, too deep, NUL, half characters."""
+    try:
+        value = json.loads(
+            data.decode("utf-8"),
+            object_pairs_hook=_unique,
+            parse_constant=_no_number,
+            parse_float=_finite,
+            parse_int=_whole,
+        )
+    except UnicodeDecodeError:
+        raise JunkJsonError("it is not UTF-8") from None
+    except RecursionError:
+        raise JunkJsonError("it is nested too deeply") from None
+    except json.JSONDecodeError as error:
+        place = f"line {error.lineno} column {error.colno}"
+        raise JunkJsonError(f"it is not JSON at {place}") from None
+    _check(value)
+    return value
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        raise JunkJsonError("a key is given twice")
+    return found
+
+
+def _no_number(_: str) -> Any:
+    raise JunkJsonError("NaN and Infinity are no JSON")
+
+
+def _finite(digits: str) -> float:
+    number = float(digits)
+    if not math.isfinite(number):
+        raise JunkJsonError("a number is too large")
+    return number
+
+
+def _whole(digits: str) -> int:
+    if len(digits) > MAX_DIGITS:
+        raise JunkJsonError("a number is too large")
+    return int(digits)
+
+
+def _check(value: Any) -> None:
+    level: list[Any] = [value]
+    for _ in range(MAX_DEPTH):
+        level = [inner for one in level for inner in _inside(one)]
+        if not level:
+            return
+    raise JunkJsonError("it is nested too deeply")
+
+
+def _inside(value: Any) -> Iterable[Any]:
+    if isinstance(value, str) and _UNSTORABLE.search(value):
+        raise JunkJsonError("a text holds NUL or half a character")
+    if isinstance(value, dict):
+        return [*value, *value.values()]
+    return value if isinstance(value, list) else ()

@@ -1,0 +1,113 @@
+"""The API over scripted agents, and clients that come to it from here and from elsewhere."""
+
+from __future__ import annotations
+
+import socket
+import threading
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+from fastapi import FastAPI
+from fastapi.testclient import TestClient
+
+from api.doors.server import server_of
+from api.doors.token_file import create_token
+from api.doors.tokens import LiveTokens
+from api.http_api import build_api
+from bot.health import add_health
+from config.domain import Domain
+from enrichment.chunk import DocumentCard, Entity
+from loaders.document import Permission
+from tests.bot.fakes import Agents, domain
+
+INES = "ines@tidewater.example"
+DOMAINS: Mapping[str, Domain] = {
+    "security": domain(),
+    "privacy": domain("privacy", "C0PRIVACY", access={"audience": "asker"}),
+}
+CARDS = {
+    "open": DocumentCard(
+        id="open", title="Open", url="u", summary="For all.",
+        permissions=(Permission(kind="anyone"),),
+    ),
+    "closed": DocumentCard(
+        id="closed", title="Closed", url="u", summary="For some.",
+        permissions=(Permission(kind="user", value=INES),),
+    ),
+}  # fmt: skip
+CHUNK = SimpleNamespace(
+    url="u#heading=h.1", heading_path=("Keys", "Age"), entities=(Entity(kind="code", value="P0"),)
+)
+
+
+def retrieve(domain: str, question: str, **more: Any) -> dict[str, Any]:
+    readers = more.pop("readers")
+    shown = None if readers is None else sorted(readers)
+    found = {"success": True, "documents": [], "count": 0, "domain": domain}
+    return {**found, **more, "readers": shown}
+
+
+def snapshot(name: str) -> Any:
+    return SimpleNamespace(documents=CARDS, chunks=lambda document_id: [CHUNK])
+
+
+def api(agents: Agents | None = None, **more: Any) -> FastAPI:
+    parts: dict[str, Any] = {
+        "domains": DOMAINS, "ask": agents or Agents(), "retrieve": retrieve, "snapshot": snapshot,
+    }  # fmt: skip
+    app = build_api(**(parts | more))
+    add_health(app, None)
+    return app
+
+
+def here(app: FastAPI, **more: Any) -> TestClient:
+    """Somebody at this machine."""
+    return reached(app, "127.0.0.1", base_url="http://localhost:8080", **more)
+
+
+def elsewhere(app: FastAPI, **more: Any) -> TestClient:
+    return reached(app, "203.0.113.9", base_url="http://copilot.example.com", **more)
+
+
+def reached(app: FastAPI, peer: str, **more: Any) -> TestClient:
+    return TestClient(app, client=(peer, 5000), raise_server_exceptions=False, **more)
+
+
+def bearer(token: str) -> dict[str, str]:
+    return {"Authorization": f"Bearer {token}"}
+
+
+class Town:
+    """An API with a folder of tokens."""
+
+    def __init__(self, folder: Path, **more: Any) -> None:
+        self.folder = folder
+        self.more = more
+        self.first = self.token("first")
+
+    def token(self, name: str, **rights: Any) -> str:
+        return create_token(self.folder, name, **rights)
+
+    def app(self, agents: Agents | None = None) -> FastAPI:
+        return api(agents, tokens=LiveTokens(self.folder), **self.more)
+
+
+@contextmanager
+def serving(app: FastAPI) -> Iterator[str]:
+    """The app on a real port, as `oncall serve` has it."""
+    listener = socket.create_server(("127.0.0.1", 0))
+    server = server_of(app)
+    thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
+    thread.start()
+    while not server.started:
+        time.sleep(0.02)
+    try:
+        yield f"http://127.0.0.1:{listener.getsockname()[1]}"
+    finally:
+        server.should_exit = True
+        thread.join(30)
+        listener.close()
