@@ -17,6 +17,7 @@ from api.questions import question_routes
 from api.served import Served
 from config.domain import Domain
 from config.errors import CopilotError, UsageError, new_reference
+from index.audit import Audit
 from index.readers import IdentitiesOf, by_email
 from index.search import Snapshot
 
@@ -34,13 +35,14 @@ def build_api(
     token: SecretStr | None = None,
     lifespan: Lifespan | None = None,
     identities: IdentitiesOf = by_email,
+    audit: Audit | None = None,
 ) -> FastAPI:
     """The app of `oncall serve`. `lifespan`: what starts and stops with the server.
-    `identities`: what a permission may name an asker by.
+    `identities`: what a permission may name an asker by. `audit`: records what is shown.
 
     Without `token` only this machine may use `/api`."""
     app = FastAPI(title="On-call Copilot", lifespan=lifespan)
-    served = Served(domains if callable(domains) else lambda: domains, identities)
+    served = Served(domains if callable(domains) else lambda: domains, identities, audit)
     allowed = [Depends(guard(token))]
     app.include_router(question_routes(served, ask), dependencies=allowed)
     app.include_router(passage_routes(served, retrieve, snapshot), dependencies=allowed)

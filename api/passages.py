@@ -37,7 +37,7 @@ def passage_routes(
     @routes.post("/api/retrieve")
     def retrieve_passages(asked: RetrieveRequest) -> dict[str, Any]:
         domain = served.one(asked.domain)
-        return retrieve(
+        found = retrieve(
             domain.domain,
             asked.query,
             pipeline=asked.pipeline,
@@ -45,37 +45,50 @@ def passage_routes(
             search_type=asked.search_type,
             readers=served.readers(domain, asked.asker_email),
         )
+        passages = [one["source"] for one in found["documents"]]
+        served.showing(
+            "retrieve",
+            domain,
+            found.get("generation", 0),
+            {"passages": passages},
+            asked.asker_email,
+        )
+        return found
 
-    def opened(name: str) -> Snapshot:
-        """What the API may show of a domain to whoever asks."""
+    def opened(name: str, door: str, document_id: str = "") -> Snapshot:
+        """What the API may show of a domain to whoever asks, and on record as shown: the one
+        document, or all. 404 for one that is unknown or not open."""
         domain = served.one(name)
-        return as_read_by(snapshot(domain.domain), served.readers(domain, ""))
+        inside = as_read_by(snapshot(domain.domain), served.readers(domain, ""))
+        if document_id and document_id not in inside.documents:
+            raise HTTPException(404, f"no document {document_id!r}")
+        if served.audit:
+            listed = [document_id] if document_id else inside.documents
+            served.showing(door, domain, inside.generation, {"listed": listed})
+        return inside
 
     @routes.get("/api/documents")
     def documents(domain: str = "") -> list[dict[str, Any]]:
-        cards = opened(domain).documents.values()
+        cards = opened(domain, "documents").documents.values()
         return [{"id": c.id, "title": c.title, "url": c.url, "summary": c.summary} for c in cards]
 
     @routes.get("/api/documents/{document_id}/summary")
     def summary(document_id: str, domain: str = "") -> dict[str, Any]:
-        card = opened(domain).documents.get(document_id)
-        if card is None:
-            raise HTTPException(404, f"no document {document_id!r}")
+        card = opened(domain, "summary", document_id).documents[document_id]
         shown = {"id", "title", "url", "summary", "faqs", "keywords", "document_type"}
         return {k: v for k, v in asdict(card).items() if k in shown}
 
     @routes.get("/api/documents/{document_id}/citations")
     def citations(document_id: str, domain: str = "") -> list[dict[str, Any]]:
         """Every place of the document that an answer can point to."""
-        summary(document_id, domain)  # 404 for one that is unknown or not open
-        chunks = opened(domain).chunks(document_id)
+        chunks = opened(domain, "citations", document_id).chunks(document_id)
         places = {chunk.url: " › ".join(chunk.heading_path) for chunk in chunks}
         return [{"url": url, "heading": heading} for url, heading in places.items()]
 
     @routes.get("/api/entities")
     def entities(domain: str = "") -> dict[str, dict[str, int]]:
         """Kind → entity → passages that name it, the most frequent first."""
-        return _entities(opened(domain))
+        return _entities(opened(domain, "entities"))
 
     return routes
 

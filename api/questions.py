@@ -14,7 +14,7 @@ from fastapi import APIRouter, Request
 from fastapi.responses import StreamingResponse
 from pydantic import BaseModel, ConfigDict, Field
 
-from agents.answer import Answer, Ask, Progress, Question, Turn
+from agents.answer import Answer, Ask, Progress, Question, Turn, shown_by
 from agents.domain_choice import first_confident
 from agents.response import to_response
 from api.served import Served
@@ -49,7 +49,9 @@ def question_routes(served: Served, ask: Callable[[str], Ask]) -> APIRouter:
 
         def answered(progress: Progress | None) -> Answer:
             # Of several domains nobody knows yet whose words will be the answer.
-            shown = progress if len(domains) == 1 else None
+            # And what is for single readers is on record before a word of it is shown.
+            known = len(domains) == 1 and domains[0].access.audience == "channel"
+            shown = progress if known else None
 
             def in_domain(domain: Domain) -> Answer:
                 question = replace(
@@ -57,7 +59,11 @@ def question_routes(served: Served, ask: Callable[[str], Ask]) -> APIRouter:
                 )
                 return ask(domain.domain)(question, shown)
 
-            return first_confident(domains, in_domain)[0]
+            answer, domain = first_confident(domains, in_domain)
+            served.showing(
+                "agentic_qna", domain, answer.generation, shown_by(answer), asked.asker_email
+            )
+            return answer
 
         if asked.stream or "text/event-stream" in request.headers.get("accept", ""):
             return StreamingResponse(_Streamed(answered).events(), media_type="text/event-stream")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
 from slack_bolt import App
@@ -10,11 +11,16 @@ from slack_sdk import WebClient
 from websockets.exceptions import WebSocketException
 
 from bot.inbox.lease import FileLease, Lease, PostgresLease
+from bot.people import People
 from bot.slack.socket_mode import SocketMode
 from bot.slack.web import SlackBusy, SlackRefused, SlackUnsure, Web
-from config.errors import ConfigError, CopilotError
+from config.disk.private_files import private_folder
+from config.errors import ConfigError, CopilotError, UsageError
 from config.settings import Settings
+from config.slack_ids import USER
+from index.readers import Person
 
+INBOX_FILE = "inbox.sqlite"
 SOCKET_THREADS = 32
 """Each holds an event for the millisecond that storing takes; Slack's default is 10."""
 
@@ -38,6 +44,27 @@ def reach_slack(settings: Settings) -> tuple[Web, Identity]:
     identity = _identify(web)
     web.bot_user, web.bot_id = identity.user, identity.bot
     return web, identity
+
+
+def whoever_is(settings: Settings, name: str) -> Person:
+    """By Slack user id or e-mail address; the other of the two where Slack can say.
+
+    Raises UsageError when only Slack knows whose address it is and Slack doesn't say."""
+    if re.fullmatch(USER, name):
+        try:
+            return People(reach_slack(settings)[0]).person(name)
+        except CopilotError:
+            return Person(slack_user=name)
+    if "@" not in name:
+        raise UsageError(f"{name!r} is nobody", remedy="give a Slack user id (U…) or an address")
+    try:
+        found = reach_slack(settings)[0].call("users.lookupByEmail", email=name, patience=30.0)
+        return Person(slack_user=str(found["user"]["id"]), email=name)
+    except (CopilotError, SlackRefused, SlackUnsure, SlackBusy, KeyError) as error:
+        raise UsageError(
+            f"Slack doesn't say whose address {name} is: {error}",
+            remedy="give the Slack user id, U…",
+        ) from error
 
 
 def _identify(web: Web) -> Identity:
@@ -103,8 +130,8 @@ def inbox_url(settings: Settings) -> str:
     """Where DBOS keeps the inbox: beside everything else in PostgreSQL, or a file of its own."""
     if settings.database_url:
         return settings.database_url
-    settings.data_dir.mkdir(parents=True, exist_ok=True)
-    return f"sqlite:///{(settings.data_dir / 'inbox.sqlite').absolute()}"
+    private_folder(settings.data_dir)
+    return f"sqlite:///{(settings.data_dir / INBOX_FILE).absolute()}"
 
 
 def lease_for(settings: Settings) -> Lease:

@@ -82,7 +82,7 @@ class Asking:
         history: Sequence[Turn],
         progress: Progress | None,
     ) -> Answer:
-        if progress and not may_watch(event, domain):
+        if progress and not may_watch(domain):
             progress = StatusOnly(progress)
         question = Question(
             text=text,
@@ -98,9 +98,9 @@ class Asking:
         return answer
 
 
-def may_watch(event: Asked, domain: Domain) -> bool:
-    """Whoever sees the post may see an answer grow, before its sources are known."""
-    return event.direct or domain.access.audience == "channel"
+def may_watch(domain: Domain) -> bool:
+    """Whether an answer may be seen growing, before its sources are known and on record."""
+    return domain.access.audience == "channel"
 
 
 def _measure(domain: str, answer: Answer, seconds: float) -> None:
