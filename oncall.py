@@ -7,8 +7,8 @@ heavy libraries load with them."""
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Mapping
+from contextlib import suppress
 from datetime import UTC, datetime
 from functools import cache, cached_property, partial
 from typing import TYPE_CHECKING, Any
@@ -23,8 +23,7 @@ if TYPE_CHECKING:
     from agents.answer import Ask
     from bot.app import Bot
     from bot.home.home_page import IndexStatus
-    from bot.privacy.personal_data import PersonalData
-    from bot.privacy.retention import Retention
+    from bot.privacy.by_hand import PrivacyByHand
     from config.domain import Domain
     from config.live_domains import LiveDomains
     from config.models import ChatModel, Embedder
@@ -32,7 +31,6 @@ if TYPE_CHECKING:
     from index.audit import AuditLog
     from index.publish import Index
     from index.ranking.rerank import Reranker
-    from index.readers import Person
     from index.search import Snapshot
     from jobs.ingest_outcome import IngestReport
     from jobs.ingest_ports import Source, Watch
@@ -233,46 +231,16 @@ class Copilot:
             add_slack(api, bot.app)
         return api
 
-    @contextmanager
-    def retention(self) -> Iterator[Retention]:
-        """What a running bot does once a day, for doing it now."""
-        from bot.connection import inbox_url
-        from bot.inbox.stored_items import stored_items
-        from bot.privacy.retention import Retention
+    @property
+    def privacy(self) -> PrivacyByHand:
+        from bot.privacy.by_hand import PrivacyByHand
 
-        with stored_items(inbox_url(self.settings)) as items:
-            if items:
-                items.forget_done()
-            yield Retention(
-                engine=self.index.engine,
-                domains=self.live_domains,
-                audit=self.audit,
-                audit_days=self.settings.audit_days,
-                unfinished=items.unfinished if items else frozenset,
-                scrub=self.scrub,
-            )
-
-    @contextmanager
-    def personal_data(self) -> Iterator[PersonalData]:
-        from bot.connection import inbox_url
-        from bot.inbox.stored_items import stored_items
-        from bot.privacy.personal_data import PersonalData
-
-        with stored_items(inbox_url(self.settings)) as items:
-            yield PersonalData(engine=self.index.engine, audit=self.audit, inbox=items)
-
-    def scrub(self) -> None:
-        """See to it that what was deleted is in no file any more."""
-        from bot.connection import INBOX_FILE
-        from bot.privacy.retention import scrub_all
-
-        scrub_all(self.index.engine, self.settings.data_dir / INBOX_FILE)
-
-    def person(self, name: str) -> Person:
-        """By Slack user id or e-mail address; the other of the two where Slack can say."""
-        from bot.connection import whoever_is
-
-        return whoever_is(self.settings, name)
+        return PrivacyByHand(
+            settings=self.settings,
+            engine=self.index.engine,
+            domains=self.live_domains,
+            audit=self.audit,
+        )
 
     def index_status(self, name: str) -> IndexStatus | None:
         """What a domain answers from; None when nothing was ever published."""

@@ -49,22 +49,31 @@ def reach_slack(settings: Settings) -> tuple[Web, Identity]:
 def whoever_is(settings: Settings, name: str) -> Person:
     """By Slack user id or e-mail address; the other of the two where Slack can say.
 
-    Raises UsageError when only Slack knows whose address it is and Slack doesn't say."""
-    if re.fullmatch(USER, name):
-        try:
-            return People(reach_slack(settings)[0]).person(name)
-        except CopilotError:
-            return Person(slack_user=name)
-    if "@" not in name:
-        raise UsageError(f"{name!r} is nobody", remedy="give a Slack user id (U…) or an address")
+    Raises UsageError for an address that Slack doesn't tell an id of."""
     try:
-        found = reach_slack(settings)[0].call("users.lookupByEmail", email=name, patience=30.0)
-        return Person(slack_user=str(found["user"]["id"]), email=name)
-    except (CopilotError, SlackRefused, SlackUnsure, SlackBusy, KeyError) as error:
+        return _person(settings, name)
+    except (CopilotError, SlackRefused, SlackUnsure, SlackBusy) as error:
+        if re.fullmatch(USER, name):
+            return Person(slack_user=name)
+        if "@" not in name:
+            raise UsageError(
+                f"{name!r} is nobody", remedy="give a Slack user id (U…) or an e-mail address"
+            ) from None
         raise UsageError(
             f"Slack doesn't say whose address {name} is: {error}",
             remedy="give the Slack user id, U…",
         ) from error
+
+
+def _person(settings: Settings, name: str) -> Person:
+    settings.require(slack_bot_token="see docs/slack-setup.md")  # noqa: S106 - where to find it
+    web, _ = reach_slack(settings)
+    if re.fullmatch(USER, name):
+        return People(web).person(name)
+    if "@" not in name:
+        raise UsageError(f"{name!r} is no address")
+    found = web.call("users.lookupByEmail", email=name, patience=30.0).get("user") or {}
+    return Person(slack_user=str(found.get("id") or ""), email=name)
 
 
 def _identify(web: Web) -> Identity:

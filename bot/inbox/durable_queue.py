@@ -82,6 +82,8 @@ class Inbox:
                 "application_version": FORMAT,
                 "executor_id": self._lease.executor_id,
                 "enable_otlp": False,
+                # What people said is a parameter, and an error would carry it into the log.
+                "db_engine_kwargs": {"hide_parameters": True},
                 "log_level": "WARNING",
                 # SQLite's writers wait by sleeping, the unluckiest of many for long: so one.
                 "sys_db_pool_size": 1 if self._url.startswith("sqlite") else 20,
@@ -105,6 +107,7 @@ class Inbox:
         self._client = DBOSClient(
             system_database_url=self._url, system_database_pool_size=2, application_name=APP
         )
+        self._client._sys_db.engine.hide_parameters = True  # its client takes no such option
         self._keeper = threading.Thread(target=self._keep, name="inbox-keeper", daemon=True)
         self._keeper.start()
 

@@ -25,8 +25,7 @@ def privacy_purge() -> None:
     """Delete at once what is older than its domain's retention.
 
     A running bot does so by itself, once a day."""
-    with wired().retention() as retention:
-        purged = retention.purge()
+    purged = wired().privacy.purge()
     typer.echo(
         f"{purged.questions} questions deleted, {purged.open_handoffs} open hand-offs without "
         f"their words now, {purged.audit_rows} audit rows deleted"
@@ -36,11 +35,8 @@ def privacy_purge() -> None:
 @privacy_app.command("export")
 def privacy_export(user: User, file: OutFile = None) -> None:
     """Print all that is kept about a person, as JSON."""
-    copilot = wired()
-    person = copilot.person(user)
-    with copilot.personal_data() as data:
-        held = data.export(person.slack_user, person.email)
-    written_to(file, [held], indent=2)
+    privacy = wired().privacy
+    written_to(file, [privacy.export(privacy.person(user))], indent=2)
 
 
 @privacy_app.command("erase")
@@ -51,13 +47,11 @@ def privacy_erase(
     """Erase all that is kept about a person, but the audit log.
 
     What is written in Slack stays in Slack."""
-    copilot = wired()
-    person = copilot.person(user)
+    privacy = wired().privacy
+    person = privacy.person(user)
     if not yes:
         typer.confirm(f"Erase all that is kept about {person.slack_user}?", abort=True, err=True)
-    with copilot.personal_data() as data:
-        erased = data.erase(person.slack_user)
-    copilot.scrub()
+    erased = privacy.erase(person)
     typer.echo(
         f"erased: {erased.questions} questions, {erased.feedback} verdicts, {erased.handoffs} "
         f"hand-offs of others, {erased.inbox} stored events; messages in Slack stay there, and the "

@@ -11,7 +11,9 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
-from sqlalchemy import Engine, create_engine, func, make_url, select, update
+from dbos._dbos import _get_dbos_instance
+from sqlalchemy import Engine, create_engine, func, make_url, select, text, update
+from sqlalchemy.exc import DBAPIError
 
 from agents.answer import Answer, Question
 from bot.memory.record import Records
@@ -266,3 +268,12 @@ def yesterday(engine: Engine) -> None:
 def test_the_default_is_no_more_than_half_a_year() -> None:
     plain = Domain.model_validate({"domain": "tea", "title": "Tea", "sources": {}})
     assert plain.retention.days == 180
+
+
+def test_an_error_of_the_inbox_quotes_no_parameter(desk: Desk) -> None:
+    """What is stored is what people said, and errors are logged."""
+    for engine in (desk.bot.inbox._client._sys_db.engine, _get_dbos_instance()._sys_db.engine):
+        with pytest.raises(DBAPIError) as refused, engine.begin() as connection:
+            connection.execute(text("INSERT INTO nowhere VALUES (:said)"), {"said": SECRET})
+        assert "nowhere" in str(refused.value)
+        assert SECRET not in str(refused.value)

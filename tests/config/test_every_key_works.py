@@ -12,13 +12,14 @@ import json
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
 from fastapi.testclient import TestClient
-from sqlalchemy import delete
+from sqlalchemy import delete, update
 
 from agents.answer import Answer, Question
 from bot.memory.state_tables import handoffs, posts, questions
@@ -310,6 +311,18 @@ def administered(house: House, values: Mapping[str, Any]) -> object:
     return "for admins" in json.dumps(desk.slack.home("U0INES"))
 
 
+def kept(house: House, values: Mapping[str, Any]) -> object:
+    """Questions that are left when one is fifty days old and a worker purges."""
+    desk = house.in_slack(values)
+    desk.ask("how long?")
+    desk.settle()
+    with desk.bot.engine.begin() as connection:
+        asked = datetime.now(UTC).replace(tzinfo=None) - timedelta(days=50)
+        connection.execute(update(questions).values(asked_at=asked))
+    desk.bot.retention.purge()
+    return len(desk.bot.records.recent(limit=5))
+
+
 PROBES: dict[str, tuple[Any, Any, Observe]] = {
     "domain": ("tea", "coffee", published_name),
     "title": ("Tea help", "Coffee help", greeting),
@@ -342,6 +355,7 @@ PROBES: dict[str, tuple[Any, Any, Observe]] = {
     "limits.questions_per_channel_per_hour": (1, 2, answered_of_three),
     "limits.tokens_per_day": (2_000, 0, answered_of_three),
     "access.audience": ("channel", "asker", passages),
+    "retention.days": (30, 60, kept),
 }
 """Key → two values of it, and where their difference shows."""
 

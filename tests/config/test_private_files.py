@@ -100,7 +100,9 @@ def test_a_volume_that_cannot_be_written_names_both_users(
 
 
 TEA = "# Tea guide\n\n## Steeping\n\n| Tea | Minutes |\n|---|---|\n| Green | 2 |\n| Black | 4 |\n"
-GOLDEN = "- {id: tea-1, question: how many minutes does black tea steep?, reference: Four.}\n"
+GOLDEN = (
+    "- {id: tea-1, kind: lookup, question: 'how long does black tea steep?', reference: Four.}\n"
+)
 DOMAIN = "domain: tea\ntitle: Tea\nchannels: [C0SECURITY]\nsources: {files: ['../../*.md']}\n"
 
 
@@ -140,7 +142,7 @@ def test_all_that_an_ingestion_a_bot_and_a_report_write_is_private(
         "SLACK_API_URL": slack.api_url,
     }
     with command(tmp_path, "bot", "--health-port", "0", **settings):
-        slack.wait_for(lambda: slack.sockets.connected, timeout=120)
+        slack.wait_for(lambda: slack.sockets.open, timeout=120)
         ts = slack.post_as_user(CHANNEL, f"<@{slack.bot_user_id}> how long does black tea steep?")
         slack.wait_for_reply(CHANNEL, ts, 120, until=answered)
         # While it runs: what SQLite puts beside its files is there as well.

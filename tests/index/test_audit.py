@@ -120,3 +120,11 @@ def test_what_cannot_be_recorded_is_kept_from_single_readers_only(engine: Engine
     with pytest.raises(AuditUnavailable, match="not shown"):
         log(shown("green"), domain("asker"))
     log(shown("green"), domain("channel"))
+
+
+def test_an_error_of_the_database_quotes_no_parameter(engine: Engine) -> None:
+    """They are people's words, and errors are logged."""
+    with pytest.raises(DBAPIError) as refused, engine.begin() as connection:
+        connection.execute(text("INSERT INTO nowhere VALUES (:said)"), {"said": "heliotrope"})
+    assert "nowhere" in str(refused.value)
+    assert "heliotrope" not in str(refused.value)
