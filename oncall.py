@@ -21,13 +21,16 @@ if TYPE_CHECKING:
 
     from agents.answer import Ask
     from api.doors.tokens import LiveTokens
+    from api.served import MayAsk
     from bot.app import Bot
     from bot.home.home_page import IndexStatus
+    from bot.privacy.by_hand import PrivacyByHand
     from config.domain import Domain
     from config.live_domains import LiveDomains
     from config.models import ChatModel, Embedder
     from config.settings import Settings
     from index.access import DomainAccess
+    from index.audit import AuditLog
     from index.groups import Groups
     from index.publish import Index
     from index.ranking.rerank import Reranker
@@ -101,6 +104,12 @@ class Copilot:
             directory=KnownMembers(directory),
             slack=KnownMembers(open_user_groups(self.settings)),
         )
+
+    @cached_property
+    def audit(self) -> AuditLog:
+        from index.audit import AuditLog
+
+        return AuditLog(self.index.engine)
 
     @cached_property
     def reranker(self) -> Reranker:
@@ -256,7 +265,9 @@ class Copilot:
             retrieve=self.retrieve,
             snapshot=self.access.snapshot,
             identities=self.groups,
+            may_ask=self._may_ask(bot),
             tokens=self.tokens,
+            audit=self.audit,
             lifespan=alongside(bot) if bot else None,
             bounds=Bounds(per_minute=self.settings.api_requests_per_minute),
             docs=self.settings.api_docs,
@@ -266,6 +277,26 @@ class Copilot:
         if bot and self.settings.slack_signing_secret:
             add_slack(api, bot.app, self.settings.slack_signing_secret)
         return api
+
+    def _may_ask(self, bot: Bot | None) -> MayAsk | None:
+        """By membership in Slack, which is reached when first asked; None without Slack."""
+        from bot.connection import open_gate
+
+        if self.settings.slack_bot_token is None:
+            return None
+        gate = cache(lambda: bot.gate if bot else open_gate(self.settings))
+        return lambda email, domain: gate().may_ask(email, domain)
+
+    @property
+    def privacy(self) -> PrivacyByHand:
+        from bot.privacy.by_hand import PrivacyByHand
+
+        return PrivacyByHand(
+            settings=self.settings,
+            engine=self.index.engine,
+            domains=self.live_domains,
+            audit=self.audit,
+        )
 
     def index_status(self, name: str) -> IndexStatus | None:
         """What a domain answers from; None when nothing was ever published."""

@@ -16,6 +16,7 @@ from api.passages import Retrieve, passage_routes
 from api.questions import question_routes
 from api.served import MayAsk, Served
 from config.domain import Domain
+from index.audit import Audit
 from index.readers import IdentitiesOf, by_email
 from index.search import Snapshot
 
@@ -33,6 +34,7 @@ def build_api(
     lifespan: Lifespan | None = None,
     identities: IdentitiesOf = by_email,
     may_ask: MayAsk | None = None,
+    audit: Audit | None = None,
     bounds: Bounds = Bounds(),
     docs: bool = False,
     open_metrics: bool = False,
@@ -40,6 +42,7 @@ def build_api(
     """The app of `oncall serve`. `lifespan`: what starts and stops with the server.
     `identities`: what a permission may name an asker by. `may_ask`: whether a person who is named
     by e-mail may ask in a domain; without it, only where a domain has no channels.
+    `audit`: records what is shown.
     `docs`: /docs and /openapi.json are there. `open_metrics`: /metrics needs no token.
 
     Without `tokens` only this machine comes in; `api/doors/door_table.py` says by which doors."""
@@ -58,6 +61,7 @@ def build_api(
         current=domains if callable(domains) else lambda: domains,
         identities=identities,
         may_ask=may_ask,
+        audit=audit,
     )
     app.include_router(question_routes(served, ask))
     app.include_router(passage_routes(served, retrieve, snapshot))

@@ -12,7 +12,6 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from api.doors.turned_away import Refused
 from api.served import ADDRESS, Served
-from enrichment.chunk import DocumentCard
 from index.pipelines import Pipeline
 from index.readers import as_read_by
 from index.search import Snapshot, Strategy
@@ -43,7 +42,7 @@ def passage_routes(
     def retrieve_passages(asked: RetrieveRequest, request: Request) -> dict[str, Any]:
         opened = served.to(request.state.caller, asked.asker_email)
         domain = opened.one(asked.domain)
-        return retrieve(
+        found = retrieve(
             domain.domain,
             asked.query,
             pipeline=asked.pipeline,
@@ -51,27 +50,33 @@ def passage_routes(
             search_type=asked.search_type,
             readers=opened.readers(domain),
         )
+        passages = [one["source"] for one in found["documents"]]
+        opened.showing("retrieve", domain, found.get("generation", 0), {"passages": passages})
+        return found
 
-    def readable(request: Request, name: str) -> Snapshot:
-        """What the API may show of a domain to whoever asks."""
+    def readable(request: Request, name: str, door: str, document_id: str = "") -> Snapshot:
+        """What the API may show of a domain to whoever asks, and on record as shown: the one
+        document, or all.
+
+        Raises Refused alike for a document that is unknown and one that is not open."""
         opened = served.to(request.state.caller)
         domain = opened.one(name)
-        return as_read_by(snapshot(domain.domain), opened.readers(domain))
-
-    def card_of(inside: Snapshot, document_id: str) -> DocumentCard:
-        """Raises Refused alike for one that is unknown and one that is not open."""
-        if (card := inside.documents.get(document_id)) is None:
+        inside = as_read_by(snapshot(domain.domain), opened.readers(domain))
+        if document_id and document_id not in inside.documents:
             raise Refused(404, "no such document")
-        return card
+        if served.audit:
+            listed = [document_id] if document_id else inside.documents
+            opened.showing(door, domain, inside.generation, {"listed": listed})
+        return inside
 
     @routes.get("/api/documents")
     def documents(request: Request, domain: DomainName = "") -> list[dict[str, Any]]:
-        cards = readable(request, domain).documents.values()
+        cards = readable(request, domain, "documents").documents.values()
         return [{"id": c.id, "title": c.title, "url": c.url, "summary": c.summary} for c in cards]
 
     @routes.get("/api/documents/{document_id}/summary")
     def summary(request: Request, document_id: str, domain: DomainName = "") -> dict[str, Any]:
-        card = card_of(readable(request, domain), document_id)
+        card = readable(request, domain, "summary", document_id).documents[document_id]
         shown = {"id", "title", "url", "summary", "faqs", "keywords", "document_type"}
         return {k: v for k, v in asdict(card).items() if k in shown}
 
@@ -80,15 +85,14 @@ def passage_routes(
         request: Request, document_id: str, domain: DomainName = ""
     ) -> list[dict[str, Any]]:
         """Every place of the document that an answer can point to."""
-        inside = readable(request, domain)
-        chunks = inside.chunks(card_of(inside, document_id).id)
+        chunks = readable(request, domain, "citations", document_id).chunks(document_id)
         places = {chunk.url: " › ".join(chunk.heading_path) for chunk in chunks}
         return [{"url": url, "heading": heading} for url, heading in places.items()]
 
     @routes.get("/api/entities")
     def entities(request: Request, domain: DomainName = "") -> dict[str, dict[str, int]]:
         """Kind → entity → passages that name it, the most frequent first."""
-        return _entities(readable(request, domain))
+        return _entities(readable(request, domain, "entities"))
 
     return routes
 

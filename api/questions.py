@@ -11,7 +11,7 @@ from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import StreamingResponse
 from pydantic import BaseModel, ConfigDict, Field
 
-from agents.answer import Answer, Ask, Question, Turn
+from agents.answer import Answer, Ask, Question, Turn, shown_by
 from agents.domain_choice import first_confident
 from agents.response import to_response
 from api.served import ADDRESS, Served
@@ -52,13 +52,17 @@ def question_routes(served: Served, ask: Callable[[str], Ask]) -> APIRouter:
 
         def answered(stream: Stream | None) -> Answer:
             # Of several domains nobody knows yet whose words will be the answer.
-            progress = Unheard(stream) if stream and len(domains) > 1 else stream
+            # And what is for single readers is on record before a word of it is shown.
+            known = len(domains) == 1 and domains[0].access.audience == "channel"
+            progress = stream if known or not stream else Unheard(stream)
 
             def in_domain(domain: Domain) -> Answer:
                 question = replace(_question(asked), readers=opened.readers(domain))
                 return ask(domain.domain)(question, progress)
 
-            return first_confident(domains, in_domain)[0]
+            answer, domain = first_confident(domains, in_domain)
+            opened.showing("agentic_qna", domain, answer.generation, shown_by(answer))
+            return answer
 
         if asked.stream or "text/event-stream" in request.headers.get("accept", ""):
             events = streams.start(answered, local=caller.local)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
 from api.doors.caller import Caller
 from api.doors.turned_away import Refused
 from config.domain import Domain
+from index.audit import Audit, Shown
 from index.readers import IdentitiesOf, Person, readers_of
 
 ADDRESS = r"^([^@\s]+@[^@\s]+)?$"
@@ -23,6 +24,7 @@ class Served:
     identities: IdentitiesOf
     may_ask: MayAsk | None = None
     """None: nobody knows who is a member of a channel."""
+    audit: Audit | None = None
 
     def to(self, caller: Caller, asker_email: str = "") -> Opened:
         """What the caller may use, in the name of `asker_email` when there is one.
@@ -71,6 +73,21 @@ class Opened:
         if not found:
             raise Refused(403, next(iter(closed.values())))
         return found
+
+    def showing(
+        self, door: str, domain: Domain, generation: int, documents: Mapping[str, Iterable[str]]
+    ) -> None:
+        """Record what is about to be shown; see `index.audit.Shown`. May raise AuditUnavailable."""
+        if self.served.audit:
+            shown = {how: tuple(ids) for how, ids in documents.items()}
+            self.served.audit(
+                Shown(
+                    door=f"api/{door}", place=self.caller.name, domain=domain.domain,
+                    generation=generation, documents=shown,
+                    asker=self.asker or self.caller.identity,
+                ),
+                domain,
+            )  # fmt: skip
 
     def readers(self, domain: Domain) -> frozenset[str] | None:
         """As whom a domain is read: the asker, or else the token's own identity."""

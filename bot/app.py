@@ -14,7 +14,7 @@ from sqlalchemy import Engine
 
 from agents.answer import Ask
 from bot.access.gate import Gate
-from bot.connection import bolt_app, connect, inbox_url, lease_for, reach_slack
+from bot.connection import INBOX_FILE, bolt_app, connect, inbox_url, lease_for, reach_slack
 from bot.feedback import Feedback
 from bot.handoff.handoffs import Handoffs
 from bot.health import serve_health
@@ -24,6 +24,7 @@ from bot.interactions import interact
 from bot.listeners import ignore_the_rest, listen
 from bot.memory.record import Records
 from bot.message.defang import mrkdwn
+from bot.privacy.retention import Retention, scrub_all
 from bot.question.asking import Asking, EveryoneMayRead
 from bot.question.attempt import Attempts
 from bot.question.intake import Intake
@@ -33,6 +34,7 @@ from bot.slack.web import SlackBusy, SlackRefused, SlackUnsure
 from bot.worker import Worker
 from config.domain import Domain
 from config.settings import Settings
+from index.audit import AuditLog
 from index.readers import IdentitiesOf, by_email
 
 log = structlog.get_logger()
@@ -113,6 +115,8 @@ class Bot:
         self.engine = engine
         self.records = Records(engine)
         self.feedback = Feedback(engine)
+        self.audit = AuditLog(engine)
+        self.retention = self._retention()
         asking = self._asking(ask, everyone_may_read, identities)
         self.attempts = self._attempts(asking, streaming)
         worker = self._worker(self._intake(), self._handoffs(asking), self._home(status))
@@ -121,6 +125,7 @@ class Bot:
             lease=lease_for(settings),
             handler=worker,
             concurrency=workers,
+            upkeep=self.retention.daily,
         )
         self.app = bolt_app(settings, self.identity)
         self._listen()
@@ -187,6 +192,16 @@ class Bot:
             except (SlackRefused, SlackUnsure, SlackBusy) as error:
                 log.warning("an admin could not be told", user=user, reason=str(error))
 
+    def _retention(self) -> Retention:
+        return Retention(
+            engine=self.engine,
+            domains=self._domains,
+            audit=self.audit,
+            audit_days=self._settings.audit_days,
+            unfinished=lambda: self.inbox.stored().unfinished(),
+            scrub=lambda: scrub_all(self.engine, self._settings.data_dir / INBOX_FILE),
+        )
+
     def _asking(
         self,
         ask: Callable[[str], Ask],
@@ -208,6 +223,7 @@ class Bot:
             records=self.records,
             asking=asking,
             limiter=Limiter(self.records),
+            audit=self.audit,
             bot_user=self.identity.user,
             streaming=streaming,
         )

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 from slack_bolt import App
@@ -11,13 +12,18 @@ from slack_bolt.authorization import AuthorizeResult
 from slack_sdk import WebClient
 from websockets.exceptions import WebSocketException
 
+from bot.access.gate import Gate
 from bot.inbox.lease import FileLease, Lease, PostgresLease
 from bot.slack.socket_mode import SocketMode
 from bot.slack.user_groups import Members, user_group_members
 from bot.slack.web import SlackBusy, SlackRefused, SlackUnsure, Web
-from config.errors import ConfigError, CopilotError
+from config.disk.private_files import private_folder
+from config.errors import ConfigError, CopilotError, UsageError
 from config.settings import Settings
+from config.slack_ids import USER
+from index.readers import Person
 
+INBOX_FILE = "inbox.sqlite"
 SOCKET_THREADS = 32
 """Each holds an event for the millisecond that storing takes; Slack's default is 10."""
 
@@ -49,6 +55,12 @@ def reach_slack(settings: Settings) -> tuple[Web, Identity]:
     return web, identity
 
 
+def open_gate(settings: Settings) -> Gate:
+    """Raises as `reach_slack` does."""
+    web, identity = reach_slack(settings)
+    return Gate(web, identity.ours)
+
+
 def open_user_groups(
     settings: Settings,
 ) -> Callable[[Collection[str]], Mapping[str, Members | str]]:
@@ -61,6 +73,38 @@ def open_user_groups(
 def _web(settings: Settings) -> Web:
     base = _api_base(settings.slack_api_url)
     return Web(WebClient(token=_bot_token(settings), base_url=base, timeout=30))
+
+
+def whoever_is(settings: Settings, name: str) -> Person:
+    """By Slack user id or e-mail address; the other of the two where Slack can say.
+
+    Raises UsageError for an address that Slack doesn't tell an id of."""
+    try:
+        return _person(settings, name)
+    except (CopilotError, SlackRefused, SlackUnsure, SlackBusy) as error:
+        if re.fullmatch(USER, name):
+            return Person(slack_user=name)
+        if "@" not in name:
+            raise UsageError(
+                f"{name!r} is nobody", remedy="give a Slack user id (U…) or an e-mail address"
+            ) from None
+        raise UsageError(
+            f"Slack doesn't say whose address {name} is: {error}",
+            remedy="give the Slack user id, U…",
+        ) from error
+
+
+def _person(settings: Settings, name: str) -> Person:
+    settings.require(slack_bot_token="see docs/slack-setup.md")  # noqa: S106 - where to find it
+    people = open_gate(settings).people
+    if re.fullmatch(USER, name):
+        return people.person(name)
+    if "@" not in name:
+        raise UsageError(f"{name!r} is no address")
+    found = people.known_by_email(name).person
+    if not found.slack_user:
+        raise UsageError("nobody has it")
+    return replace(found, email=name)
 
 
 def _identify(web: Web) -> Identity:
@@ -127,8 +171,8 @@ def inbox_url(settings: Settings) -> str:
     """Where DBOS keeps the inbox: beside everything else in PostgreSQL, or a file of its own."""
     if settings.database_url:
         return settings.database_url
-    settings.data_dir.mkdir(parents=True, exist_ok=True)
-    return f"sqlite:///{(settings.data_dir / 'inbox.sqlite').absolute()}"
+    private_folder(settings.data_dir)
+    return f"sqlite:///{(settings.data_dir / INBOX_FILE).absolute()}"
 
 
 def lease_for(settings: Settings) -> Lease:

@@ -18,7 +18,9 @@ from cli import (
     question_commands,
     running_commands,
 )
+from cli.people import audit_commands, privacy_commands
 from cli.trust import token_commands
+from config.disk.private_files import keep_to_owner
 from config.errors import CopilotError
 
 app = typer.Typer(
@@ -37,6 +39,8 @@ for group in (
     golden_commands,
     config_commands,
     index_commands,
+    privacy_commands,
+    audit_commands,
 ):
     app.add_typer(group.app)
 
@@ -68,6 +72,7 @@ def _outlive_readers() -> None:
 def main() -> None:
     """Run the command line; a failure is one line that says what, where and the remedy."""
     _outlive_readers()
+    keep_to_owner()
     debug = "--debug" in sys.argv
     if debug:
         sys.argv.remove("--debug")

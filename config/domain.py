@@ -275,6 +275,15 @@ class Access(_Section):
     )
 
 
+class RetentionPolicy(_Section):
+    days: WholeNumber = Field(
+        180,
+        ge=1,
+        le=3_650,
+        description="Questions are kept this long, with their answers, feedback and hand-offs",
+    )
+
+
 class Domain(_Section):
     """One help channel and the documents behind it."""
 
@@ -296,6 +305,7 @@ class Domain(_Section):
     escalation: Escalation = Escalation()
     limits: Limits = Limits()
     access: Access = Access()
+    retention: RetentionPolicy = RetentionPolicy()
     _path: Path = PrivateAttr(default_factory=Path)
 
     @property

@@ -155,6 +155,14 @@ class Settings(BaseSettings):
         description="Everything embedded lives here",
     )
 
+    audit_days: int = Field(
+        400,
+        ge=30,
+        le=3_650,
+        validation_alias=_from("ONCALL_AUDIT_DAYS"),
+        description="Days that the audit log keeps who was shown which documents",
+    )
+
     @classmethod
     def settings_customise_sources(
         cls, settings_cls: type[BaseSettings], *args: Any, **sources: PydanticBaseSettingsSource

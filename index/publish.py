@@ -11,6 +11,7 @@ from threading import Lock
 
 from sqlalchemy import Engine, inspect
 
+from config.disk.private_files import private_folder
 from config.errors import IndexUnavailable
 from config.models import Embedder
 from config.settings import Settings
@@ -38,6 +39,7 @@ logger = logging.getLogger(__name__)
 def open_index(settings: Settings, embedder: Embedder) -> Index:
     """Opens the database and brings its tables up to date. Raises ConfigError."""
     one_thread_each()
+    private_folder(settings.data_dir)
     engine = open_database(settings)
     migrate(engine)
     server = ChromaServer(settings.chroma_url) if settings.chroma_url else None

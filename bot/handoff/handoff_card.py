@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from agents.answer import Answer
 from agents.extractive.confidence_levels import in_words
 from bot.memory.record import Record, decoded
+from bot.memory.state_tables import ERASED, FORGOTTEN
 from bot.message.blockkit import Json, actions, button, context, section
 from bot.message.defang import mrkdwn
 from bot.message.modal import input_block, modal, text_input
@@ -52,12 +53,15 @@ def card(
     answer = decoded(record.answer) if record.answer else None
     asker = record.asker or handoff.requested_by
     headline = _headline(handoff, domain)
-    blocks = [section(headline), section(f"*Question* from <@{asker}>\n{_quote(record.text)}")]
+    forgotten = record.state == FORGOTTEN
+    asked = "_Asked too long ago to be kept here._" if forgotten else _quote(record.text)
+    blocks = [section(headline), section(f"*Question* from {_mention(asker)}\n{asked}")]
     if handoff.resolved_by:
         if handoff.resolution:
             blocks.append(section(f"*Answer*\n{_quote(handoff.resolution)}"))
         return Outgoing(text=headline, blocks=blocks)
-    blocks.extend(_tried(answer, now or datetime.now(UTC), private=private))
+    if not forgotten:
+        blocks.extend(_tried(answer, now or datetime.now(UTC), private=private))
     buttons = [button("Resolved", RESOLVE, record.id)]
     if not handoff.taken_by:
         buttons.insert(0, button("I'll take it", TAKE, record.id, style="primary"))
@@ -85,9 +89,9 @@ def resolution_view(question_id: str, suggestion: str = "") -> Json:
 
 def _headline(handoff: Handoff, domain: Domain | None) -> str:
     if handoff.resolved_by:
-        return f":white_check_mark: Resolved by <@{handoff.resolved_by}>"
+        return f":white_check_mark: Resolved by {_mention(handoff.resolved_by)}"
     if handoff.taken_by:
-        return f":eyes: <@{handoff.taken_by}> is on it"
+        return f":eyes: {_mention(handoff.taken_by)} is on it"
     if not handoff.called:
         return ":raising_hand: Nobody is configured to be called here; can somebody help?"
     message = domain.escalation.message if domain else ""
@@ -116,4 +120,6 @@ def _quote(text: str) -> str:
 
 
 def _mention(who: str) -> str:
+    if who == ERASED:
+        return "somebody"
     return f"<!subteam^{who}>" if who.startswith("S") else f"<@{who}>"

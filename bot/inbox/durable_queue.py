@@ -11,12 +11,15 @@ import threading
 import time
 from collections.abc import Callable
 from contextlib import closing
+from pathlib import Path
 from typing import Any
 
 import structlog
 
 from bot.inbox.lease import Lease
+from bot.inbox.stored_items import APP, StoredItems
 from bot.slack.web import SlackBusy, SlackRefused, SlackUnsure
+from config.disk.private_files import private_file
 
 log = structlog.get_logger()
 
@@ -25,7 +28,6 @@ _one_per_process = threading.Lock()
 Item = dict[str, Any]
 Handler = Callable[[str, Item], None]
 
-APP = "oncall"
 QUEUE = "oncall-inbox"
 WORK = "work"
 FORMAT = "inbox-1"
@@ -33,8 +35,7 @@ FORMAT = "inbox-1"
 items can't be read any more; a release must not strand the questions of the last one."""
 SWEEP_SECONDS = 5.0
 STRANDED_SWEEPS = 6
-KEEP_SECONDS = 7 * 24 * 3600
-"""Finished work is remembered this long; Slack repeats an event within minutes."""
+UPKEEP_SECONDS = 3600.0
 
 
 class Inbox:
@@ -48,13 +49,16 @@ class Inbox:
         handler: Handler,
         concurrency: int = 64,
         poll_seconds: float = 0.2,
+        upkeep: Callable[[], object] = lambda: None,
     ) -> None:
+        """`upkeep` is called at the start and every hour; what it raises is logged."""
         self._url = database_url
         self._lease = lease
         self._handler = handler
         self._concurrency = concurrency
         self.poll_seconds = poll_seconds
         self._client: Any = None
+        self._upkeep = upkeep
         self._running: set[str] = set()
         self._idle: dict[str, int] = {}
         self._putting = threading.Lock()
@@ -78,6 +82,8 @@ class Inbox:
                 "application_version": FORMAT,
                 "executor_id": self._lease.executor_id,
                 "enable_otlp": False,
+                # What people said is a parameter, and an error would carry it into the log.
+                "db_engine_kwargs": {"hide_parameters": True},
                 "log_level": "WARNING",
                 # SQLite's writers wait by sleeping, the unluckiest of many for long: so one.
                 "sys_db_pool_size": 1 if self._url.startswith("sqlite") else 20,
@@ -101,6 +107,7 @@ class Inbox:
         self._client = DBOSClient(
             system_database_url=self._url, system_database_pool_size=2, application_name=APP
         )
+        self._client._sys_db.engine.hide_parameters = True  # its client takes no such option
         self._keeper = threading.Thread(target=self._keep, name="inbox-keeper", daemon=True)
         self._keeper.start()
 
@@ -121,6 +128,10 @@ class Inbox:
 
         waiting = ["ENQUEUED", "PENDING"]
         return len(DBOS.list_workflows(status=waiting, load_input=False, load_output=False))
+
+    def stored(self) -> StoredItems:
+        """What is in it; only while it runs."""
+        return StoredItems(self._client)
 
     def ready(self) -> bool:
         """Started, not stopping, and looked after."""
@@ -152,14 +163,15 @@ class Inbox:
 
     def _keep(self) -> None:
         """Every few seconds: take over from dead workers; every hour: forget old work."""
-        last_purge = 0.0
+        next_upkeep = time.monotonic()
         while not self._stopping.wait(SWEEP_SECONDS):
             try:
                 self._lease.keep()
                 self._recover()
-                if time.monotonic() - last_purge > 3600:
-                    last_purge = time.monotonic()
-                    _purge()
+                if time.monotonic() >= next_upkeep:
+                    next_upkeep = time.monotonic() + UPKEEP_SECONDS
+                    self.stored().forget_done()
+                    self._upkeep()
             except Exception:
                 log.exception("inbox upkeep failed; trying again")
 
@@ -210,29 +222,13 @@ def _patiently(handler: Handler, event_id: str, item: Item) -> None:
             time.sleep(pause)
 
 
-def _purge() -> None:
-    from datetime import UTC, datetime, timedelta
-
-    from dbos import DBOS
-
-    before = datetime.now(UTC) - timedelta(seconds=KEEP_SECONDS)
-    done = DBOS.list_workflows(
-        status=["SUCCESS", "ERROR"],
-        completed_before=before.isoformat(),
-        limit=5_000,
-        load_input=False,
-        load_output=False,
-    )
-    if done:
-        DBOS.delete_workflows([workflow.workflow_id for workflow in done])
-
-
 def _write_ahead(url: str) -> None:
     """Let SQLite's readers and its writer work at once; it remembers this in the file.
 
     Measured with 200 events in 10 s on a busy machine: storing one takes 8 ms instead of 43."""
     if url.startswith("sqlite:///"):
-        with closing(sqlite3.connect(url.removeprefix("sqlite:///"))) as connection:
+        file = private_file(Path(url.removeprefix("sqlite:///")))
+        with closing(sqlite3.connect(file)) as connection:
             connection.execute("PRAGMA journal_mode=WAL")
 
 

@@ -10,7 +10,7 @@ import yaml
 from sqlalchemy import Engine, select
 
 from bot.memory.record import decoded
-from bot.memory.state_tables import create_tables, feedback, handoffs, questions
+from bot.memory.state_tables import FORGOTTEN, create_tables, feedback, handoffs, questions
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -66,7 +66,7 @@ def _corrections(engine: Engine) -> Iterator[Proposal]:
     query = (
         select(questions, feedback.c.correction, feedback.c.source, feedback.c.user)
         .join(feedback, feedback.c.question_id == questions.c.id)
-        .where(feedback.c.correction != "")
+        .where(feedback.c.correction != "", questions.c.state != FORGOTTEN)
         .order_by(feedback.c.given_at)
     )
     with engine.connect() as connection:
@@ -78,7 +78,7 @@ def _handoffs(engine: Engine) -> Iterator[Proposal]:
     query = (
         select(questions, handoffs.c.resolution, handoffs.c.resolved_by.label("human"))
         .join(handoffs, handoffs.c.question_id == questions.c.id)
-        .where(handoffs.c.resolution != "")
+        .where(handoffs.c.resolution != "", questions.c.state != FORGOTTEN)
     )
     with engine.connect() as connection:
         for row in connection.execute(query).mappings():

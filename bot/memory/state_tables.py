@@ -19,6 +19,10 @@ from sqlalchemy import (
 from index.store.schema import migrate
 
 metadata = MetaData()
+FORGOTTEN = "forgotten"
+"""State of a question whose words are gone while its hand-off is still open."""
+ERASED = "erased"
+"""Stands where an erased person took or resolved what others asked."""
 
 questions = Table(
     "bot_questions",
@@ -34,7 +38,7 @@ questions = Table(
         "state",
         String(16),
         nullable=False,
-        comment="working | answered | posted | failed | silent | limited | withdrawn",
+        comment="working | answered | posted | failed | silent | limited | withdrawn | forgotten",
     ),
     Column("answer", Text, comment="the answer as JSON, kept before it is posted"),
     Column("path", String(40), nullable=False, default=""),

@@ -13,7 +13,7 @@ from bot.slack.web import Web
 
 def send(web: Web, records: Records, record: Record, messages: Sequence[Outgoing]) -> Outgoing:
     """Deliver to the asker's direct messages; returns what the thread is told. Safe to repeat."""
-    key = f"{record.event_id}/private"[:80]
+    key = post_key(record.event_id)
     done = records.posts(key)
     for part, message in enumerate(messages):
         if part in done:
@@ -33,3 +33,8 @@ def send(web: Web, records: Records, record: Record, messages: Sequence[Outgoing
         f"I've answered <@{record.asker}> privately: "
         "not everyone here may read the documents behind it."
     )
+
+
+def post_key(event_id: str) -> str:
+    """Under which the posts of this event's private answer are recorded."""
+    return f"{event_id}/private"[:80]

@@ -70,7 +70,7 @@ class Asking:
         history: Sequence[Turn],
         progress: Progress | None,
     ) -> Answer:
-        if not may_watch(event, domain):
+        if not may_watch(domain):
             progress = None
         question = Question(
             text=text,
@@ -86,9 +86,10 @@ class Asking:
         return answer
 
 
-def may_watch(event: Asked, domain: Domain) -> bool:
-    """Whoever sees the post may see an answer grow, before it is known what it draws from."""
-    return event.direct or domain.access.audience == "channel"
+def may_watch(domain: Domain) -> bool:
+    """Whether an answer may be seen growing, before it is known what it draws from, and that is on
+    record."""
+    return domain.access.audience == "channel"
 
 
 def _measure(domain: str, answer: Answer, seconds: float) -> None:

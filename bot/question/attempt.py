@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 
 import structlog
 
-from agents.answer import Answer
+from agents.answer import Answer, shown_by
 from agents.domain_choice import worth_saying
 from bot import metrics
 from bot.memory.record import Record, Records
@@ -26,6 +26,7 @@ from bot.slack.thread import Message, earlier, is_own, turns
 from bot.slack.web import SlackBusy, SlackRefused, SlackUnsure, Web
 from config.domain import Domain
 from config.errors import IndexUnavailable, PermissionsUnknown, new_reference
+from index.audit import Audit, Shown
 
 log = structlog.get_logger()
 
@@ -55,6 +56,7 @@ class Attempts:
     records: Records
     asking: Asking
     limiter: Limiter
+    audit: Audit
     bot_user: str
     streaming: bool = False
     pace: Pace = field(default_factory=Pace)
@@ -73,7 +75,7 @@ class Attempts:
             self.tell_asker(job.event, refusals[0])
 
     def _answered(self, job: Job) -> None:
-        watched = len(job.domains) == 1 and may_watch(job.event, job.domains[0])
+        watched = len(job.domains) == 1 and may_watch(job.domains[0])
         stream = self.streaming and watched
         post = self.post(job.event, stream=stream, wanted=lambda: self._mine(job))
         failed = False
@@ -134,6 +136,7 @@ class Attempts:
     def _rendered(self, job: Job, text: str, answer: Answer, domain: Domain) -> list[Outgoing]:
         """For the thread; the answer itself goes elsewhere when some there may not read it."""
         elsewhere = not job.event.direct and self.asking.is_private(domain, answer)
+        self.audit(_shown(job, answer, domain, elsewhere=elsewhere), domain)
         asked = f"You asked in <#{job.event.channel}>: {mrkdwn(short(text, 300))}"
         messages = render(
             answer,
@@ -196,6 +199,21 @@ class Attempts:
                 )
         except SlackRefused as refused:
             log.info("could not tell the asker why there is no answer", reason=refused.code)
+
+
+def _shown(job: Job, answer: Answer, domain: Domain, *, elsewhere: bool) -> Shown:
+    """For the audit log; `elsewhere`: the asker alone sees the answer."""
+    event = job.event
+    door = "direct" if event.direct else "channel" if event.starts_thread else "thread"
+    return Shown(
+        door="private" if elsewhere else door,
+        place=event.channel,
+        asker=event.user or event.bot,
+        domain=domain.domain,
+        generation=answer.generation,
+        documents=shown_by(answer),
+        showing=job.record.event_id,
+    )
 
 
 def _state(messages: Sequence[Outgoing], *, failed: bool) -> str:

@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+import sqlite3
+from contextlib import closing
+from pathlib import Path
 from typing import Any
 
+import structlog
 from sqlalchemy import Engine, create_engine, event
 from sqlalchemy.engine import make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError
 
+from config.disk.private_files import private_file, private_folder
 from config.errors import ConfigError
 from config.settings import Settings
+
+log = structlog.get_logger()
 
 BUSY_SECONDS = 30
 FILE_NAME = "oncall.db"
@@ -40,18 +47,17 @@ def _postgresql(address: str) -> Engine:
             f"DATABASE_URL names {url.get_backend_name()!r}",
             remedy="use postgresql://…, or leave it out for SQLite",
         )
-    return create_engine(url.set(drivername="postgresql+psycopg"), pool_pre_ping=True)
+    return create_engine(
+        url.set(drivername="postgresql+psycopg"),
+        pool_pre_ping=True,
+        hide_parameters=True,  # people's words, which an error would carry into the log
+    )
 
 
 def _sqlite(settings: Settings) -> Engine:
-    try:
-        settings.data_dir.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise ConfigError(
-            f"cannot write to {settings.data_dir}: {error.strerror}", remedy="set ONCALL_DATA_DIR"
-        ) from error
+    file = private_file(private_folder(settings.data_dir) / FILE_NAME)
     engine = create_engine(
-        f"sqlite:///{settings.data_dir / FILE_NAME}", connect_args={"timeout": BUSY_SECONDS}
+        f"sqlite:///{file}", connect_args={"timeout": BUSY_SECONDS}, hide_parameters=True
     )
 
     @event.listens_for(engine, "connect")
@@ -61,6 +67,27 @@ def _sqlite(settings: Settings) -> Engine:
         cursor.execute("PRAGMA journal_mode=WAL")
         cursor.execute("PRAGMA synchronous=NORMAL")
         cursor.execute("PRAGMA foreign_keys=ON")
+        # What is deleted is overwritten, and not only given free.
+        cursor.execute("PRAGMA secure_delete=ON")
         cursor.close()
 
     return engine
+
+
+def scrub(file: Path) -> None:
+    """Leave no byte of what was deleted in a SQLite file or beside it; others may use it meanwhile.
+
+    Deleted words survive in free pages, in gaps within pages, and in the write-ahead log."""
+    if not file.exists():
+        return
+    try:
+        with closing(
+            sqlite3.connect(file, timeout=BUSY_SECONDS, isolation_level=None)
+        ) as connection:
+            connection.execute("VACUUM")
+            busy, _, _ = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+    except sqlite3.Error as error:
+        log.warning("deleted rows may still be in the file", file=str(file), cause=str(error))
+        return
+    if busy:
+        log.warning("deleted rows may still be in the log of the file", file=str(file))

@@ -17,7 +17,9 @@ from agents.answer import Progress, Question
 from bot.app import build_bot
 from bot.health import health_app
 from bot.slack.http_events import add_slack, alongside
+from config.domain import Domain
 from config.errors import IndexUnavailable
+from index.audit import AuditUnavailable, Shown
 from playground.slack_stand_in import SlackStandIn
 from tests.api.front import DOMAINS, api, here, serving
 from tests.bot.conftest import answered, running, settings_for
@@ -68,6 +70,53 @@ def test_a_refusal_shows_the_nearest_documents_as_its_sources(
     body = client.post("/api/agentic_qna", json={"query": "x", "domain": "security"}).json()
     assert (body["answer"], body["agent_path_taken"]) == ("I found no answer.", "no_answer_found")
     assert [source["url"] for source in body["sources"]] == [one.url for one in nearest]
+
+
+def test_what_is_shown_is_on_record_with_its_door(agents: Agents) -> None:
+    shown: list[Shown] = []
+    client = TestClient(api(agents, audit=lambda one, domain: shown.append(one)))
+    who = {"domain": "security", "asker_email": "ines@tidewater.example"}
+    client.post("/api/agentic_qna", json={"query": "x", **who})
+    client.post("/api/retrieve", json={"query": "x", **who})
+    for path in ("documents", "documents/open/summary", "documents/open/citations", "entities"):
+        client.get(f"/api/{path}", params={"domain": "security"})
+    client.get("/api/documents/none/summary", params={"domain": "security"})
+    client.get("/api/documents", params={"domain": "privacy"})
+    everything = {"listed": ("open", "closed")}
+    ines = "ines@tidewater.example"
+    assert [(one.door, one.asker, one.generation, one.documents) for one in shown] == [
+        ("api/agentic_qna", ines, 7, {
+            "cited": ("key-rotation-standard",), "nearest": (), "drawn_from": (),
+        }),
+        ("api/retrieve", ines, 4, {"passages": ("open",)}),
+        ("api/documents", "", 3, everything),
+        ("api/summary", "", 3, {"listed": ("open",)}),
+        ("api/citations", "", 3, {"listed": ("open",)}),
+        ("api/entities", "", 3, everything),
+        ("api/documents", "", 3, {"listed": ("open",)}),
+    ]  # fmt: skip
+
+
+def test_what_cannot_be_recorded_is_not_shown(agents: Agents) -> None:
+    def refuse(shown: Shown, domain: Domain) -> None:
+        raise AuditUnavailable("what was shown can't be recorded, so it is not shown")
+
+    client = TestClient(api(agents, audit=refuse))
+    told: list[str] = []
+    agents.tell = lambda progress: told.append("streamed")
+    for path, body in (
+        ("agentic_qna", {"query": "x", "domain": "privacy"}),
+        ("retrieve", {"query": "x", "domain": "privacy"}),
+    ):
+        reply = client.post(f"/api/{path}", json=body)
+        assert (reply.status_code, "Rotate" in reply.text) == (503, False)
+    assert client.get("/api/documents", params={"domain": "privacy"}).status_code == 503
+    streamed = client.post(
+        "/api/agentic_qna", json={"query": "x", "domain": "privacy", "stream": True}
+    )
+    assert "event: error" in streamed.text
+    assert "Rotate" not in streamed.text
+    assert told == [], "no progress is told that may hold words for single readers"
 
 
 def test_answers_stream_as_server_sent_events(client: TestClient, agents: Agents) -> None:

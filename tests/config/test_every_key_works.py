@@ -12,13 +12,14 @@ import json
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
 from fastapi.testclient import TestClient
-from sqlalchemy import delete
+from sqlalchemy import delete, update
 
 from agents.answer import Answer, Question
 from bot.memory.state_tables import handoffs, posts, questions
@@ -339,6 +340,18 @@ def answered_to_a_guest(house: House, values: Mapping[str, Any]) -> object:
     return len(desk.agents.asked)
 
 
+def kept(house: House, values: Mapping[str, Any]) -> object:
+    """Questions that are left when one is fifty days old and a worker purges."""
+    desk = house.in_slack(values)
+    desk.ask("how long?")
+    desk.settle()
+    with desk.bot.engine.begin() as connection:
+        asked = datetime.now(UTC).replace(tzinfo=None) - timedelta(days=50)
+        connection.execute(update(questions).values(asked_at=asked))
+    desk.bot.retention.purge()
+    return len(desk.bot.records.recent(limit=5))
+
+
 PROBES: dict[str, tuple[Any, Any, Observe]] = {
     "domain": ("tea", "coffee", published_name),
     "title": ("Tea help", "Coffee help", greeting),
@@ -374,6 +387,7 @@ PROBES: dict[str, tuple[Any, Any, Observe]] = {
     "access.external": (False, True, answered_to_a_guest),
     "access.files": ("nobody", "everyone", passages),
     "access.groups": ({}, {TASTERS: ["mei@elsewhere.example"]}, passages_for_mei),
+    "retention.days": (30, 60, kept),
 }
 """Key → two values of it, and where their difference shows."""
 

@@ -22,6 +22,7 @@ from agents.answer import Question
 from bot.connection import connect
 from config.errors import CopilotError
 from config.settings import Settings, read_settings
+from index.audit import Shown, days_ago
 from loaders.google.drive.google_drive import open_drive
 from oncall import Copilot
 from playground.google.memory_drive import FOLDER
@@ -260,6 +261,15 @@ def published(town: Town, settings: Settings) -> object:
     return outcome(act)
 
 
+def audited(town: Town, settings: Settings) -> object:
+    """What the audit log still knows when a hundred days are purged."""
+    copilot = Copilot(settings)
+    shown = Shown(door="channel", domain="tea", generation=1, documents={"cited": ["tea"]})
+    copilot.audit.record(shown, at=days_ago(100))
+    copilot.privacy.purge()
+    return len(list(copilot.audit.export()))
+
+
 def domains(town: Town, settings: Settings) -> object:
     return list(Copilot(settings).domains)
 
@@ -316,6 +326,7 @@ PROBES = {
         one=None, other="postgresql://nobody@127.0.0.1:9/none", observe=published
     ),
     "CHROMA_URL": Probe(one=None, other="http://127.0.0.1:9", observe=published),
+    "ONCALL_AUDIT_DAYS": Probe(one="90", other="400", observe=audited),
     "ONCALL_CONFIG_DIR": Probe(one="{folder}/tea", other="{folder}/drive", observe=domains),
     "ONCALL_DATA_DIR": Probe(one="{folder}/kept", other="{folder}/elsewhere", observe=published),
 }

@@ -1,0 +1,122 @@
+"""The inbox's items as they are stored, for whoever has to hand them out or forget them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import create_engine, inspect, make_url
+
+APP = "oncall"
+WAITING = ["ENQUEUED", "DELAYED"]
+STARTED = ["PENDING"]
+DONE = ["SUCCESS", "ERROR", "CANCELLED", "MAX_RECOVERY_ATTEMPTS_EXCEEDED"]
+KEEP = timedelta(days=1)
+"""Finished work is remembered this long, with what was said: Slack repeats an event within
+minutes, and no domain keeps its questions for less."""
+_AT_ONCE = 1_000
+
+
+@dataclass(frozen=True, kw_only=True)
+class StoredItem:
+    id: str
+    status: str
+    item: Mapping[str, Any]
+
+    @property
+    def is_started(self) -> bool:
+        return self.status in STARTED
+
+
+class StoredItems:
+    """Over DBOS's client, which needs no running inbox."""
+
+    def __init__(self, client: Any) -> None:
+        self._client = client
+
+    def unfinished(self) -> frozenset[str]:
+        """Ids of the events that are still worked on, or will be."""
+        found = self._client.list_workflows(
+            status=[*WAITING, *STARTED], load_input=False, load_output=False
+        )
+        return frozenset(one.workflow_id for one in found)
+
+    def forget_done(self, keep: timedelta = KEEP) -> int:
+        """Delete what was finished that long ago."""
+        before, count = (datetime.now(UTC) - keep).isoformat(), 0
+        while True:
+            # Cancelled work has no time of completion.
+            found = [
+                *self._listed(status=["SUCCESS", "ERROR"], completed_before=before),
+                *self._listed(status=DONE[2:], end_time=before),
+            ]
+            if not found:
+                return count
+            self.forget([one.workflow_id for one in found])
+            count += len(found)
+
+    def of(self, user: str) -> list[StoredItem]:
+        """Items that hold this person's words or presses."""
+        return [one for one in self._all() if speaks(user, one.item)]
+
+    def forget(self, ids: list[str]) -> None:
+        if ids:
+            self._client.delete_workflows(ids)
+
+    def _listed(self, **which: Any) -> list[Any]:
+        found: list[Any] = self._client.list_workflows(
+            limit=_AT_ONCE, load_input=False, load_output=False, **which
+        )
+        return found
+
+    def _all(self) -> Iterator[StoredItem]:
+        known = self._client.list_workflows(load_input=False, load_output=False)
+        ids = [one.workflow_id for one in known]
+        for first in range(0, len(ids), _AT_ONCE):
+            batch = ids[first : first + _AT_ONCE]
+            for one in self._client.list_workflows(workflow_ids=batch, load_output=False):
+                arguments: list[Any] = list((one.input or {}).get("args") or ())
+                item = arguments[1] if len(arguments) > 1 else {}
+                yield StoredItem(id=one.workflow_id, status=str(one.status), item=item)
+
+
+def speaks(user: str, item: Any) -> bool:
+    """Whether this person is named as who did or wrote something in it, however deep."""
+    if isinstance(item, Mapping):
+        # Someone who is only mentioned stands in an element of a rich text, by `user_id` too.
+        named = item.get("user") or (item.get("user_id") if item.get("type") != "user" else None)
+        return named == user or any(speaks(user, value) for value in item.values())
+    return isinstance(item, list | tuple) and any(speaks(user, value) for value in item)
+
+
+@contextmanager
+def stored_items(url: str) -> Iterator[StoredItems | None]:
+    """The inbox of this database, for a process that doesn't run it; None when there is none."""
+    from dbos import DBOSClient
+
+    if not _exists(url):
+        yield None
+        return
+    client = DBOSClient(system_database_url=url, system_database_pool_size=2, application_name=APP)
+    try:
+        yield StoredItems(client)
+    finally:
+        client.destroy()
+
+
+def _exists(url: str) -> bool:
+    parsed, schema = make_url(url), None
+    if parsed.get_backend_name() == "sqlite":
+        if not Path(parsed.database or "").exists():
+            return False
+    else:
+        parsed, schema = parsed.set(drivername="postgresql+psycopg"), "dbos"
+    engine = create_engine(parsed)
+    try:
+        return inspect(engine).has_table("workflow_status", schema=schema)
+    finally:
+        engine.dispose()

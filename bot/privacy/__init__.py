@@ -1,0 +1,1 @@
+"""What is kept about people: for how long, handed out, erased."""

@@ -1,0 +1,153 @@
+"""All that is kept about one person: handed out, or erased. Slack's own messages stay in Slack.
+
+The audit log is handed out and not erased: docs/privacy.md says why."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import Column, Connection, Engine, Table, delete, or_, select, update
+
+from bot.inbox.stored_items import StoredItem, StoredItems
+from bot.memory.proposals import propose
+from bot.memory.state_tables import ERASED, create_tables, feedback, handoffs, questions
+from bot.privacy.questions_gone import delete_questions, ids_of
+from index.audit import AuditLog
+
+PATIENCE_SECONDS = 30.0
+"""For what is being worked on to come to its end."""
+_SECRET = {"event_id"}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Erased:
+    """What erasing a person did."""
+
+    questions: int = 0
+    """Theirs, with their answers, posts, and what anybody said about them."""
+    feedback: int = 0
+    """Verdicts and corrections they gave to others' questions."""
+    handoffs: int = 0
+    """Others' hand-offs, from which their id and words were taken."""
+    inbox: int = 0
+    """Stored events."""
+    still_working: int = 0
+    """Stored events that a worker has begun; they are erased when this is run again."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class PersonalData:
+    engine: Engine
+    audit: AuditLog
+    inbox: StoredItems | None
+    """None where no bot ever ran."""
+    sleep: Callable[[float], None] = time.sleep
+
+    def export(self, user: str, email: str = "") -> dict[str, Any]:
+        """Everything, as JSON; `email`: by which the API may have known them."""
+        create_tables(self.engine)
+        with self.engine.connect() as connection:
+            asked = _rows(connection, questions, questions.c.asker)
+            own = ids_of(connection, select(questions.c.id).where(questions.c.asker == user))
+            held = {
+                "questions": asked(user),
+                "feedback": _rows(connection, feedback, feedback.c.user)(user),
+                "handoffs": _rows(connection, handoffs, *_PEOPLE)(user),
+                "resolved": _rows(connection, questions, questions.c.resolved_by)(user),
+            }
+        proposals = [
+            {"id": one.id, "domain": one.domain, "question": one.question,
+             "reference": one.reference, "source": one.source}
+            for one in propose(self.engine)
+            if one.by == user or one.id in own
+        ]  # fmt: skip
+        stored = self.inbox.of(user) if self.inbox else []
+        askers = [one for one in (user, email) if one]
+        return {
+            "user": user,
+            **held,
+            "proposals": proposals,
+            "inbox": [{"id": one.id, "status": one.status, "item": one.item} for one in stored],
+            "shown": list(self.audit.export(askers=askers)),
+        }
+
+    def erase(self, user: str) -> Erased:
+        """Take away everything of theirs but the audit log; once more does no harm."""
+        create_tables(self.engine)
+        self._withdraw(user)
+        forgotten, working = self._empty_inbox(user)
+        events = [one.id for one in working]
+        with self.engine.begin() as connection:
+            mine = select(questions.c.id).where(questions.c.asker == user)
+            busy = ids_of(connection, mine.where(questions.c.event_id.in_(events)))
+            gone = delete_questions(connection, ids_of(connection, mine) - busy)
+            said = connection.execute(delete(feedback).where(feedback.c.user == user)).rowcount
+            helped = _forget_helper(connection, user)
+        return Erased(
+            questions=gone, feedback=said, handoffs=helped, inbox=forgotten,
+            still_working=len(working),
+        )  # fmt: skip
+
+    def _withdraw(self, user: str) -> None:
+        """Their questions that are being answered are taken back, as if they had deleted them."""
+        change = (
+            update(questions)
+            .where(questions.c.asker == user, questions.c.state.in_(["working", "answered"]))
+            .values(state="withdrawn", text="", answer=None)
+        )
+        with self.engine.begin() as connection:
+            connection.execute(change)
+
+    def _empty_inbox(self, user: str) -> tuple[int, Sequence[StoredItem]]:
+        """How many items went, and those that a worker still holds."""
+        if self.inbox is None:
+            return 0, ()
+        count, pauses = 0, iter([1.0] * int(PATIENCE_SECONDS))
+        while True:
+            held = self.inbox.of(user)
+            idle = [one.id for one in held if not one.is_started]
+            self.inbox.forget(idle)
+            count += len(idle)
+            working = [one for one in held if one.is_started]
+            if not working or (pause := next(pauses, None)) is None:
+                return count, working
+            self.sleep(pause)
+            self._withdraw(user)  # one that had only just begun
+
+
+_PEOPLE = (
+    handoffs.c.requested_by, handoffs.c.taken_by, handoffs.c.resolved_by, handoffs.c.called,
+)  # fmt: skip
+
+
+def _rows(
+    connection: Connection, table: Table, *people: Column[Any]
+) -> Callable[[str], list[Mapping[str, Any]]]:
+    def of(user: str) -> list[Mapping[str, Any]]:
+        query = select(table).where(or_(*(column == user for column in people)))
+        return [
+            {name: value for name, value in row.items() if name not in _SECRET}
+            for row in connection.execute(query).mappings()
+        ]
+
+    return of
+
+
+def _forget_helper(connection: Connection, user: str) -> int:
+    """Others' hand-offs stay taken and resolved, by nobody in particular and without words."""
+    touched = ids_of(
+        connection,
+        select(handoffs.c.question_id).where(or_(*(column == user for column in _PEOPLE))),
+    )
+    for column in _PEOPLE:
+        values: dict[str, Any] = {column.name: "" if column.name == "called" else ERASED}
+        if column.name == "resolved_by":
+            values["resolution"] = ""
+        connection.execute(update(handoffs).where(column == user).values(**values))
+    connection.execute(
+        update(questions).where(questions.c.resolved_by == user).values(resolved_by=ERASED)
+    )
+    return len(touched)

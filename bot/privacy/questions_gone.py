@@ -1,0 +1,36 @@
+"""Deleting questions with all that hangs on them: the one place that knows what does."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator
+from typing import Any
+
+from sqlalchemy import Connection, Select, delete, select
+
+from bot.memory.state_tables import feedback, handoffs, posts, questions
+from bot.message.private import post_key
+
+_AT_ONCE = 500
+
+
+def delete_questions(connection: Connection, ids: Collection[str]) -> int:
+    """With their answers, posts, feedback and hand-offs, whoever gave them."""
+    for batch in batches(ids):
+        events = connection.scalars(select(questions.c.event_id).where(questions.c.id.in_(batch)))
+        keys = [*batch, *map(post_key, events)]
+        connection.execute(delete(posts).where(posts.c.question_id.in_(keys)))
+        connection.execute(delete(feedback).where(feedback.c.question_id.in_(batch)))
+        connection.execute(delete(handoffs).where(handoffs.c.question_id.in_(batch)))
+        connection.execute(delete(questions).where(questions.c.id.in_(batch)))
+    return len(ids)
+
+
+def ids_of(connection: Connection, query: Select[Any]) -> set[str]:
+    return set(connection.scalars(query))
+
+
+def batches(ids: Iterable[str]) -> Iterator[list[str]]:
+    """Few enough at a time for any database."""
+    held = list(ids)
+    for first in range(0, len(held), _AT_ONCE):
+        yield held[first : first + _AT_ONCE]

@@ -1,0 +1,179 @@
+"""What people said is kept for `retention.days` of its domain; once a day, what is older goes.
+
+See docs/privacy.md."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import asdict, dataclass
+from datetime import UTC, date, datetime, timedelta
+from pathlib import Path
+
+import structlog
+from sqlalchemy import (
+    Column,
+    Connection,
+    Date,
+    Engine,
+    MetaData,
+    String,
+    Table,
+    delete,
+    func,
+    insert,
+    select,
+    update,
+)
+from sqlalchemy.exc import IntegrityError
+
+from bot.memory.record import now
+from bot.memory.state_tables import FORGOTTEN, create_tables, feedback, handoffs, posts, questions
+from bot.privacy.questions_gone import delete_questions, ids_of
+from config.domain import Domain, RetentionPolicy
+from index.audit import AuditLog, days_ago
+from index.store.database import scrub
+from index.store.schema import migrate
+
+log = structlog.get_logger()
+
+_METADATA = MetaData()
+_UPKEEP = Table(
+    "bot_upkeep",
+    _METADATA,
+    Column("task", String(40), primary_key=True),
+    Column("done_on", Date, nullable=False, comment="UTC"),
+)
+_PURGE = "purge"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Purged:
+    """How much went."""
+
+    questions: int = 0
+    """With their answers, feedback, hand-offs and posts."""
+    open_handoffs: int = 0
+    """Questions that lost their words, as somebody still waits for a human."""
+    audit_rows: int = 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Retention:
+    engine: Engine
+    domains: Callable[[], Mapping[str, Domain]]
+    audit: AuditLog
+    audit_days: int
+    unfinished: Callable[[], Collection[str]]
+    """Events that are still worked on: their questions stay until they are done."""
+    scrub: Callable[[], None]
+    """Sees to it that what was deleted is in no file any more."""
+
+    def __post_init__(self) -> None:
+        create_tables(self.engine)
+        migrate(self.engine, _METADATA, "upkeep")
+        try:
+            with self.engine.begin() as connection:
+                connection.execute(insert(_UPKEEP).values(task=_PURGE, done_on=date.min))
+        except IntegrityError:
+            return  # as ever but the first time
+
+    def daily(self) -> Purged | None:
+        """Purge, unless a worker has done so today.
+
+        Claim and purge are one transaction: of several workers one does it, and where that one
+        dies in the middle, another. After a downtime it is done once."""
+        today = datetime.now(UTC).date()
+        unfinished = self.unfinished()
+        with self.engine.begin() as connection:
+            claimed = connection.execute(
+                update(_UPKEEP)
+                .where(_UPKEEP.c.task == _PURGE, _UPKEEP.c.done_on < today)
+                .values(done_on=today)
+            )
+            if not claimed.rowcount:
+                return None
+            purged = self._purge(connection, unfinished)
+        self._finish(purged)
+        return purged
+
+    def purge(self) -> Purged:
+        """Purge at once, whatever was done today."""
+        unfinished = self.unfinished()
+        with self.engine.begin() as connection:
+            purged = self._purge(connection, unfinished)
+        self._finish(purged)
+        return purged
+
+    def _finish(self, purged: Purged) -> None:
+        log.info("purged what was kept for long enough", **asdict(purged))
+        self.scrub()
+
+    def _purge(self, connection: Connection, unfinished: Collection[str]) -> Purged:
+        domains = self.domains()
+        shortest = min(
+            (domain.retention.days for domain in domains.values()), default=RetentionPolicy().days
+        )
+        gone = blanked = 0
+        for name in connection.scalars(select(questions.c.domain).distinct()).all():
+            # Nobody can say how long the questions of no domain, or of a removed one, are wanted.
+            days = domains[name].retention.days if name in domains else shortest
+            expired = _asked_before(connection, name, days, unfinished)
+            waiting = expired & _open_handoffs(connection)
+            waiting -= _asked_before(connection, name, 2 * days, unfinished)
+            blanked += _blank(connection, waiting)
+            gone += delete_questions(connection, expired - waiting)
+        _delete_strays(connection, shortest)
+        rows = self.audit.forget(connection, before=days_ago(self.audit_days))
+        return Purged(questions=gone, open_handoffs=blanked, audit_rows=rows)
+
+
+def scrub_all(engine: Engine, inbox: Path) -> None:
+    """Where SQLite keeps them: the bytes of what was deleted. PostgreSQL sees to it by itself."""
+    if engine.dialect.name == "sqlite" and engine.url.database:
+        scrub(Path(engine.url.database))
+        scrub(inbox)
+
+
+def _asked_before(
+    connection: Connection, domain: str, days: int, unfinished: Collection[str]
+) -> set[str]:
+    query = select(questions.c.id, questions.c.event_id).where(
+        questions.c.domain == domain, questions.c.asked_at < now() - timedelta(days=days)
+    )
+    return {row.id for row in connection.execute(query) if row.event_id not in unfinished}
+
+
+def _open_handoffs(connection: Connection) -> set[str]:
+    return ids_of(connection, select(handoffs.c.question_id).where(handoffs.c.resolved_by == ""))
+
+
+def _blank(connection: Connection, ids: Collection[str]) -> int:
+    """Take the words of questions whose hand-off is open; the card still works."""
+    count = 0
+    for one in ids:
+        changed = connection.execute(
+            update(questions)
+            .where(questions.c.id == one, questions.c.state != FORGOTTEN)
+            .values(text="", answer=None, state=FORGOTTEN)
+        )
+        count += changed.rowcount
+        connection.execute(delete(feedback).where(feedback.c.question_id == one))
+    return count
+
+
+def _delete_strays(connection: Connection, days: int) -> None:
+    """What came after its question had gone, as a press on an old button does."""
+    before = now() - timedelta(days=days)
+    known = select(questions.c.id)
+    connection.execute(
+        delete(feedback).where(feedback.c.given_at < before, feedback.c.question_id.not_in(known))
+    )
+    connection.execute(
+        delete(handoffs).where(
+            handoffs.c.requested_at < before, handoffs.c.question_id.not_in(known)
+        )
+    )
+    private = select(func.substr(questions.c.event_id + "/private", 1, 80))
+    connection.execute(
+        delete(posts).where(posts.c.question_id.not_in(known), posts.c.question_id.not_in(private))
+    )

@@ -1,0 +1,1 @@
+"""People: what is kept about them, who was shown what."""

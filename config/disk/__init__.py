@@ -1,0 +1,1 @@
+"""What is written to disk: for its owner alone."""

@@ -1,0 +1,90 @@
+"""Files that their owner alone may read: folders 0700, files 0600, whatever the umask."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Iterator
+from pathlib import Path
+
+import structlog
+
+from config.errors import ConfigError
+
+log = structlog.get_logger()
+
+OTHERS = stat.S_IRWXG | stat.S_IRWXO
+
+
+def keep_to_owner() -> None:
+    """From now on, what this process and its libraries create is its user's alone."""
+    os.umask(OTHERS)
+
+
+def private_folder(folder: Path) -> Path:
+    """Make the folder, and take from others what an earlier release let them see in it.
+
+    A folder that holds more than ours, as the working directory does, keeps its mode. Raises
+    ConfigError when it can't be written to."""
+    try:
+        # Missing folders above it are made as ever: they may be for others, too.
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        folder.mkdir(mode=0o700, exist_ok=True)
+    except OSError as error:
+        raise ConfigError(
+            f"cannot write to {folder}: {error.strerror}", remedy="set ONCALL_DATA_DIR"
+        ) from error
+    if not os.access(folder, os.W_OK | os.X_OK):
+        raise ConfigError(
+            f"cannot write to {folder}: {_whose(folder)}",
+            remedy=f"give the volume to user {os.geteuid()}, or set ONCALL_DATA_DIR",
+        )
+    if _is_shared(folder):
+        log.warning("the data folder holds more than ours: its mode stays", folder=str(folder))
+        return folder
+    foreign = [path for path in _open_to_others(folder) if not _tightened(path)]
+    if foreign:
+        log.warning(
+            f"others may read files in {folder}: {_whose(foreign[0])}; "
+            f"give the volume to user {os.geteuid()}, or make it unreadable to others yourself"
+        )
+    return folder
+
+
+def private_file(path: Path) -> Path:
+    """Make the file unless it is there; what SQLite puts beside it gets the same mode."""
+    os.close(os.open(path, os.O_CREAT | os.O_RDONLY | os.O_CLOEXEC, 0o600))
+    return path
+
+
+def _is_shared(folder: Path) -> bool:
+    here, there = Path.cwd().resolve(), folder.resolve()
+    return here.is_relative_to(there) or bool(folder.stat().st_mode & stat.S_ISVTX)
+
+
+def _open_to_others(folder: Path) -> Iterator[Path]:
+    yield from (path for path in (folder, *folder.rglob("*")) if _mode(path) & OTHERS)
+
+
+def _mode(path: Path) -> int:
+    """0 for a link, which has no mode of its own, and for what is gone by now."""
+    try:
+        mode = path.lstat().st_mode
+    except OSError:
+        return 0
+    return 0 if stat.S_ISLNK(mode) else mode
+
+
+def _tightened(path: Path) -> bool:
+    """False for another user's."""
+    try:
+        path.chmod(stat.S_IMODE(_mode(path)) & ~OTHERS)
+    except FileNotFoundError:
+        return True
+    except OSError:
+        return False
+    return True
+
+
+def _whose(path: Path) -> str:
+    return f"{path} belongs to user {path.stat().st_uid}, and this process is user {os.geteuid()}"

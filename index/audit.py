@@ -1,0 +1,218 @@
+"""The audit log: who was shown which documents, when, and by which door. It holds no words.
+
+Rows are only ever added: the database itself refuses to change one, or to delete one that no
+`audit_purges` row has given up. See docs/decisions/075-kept-and-shown.md."""
+
+from __future__ import annotations
+
+import json
+import secrets
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import structlog
+from sqlalchemy import (
+    DDL,
+    Column,
+    Connection,
+    DateTime,
+    Engine,
+    Index,
+    Integer,
+    MetaData,
+    String,
+    Table,
+    Text,
+    delete,
+    event,
+    insert,
+    select,
+    text,
+)
+from sqlalchemy.exc import IntegrityError, SQLAlchemyError
+
+from config.domain import Domain
+from config.errors import CopilotError
+from index.store.schema import RowId, migrate
+
+log = structlog.get_logger()
+
+LEAST_DAYS = 30
+"""The database keeps a row this long, whatever the setting says."""
+_METADATA = MetaData()
+
+_SHOWN = Table(
+    "audit_shown",
+    _METADATA,
+    Column("id", RowId, primary_key=True, autoincrement=True),
+    Column("showing", String(160), nullable=False, unique=True, comment="the same is shown once"),
+    Column("at", DateTime, nullable=False, comment="UTC"),
+    Column("door", String(40), nullable=False),
+    Column("place", String(80), nullable=False, comment="Slack channel, or name of an API token"),
+    Column("asker", String(320), nullable=False, comment="Slack user id or e-mail address"),
+    Column("domain", String(64), nullable=False),
+    Column("generation", Integer, nullable=False),
+    Column("documents", Text, nullable=False, comment="JSON: how → ids"),
+    Index("audit_shown_at", "at"),
+)
+_PURGES = Table(
+    "audit_purges",
+    _METADATA,
+    Column("id", RowId, primary_key=True, autoincrement=True),
+    Column("at", DateTime, nullable=False, comment="UTC"),
+    Column("before", DateTime, nullable=False, comment="older rows may be deleted"),
+)
+
+_REFUSED = "the audit log is append-only"
+_GIVEN_UP = "SELECT max(before) FROM audit_purges"
+_SQLITE = (
+    *(
+        f"CREATE TRIGGER IF NOT EXISTS {table}_fixed BEFORE UPDATE ON {table} "
+        f"BEGIN SELECT RAISE(ABORT, '{_REFUSED}'); END"
+        for table in ("audit_shown", "audit_purges")
+    ),
+    "CREATE TRIGGER IF NOT EXISTS audit_shown_kept BEFORE DELETE ON audit_shown "
+    f"WHEN OLD.at >= coalesce(({_GIVEN_UP}), '') "
+    f"BEGIN SELECT RAISE(ABORT, '{_REFUSED}'); END",
+    "CREATE TRIGGER IF NOT EXISTS audit_purges_kept BEFORE DELETE ON audit_purges "
+    f"BEGIN SELECT RAISE(ABORT, '{_REFUSED}'); END",
+    "CREATE TRIGGER IF NOT EXISTS audit_purges_late BEFORE INSERT ON audit_purges "
+    f"WHEN NEW.before > datetime('now', '-{LEAST_DAYS} days') "
+    f"BEGIN SELECT RAISE(ABORT, '{_REFUSED}'); END",
+)
+_POSTGRESQL = (
+    "CREATE OR REPLACE FUNCTION audit_refuses() RETURNS trigger LANGUAGE plpgsql AS $$ "
+    f"BEGIN RAISE EXCEPTION '{_REFUSED}'; END $$",
+    "CREATE OR REPLACE FUNCTION audit_keeps() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN "
+    f"IF OLD.at >= coalesce(({_GIVEN_UP}), '-infinity') THEN RAISE EXCEPTION '{_REFUSED}'; END IF; "
+    "RETURN OLD; END $$",
+    "CREATE OR REPLACE FUNCTION audit_gives_up() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN "
+    f"IF NEW.before > (now() AT TIME ZONE 'utc') - interval '{LEAST_DAYS} days' "
+    f"THEN RAISE EXCEPTION '{_REFUSED}'; END IF; RETURN NEW; END $$",
+    "CREATE TRIGGER audit_shown_kept BEFORE DELETE ON audit_shown "
+    "FOR EACH ROW EXECUTE FUNCTION audit_keeps()",
+    "CREATE TRIGGER audit_shown_fixed BEFORE UPDATE OR TRUNCATE ON audit_shown "
+    "FOR EACH STATEMENT EXECUTE FUNCTION audit_refuses()",
+    "CREATE TRIGGER audit_purges_fixed BEFORE UPDATE OR DELETE OR TRUNCATE ON audit_purges "
+    "FOR EACH STATEMENT EXECUTE FUNCTION audit_refuses()",
+    "CREATE TRIGGER audit_purges_late BEFORE INSERT ON audit_purges "
+    "FOR EACH ROW EXECUTE FUNCTION audit_gives_up()",
+)
+for _statement in _POSTGRESQL:
+    # With the tables, in one transaction: never one without the other.
+    event.listen(_METADATA, "after_create", DDL(_statement).execute_if(dialect="postgresql"))  # type: ignore[no-untyped-call]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Shown:
+    """Documents that somebody is about to see something of."""
+
+    door: str
+    """channel | thread | direct | private | api/…"""
+    domain: str
+    generation: int
+    documents: Mapping[str, Sequence[str]]
+    """How → ids. How: cited, nearest, drawn_from (seen by the answerer only), passages, listed."""
+    asker: str = ""
+    """Slack user id or e-mail address; empty: nobody in particular."""
+    place: str = ""
+    """Slack channel, or the API token's name."""
+    showing: str = ""
+    """Recorded once under this id; always, without one."""
+
+
+Audit = Callable[[Shown, Domain], None]
+"""Called before documents of a domain are shown; what it raises, keeps them from being shown."""
+
+
+class AuditUnavailable(CopilotError):
+    """What is for single readers can't be recorded, and so is not shown."""
+
+
+class AuditLog:
+    """Its table in the state database. Safe to use from several threads and processes."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+        migrate(engine, _METADATA, "audit")
+        if engine.dialect.name == "sqlite":
+            # SQLite makes tables and triggers one by one, and a process may die between them.
+            with engine.begin() as connection:
+                for statement in _SQLITE:
+                    connection.execute(text(statement))
+
+    def __call__(self, shown: Shown, domain: Domain) -> None:
+        """Record it. Raises AuditUnavailable where permissions are each reader's own; a channel
+        that reads everything alike goes on, with an error in the log."""
+        try:
+            self.record(shown)
+        except SQLAlchemyError as error:
+            log.error("the audit log can't be written", domain=shown.domain, cause=str(error))
+            if domain.access.audience == "asker":
+                raise AuditUnavailable(
+                    "what was shown can't be recorded, so it is not shown",
+                    remedy="an operator sees the cause in the log",
+                ) from error
+
+    def record(self, shown: Shown, at: datetime | None = None) -> None:
+        documents = {how: sorted(set(ids)) for how, ids in shown.documents.items() if ids}
+        if not documents:
+            return
+        values = {
+            "showing": (shown.showing or secrets.token_hex(16))[:160],
+            "at": (at or datetime.now(UTC)).replace(tzinfo=None),
+            "door": shown.door, "place": shown.place[:80], "asker": shown.asker[:320],
+            "domain": shown.domain, "generation": shown.generation,
+            "documents": json.dumps(documents, ensure_ascii=False),
+        }  # fmt: skip
+        with self._engine.connect() as connection:
+            try:
+                connection.execute(insert(_SHOWN).values(**values))
+            except IntegrityError:
+                return  # the same, again after a crash
+            connection.commit()
+
+    def export(
+        self,
+        *,
+        since: datetime | None = None,
+        askers: Sequence[str] = (),
+        domain: str = "",
+        document: str = "",
+    ) -> Iterator[dict[str, Any]]:
+        """What was shown, oldest first; read as it is asked for, however long the log is."""
+        query = select(_SHOWN).order_by(_SHOWN.c.id)
+        if since:
+            query = query.where(_SHOWN.c.at >= since.astimezone(UTC).replace(tzinfo=None))
+        if askers:
+            query = query.where(_SHOWN.c.asker.in_(list(askers)))
+        if domain:
+            query = query.where(_SHOWN.c.domain == domain)
+        with self._engine.connect().execution_options(yield_per=500) as connection:
+            for row in connection.execute(query).mappings():
+                documents = json.loads(row["documents"])
+                if document and not any(document in ids for ids in documents.values()):
+                    continue
+                yield {
+                    "at": row["at"].isoformat() + "Z", "door": row["door"], "place": row["place"],
+                    "asker": row["asker"], "domain": row["domain"],
+                    "generation": row["generation"], "documents": documents,
+                }  # fmt: skip
+
+    def forget(self, connection: Connection, *, before: datetime) -> int:
+        """Delete what was shown before then, and say so in the log; within a transaction.
+
+        The database refuses a time less than `LEAST_DAYS` ago."""
+        given_up = before.astimezone(UTC).replace(tzinfo=None)
+        old = _SHOWN.c.at < given_up
+        if connection.scalar(select(_SHOWN.c.id).where(old).limit(1)) is None:
+            return 0
+        at = datetime.now(UTC).replace(tzinfo=None)
+        connection.execute(insert(_PURGES).values(at=at, before=given_up))
+        return connection.execute(delete(_SHOWN).where(old)).rowcount
+
+
+def days_ago(days: int) -> datetime:
+    return datetime.now(UTC) - timedelta(days=days)
