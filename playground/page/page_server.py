@@ -197,7 +197,7 @@ def _local(connection: HTTPConnection) -> bool:
     return bool(LOCAL.fullmatch(host)) and origin in (None, f"http://{host}")
 
 
-def _person(person: tidewater.Person) -> Json:
+def _person(person: tidewater.SlackUser) -> Json:
     return {
         "id": person.id,
         "name": person.name,

@@ -15,7 +15,7 @@ YOU = "U0YOU"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Person:
+class SlackUser:
     """Somebody in the workspace; bots carry the id of their app's bot."""
 
     id: str
@@ -64,31 +64,31 @@ class Channel:
 
 
 PEOPLE = (
-    Person(id=YOU, handle="sam.rivers", name="Sam Rivers", title="Payments engineer"),
-    Person(id="U0INES", handle="ines.okafor", name="Ines Okafor", title="CISO"),
-    Person(id="U0MAREK", handle="marek.vos", name="Marek Vos", title="Data Protection Officer"),
-    Person(
+    SlackUser(id=YOU, handle="sam.rivers", name="Sam Rivers", title="Payments engineer"),
+    SlackUser(id="U0INES", handle="ines.okafor", name="Ines Okafor", title="CISO"),
+    SlackUser(id="U0MAREK", handle="marek.vos", name="Marek Vos", title="Data Protection Officer"),
+    SlackUser(
         id="U0DANA",
         handle="dana.whitlock",
         name="Dana Whitlock",
         title="Head of Platform",
         timezone="America/Chicago",
     ),
-    Person(
+    SlackUser(
         id="U0PRIYA",
         handle="priya.nair",
         name="Priya Nair",
         title="Data analyst, contractor",
         timezone="Asia/Singapore",
     ),
-    Person(
+    SlackUser(
         id=BOT_USER_ID,
         handle="copilot",
         name="Copilot",
         title="Answers from the team's documents",
         bot_id=BOT_ID,
     ),
-    Person(
+    SlackUser(
         id="U0BEACON",
         handle="beacon",
         name="Beacon",

@@ -106,7 +106,7 @@ class Workspace:
 
     # Who is where
 
-    def welcome(self, person: tidewater.Person, *channels: str) -> None:
+    def welcome(self, person: tidewater.SlackUser, *channels: str) -> None:
         """Somebody new, or what is new about somebody, in these channels beside their own."""
         with self.changed:
             self.people[person.id] = person

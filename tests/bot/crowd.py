@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from playground.slack.tidewater import BOT_USER_ID, Channel, Person
+from playground.slack.tidewater import BOT_USER_ID, Channel, SlackUser
 from playground.slack_stand_in import SlackStandIn
 
 PUBLIC, PRIVATE = "C0TEA", "C0VAULT"
@@ -10,9 +10,9 @@ MEMBER, COLLEAGUE, GUEST, PARTNER, FORMER = "U0MAY", "U0COL", "U0GUEST", "U0PART
 """FORMER has been in both channels and was deactivated; COLLEAGUE is in neither."""
 
 
-def _person(user: str, **more: str | bool) -> Person:
+def _person(user: str, **more: str | bool) -> SlackUser:
     handle = user.removeprefix("U0").lower()
-    return Person(id=user, handle=handle, name=handle.title(), title="", **more)  # type: ignore[arg-type]
+    return SlackUser(id=user, handle=handle, name=handle.title(), title="", **more)  # type: ignore[arg-type]
 
 
 CROWD = (

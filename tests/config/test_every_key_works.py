@@ -32,7 +32,7 @@ from oncall import Copilot
 from playground.google.memory_drive import FOLDER
 from playground.google_stand_in import GoogleStandIn, StoredFile
 from playground.openai_stand_in import OpenAIStandIn, Request
-from playground.slack import tidewater
+from playground.slack.tidewater import SlackUser
 from playground.slack_stand_in import SlackStandIn
 from tests.bot.conftest import Desk, running
 from tests.bot.fakes import CHANNEL, Agents, answer, domain
@@ -331,9 +331,7 @@ def administered(house: House, values: Mapping[str, Any]) -> object:
 
 def answered_to_a_guest(house: House, values: Mapping[str, Any]) -> object:
     desk = house.in_slack(values)
-    guest = tidewater.Person(
-        id="U0GUEST", handle="guest", name="Guest", title="", guest="multi_channel"
-    )
+    guest = SlackUser(id="U0GUEST", handle="guest", name="Guest", title="", guest="multi_channel")
     desk.slack.workspace.welcome(guest, CHANNEL)
     desk.slack.post_as_user(CHANNEL, f"{desk.at} how long?", user=guest.id)
     desk.settle()

@@ -7,7 +7,7 @@ from playground.slack.web_api.call import Call, Method
 from playground.slack.workspace import Json, SlackError
 
 
-def user_json(person: tidewater.Person) -> Json:
+def user_json(person: tidewater.SlackUser) -> Json:
     profile = {
         "real_name": person.name,
         "display_name": person.handle,
@@ -42,7 +42,7 @@ def user_json(person: tidewater.Person) -> Json:
     }
 
 
-def _gone(person: tidewater.Person, profile: Json) -> Json:
+def _gone(person: tidewater.SlackUser, profile: Json) -> Json:
     """Of a deactivated account Slack tells little more than that it is one."""
     shown = {"id": person.id, "team_id": person.team_id, "name": person.handle, "deleted": True}
     return {**shown, "profile": profile, "is_bot": False, "is_app_user": False}
