@@ -149,7 +149,7 @@ def _history(question: Question) -> str:
 
 
 def _titles(snapshot: Snapshot) -> list[str]:
-    return [card.title for card in islice(snapshot.documents.values(), 80)]
+    return [card.title for card in snapshot.cards(islice(snapshot.documents, 80))]
 
 
 def _distinct(texts: list[str]) -> list[str]:

@@ -53,7 +53,8 @@ def passage_routes(
 
     @routes.get("/api/documents")
     def documents(domain: str = "") -> list[dict[str, Any]]:
-        cards = opened(domain).documents.values()
+        inside = opened(domain)
+        cards = inside.cards(inside.documents)
         return [{"id": c.id, "title": c.title, "url": c.url, "summary": c.summary} for c in cards]
 
     @routes.get("/api/documents/{document_id}/summary")

@@ -60,7 +60,11 @@ def retrieve(domain: str, question: str, **more: Any) -> dict[str, Any]:
 
 
 def snapshot(name: str) -> Any:
-    return SimpleNamespace(documents=CARDS, chunks=lambda document_id: [CHUNK])
+    return SimpleNamespace(
+        documents=CARDS,
+        cards=lambda documents: [CARDS[one] for one in documents],
+        chunks=lambda document_id: [CHUNK],
+    )
 
 
 @pytest.fixture
