@@ -153,8 +153,7 @@ def _history(question: Question) -> str:
 
 def titles_shown(snapshot: Snapshot) -> dict[str, str]:
     """Document id → title, of those that a model is told of when it plans."""
-    shown = islice(snapshot.documents.items(), _MOST_TITLES)
-    return {name: card.title for name, card in shown}
+    return {card.id: card.title for card in snapshot.cards(islice(snapshot.documents, _MOST_TITLES))}
 
 
 def _distinct(texts: list[str]) -> list[str]:

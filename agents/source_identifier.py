@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from itertools import islice
 
 from pydantic import BaseModel, Field
 
@@ -100,11 +101,12 @@ def shortlist(planned: SourceRequest, examples: Iterable[Example]) -> list[Docum
     """At most 60 cards, the likeliest ones when there are more."""
     cards = planned.snapshot.documents
     if len(cards) <= LONGEST_LIST:
-        return list(cards.values())
+        return planned.snapshot.cards(cards)
     likely = [document for document in likely_documents(planned, examples) if document in cards]
-    by_card = sorted(cards, key=lambda document: -_card_match(cards[document], planned.plan))
+    matches = {document: _card_match(card, planned.plan) for document, card in cards.items()}
+    by_card = sorted(matches, key=lambda document: -matches[document])
     ranked = dict.fromkeys([*likely[: LONGEST_LIST * 2 // 3], *by_card])
-    return [cards[document] for document in list(ranked)[:LONGEST_LIST]]
+    return planned.snapshot.cards(islice(ranked, LONGEST_LIST))
 
 
 def likely_documents(planned: SourceRequest, examples: Iterable[Example]) -> list[str]:

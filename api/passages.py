@@ -71,7 +71,8 @@ def passage_routes(
 
     @routes.get("/api/documents")
     def documents(request: Request, domain: DomainName = "") -> list[dict[str, Any]]:
-        cards = readable(request, domain, "documents").documents.values()
+        inside = readable(request, domain, "documents")
+        cards = inside.cards(inside.documents)
         return [{"id": c.id, "title": c.title, "url": c.url, "summary": c.summary} for c in cards]
 
     @routes.get("/api/documents/{document_id}/summary")

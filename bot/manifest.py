@@ -21,7 +21,7 @@ SCOPES = {
     "im:history": "hear direct messages",
     "reactions:read": "see ✅ on a solved question",
     "reactions:write": "put ✅ on a question that a human solved",
-    "usergroups:read": "call the on-call group",
+    "usergroups:read": "call the on-call group, and know who is in groups that open documents",
     "users:read": "know who asks",
     "users:read.email": "check document permissions, and find who is on call",
 }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, ItemsView, Iterator, Mapping, Sequence, ValuesView
+from collections.abc import Collection, ItemsView, Iterable, Iterator, Mapping, Sequence, ValuesView
 from dataclasses import replace
 from typing import Protocol
 
@@ -63,6 +63,12 @@ class ReaderView:
             self._listed = True
         return _Cards(self)
 
+    def cards(self, documents: Iterable[str]) -> list[DocumentCard]:
+        wanted = [document for document in documents if document in self.readable()]
+        self._permissions.check(wanted)
+        known = self.known_cards()
+        return [known[document] for document in wanted if document in known]
+
     def search(self, query: SearchQuery) -> list[Hit]:
         hits: list[Hit] = []
         for _ in range(ROUNDS):
@@ -106,7 +112,7 @@ class ReaderView:
         self._hear()
         return self._ids
 
-    def cards(self) -> Mapping[str, DocumentCard]:
+    def known_cards(self) -> Mapping[str, DocumentCard]:
         """The same, with what is known of each, in the generation's order."""
         self._hear()
         return self._cards
@@ -125,7 +131,7 @@ class ReaderView:
 
 
 class _Cards(Mapping[str, DocumentCard]):
-    """Listed as last heard of; whichever is looked up is checked."""
+    """Listed as last heard of; whichever is looked up is checked, by itself: many go by `cards`."""
 
     def __init__(self, view: ReaderView) -> None:
         self._view = view
@@ -133,22 +139,22 @@ class _Cards(Mapping[str, DocumentCard]):
     def __getitem__(self, document: str) -> DocumentCard:
         if not self._view.is_open(document):
             raise KeyError(document)
-        return self._view.cards()[document]
+        return self._view.known_cards()[document]
 
     def __contains__(self, document: object) -> bool:
         return document in self._view.readable()
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._view.cards())
+        return iter(self._view.known_cards())
 
     def __len__(self) -> int:
-        return len(self._view.cards())
+        return len(self._view.known_cards())
 
     def values(self) -> ValuesView[DocumentCard]:
-        return self._view.cards().values()
+        return self._view.known_cards().values()
 
     def items(self) -> ItemsView[str, DocumentCard]:
-        return self._view.cards().items()
+        return self._view.known_cards().items()
 
 
 class Guarded(ReaderView):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, Protocol
 
@@ -57,6 +57,11 @@ class Snapshot(Protocol):
 
     @property
     def documents(self) -> Mapping[str, DocumentCard]: ...
+
+    def cards(self, documents: Iterable[str]) -> list[DocumentCard]:
+        """Of these documents, in this order, without unknown ones. `documents` lists what was
+        readable when last heard of; what is shown to anybody comes from here."""
+        ...
 
     def search(self, query: SearchQuery) -> list[Hit]:
         """Best first, at most `query.limit`."""

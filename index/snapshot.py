@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import math
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import cached_property
 from types import MappingProxyType
 
@@ -70,6 +70,9 @@ class Generation:
     @property
     def documents(self) -> Mapping[str, DocumentCard]:
         return MappingProxyType(self._cards)
+
+    def cards(self, documents: Iterable[str]) -> list[DocumentCard]:
+        return [self._cards[document] for document in documents if document in self._cards]
 
     def search(self, query: SearchQuery) -> list[Hit]:
         variants = _distinct(query.variants) or _distinct(query.keywords)

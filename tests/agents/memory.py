@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
 import numpy as np
 
@@ -48,6 +48,9 @@ class MemorySnapshot:
         self._unit_chunk = np.array([place for place, _ in units], dtype=int)
         self._unit_vectors = embed([text for _, text in units])
         self._first_unit = np.cumsum([0, *(len(chunk.units) for chunk in chunks)])
+
+    def cards(self, documents: Iterable[str]) -> list[DocumentCard]:
+        return [self.documents[document] for document in documents if document in self.documents]
 
     def search(self, query: SearchQuery) -> list[Hit]:
         scores = np.zeros(len(self._all))

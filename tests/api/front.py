@@ -40,7 +40,10 @@ CARDS = {
     ),
 }  # fmt: skip
 CHUNK = SimpleNamespace(
-    url="u#heading=h.1", heading_path=("Keys", "Age"), entities=(Entity(kind="code", value="P0"),)
+    id="k",
+    url="u#heading=h.1",
+    heading_path=("Keys", "Age"),
+    entities=(Entity(kind="code", value="P0"),),
 )
 
 
@@ -52,7 +55,12 @@ def retrieve(domain: str, question: str, **more: Any) -> dict[str, Any]:
 
 
 def snapshot(name: str) -> Any:
-    return SimpleNamespace(documents=CARDS, chunks=lambda document_id: [CHUNK])
+    return SimpleNamespace(
+        generation=3,
+        documents=CARDS,
+        cards=lambda documents: [CARDS[one] for one in documents],
+        chunks=lambda document_id: [CHUNK],
+    )
 
 
 def api(agents: Agents | None = None, **more: Any) -> FastAPI:

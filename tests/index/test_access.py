@@ -140,7 +140,7 @@ def test_whoever_is_let_in_gets_in_without_an_ingestion(house: House) -> None:
 
 def test_documents_of_a_large_domain_are_asked_as_they_are_found(house: House) -> None:
     known = house.whole.documents["laptops"]
-    others = {f"d{n}": replace(known, id=f"d{n}", title=f"D{n}") for n in range(120)}
+    others = {f"d{n}": replace(known, id=f"d{n}", title=f"Secret plan {n}.") for n in range(120)}
     assert isinstance(house.whole, MemorySnapshot)
     house.whole.documents = {**others, **house.whole.documents}
     for name in others:
@@ -150,7 +150,14 @@ def test_documents_of_a_large_domain_are_asked_as_they_are_found(house: House) -
     assert house.found() == {"key-rotation", "laptops"}
     assert house.calls() == 1
     assert len(house.view().documents) == 122 - 48, "asked along with what was found"
+    model = ScriptedModel({})
+    asking(house.doors.snapshot("security"), model)("how old may a signing key get?", readers=INES)
+    said = "".join(prompt.system + prompt.user for prompt in model.prompts)
+    assert "Key Rotation Standard" in said
+    assert not any(card.title in said for card in others.values()), "no model is told of them"
+    assert house.calls() < 10, "asked about together"
     seen = house.view()
+    assert seen.cards(others) == []
     assert all(seen.documents.get(name) is None for name in others)
 
 

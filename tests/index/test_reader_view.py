@@ -25,6 +25,12 @@ Scoped = Callable[[Snapshot, Snapshot], tuple[Any, Any]]
 """A view of a generation, and a generation without what is closed → what should be the same."""
 
 
+def cards(view: Snapshot, without: Snapshot) -> tuple[Any, Any]:
+    asked = [CLOSED, OPEN, "none"]
+    assert view.cards(asked)
+    return view.cards(asked), without.cards(asked)
+
+
 def search(view: Snapshot, without: Snapshot) -> tuple[Any, Any]:
     query = SearchQuery(variants=(QUESTION,), limit=50)
     narrowed = SearchQuery(variants=(QUESTION,), limit=50, documents=frozenset({CLOSED}))
@@ -83,6 +89,7 @@ SCOPED: dict[str, Scoped] = {
     "domain": of_the_generation("domain"),
     "generation": of_the_generation("generation"),
     "documents": documents,
+    "cards": cards,
     "search": search,
     "chunks": chunks,
     "unit_similarities": unit_similarities,
@@ -97,7 +104,7 @@ def public(kind: type) -> set[str]:
 
 def test_every_attribute_of_the_port_is_here_and_the_view_has_it() -> None:
     assert public(Snapshot) == SCOPED.keys()
-    assert public(ReaderView) - public(Snapshot) == {"cards", "is_open", "readable"}
+    assert public(ReaderView) - public(Snapshot) == {"known_cards", "is_open", "readable"}
     assert public(Guarded) - public(ReaderView) == {"read_by"}
     missing = SCOPED.keys() - vars(ReaderView).keys()
     assert not missing, "the view has to say itself what of it a reader may have"
