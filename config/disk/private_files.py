@@ -7,11 +7,7 @@ import stat
 from collections.abc import Iterator
 from pathlib import Path
 
-import structlog
-
 from config.errors import ConfigError
-
-log = structlog.get_logger()
 
 OTHERS = stat.S_IRWXG | stat.S_IRWXO
 
@@ -40,11 +36,11 @@ def private_folder(folder: Path) -> Path:
             remedy=f"give the volume to user {os.geteuid()}, or set ONCALL_DATA_DIR",
         )
     if _is_shared(folder):
-        log.warning("the data folder holds more than ours: its mode stays", folder=str(folder))
+        _warn(f"{folder} holds more than ours: its mode stays, and others may look into it")
         return folder
     foreign = [path for path in _open_to_others(folder) if not _tightened(path)]
     if foreign:
-        log.warning(
+        _warn(
             f"others may read files in {folder}: {_whose(foreign[0])}; "
             f"give the volume to user {os.geteuid()}, or make it unreadable to others yourself"
         )
@@ -88,3 +84,9 @@ def _tightened(path: Path) -> bool:
 
 def _whose(path: Path) -> str:
     return f"{path} belongs to user {path.stat().st_uid}, and this process is user {os.geteuid()}"
+
+
+def _warn(said: str) -> None:
+    import structlog  # with rich, which `oncall --help` does without
+
+    structlog.get_logger().warning(said)

@@ -18,10 +18,14 @@ from bot.memory.state_tables import ERASED, handoffs, questions
 from bot.privacy.personal_data import Erased, PersonalData
 from config.errors import UsageError
 from config.settings import Settings
+from index.audit import AuditLog
 from index.readers import Person
+from index.store.database import open_database
 from playground.slack_stand_in import SlackStandIn
-from tests.bot.conftest import Desk, eventually, running, settings_for, words
+from tests.bot.conftest import Desk, answered, eventually, running, settings_for, words
 from tests.bot.fakes import CHANNEL, Agents, answer, domain
+from tests.bot.test_bot_crash import up, worker
+from tests.databases import postgresql_server
 
 SECRET = "heliotrope 4711"
 DOMAINS = {"security": domain(limits={"questions_per_user_per_hour": 10_000})}
@@ -197,3 +201,28 @@ def test_without_a_bot_there_is_no_inbox_and_none_is_made(tmp_path: Path) -> Non
     with stored_items(inbox_url(settings)) as items:
         assert items is None
     assert list((tmp_path / "var").iterdir()) == []
+
+
+def test_postgresql_hands_out_and_erases_alike(slack: SlackStandIn, tmp_path: Path) -> None:
+    """From another process than the worker's, as the command does it."""
+    with postgresql_server() as url:
+        settings = Settings(_env_file=None, data_dir=tmp_path / "var", database_url=url)
+        with stored_items(inbox_url(settings)) as items:
+            assert items is None
+        with worker(slack, tmp_path / "worker", DATABASE_URL=url) as process:
+            up(process)
+            ts = slack.post_as_user(CHANNEL, f"<@{slack.bot_user_id}> {SECRET}", user="U0DANA")
+            slack.wait_for_reply(CHANNEL, ts, until=answered)
+            engine = open_database(settings)
+            log = AuditLog(engine)
+            with stored_items(inbox_url(settings)) as items:
+                data = PersonalData(engine=engine, audit=log, inbox=items)
+                held = data.export("U0DANA")
+                assert [one["text"] for one in held["questions"]] == [SECRET]
+                assert SECRET in json.dumps(held["inbox"])
+                assert len(held["shown"]) == 1
+                done = data.erase("U0DANA")
+                assert (done.questions, done.still_working) == (1, 0)
+                assert done.inbox >= 1
+                assert data.erase("U0DANA") == Erased()
+            engine.dispose()

@@ -177,7 +177,9 @@ def test_a_logged_traceback_shows_no_local_variable(tmp_path: Path) -> None:
     assert done.stdout == ""
 
 
-@pytest.mark.parametrize("group", ["", "config", "golden", "index", "docs", "google"])
+@pytest.mark.parametrize(
+    "group", ["", "config", "golden", "index", "docs", "google", "privacy", "audit"]
+)
 def test_a_list_of_commands_says_what_each_does_to_the_end(tmp_path: Path, group: str) -> None:
     shown = oncall(tmp_path, *group.split(), "--help", COLUMNS="80").stdout
     commands = shown.partition("Commands:")[2]
