@@ -92,7 +92,7 @@ def _paragraph(markdown: str) -> str:
 
 
 def _hard_breaks(markdown: str) -> str:
-    return re.sub(r"[ \t]*\n", "  \n", markdown)
+    return re.sub(r"(?<![ \t])[ \t]*\n", "  \n", markdown)
 
 
 def _list_item(block: Block) -> str:

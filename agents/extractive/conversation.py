@@ -13,9 +13,9 @@ LONGEST_MESSAGE = 4_000
 """Characters; the rest of a longer message is not read."""
 
 _MARKUP = (
-    (re.compile(r"<@[^>|]*(?:\|[^>]*)?>"), " "),  # a mention
-    (re.compile(r"<(?:https?:|mailto:)[^>|]*\|([^>]*)>"), r"\1"),  # a labelled link
-    (re.compile(r"<[#!][^>|]*\|([^>]*)>"), r"\1"),  # a channel or group by name
+    (re.compile(r"<@[^<>|]*+(?:\|[^<>]*+)?>"), " "),  # a mention
+    (re.compile(r"<(?:https?:|mailto:)[^<>|]*+\|([^<>]*+)>"), r"\1"),  # a labelled link
+    (re.compile(r"<[#!][^<>|]*+\|([^<>]*+)>"), r"\1"),  # a channel or group by name
     (re.compile(r":[a-z0-9_+-]{2,40}:"), " "),  # an emoji code
     (re.compile(r"[\x00-\x08\x0b-\x1f\x7f]"), " "),
     (re.compile(r"[ \t]{2,}"), " "),
@@ -37,11 +37,11 @@ _REFERS = re.compile(
     re.IGNORECASE,
 )
 _NEXT_QUESTION = re.compile(
-    r"(?<=[?!])\s+(?=\S)|(?<=[.;])\s+(?=\S)|\s+-{1,2}\s+"
-    r"|,?\s+(?:and|&|also|plus|or)\s+(?=(?:also\s+|then\s+|if so\W+)?"
+    r"(?<=[?!])\s++(?=\S)|(?<=[.;])\s++(?=\S)|(?<!\s)\s++-{1,2}\s+"
+    r"|(?:,|(?<!\s))\s++(?:and|&|also|plus|or)\s+(?=(?:also\s+|then\s+|if so\W+)?"
     r"(?:how|what|whats|who|whom|whose|when|where|which|why|can|may|must|do|does|did|is|are|should"
     r"|shall|will|would|could|has|have|from|until|by|after)\b)"
-    r"|,\s+(?=(?:how|what|whats|who|whom|whose|when|where|which|why)\b)",
+    r"|,\s++(?=(?:how|what|whats|who|whom|whose|when|where|which|why)\b)",
     re.IGNORECASE,
 )
 

@@ -29,7 +29,7 @@ from loaders.markdown_parser import markdown_parser
 _FRONT_MATTER = re.compile(
     r"\ufeff?---[ \t]*\n(.*?)^(?:---|\.\.\.)[ \t]*(?:\n|\Z)", re.DOTALL | re.MULTILINE
 )
-_NOTE_MARK = re.compile(r"\[\^([^\]\s]+)\]")
+_NOTE_MARK = re.compile(r"\[\^([^\[\]\s]{1,100}+)\]")
 _TABLE_TAG = re.compile(r"<(/?)table\b", re.IGNORECASE)
 _TOC_LINE = re.compile(r"^\[(?:TOC|_TOC_|\[_TOC_\])\][ \t]*$", re.MULTILINE | re.IGNORECASE)
 _TAG = re.compile(r"</?([a-zA-Z][\w-]*)")
