@@ -50,7 +50,9 @@ class AnswerNodes:
         if not written.text:
             return {"usage": written.usage, "notes": ("not general knowledge after all",)}
         text = _GENERAL + written.text
-        draft = Draft(text=text, path="general_llm_knowledge", confidence=0.5)
+        draft = Draft(
+            text=text, path="general_llm_knowledge", confidence=0.5, cut=written.usage.cut
+        )
         return {"draft": draft, "usage": written.usage}
 
     def clarify(self, state: State) -> State:
@@ -143,6 +145,7 @@ class AnswerNodes:
             citations=_citations(written, state),
             sources=written.sources,
             by_model=True,
+            cut=written.usage.cut,
             confidence=confidence(parts),
             confidence_parts=parts,
         )

@@ -32,6 +32,8 @@ class Draft:
     confidence_parts: Mapping[str, float] = field(default_factory=dict)
     confidence: float = 0.0
     by_model: bool = False
+    cut: bool = False
+    """The model came to the limit of its length."""
     sources: tuple[Chunk, ...] = ()
     """What a model's `[n]` point to: `sources[n - 1]`."""
 

@@ -5,12 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from agents.answer import Turn
+from agents.answer import Turn, bounded
 from enrichment.language.courtesy import is_courtesy, is_greeting, says_only_yes_or_no
 from enrichment.language.words import naming_words, tokens
-
-LONGEST_MESSAGE = 4_000
-"""Characters; the rest of a longer message is not read."""
 
 _MARKUP = (
     (re.compile(r"<@[^<>|]*+(?:\|[^<>]*+)?>"), " "),  # a mention
@@ -48,8 +45,9 @@ _NEXT_QUESTION = re.compile(
 
 def cleaned(text: str) -> str:
     """The words of a Slack message: no mentions, emoji codes or control characters, bounded."""
+    text = bounded(text)
     for pattern, replacement in _MARKUP:
-        text = pattern.sub(replacement, text[:LONGEST_MESSAGE])
+        text = pattern.sub(replacement, text)
     return text.strip()
 
 

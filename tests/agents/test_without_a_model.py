@@ -230,7 +230,7 @@ def test_no_question_crashes_it(text: str, before: list[str]) -> None:
 
 def test_a_huge_message_is_read_in_part() -> None:
     answer = asking()("key rotation " * 50_000)
-    assert len(answer.standalone_question) <= 4_000
+    assert len(answer.standalone_question) <= LONGEST_QUESTION
 
 
 _ASK = asking()

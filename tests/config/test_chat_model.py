@@ -15,7 +15,9 @@ from config.settings import Settings
 from playground.openai_stand_in import ModelFault, OpenAIStandIn, Script
 
 KEY = "sk-very-secret-0123456789"
-PROMPT = Prompt(name="colour", version="1", system="You name colours.", user="The sky?")
+PROMPT = Prompt(
+    name="colour", version="1", system="You name colours.", user="The sky?", max_tokens=200
+)
 
 
 class Colour(BaseModel):

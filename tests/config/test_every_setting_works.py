@@ -222,6 +222,12 @@ def published(town: Town, settings: Settings) -> object:
     return outcome(act)
 
 
+def ingested_tea(town: Town, settings: Settings) -> object:
+    """What an ingestion reads, and gives up."""
+    report = Copilot(settings).ingest("tea")
+    return report.added, [str(failure) for failure in report.failed]
+
+
 def domains(town: Town, settings: Settings) -> object:
     return list(Copilot(settings).domains)
 
@@ -264,6 +270,7 @@ PROBES = {
     ),
     "GOOGLE_READS_PER_MINUTE": Probe(one="300", other="10", observe=google_pauses, besides=GOOGLE),
     "ONCALL_API_TOKEN": Probe(one=None, other="secret", observe=open_to_all),
+    "ONCALL_DOCUMENT_SECONDS": Probe(one="120", other="0.0001", observe=ingested_tea),
     "DATABASE_URL": Probe(
         one=None, other="postgresql://nobody@127.0.0.1:9/none", observe=published
     ),

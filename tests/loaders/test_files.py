@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from config.errors import ConfigError, LoadError
 from loaders.document import Document
 from loaders.document_output import document_to_markdown
-from loaders.files.local_files import expand_paths, load_bytes, load_file
+from loaders.files.local_files import find_files, load_bytes, load_file
 from loaders.tables.table_markdown import header_paths
 from tests.loaders.google_documents import rich_document
 from tests.loaders.thoroughly import THOROUGH, examples
@@ -365,7 +365,7 @@ def test_files_folders_and_globs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     base = tmp_path / "docs"
 
     def names(*patterns: str) -> list[str]:
-        return [path.name for path in expand_paths(patterns, base)]
+        return [path.name for path in find_files(patterns, base)[0]]
 
     assert names("../docs") == ["a.md", "b.html"]
     assert names("*.md", "a.md") == ["a.md"]
