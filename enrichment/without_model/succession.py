@@ -24,7 +24,7 @@ _REPLACES = re.compile(
     rf"\b(?:it|this(?: \w+){{0,3}}) (?:replaces|supersedes)\b{_GAP}{_LINK}", re.I
 )
 _OUT_OF_FORCE = re.compile(
-    r"^\W*(?:superseded|obsolete|deprecated|outdated|withdrawn|retired)\b"
+    r"^[^\w\n]*+(?:superseded|obsolete|deprecated|outdated|withdrawn|retired)\b"
     r"|\bis (?:superseded|obsolete|deprecated|withdrawn|no longer (?:in force|valid|current))\b"
     r"|\bdo not act on (?:it|this)\b|\bwas in force until\b",
     re.I | re.M,

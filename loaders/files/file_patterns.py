@@ -111,7 +111,7 @@ class _Matches:
                 continue
             if not rest:
                 self._file(entry)
-            elif entry.is_dir() and self._is_below(entry):
+            elif self._is_below(entry) and entry.is_dir():
                 self.take(Path(entry.path), rest)
 
     def _entries(self, folder: Path) -> Iterator[os.DirEntry[str]]:
@@ -128,7 +128,7 @@ class _Matches:
     def _file(self, entry: os.DirEntry[str]) -> None:
         path = Path(entry.path)
         wanted = path.suffix.lower() in self.suffixes and not entry.name.startswith((".", "~$"))
-        if not (wanted or self.single) or entry.is_dir() or not self._is_below(entry):
+        if not (wanted or self.single) or not self._is_below(entry) or entry.is_dir():
             return
         if entry.is_file():
             self.paths.append(path.resolve())
