@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 from pydantic import BaseModel, SecretStr, ValidationError
 
 from config.errors import InvalidModelOutput, ModelError, ModelUnavailable
-from config.model_failures import as_model_error, is_outage, status_of, wait_before_retry
+from config.model_failures import as_model_error, is_outage, status_of, too_long, wait_before_retry
 from config.model_replies import Messages, describe, parse_reply, response_format, with_schema
 from config.models import ChatModel, Prompt, Reply, Usage
 from config.providers import (
@@ -124,7 +124,7 @@ class LangChainModel:
         except ValidationError as error:
             problem = describe(error)
         if usage.cut:  # so would the repair be
-            raise _too_long(prompt)
+            raise too_long(prompt)
         messages += [
             ("assistant", text or "(empty)"),
             ("user", f"That reply is not valid: {problem}. Send the corrected JSON object only."),
@@ -134,7 +134,7 @@ class LangChainModel:
             return parse_reply(text, reply), usage + more
         except ValidationError as error:
             if more.cut:
-                raise _too_long(prompt) from None
+                raise too_long(prompt) from None
             raise InvalidModelOutput(
                 f"the reply to {prompt.name!r} is still invalid after a repair: {describe(error)}"
             ) from None
@@ -301,8 +301,3 @@ def _usage(message: BaseMessage, *, calls: int) -> Usage:
         output_tokens=counted.get("output_tokens", 0),
         cut=bool({"length", "max_tokens"} & set(_reasons(message))),
     )
-
-
-def _too_long(prompt: Prompt) -> InvalidModelOutput:
-    limit = f"{prompt.max_tokens:,} tokens"
-    return InvalidModelOutput(f"the reply to {prompt.name!r} ended at its limit of {limit}")

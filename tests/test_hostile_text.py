@@ -32,7 +32,7 @@ from loaders.files.local_files import load_bytes
 
 MOST = 6.0
 """Times as slow as plain text."""
-CHARACTERS = 24_000
+CHARACTERS = 16_000
 PROSE = (
     "The key `alpha` is rotated every ninety days by its *owner*, and [the log](https://a.example)"
     " says so. Who may see it is written there, too (see below).\n\n"
@@ -133,7 +133,7 @@ DOCUMENTS = {
         + "".join(f"[^{n}]: note\n\n" for n in range(800)),
     ),
     "a long heading": (".md", "# " + of("word ", 8_000) + "\n\n" + of("It is so. ", 8_000)),
-    "a wide table": (".md", "\n".join([of("|a"), of("|-"), of("|b")])),
+    "a wide table": (".md", "\n".join([of("|a", 5_000), of("|-", 5_000), of("|b", 5_000)])),
     "a long header": (".md", "|" + of("name ", 8_000) + "|b|\n|-|-|\n" + "|c|d|\n" * 1_500),
     "list tags": (".md", of("a <ul><li>")),
     "html notes": (".html", of('<a href="#fn1" id="x">1</a>')),
@@ -183,14 +183,15 @@ def test_a_crafted_question_takes_about_as_long_as_a_plain_one(piece: str) -> No
 
 @pytest.mark.parametrize("piece", REPLIES)
 def test_a_crafted_reply_takes_about_as_long_as_a_plain_one(piece: str) -> None:
-    replied(of(ASKED))
-    usual = quickest(replied, of(ASKED))
+    plain = of("- It is rotated [1].\n")
+    replied(plain)
+    usual = quickest(replied, plain)
     assert takes_less(replied, of(piece), MOST * usual)
 
 
 @pytest.mark.parametrize("letter", ["a", "1", "[", " ", "é"])
 def test_a_long_token_is_looked_at_once(letter: str) -> None:
-    usual = quickest(is_code, "web" + "x" * 200_000 + "1")
+    usual = quickest(is_code, "key " * 50_000)
     assert takes_less(is_code, letter * 200_000, MOST * max(usual, 0.001))
 
 
@@ -210,7 +211,7 @@ def merged(rows: int, **span: int) -> dict[str, object]:
 
 @pytest.mark.parametrize(
     "response",
-    [runs(20_000, bold=True), merged(1_000, rowSpan=1_000, columnSpan=2), merged(1_000, rowSpan=9)],
+    [runs(6_000, bold=True), merged(400, rowSpan=400, columnSpan=2), merged(400, rowSpan=9)],
     ids=["runs of one style", "merges over all", "merges over some"],
 )
 def test_a_crafted_google_doc_takes_about_as_long_as_a_plain_one(
@@ -220,7 +221,7 @@ def test_a_crafted_google_doc_takes_about_as_long_as_a_plain_one(
         with suppress(LoadError):
             through(parse_document(given, id="x"))
 
-    plain = [merged(1_000), runs(20_000)]
+    plain = [merged(400), runs(6_000)]
     act(plain[0])
     usual = max(quickest(lambda _, one=one: act(one), "") for one in plain)
     assert takes_less(lambda _: act(response), "", MOST * usual)

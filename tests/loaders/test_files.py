@@ -357,6 +357,37 @@ def test_damaged_files_are_refused_or_read(
     document_to_markdown(document).encode()
 
 
+def test_front_matter_with_aliases_does_not_grow() -> None:
+    lines = ["a0: &a0 [x, x, x, x, x, x, x, x, x]"]
+    lines += [f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 9)}]" for n in range(1, 9)]
+    text = "---\n" + "\n".join(lines) + "\ntitle: *a8\n---\n# Keys\n"
+    with pytest.raises(LoadError, match=r"at line 3: .* an alias .*write its value out"):
+        load_bytes(text.encode(), suffix=".md", id="keys")
+
+
+@pytest.mark.parametrize(
+    ("front", "reason"),
+    [
+        ("title: " + "a" * 301, "301 characters of `title:`, more than the 300"),
+        ("id: [a, b]", "`id:` is not one line of text"),
+        ("owner: {a: b}", "`owner:` is not one line of text"),
+        ("note: " + "a" * 17_000, "17,007 characters, more than 16,000"),
+        ("modified: [" + "a" * 900 + "]", r"`modified: .{40}` is not a date"),
+        ("id: " + "9" * 6_000, "6,000 characters of `id:`"),
+    ],
+)
+def test_front_matter_has_short_fields(front: str, reason: str) -> None:
+    with pytest.raises(LoadError, match=reason):
+        load_bytes(f"---\n{front}\n---\n# Keys\n".encode(), suffix=".md", id="keys")
+
+
+def test_an_id_of_digits_stays_as_written() -> None:
+    text = b"---\nid: 0042\ntitle: 1.10\nmodified: 2026-03-04\n---\n# Keys\n"
+    document = load_bytes(text, suffix=".md")
+    assert (document.id, document.title) == ("0042", "1.10")
+    assert document.modified_at == datetime(2026, 3, 4, tzinfo=UTC)
+
+
 def test_files_folders_and_globs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "docs" / "deep").mkdir(parents=True)
     for name in ("docs/a.md", "docs/deep/b.html", "docs/c.png", "docs/.hidden.md", "d.txt"):
