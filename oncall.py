@@ -174,6 +174,7 @@ class Copilot:
         from enrichment.with_model.budget import Budget
         from enrichment.with_model.reply_cache import ReplyCache
         from jobs.ingest import ingest
+        from loaders.time_limit import uncounted
 
         options = self.domain(name).chunks
         budget = Budget()
@@ -181,7 +182,7 @@ class Copilot:
             prepare,
             count_tokens=self.embedder.count_tokens,
             options=options,
-            embed=self.embedder,
+            embed=uncounted(self.embedder),
             model=self.model,
             cache=ReplyCache(self.index.engine) if self.model else None,
             budget=budget,
@@ -195,6 +196,7 @@ class Copilot:
             pipeline=f"{VERSION} {options!r} {self.embedder.name}",
             spent=lambda: budget.usage,
             full=full,
+            document_seconds=self.settings.document_seconds,
             watch=watch,
         )
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Literal, Protocol
 
@@ -22,6 +22,7 @@ AnswerPath = Literal[
     "cached",
 ]
 
+_LEFT_OUT = "\n…\n"
 CITED = re.compile(r"\s?\[(\d{1,3})\]")
 """A `[n]` in an answer's text, with the space before it."""
 FOUND_NOTHING: frozenset[AnswerPath] = frozenset(
@@ -47,6 +48,39 @@ class Question:
     """Earlier turns, oldest first."""
     readers: frozenset[str] | None = None
     """See SearchQuery.readers."""
+
+
+LONGEST_QUESTION = 8_000
+"""Characters, behind every door. A longer paste keeps its beginning and its end: the question is
+at one of them."""
+_MOST_TURNS = 30
+_LONGEST_HISTORY = 24_000
+"""Characters of all turns."""
+
+
+def bounded(text: str) -> str:
+    """Both ends of a text that is longer than a question may be."""
+    if len(text) <= LONGEST_QUESTION:
+        return text
+    half = (LONGEST_QUESTION - len(_LEFT_OUT)) // 2
+    return f"{text[:half]}{_LEFT_OUT}{text[-half:]}"
+
+
+def bounded_history(turns: Sequence[Turn]) -> tuple[Turn, ...]:
+    """Oldest first. The root always stays (an alert, or the first question); of the rest the
+    newest."""
+    short = [
+        replace(turn, content=bounded(turn.content))
+        for turn in (*turns[:1], *turns[1:][1 - _MOST_TURNS :])
+    ]
+    room = _LONGEST_HISTORY - sum(len(turn.content) for turn in short[:1])
+    kept: list[Turn] = []
+    for turn in reversed(short[1:]):
+        room -= len(turn.content)
+        if room < 0:
+            break
+        kept.append(turn)
+    return (*short[:1], *reversed(kept))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -92,6 +126,8 @@ class Answer:
     generation: int = 0
     standalone_question: str = ""
     """The question after the thread was resolved into it."""
+    cut: bool = False
+    """A model wrote it and came to the limit of its length."""
     trace: Trace | None = field(default=None, repr=False, compare=False)
     """The steps taken; for `--explain`."""
 

@@ -52,7 +52,9 @@ class AnswerNodes:
         if not written.text:
             return {"usage": written.usage, "notes": ("not general knowledge after all",)}
         text = _GENERAL + written.text
-        draft = Draft(text=text, path="general_llm_knowledge", confidence=0.5)
+        draft = Draft(
+            text=text, path="general_llm_knowledge", confidence=0.5, cut=written.usage.cut
+        )
         return {"draft": draft, "usage": written.usage}
 
     def clarify(self, state: State) -> State:
@@ -148,6 +150,7 @@ class AnswerNodes:
             sources=written.sources,
             documents=_read(state),
             by_model=True,
+            cut=written.usage.cut,
             confidence=confidence(parts),
             confidence_parts=parts,
         )

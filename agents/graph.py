@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal, cast
 
-from agents.answer import Answer, Ask, Progress, Question
+from agents.answer import Answer, Ask, Progress, Question, bounded, bounded_history
 from agents.answer_nodes import AnswerNodes
 from agents.extractive.relevance import score_units
 from agents.fallback import Outcome
@@ -49,8 +50,11 @@ def build_ask(*, snapshot: Callable[[], Snapshot], domain: Domain, model: ChatMo
     graph = build_graph(domain, model)
 
     def ask(question: Question, progress: Progress | None = None) -> Answer:
+        short = replace(
+            question, text=bounded(question.text), history=bounded_history(question.history)
+        )
         start: State = {
-            "question": question,
+            "question": short,
             "snapshot": as_read_by(snapshot(), question.readers),
             "progress": progress or Silent(),
             "usage": Usage(),
@@ -225,6 +229,7 @@ def _answer(state: State, total_ms: float) -> Answer:
         timings_ms={**state.get("timings_ms", {}), "total": total_ms},
         usage=state["usage"],
         generation=state["snapshot"].generation,
+        cut=draft.cut,
         standalone_question=plan.question,
         trace=Trace(
             plan=plan,

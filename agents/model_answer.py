@@ -89,7 +89,8 @@ def _streamed(
         text += _told(numbering.apply(waiting), tell)
     elif not waiting.strip():
         raise InvalidModelOutput(f"the model wrote nothing for {prompt.name!r}")
-    return Written(text=text.strip(), sources=tuple(numbering.sources), usage=usage)
+    text = text.strip() + (" …" if usage.cut and text.strip() else "")
+    return Written(text=text, sources=tuple(numbering.sources), usage=usage)
 
 
 def _may_decline(text: str) -> bool:

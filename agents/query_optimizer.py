@@ -153,7 +153,9 @@ def _history(question: Question) -> str:
 
 def titles_shown(snapshot: Snapshot) -> dict[str, str]:
     """Document id → title, of those that a model is told of when it plans."""
-    return {card.id: card.title for card in snapshot.cards(islice(snapshot.documents, _MOST_TITLES))}
+    return {
+        card.id: card.title for card in snapshot.cards(islice(snapshot.documents, _MOST_TITLES))
+    }
 
 
 def _distinct(texts: list[str]) -> list[str]:

@@ -34,6 +34,8 @@ class Draft:
     by_model: bool = False
     documents: frozenset[str] = frozenset()
     """See `Answer.documents`."""
+    cut: bool = False
+    """The model came to the limit of its length."""
     sources: tuple[Chunk, ...] = ()
     """What a model's `[n]` point to: `sources[n - 1]`."""
 

@@ -13,7 +13,7 @@ from enrichment.language.sentences import sentences
 from enrichment.language.words import naming_words, stems
 from loaders.markdown_parser import read_blocks
 
-_CITED_AFTER_THE_END = re.compile(rf"([.!?…]+)((?:{CITED.pattern})+)")
+_CITED_AFTER_THE_END = re.compile(rf"(?<![.!?…])([.!?…]++)((?:{CITED.pattern})+)")
 _RULE = re.compile(r"[|\s:=-]+")
 """Below a header."""
 _SUPPORTED = 0.5

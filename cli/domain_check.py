@@ -12,7 +12,7 @@ from bot.handoff.rota import is_address, on_call
 from config.domain import Domain
 from config.domain_files import Problem, nearest, problem_at
 from config.errors import ConfigError, LoadError
-from loaders.files.local_files import expand_paths, load_file
+from loaders.files.local_files import find_files, load_file
 
 
 def misses(domain: Domain, published: frozenset[str] | None) -> Iterator[Problem]:
@@ -22,7 +22,7 @@ def misses(domain: Domain, published: frozenset[str] | None) -> Iterator[Problem
     all_known = published is not None or not (drive.folders or drive.documents)
     for place, entry in enumerate(domain.sources.files):
         try:
-            paths += expand_paths([entry], domain.path.absolute().parent)
+            paths += find_files([entry], domain.path.absolute().parent)[0]
         except ConfigError as error:
             all_known = False
             yield problem_at(domain.path, ["sources", "files", place], str(error))

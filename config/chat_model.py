@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 from pydantic import BaseModel, SecretStr, ValidationError
 
 from config.errors import InvalidModelOutput, ModelError, ModelUnavailable
-from config.model_failures import as_model_error, is_outage, status_of, wait_before_retry
+from config.model_failures import as_model_error, is_outage, status_of, too_long, wait_before_retry
 from config.model_replies import Messages, describe, parse_reply, response_format, with_schema
 from config.models import ChatModel, Prompt, Reply, Usage
 from config.providers import (
@@ -30,6 +30,9 @@ if TYPE_CHECKING:
     from langchain_core.messages import BaseMessage
 
 T = TypeVar("T")
+
+_CHARACTERS_A_TOKEN = 8
+"""Twice what is usual: what is longer than this comes from a server that counts no tokens."""
 
 
 def build_chat_model(
@@ -68,7 +71,7 @@ def build_chat_model(
     )
     return LangChainModel(
         name,
-        connect=lambda _: connect(),
+        connect=lambda *_: connect(),
         check_key="OPENAI_API_KEY",
         check="ONCALL_CHAT_MODEL and OPENAI_BASE_URL",
         retries=retries,
@@ -83,7 +86,7 @@ class LangChainModel:
         self,
         name: str,
         *,
-        connect: Callable[[Collection[str]], BaseChatModel],
+        connect: Callable[[Collection[str], int], BaseChatModel],
         check_key: str,
         check: str,
         retries: int,
@@ -109,7 +112,7 @@ class LangChainModel:
     def connected(self) -> BaseChatModel:
         """The vendor's client, made when first used."""
         if self._client is None:
-            self._client = self._connect(self._unsupported)
+            self._client = self._connect(self._unsupported, 0)
         return self._client
 
     def structured(self, prompt: Prompt, reply: type[Reply]) -> tuple[Reply, Usage]:
@@ -120,6 +123,8 @@ class LangChainModel:
             return parse_reply(text, reply), usage
         except ValidationError as error:
             problem = describe(error)
+        if usage.cut:  # so would the repair be
+            raise too_long(prompt)
         messages += [
             ("assistant", text or "(empty)"),
             ("user", f"That reply is not valid: {problem}. Send the corrected JSON object only."),
@@ -128,29 +133,40 @@ class LangChainModel:
         try:
             return parse_reply(text, reply), usage + more
         except ValidationError as error:
+            if more.cut:
+                raise too_long(prompt) from None
             raise InvalidModelOutput(
                 f"the reply to {prompt.name!r} is still invalid after a repair: {describe(error)}"
             ) from None
 
     def stream(self, prompt: Prompt) -> Iterator[str | Usage]:
-        """Text deltas, then the Usage. A stream that breaks off raises ModelUnavailable."""
+        """Text deltas, then the Usage. A stream that breaks off raises ModelUnavailable; one that
+        goes on beyond its limit, since its server knows none, is left."""
         messages = [("system", prompt.system), ("user", prompt.user)]
 
         def begin() -> tuple[BaseMessage | None, Iterator[BaseMessage]]:
-            pieces = self._pieces(messages)
+            pieces = self._pieces(prompt, messages)
             return next(pieces, None), pieces
 
         piece, pieces = self._attempt(prompt, begin)
         usage, finished = Usage(calls=1), False
+        room = prompt.max_tokens * _CHARACTERS_A_TOKEN
         while piece is not None:
             if piece.text:
-                yield str(piece.text)
+                yield str(piece.text)[:room]
+                room -= len(piece.text)
             usage += _usage(piece, calls=0)
+            if room <= 0:
+                usage, finished = usage + Usage(cut=True), True
+                break
             finished = finished or _says_why_it_ends(piece)
             try:
                 piece = next(pieces, None)
             except Exception as error:  # whatever the HTTP stack throws when a stream breaks
                 self._fail(prompt, error)
+        close = getattr(pieces, "close", None)
+        if close:
+            close()
         if not finished:
             raise ModelUnavailable(f"the model's answer to {prompt.name!r} broke off")
         yield usage
@@ -162,17 +178,17 @@ class LangChainModel:
         return str(message.text), _usage(message, calls=1)
 
     def _replied(self, prompt: Prompt, messages: Messages, reply: type[BaseModel]) -> BaseMessage:
-        options = self._options(schema=response_format(prompt.name, reply))
+        options = self._options(prompt, schema=response_format(prompt.name, reply))
         sent = messages if "response_format" in options else with_schema(messages, reply)
         return self.connected().invoke(sent, **options)
 
-    def _pieces(self, messages: Messages) -> Iterator[BaseMessage]:
-        return self.connected().stream(messages, **self._options(streaming=True))
+    def _pieces(self, prompt: Prompt, messages: Messages) -> Iterator[BaseMessage]:
+        return self.connected().stream(messages, **self._options(prompt, streaming=True))
 
     def _options(
-        self, *, schema: dict[str, Any] | None = None, streaming: bool = False
+        self, prompt: Prompt, *, schema: dict[str, Any] | None = None, streaming: bool = False
     ) -> dict[str, Any]:
-        wanted: dict[str, Any] = {"temperature": 0}
+        wanted: dict[str, Any] = {"temperature": 0, "max_tokens": prompt.max_tokens}
         if schema:
             wanted["response_format"] = schema
         if streaming:
@@ -204,6 +220,7 @@ class LangChainModel:
             return False
         for feature, words in (
             ("temperature", ("temperature",)),
+            ("max_tokens", ("max_tokens", "max_completion_tokens", "max_output_tokens")),
             ("stream_usage", ("stream_options", "include_usage")),
             ("response_format", ("response_format", "json_schema", "schema", "output_config")),
         ):
@@ -228,10 +245,20 @@ class ProviderModel(LangChainModel):
     """A chat model behind another provider's protocol.
 
     Options are given to its client once, and the schema in LangChain's own way: what a call may
-    be given differs between the integrations."""
+    be given differs between the integrations. So each limit of tokens has a client of its own."""
+
+    def __init__(self, name: str, **settings: Any) -> None:
+        super().__init__(name, **settings)
+        self._bounded: dict[int, BaseChatModel] = {}
+
+    def _client_for(self, prompt: Prompt) -> BaseChatModel:
+        limit = 0 if "max_tokens" in self._unsupported else prompt.max_tokens
+        if limit not in self._bounded:
+            self._bounded[limit] = self._connect(self._unsupported, limit)
+        return self._bounded[limit]
 
     def _replied(self, prompt: Prompt, messages: Messages, reply: type[BaseModel]) -> BaseMessage:
-        client = self.connected()
+        client = self._client_for(prompt)
         if "response_format" not in self._unsupported:
             try:
                 structured: Any = client.with_structured_output(
@@ -244,19 +271,26 @@ class ProviderModel(LangChainModel):
                 return raw
         return client.invoke(with_schema(messages, reply))
 
-    def _pieces(self, messages: Messages) -> Iterator[BaseMessage]:
-        return self.connected().stream(messages)
+    def _pieces(self, prompt: Prompt, messages: Messages) -> Iterator[BaseMessage]:
+        return self._client_for(prompt).stream(messages)
 
     def _leave_out(self, error: Exception) -> bool:
         left_out = super()._leave_out(error)
         if left_out:
             self._client = None
+            self._bounded = {}
         return left_out
 
 
 def _says_why_it_ends(piece: BaseMessage) -> bool:
+    return any(_reasons(piece))
+
+
+def _reasons(message: BaseMessage) -> Iterator[str]:
     """`finish_reason`, `stop_reason`, `done_reason`, `stopReason`: the last piece has one."""
-    return any("reason" in key.lower() and value for key, value in piece.response_metadata.items())
+    for key, value in message.response_metadata.items():
+        if "reason" in key.lower() and value:
+            yield str(value).lower()
 
 
 def _usage(message: BaseMessage, *, calls: int) -> Usage:
@@ -265,4 +299,5 @@ def _usage(message: BaseMessage, *, calls: int) -> Usage:
         calls=calls,
         input_tokens=counted.get("input_tokens", 0),
         output_tokens=counted.get("output_tokens", 0),
+        cut=bool({"length", "max_tokens"} & set(_reasons(message))),
     )

@@ -35,6 +35,8 @@ def as_model_error(prompt: Prompt, error: Exception, *, check_key: str, check: s
     """Status or kind of failure only: a server's own words may hold keys or prompts.
 
     `check_key` and `check` are what to look at when the key, or model or address, is wrong."""
+    if "LengthFinishReasonError" in _kinds(error):
+        return too_long(prompt)
     asked = f"the model could not answer {prompt.name!r}"
     status = status_of(error)
     if status in (401, 403):
@@ -50,6 +52,11 @@ def as_model_error(prompt: Prompt, error: Exception, *, check_key: str, check: s
     if type(error).__module__.split(".")[0] in _HTTP_STACKS:
         return ModelUnavailable(f"{asked}: the connection broke ({type(error).__name__})")
     return InvalidModelOutput(f"the model's reply to {prompt.name!r} is malformed")
+
+
+def too_long(prompt: Prompt) -> InvalidModelOutput:
+    limit = f"{prompt.max_tokens:,} tokens"
+    return InvalidModelOutput(f"the reply to {prompt.name!r} ended at its limit of {limit}")
 
 
 def status_of(error: BaseException) -> int | None:

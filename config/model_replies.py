@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from typing import Any
 
 from pydantic import BaseModel, ValidationError
@@ -16,9 +15,20 @@ Messages = list[tuple[str, str]]
 
 def parse_reply(text: str, reply: type[Reply]) -> Reply:
     """The JSON object in a reply, also when prose, a fence or a think block surrounds it."""
-    body = re.sub(r"<think>.*?</think>", "", text, flags=re.DOTALL)
+    body = _without_thoughts(text)
     start, end = body.find("{"), body.rfind("}")
     return reply.model_validate_json(body[start : end + 1] if 0 <= start < end else body)
+
+
+def _without_thoughts(text: str) -> str:
+    kept, start = [], 0
+    while (opened := text.find("<think>", start)) >= 0:
+        closed = text.find("</think>", opened)
+        if closed < 0:
+            break
+        kept.append(text[start:opened])
+        start = closed + len("</think>")
+    return "".join([*kept, text[start:]])
 
 
 def describe(error: ValidationError) -> str:

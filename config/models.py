@@ -24,6 +24,8 @@ class Prompt:
     """Changes with the wording; part of every cache key."""
     system: str
     user: str
+    max_tokens: int
+    """Of the reply, what a model thinks before it included. It ends there."""
     fence: str = ""
     """The mark around what others wrote; random, so never part of a cache key."""
 
@@ -35,12 +37,15 @@ class Usage:
     calls: int = 0
     input_tokens: int = 0
     output_tokens: int = 0
+    cut: bool = False
+    """A reply ended at its `max_tokens`."""
 
     def __add__(self, other: Usage) -> Usage:
         return Usage(
             calls=self.calls + other.calls,
             input_tokens=self.input_tokens + other.input_tokens,
             output_tokens=self.output_tokens + other.output_tokens,
+            cut=self.cut or other.cut,
         )
 
 
@@ -51,11 +56,13 @@ class ChatModel(Protocol):
     def name(self) -> str: ...
 
     def structured(self, prompt: Prompt, reply: type[Reply]) -> tuple[Reply, Usage]:
-        """One validated reply; an invalid one is sent back once for repair."""
+        """One validated reply; an invalid one is sent back once for repair, one that ended at
+        `max_tokens` is InvalidModelOutput."""
         ...
 
     def stream(self, prompt: Prompt) -> Iterator[str | Usage]:
-        """Text deltas in order; the last item is the Usage."""
+        """Text deltas in order; the last item is the Usage, `cut` when the text ended at
+        `max_tokens`."""
         ...
 
 

@@ -31,7 +31,8 @@ class Foreign:
 
 
 class PromptFolder:
-    """A folder of `NAME.md`: front matter with a version, then `# System` and `# User`."""
+    """A folder of `NAME.md`: front matter with a version and the most tokens that a reply may
+    have, then `# System` and `# User`."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -42,13 +43,16 @@ class PromptFolder:
         Plain text is our own or the operators'. Foreign text is fenced, by a mark made for this
         prompt alone, which the file names as `{{fence}}`. No value is searched for placeholders."""
         fence = new_fence()
-        version, system, user = _parts(self._path / f"{name}.md")
+        version, max_tokens, system, user = _parts(self._path / f"{name}.md")
         texts = {key: _shown(value, fence) for key, value in values.items()} | {"fence": fence}
 
         def fill(template: str) -> str:
             return _PLACEHOLDER.sub(lambda match: texts[match[1]], template)
 
-        return Prompt(name=name, version=version, system=fill(system), user=fill(user), fence=fence)
+        return Prompt(
+            name=name, version=version, system=fill(system), user=fill(user), fence=fence,
+            max_tokens=max_tokens,
+        )  # fmt: skip
 
 
 def new_fence() -> str:
@@ -90,11 +94,16 @@ def _shown(value: str | Foreign | Sequence[Foreign], fence: str) -> str:
 
 
 @lru_cache(maxsize=32)
-def _parts(path: Path) -> tuple[str, str, str]:
+def _parts(path: Path) -> tuple[str, int, str, str]:
     text = path.read_text(encoding="utf-8")
     _, about, body = text.split("---\n", 2)
     system, user = re.split(r"^# User$", body, maxsplit=1, flags=re.MULTILINE)
     # The hash moves with every edit, so that a forgotten version number can't revive a cache.
-    declared = about.removeprefix("version:").strip()
-    version = f"{declared}-{hashlib.sha256(text.encode()).hexdigest()[:8]}"
-    return version, system.replace("# System", "", 1).strip(), user.strip()
+    declared = dict(line.split(": ", 1) for line in about.strip().splitlines())
+    version = f"{declared['version']}-{hashlib.sha256(body.encode()).hexdigest()[:8]}"
+    return (
+        version,
+        int(declared["max_tokens"]),
+        system.replace("# System", "", 1).strip(),
+        user.strip(),
+    )

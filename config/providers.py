@@ -26,6 +26,9 @@ OPENAI = "openai"
 _PROVIDER_LIKE = re.compile(r"(?!ft\b)[a-z][a-z_-]*", re.IGNORECASE)
 """Not `llama3:8b`, and not `ft:gpt-x:…`, as OpenAI names what was fine-tuned."""
 
+_NAMES_OF_MAX_TOKENS = ("max_tokens", "max_output_tokens", "num_predict")
+"""What the integrations call it; the last is ollama's."""
+
 
 def provider_and_model(name: str) -> tuple[str, str]:
     """`anthropic:claude-x` → (anthropic, claude-x). A name without a known provider, also one
@@ -74,11 +77,17 @@ def openai_client(
 
 
 def provider_client(
-    provider: str, model: str, without: Collection[str] = (), *, timeout_seconds: float
+    provider: str,
+    model: str,
+    without: Collection[str] = (),
+    max_tokens: int = 0,
+    *,
+    timeout_seconds: float,
 ) -> BaseChatModel:
     """A client of LangChain's integration, which reads its own key from the environment.
 
-    `without` names options to leave out: `temperature`. Raises ConfigError when the integration
+    `without` names options to leave out: `temperature`. `max_tokens` of a reply; 0 for as many as
+    the model likes. Raises ConfigError when the integration
     is not installed, or misses its key or address."""
     from langchain.chat_models import init_chat_model
     from pydantic import ValidationError
@@ -93,6 +102,8 @@ def provider_client(
     }
     try:
         declared = _declared(type(init_chat_model(model, model_provider=provider)))
+        names = [name for name in _NAMES_OF_MAX_TOKENS if name in declared]
+        wanted |= dict.fromkeys(names[:1], max_tokens) if max_tokens else {}
         options = {k: v for k, v in wanted.items() if k in declared and k not in without}
         client: BaseChatModel = init_chat_model(model, model_provider=provider, **options)
     except ImportError as error:

@@ -144,6 +144,13 @@ class Settings(BaseSettings):
         description="BM25 by `bm25s` (columns on disk) or by `rank_bm25` (plain, in memory, for "
         "small corpora); both rank alike",
     )
+    document_seconds: float = Field(
+        120.0,
+        gt=0,
+        validation_alias=_from("ONCALL_DOCUMENT_SECONDS"),
+        description="Computing time after which a document is given up and reported, once while "
+        "it is read and once while it is split and described; waiting is not counted",
+    )
     config_dir: Path = Field(
         Path("config"),
         validation_alias=_from("ONCALL_CONFIG_DIR"),

@@ -26,12 +26,14 @@ class FileSource:
         self, *, cursor: str, indexed: Mapping[str, DocumentCard], settled: Collection[str]
     ) -> Found:
         """Raises ConfigError for an entry that matches nothing: a typo must not empty a domain."""
-        from loaders.files.local_files import expand_paths, load_file
+        from loaders.files.local_files import find_files, load_file
 
         ids = {card.url.partition("#")[0]: card.id for card in indexed.values()}
-        paths = expand_paths(self._domain.sources.files, self._domain.path.absolute().parent)
+        folder = self._domain.path.absolute().parent
+        paths, left_out = find_files(self._domain.sources.files, folder)
         return Found(
-            changed={ids.get(path.as_uri(), str(path)): partial(load_file, path) for path in paths}
+            changed={ids.get(path.as_uri(), str(path)): partial(load_file, path) for path in paths},
+            skipped=tuple(left_out),
         )
 
 

@@ -7,14 +7,22 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
+from typing import TypeVar
 
-from config.errors import LoadError
+import structlog
+
+from config.errors import CopilotError, LoadError
 from config.models import Usage
 from enrichment.chunk import DocumentCard
 from enrichment.with_model.verified_tables import TableReport
 from jobs.ingest_outcome import IngestReport
 from jobs.ingest_ports import Enrich, Load, NextGeneration, Published, Source, Watch
 from loaders.document import Document
+from loaders.time_limit import SECONDS, time_limit
+
+log = structlog.get_logger()
+
+Result = TypeVar("Result")
 
 LOADERS = 4
 """Documents loaded at the same time: Google's per-minute limit is the wall, not our threads."""
@@ -30,6 +38,7 @@ def ingest(
     pipeline: str,
     spent: Callable[[], Usage] = Usage,
     full: bool = False,
+    document_seconds: float = SECONDS,
     watch: Watch | None = None,
 ) -> IngestReport:
     """Publish what changed since the last run as one generation.
@@ -37,6 +46,9 @@ def ingest(
     `pipeline` names the way documents are split, enriched and embedded: when it differs from the
     last run's, every document is done again. `enriched_by` is what a complete enrichment is signed
     with: a document signed otherwise is enriched again. `spent` is asked at the end.
+    `document_seconds` of computing may go into loading one document, and as many into the rest.
+    A document that takes longer, or that breaks its loader, is reported like any that can't be
+    read: its last good version stays, and all others go on.
 
     Raises PublishError, IndexUnavailable, or a source's ConfigError; the last generation serves on.
     """
@@ -45,7 +57,9 @@ def ingest(
     with stage(domain) as staging:
         again = full or staging.cursors.get("pipeline") != pipeline
         settled = frozenset() if again else _settled(staging.documents, enriched_by)
-        run = _Run(staging=staging, enrich=enrich, again=again, settled=settled)
+        run = _Run(
+            staging=staging, enrich=enrich, again=again, settled=settled, seconds=document_seconds
+        )
         for source in sources:
             run.read(source, watch)
         run.remove_what_is_gone()
@@ -62,6 +76,8 @@ class _Run:
     enrich: Enrich
     again: bool
     """Every document is done again, whatever changed."""
+    seconds: float
+    """Of computing, for each of the two halves of a document's way."""
     settled: frozenset[str]
     """Ids of documents that need no work unless they changed."""
     added: list[str] = field(default_factory=list)
@@ -92,7 +108,7 @@ class _Run:
         self.complete &= found.complete
         self.cursors[source.name] = found.cursor
         watch.loading(len(found.changed))
-        for name, document in _load(found.changed):
+        for name, document in _load(found.changed, self.seconds):
             self._take(name, document)
             watch.done(name)
 
@@ -106,12 +122,17 @@ class _Run:
             reason = f"its id {document.id!r} is already that of {other}"
             self.failed.append(LoadError(name, reason, remedy="give one of them another `id`"))
             return
-        self.present.add(document.id)
-        self.warnings += [f"{document.id}: {warning}" for warning in document.warnings]
         previous = self.staging.documents.get(document.id)
+        self.warnings += [f"{document.id}: {warning}" for warning in document.warnings]
         if document.id in self.settled and previous is not None and _same(previous, document):
+            self.present.add(document.id)
             return
-        enriched = self.enrich(document)
+        enriched = _attempt(name, lambda: self.enrich(document), self.seconds)
+        if isinstance(enriched, LoadError):
+            self.failed.append(enriched)
+            self.present |= {document.id} & self.staging.documents.keys()
+            return
+        self.present.add(document.id)
         self.unenriched += not enriched.complete
         self.tables.add(enriched.tables)
         self.staging.put(enriched.card, enriched.chunks)
@@ -155,17 +176,31 @@ def _settled(documents: Mapping[str, DocumentCard], enriched_by: str) -> frozens
     return frozenset(card.id for card in documents.values() if card.enriched_by == enriched_by)
 
 
-def _load(changed: Mapping[str, Load]) -> Iterator[tuple[str, Document | LoadError]]:
+def _load(
+    changed: Mapping[str, Load], seconds: float
+) -> Iterator[tuple[str, Document | LoadError]]:
     """Loaded in parallel, handed on in order."""
 
-    def attempt(load: Load) -> Document | LoadError:
-        try:
-            return load()
-        except LoadError as error:
-            return error
+    def attempt(item: tuple[str, Load]) -> Document | LoadError:
+        return _attempt(*item, seconds)
 
     with ThreadPoolExecutor(LOADERS, thread_name_prefix="load") as pool:
-        yield from zip(changed, pool.map(attempt, changed.values()), strict=True)
+        yield from zip(changed, pool.map(attempt, changed.items()), strict=True)
+
+
+def _attempt(name: str, act: Callable[[], Result], seconds: float) -> Result | LoadError:
+    """Raises what concerns the whole run; what concerns this document alone is returned."""
+    try:
+        with time_limit(name, seconds):
+            return act()
+    except LoadError as error:
+        return error
+    except CopilotError:
+        raise
+    except Exception as error:
+        log.exception("a document broke its loader", document=name)
+        kind = type(error).__name__
+        return LoadError(name, f"reading it failed ({kind})", remedy="the log holds the details")
 
 
 def _same(card: DocumentCard, document: Document) -> bool:

@@ -13,11 +13,11 @@ from jobs.golden import GoldenQuestion
 # Not by the Markdown parser: facts and quotes are pieces, cut anywhere, and both must end alike.
 _MARKUP = (
     (re.compile(r"<br\s*/?>|</?[a-zA-Z][^<>]*>"), " "),
-    (re.compile(r"!?\[([^\]]*)\]\([^)]*\)"), r"\1"),
+    (re.compile(r"!?\[([^\[\]]*+)\]\([^()]*+\)"), r"\1"),
     (re.compile(r"\s?\[\^?\d{1,3}\]"), " "),
     # Brackets that are left: a quote that ends inside a link.
     (re.compile(r"[\[\]]"), ""),
-    (re.compile(r"[*_`|\\#~]|^\s*>", re.MULTILINE), " "),
+    (re.compile(r"[*_`|\\#~]|^[ \t]*+>", re.MULTILINE), " "),
 )
 _SAME = str.maketrans(
     {"’": "'", "‘": "'", "“": '"', "”": '"', "–": "-", "—": "-", "‑": "-", "\u00a0": " "}

@@ -9,6 +9,7 @@ from datetime import datetime
 from typing import Any, Literal, TypedDict, Unpack
 
 from loaders.document import Block, BlockKind, Document, Permission, Tab
+from loaders.document_limits import MAX_NAME
 
 
 class Metadata(TypedDict, total=False):
@@ -31,7 +32,8 @@ class BlockWriter:
 
     url: str = ""
     blocks: list[Block] = field(default_factory=list)
-    warnings: list[str] = field(default_factory=list)
+    warnings: dict[str, None] = field(default_factory=dict)
+    """In order, each once."""
     tabs: list[Tab] = field(default_factory=list)
     labels: set[str] = field(default_factory=set)
     """Footnote labels in use."""
@@ -56,7 +58,7 @@ class BlockWriter:
         self._close_section()
         while self._headings and self._headings[-1][0] >= level:
             self._headings.pop()
-        self._headings.append((level, text, url))
+        self._headings.append((level, as_name(text), url))
         self.add("heading", text, markdown, level=level, **details)
 
     def add(self, kind: BlockKind, text: str, markdown: str, **details: Any) -> None:
@@ -79,8 +81,7 @@ class BlockWriter:
         self._footnotes.append({"marker": marker, "text": text, "markdown": markdown})
 
     def warn(self, warning: str) -> None:
-        if warning not in self.warnings:
-            self.warnings.append(warning)
+        self.warnings[warning] = None
 
     def finish(self) -> tuple[Block, ...]:
         self._close_section()
@@ -92,11 +93,18 @@ class BlockWriter:
             self.add("footnote", **footnote)
 
 
+def as_name(text: str) -> str:
+    """A title or heading as it stands above every passage: repeated that often, it must be short.
+
+    The heading's own block keeps all of its text."""
+    return text if len(text) <= MAX_NAME else text[: MAX_NAME - 1].rstrip() + "…"
+
+
 def make_document(writer: BlockWriter, *, url: str, **metadata: Unpack[Metadata]) -> Document:
     blocks = writer.finish()
     return Document(
         id=metadata.get("id", ""),
-        title=metadata.get("title", ""),
+        title=as_name(metadata.get("title", "")),
         url=url,
         blocks=blocks,
         mime_type=metadata.get("mime_type", ""),

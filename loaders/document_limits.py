@@ -15,6 +15,8 @@ MAX_NESTING = 40
 MAX_MARKUP_NESTING = 120
 """Levels of HTML elements or Markdown containers."""
 MAX_TABS = 1_000
+MAX_NAME = 300
+"""Characters of a title or heading where it names what stands below it."""
 
 
 def check_size(document: str, size: int) -> None:

@@ -14,9 +14,12 @@ from loaders.inline import destination, escape
 from loaders.tables.table_headers import own_cells
 from loaders.tables.table_markdown import table_to_markdown
 
-_BLOCK_START = re.compile(r"(?m)^(\s*)([-+*](?=\s|$)|[>|]|#{1,6}(?=\s|$)|=+\s*$|-+\s*$|~~~)")
+_BLOCK_START = re.compile(
+    r"(?m)^([^\S\n]*+)"
+    r"([-+*](?=\s|$)|[>|]|#{1,6}(?=\s|$)|=+[^\S\n]*$|-+[^\S\n]*$|~~~)"
+)
 _CLOSING_HASHES = re.compile(r"(^|\s)(#+)$")
-_NUMBER_START = re.compile(r"(?m)^(\s*\d{1,9})([.)])(?=\s)")
+_NUMBER_START = re.compile(r"(?m)^([^\S\n]*+\d{1,9})([.)])(?=\s)")
 _NUMBER = re.compile(r"\d{1,9}[.)]")
 _INDENT = "    "
 
@@ -92,7 +95,7 @@ def _paragraph(markdown: str) -> str:
 
 
 def _hard_breaks(markdown: str) -> str:
-    return re.sub(r"[ \t]*\n", "  \n", markdown)
+    return re.sub(r"(?<![ \t])[ \t]*\n", "  \n", markdown)
 
 
 def _list_item(block: Block) -> str:

@@ -98,16 +98,20 @@ def spans_to_markdown(spans: Sequence[Span]) -> str:
 
 
 def _merged(spans: Iterable[Span]) -> list[Span]:
+    kept = (_shown(span) for span in spans if span.text or span.markdown)
     merged: list[Span] = []
-    for span in spans:
-        if span.code and not span.text.strip() and not span.markdown:
-            span = replace(span, code=False)
-        last = merged[-1] if merged else None
-        if last and span.markdown is None and span.style == last.style:
-            merged[-1] = replace(last, text=last.text + span.text)
-        elif span.text or span.markdown:
-            merged.append(span)
+    for (*_, markdown), run in groupby(kept, key=lambda span: span.style):
+        same = list(run)
+        if markdown is None and len(same) > 1:
+            same = [replace(same[0], text="".join(span.text for span in same))]
+        merged += same
     return merged
+
+
+def _shown(span: Span) -> Span:
+    """White space has no typeface."""
+    blank = span.code and not span.text.strip() and not span.markdown
+    return replace(span, code=False) if blank else span
 
 
 def _unstyled(spans: Iterable[Span]) -> list[Span]:

@@ -5,15 +5,29 @@ from __future__ import annotations
 from functools import cache
 
 from markdown_it import MarkdownIt
+from markdown_it.rules_core import StateCore
 from markdown_it.token import Token
 
 from loaders.document_limits import MAX_MARKUP_NESTING
+
+_INLINE_NESTING = 12
+"""Levels of brackets in brackets. Each unclosed `[` is looked at once for every level."""
 
 
 def markdown_parser() -> MarkdownIt:
     """A new parser, for whoever adds rules to it."""
     parser = MarkdownIt("commonmark", {"maxNesting": MAX_MARKUP_NESTING})
-    return parser.enable(["table", "strikethrough"])
+    parser.enable(["table", "strikethrough"])
+    shallow = MarkdownIt("commonmark", {"maxNesting": _INLINE_NESTING})
+    shallow.inline = parser.inline
+
+    def inline(state: StateCore) -> None:
+        for token in state.tokens:
+            if token.type == "inline":
+                token.children = shallow.inline.parse(token.content, shallow, state.env, [])
+
+    parser.core.ruler.at("inline", inline)
+    return parser
 
 
 def read_blocks(text: str) -> list[Token]:

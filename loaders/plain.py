@@ -12,12 +12,15 @@ from markdown_it.token import Token
 from loaders.markdown_parser import markdown_parser
 from loaders.numbering import number
 
-_FOOTNOTE_MARK = re.compile(r"\[\^[^\]\s\\]+\]")
+_FOOTNOTE_MARK = re.compile(r"\[\^[^\[\]\s\\]{1,100}+\]")
 _LIST_TAG = re.compile(r"<(/?)(ol|ul|li)\b([^>]*)>", re.IGNORECASE)
 _BREAK_TAG = re.compile(r"</?(?:br|p|div)\b[^>]*>", re.IGNORECASE)
 _KNOWN_TAG = re.compile(
     r"</?(?:a|b|i|u|s|em|strong|del|ins|code|sub|sup|span|small|mark|kbd)\b[^>]*>", re.IGNORECASE
 )
+
+_DEEPEST = 8
+"""Levels of lists that are indented further."""
 
 
 def plain_text(markdown: str) -> str:
@@ -30,15 +33,17 @@ def plain_text(markdown: str) -> str:
 def _text(tokens: list[Token]) -> str:
     pieces: list[str] = []
     lists: list[tuple[str, int]] = []
+    begun = False
     for token in tokens:
         if token.type == "image":
             pieces.append(_text(token.children or []) or token.content)
         elif token.type in ("softbreak", "hardbreak"):
             pieces.append("\n")
         elif token.type == "html_inline":
-            pieces.append(_tag_text(token.content, lists, at_start=not "".join(pieces).strip("\n")))
+            pieces.append(_tag_text(token.content, lists, at_start=not begun))
         elif token.type != "footnote_mark":
             pieces.append(token.content)
+        begun = begun or bool(pieces and pieces[-1].strip("\n"))
     return "".join(pieces)
 
 
@@ -53,7 +58,7 @@ def _tag_text(tag: str, lists: list[tuple[str, int]], *, at_start: bool) -> str:
         kind, count = lists[-1]
         lists[-1] = (kind, count + 1)
         sign = f"{number(count, kind)}." if kind else "•"
-        return ("" if at_start else "\n") + "  " * (len(lists) - 1) + sign + " "
+        return ("" if at_start else "\n") + "  " * min(len(lists) - 1, _DEEPEST) + sign + " "
     if closing:
         if lists:
             lists.pop()

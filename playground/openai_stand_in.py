@@ -10,6 +10,7 @@ import struct
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Literal
@@ -31,6 +32,12 @@ class Request:
         """The name of the JSON schema asked for; '' for plain text."""
         wanted = self.body.get("response_format") or {}
         return str(wanted.get("json_schema", {}).get("name", ""))
+
+    @property
+    def max_tokens(self) -> int:
+        """Tokens, here words, that the reply may have."""
+        limits = (self.body.get(name) for name in ("max_completion_tokens", "max_tokens"))
+        return next((int(limit) for limit in limits if limit), 1_000_000)
 
     @property
     def text(self) -> str:
@@ -64,6 +71,8 @@ class OpenAIStandIn:
     script: Script
     schemas: bool = True
     """False: refuses `response_format: json_schema` as older servers do."""
+    counts_tokens: bool = True
+    """False: goes on beyond `max_tokens`, as servers do that don't know the option."""
     dimensions: int = 32
     requests: list[Request] = field(default_factory=list)
     faults: list[ModelFault] = field(default_factory=list)
@@ -136,19 +145,19 @@ def _usage(request: Request, text: str) -> dict[str, int]:
     }
 
 
-def _completion(request: Request, text: str) -> dict[str, Any]:
+def _completion(request: Request, text: str, reason: str) -> dict[str, Any]:
     message = {"role": "assistant", "content": text, "refusal": None}
     return {
         "id": "chatcmpl-local",
         "object": "chat.completion",
         "created": 0,
         "model": request.body.get("model", ""),
-        "choices": [{"index": 0, "message": message, "finish_reason": "stop", "logprobs": None}],
+        "choices": [{"index": 0, "message": message, "finish_reason": reason, "logprobs": None}],
         "usage": _usage(request, text),
     }
 
 
-def _events(request: Request, text: str) -> Iterator[dict[str, Any]]:
+def _events(request: Request, text: str, reason: str) -> Iterator[dict[str, Any]]:
     base = {
         "id": "chatcmpl-local",
         "object": "chat.completion.chunk",
@@ -158,7 +167,7 @@ def _events(request: Request, text: str) -> Iterator[dict[str, Any]]:
     for start in range(0, len(text), PIECE):
         delta = {"role": "assistant", "content": text[start : start + PIECE]}
         yield {**base, "choices": [{"index": 0, "delta": delta, "finish_reason": None}]}
-    yield {**base, "choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]}
+    yield {**base, "choices": [{"index": 0, "delta": {}, "finish_reason": reason}]}
     if (request.body.get("stream_options") or {}).get("include_usage"):
         yield {**base, "choices": [], "usage": _usage(request, text)}
 
@@ -187,9 +196,12 @@ class _Handler(BaseHTTPRequestHandler):
         if self.path.endswith("/embeddings"):
             return self._embeddings(request)
         text = scripted if isinstance(scripted, str) else json.dumps(scripted)
+        reason = "stop"
+        if self.stand_in.counts_tokens and len(text.split()) > request.max_tokens:
+            text, reason = " ".join(text.split()[: request.max_tokens]), "length"
         if request.body.get("stream"):
-            return self._stream(request, text, cut)
-        return self._send(200, _completion(request, text))
+            return self._stream(request, text, reason, cut)
+        return self._send(200, _completion(request, text, reason))
 
     def _fault(self, fault: ModelFault) -> None:
         if fault.kind == "malformed":
@@ -217,17 +229,18 @@ class _Handler(BaseHTTPRequestHandler):
             return vector
         return base64.b64encode(struct.pack(f"<{len(vector)}f", *vector)).decode()
 
-    def _stream(self, request: Request, text: str, cut: bool) -> None:
+    def _stream(self, request: Request, text: str, reason: str, cut: bool) -> None:
         self.send_response(200)
         self.send_header("content-type", "text/event-stream")
         self.end_headers()
-        events = list(_events(request, text))
-        for number, event in enumerate(events[: len(events) // 2] if cut else events):
-            self.stand_in.before_piece(text[: number * PIECE])
-            self.wfile.write(f"data: {json.dumps(event)}\n\n".encode())
-            self.wfile.flush()
-        if not cut:
-            self.wfile.write(b"data: [DONE]\n\n")
+        events = list(_events(request, text, reason))
+        with suppress(BrokenPipeError, ConnectionResetError):  # the client has read enough
+            for number, event in enumerate(events[: len(events) // 2] if cut else events):
+                self.stand_in.before_piece(text[: number * PIECE])
+                self.wfile.write(f"data: {json.dumps(event)}\n\n".encode())
+                self.wfile.flush()
+            if not cut:
+                self.wfile.write(b"data: [DONE]\n\n")
 
     def _send(
         self, status: int, body: dict[str, Any], headers: Mapping[str, str] | None = None

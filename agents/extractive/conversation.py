@@ -5,17 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from agents.answer import Turn
+from agents.answer import Turn, bounded
 from enrichment.language.courtesy import is_courtesy, is_greeting, says_only_yes_or_no
 from enrichment.language.words import naming_words, tokens
 
-LONGEST_MESSAGE = 4_000
-"""Characters; the rest of a longer message is not read."""
-
 _MARKUP = (
-    (re.compile(r"<@[^>|]*(?:\|[^>]*)?>"), " "),  # a mention
-    (re.compile(r"<(?:https?:|mailto:)[^>|]*\|([^>]*)>"), r"\1"),  # a labelled link
-    (re.compile(r"<[#!][^>|]*\|([^>]*)>"), r"\1"),  # a channel or group by name
+    (re.compile(r"<@[^<>|]*+(?:\|[^<>]*+)?>"), " "),  # a mention
+    (re.compile(r"<(?:https?:|mailto:)[^<>|]*+\|([^<>]*+)>"), r"\1"),  # a labelled link
+    (re.compile(r"<[#!][^<>|]*+\|([^<>]*+)>"), r"\1"),  # a channel or group by name
     (re.compile(r":[a-z0-9_+-]{2,40}:"), " "),  # an emoji code
     (re.compile(r"[\x00-\x08\x0b-\x1f\x7f]"), " "),
     (re.compile(r"[ \t]{2,}"), " "),
@@ -37,19 +34,20 @@ _REFERS = re.compile(
     re.IGNORECASE,
 )
 _NEXT_QUESTION = re.compile(
-    r"(?<=[?!])\s+(?=\S)|(?<=[.;])\s+(?=\S)|\s+-{1,2}\s+"
-    r"|,?\s+(?:and|&|also|plus|or)\s+(?=(?:also\s+|then\s+|if so\W+)?"
+    r"(?<=[?!])\s++(?=\S)|(?<=[.;])\s++(?=\S)|(?<!\s)\s++-{1,2}\s+"
+    r"|(?:,|(?<!\s))\s++(?:and|&|also|plus|or)\s+(?=(?:also\s+|then\s+|if so\W+)?"
     r"(?:how|what|whats|who|whom|whose|when|where|which|why|can|may|must|do|does|did|is|are|should"
     r"|shall|will|would|could|has|have|from|until|by|after)\b)"
-    r"|,\s+(?=(?:how|what|whats|who|whom|whose|when|where|which|why)\b)",
+    r"|,\s++(?=(?:how|what|whats|who|whom|whose|when|where|which|why)\b)",
     re.IGNORECASE,
 )
 
 
 def cleaned(text: str) -> str:
     """The words of a Slack message: no mentions, emoji codes or control characters, bounded."""
+    text = bounded(text)
     for pattern, replacement in _MARKUP:
-        text = pattern.sub(replacement, text[:LONGEST_MESSAGE])
+        text = pattern.sub(replacement, text)
     return text.strip()
 
 

@@ -15,7 +15,7 @@ from bot.handoff.ical_rota import shifts_at
 from bot.handoff.yaml_rota import yaml_shifts
 from config.errors import ConfigError
 
-_CALENDAR = re.compile(r"^\s*BEGIN:VCALENDAR", re.IGNORECASE | re.MULTILINE)
+_CALENDAR = re.compile(r"^[^\S\n]*+BEGIN:VCALENDAR", re.IGNORECASE | re.MULTILINE)
 _REMEDY = "check escalation.rota"
 MAX_BYTES = 2_000_000
 """Of a rota: 10,000 shifts, at about 1.2 ms each to read."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 
 import structlog
 
-from agents.answer import Answer, shown_by
+from agents.answer import LONGEST_QUESTION, Answer, shown_by
 from agents.domain_choice import worth_saying
 from bot import metrics
 from bot.memory.record import Record, Records
@@ -142,7 +142,7 @@ class Attempts:
             answer,
             question_id=job.event.id,
             allowed_hosts=domain.answer.links,
-            notes=[*job.notes, *_about_files(job.event)],
+            notes=[*job.notes, *_about_files(job.event), *_about_length(job.event, answer)],
             lead=asked if elsewhere else mrkdwn(short(job.event.lead, 300)),
         )
         if elsewhere:
@@ -227,6 +227,18 @@ def _help(job: Job) -> str:
         return "I can't read files or images. Please describe the question in words."
     about = ", ".join(mrkdwn(domain.title) for domain in job.domains[:5])
     return f"What would you like to know? I answer from the documents of {about}, with sources."
+
+
+def _about_length(event: Asked, answer: Answer) -> list[str]:
+    notes = []
+    if event.cut:
+        notes.append(
+            f"Your message is longer than {LONGEST_QUESTION:,} characters: I read its beginning "
+            "and its end."
+        )
+    if answer.cut:
+        notes.append("This answer came to its limit of length: ask for the part that is missing.")
+    return notes
 
 
 def _about_files(event: Asked) -> list[str]:

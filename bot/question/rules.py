@@ -14,7 +14,7 @@ from enrichment.language.courtesy import is_courtesy
 Decision = Literal["answer", "answer_if_confident", "ignore"]
 
 _QUESTION = re.compile(
-    r"\?|^\W*(?:how|what|when|where|which|who|whom|whose|why|can|could|may|should|shall|do|does|did"
+    r"\?|^[^\w\n]*+(?:how|what|when|where|which|who|whom|whose|why|can|could|may|should|shall|do|does|did"
     r"|is|are|was|were|will|would|has|have|any(?:one|body)|please|help)\b",
     re.IGNORECASE | re.MULTILINE,
 )

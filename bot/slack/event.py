@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from bot.slack.message_words import mentions, plain, words_of
+from agents.answer import bounded
+from bot.slack.message_words import all_words_of, mentions, plain, words_of
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,6 +33,8 @@ class Asked:
     app: str = ""
     files: tuple[str, ...] = ()
     """Names of attached files."""
+    cut: bool = False
+    """`text` is only the two ends of what was written."""
     edited: bool = False
     context_channel: str = ""
     """The channel the asker came from, in the agent pane."""
@@ -151,7 +154,8 @@ def _asked(
     bot = str(event.get("bot_id") or "")
     if not ts or user == bot_user or not (user or bot):
         return None
-    text = words_of(event)
+    written = all_words_of(event)
+    text = bounded(written)
     named = mentions(text)
     channel = str(event.get("channel") or "")
     channel_type = "im" if channel.startswith("D") else str(event.get("channel_type") or "channel")
@@ -171,6 +175,7 @@ def _asked(
         files=tuple(
             str(f.get("title") or f.get("name") or "a file") for f in event.get("files") or ()
         ),
+        cut=text != written,
         edited=edited or bool(event.get("edited")),
         context_channel=_context_channel(context),
     )

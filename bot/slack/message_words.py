@@ -7,10 +7,8 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from agents.answer import bounded
 from config.slack_ids import CHANNEL, USER
-
-MAX_CHARACTERS = 8_000
-"""Of one message. A longer paste is cut: its question is at one of its ends."""
 
 _MENTION = re.compile(rf"<@({USER})(?:\|([^<>]*))?>")
 _CHANNEL = re.compile(rf"<#({CHANNEL})(?:\|([^<>]*))?>")
@@ -19,7 +17,12 @@ _LINK = re.compile(r"<((?:https?|mailto):[^<>|]+)(?:\|([^<>]*))?>")
 
 
 def words_of(message: Mapping[str, Any]) -> str:
-    """Everything a reader of the message sees, as plain text.
+    """Everything a reader of the message sees, as plain text; both ends of what is too long."""
+    return bounded(all_words_of(message))
+
+
+def all_words_of(message: Mapping[str, Any]) -> str:
+    """The same at any length.
 
     Alerts often have an empty `text`, or only a title there, and their words in blocks or
     attachments; each part is added unless it was already said."""
@@ -28,15 +31,7 @@ def words_of(message: Mapping[str, Any]) -> str:
         part = part.strip()
         if part and not any(part in earlier for earlier in said):
             said.append(part)
-    return bounded("\n".join(said))
-
-
-def bounded(text: str, limit: int = MAX_CHARACTERS) -> str:
-    """Both ends of a text that is too long."""
-    if len(text) <= limit:
-        return text
-    half = limit // 2
-    return f"{text[:half]}\n…\n{text[-half:]}"
+    return "\n".join(said)
 
 
 def plain(text: str, *, bot_user: str = "") -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from agents.answer import Turn
+from agents.answer import Turn, bounded_history
 from bot.slack.message_words import plain, words_of
 from bot.slack.web import SlackRefused, Web
 
@@ -13,9 +13,6 @@ Message = Mapping[str, Any]
 
 METADATA_EVENT = "oncall_answer"
 """Message metadata type by which the bot knows its own messages again."""
-
-MAX_TURNS = 30
-MAX_CHARACTERS = 24_000
 
 
 def fetch(web: Web, channel: str, thread_ts: str) -> list[Message]:
@@ -43,22 +40,13 @@ def _signed(message: Message, web: Web) -> Message:
 
 
 def turns(messages: Sequence[Message], *, before: str, bot_user: str) -> tuple[Turn, ...]:
-    """The conversation before the message at `before`.
-
-    The root always stays (an alert, or the first question); of the rest the newest."""
+    """The conversation before the message at `before`, within bounds."""
     spoken = [
         Turn(role="assistant" if is_own(m, bot_user) else "user", content=text)
         for m in messages
         if earlier(m, before) and not unfinished(m) and (text := _content(m, bot_user))
     ]
-    kept: list[Turn] = []
-    room = MAX_CHARACTERS - sum(len(turn.content) for turn in spoken[:1])
-    for turn in reversed(spoken[1:][-(MAX_TURNS - 1) :]):
-        room -= len(turn.content)
-        if room < 0:
-            break
-        kept.append(turn)
-    return (*spoken[:1], *reversed(kept))
+    return bounded_history(spoken)
 
 
 def is_own(message: Message, bot_user: str) -> bool:

@@ -12,6 +12,8 @@ from typing import Any
 import yaml
 
 MAX_BYTES = 1_000_000
+MAX_FIELDS = 16_000
+"""Characters of a document's front matter."""
 _PLAIN_NUMBER = re.compile(r"[-+]?(0|[1-9]\d{0,17})(\.\d{1,18})?")
 _LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 _BOOLEAN = "tag:yaml.org,2002:bool"
@@ -53,6 +55,35 @@ class _TextLoader(yaml.SafeLoader):
             raise yaml.constructor.ConstructorError(
                 None, None, f"`{_short(node)}` can't be read: {error}", node.start_mark
             ) from error
+
+
+class _FieldsLoader(yaml.SafeLoader):
+    """No aliases: a few lines of them can stand for gigabytes. Numbers are text, as written."""
+
+    yaml_implicit_resolvers = {  # noqa: RUF012  # the base class has it so
+        first: [(tag, form) for tag, form in found if tag not in _NUMBERS]
+        for first, found in yaml.SafeLoader.yaml_implicit_resolvers.items()
+    }
+
+    def compose_node(self, parent: Any, index: Any) -> Any:
+        if self.check_event(yaml.AliasEvent):
+            event = self.peek_event()  # type: ignore[no-untyped-call]
+            raise yaml.composer.ComposerError(
+                None, None, "an alias (`*name`); write its value out", event.start_mark
+            )
+        return super().compose_node(parent, index)
+
+
+def read_fields(text: str) -> Any:
+    """What the front matter of a document holds. Raises UnreadableFileError."""
+    if len(text) > MAX_FIELDS:
+        raise UnreadableFileError(f"{len(text):,} characters, more than {MAX_FIELDS:,}")
+    try:
+        return yaml.load(text, Loader=_FieldsLoader)  # noqa: S506  # it is a SafeLoader
+    except yaml.MarkedYAMLError as error:
+        raise _located(error) from error
+    except (yaml.YAMLError, ValueError, KeyError, IndexError, RecursionError) as error:
+        raise UnreadableFileError("not YAML") from error
 
 
 def read_text(path: Path) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import pairwise, takewhile
+from itertools import islice, pairwise, takewhile
 
 from enrichment.chunking.pieces import Piece
 
@@ -32,11 +32,11 @@ def pack(
 
 
 def text_of(group: Sequence[Piece]) -> str:
-    text = group[0].text
+    text = [group[0].text]
     for before, piece in pairwise(group):
         first_item = piece.joiner == "\n" and before.joiner == "\n\n"
-        text += ("\n\n" if first_item else piece.joiner) + piece.text
-    return text
+        text += ["\n\n" if first_item else piece.joiner, piece.text]
+    return "".join(text)
 
 
 def _clash(group: Sequence[Piece], piece: Piece) -> bool:
@@ -49,7 +49,8 @@ def _run_tokens(pieces: Sequence[Piece], start: int) -> int:
     leads = pieces[start].leads
     if not leads or (start and pieces[start - 1].leads[:1] == leads[:1]):
         return 0
-    run = takewhile(lambda piece: piece.leads[:1] == leads[:1], pieces[start:])
+    following = islice(pieces, start, None)
+    run = takewhile(lambda piece: piece.leads[:1] == leads[:1], following)
     return sum(piece.tokens for piece in run) + _tokens(leads)
 
 

@@ -16,6 +16,9 @@ CountTokens = Callable[[str], int]
 Joiner = Literal["\n\n", "\n", " "]
 
 _LONGEST_WORD = 200
+LONGEST_HEADING = 100
+"""Characters of the heading that each sentence and row is indexed under."""
+_NOTE_MARK = re.compile(r"\[\^[^\[\]]+\]")
 _PARAGRAPH_END = ":", "：", ",", "—"
 
 
@@ -129,7 +132,8 @@ class Cutter:
             yield joiner.join(gathered)
 
     def _unit(self, kind: Literal["sentence", "item"], text: str) -> Unit:
-        return Unit(kind=kind, text=text, index_text=f"{self.heading}: {text}")
+        heading = self.heading[:LONGEST_HEADING]
+        return Unit(kind=kind, text=text, index_text=f"{heading}: {text}")
 
     def _piece(
         self,
@@ -145,7 +149,7 @@ class Cutter:
         return Piece(
             text=text,
             plain=plain,
-            tokens=self.count_tokens(text),
+            tokens=max(1, self.count_tokens(text)),  # signs that a tokenizer drops fill it too
             kind=kind,
             units=units,
             leads=leads,
@@ -158,16 +162,26 @@ def with_footnotes(
     pieces: Sequence[Piece], footnotes: Sequence[Block], cutter: Cutter
 ) -> list[Piece]:
     """Each footnote below the first piece that refers to it; alone when none does."""
-    found = list(pieces)
+    below: list[list[Piece]] = [[piece] for piece in pieces]
+    first: dict[str, int] = {}
+
+    def refers(piece: Piece, at: int) -> None:
+        for mark in _NOTE_MARK.findall(piece.text):
+            first[mark] = min(at, first.get(mark, at))
+
+    for at, piece in enumerate(pieces if footnotes else ()):
+        refers(piece, at)
     for note in footnotes:
         mark = f"[^{note.marker}]"
         own = cutter.paragraph(replace(note, markdown=f"{mark}: {note.markdown or note.text}"))
-        at = next((i for i, piece in enumerate(found) if mark in piece.text), None)
-        if at is None:
-            found += own
+        at = first.get(mark, len(below))
+        if at < len(below):
+            below[at] += own
         else:
-            found[at] = _joined([found[at], *own], found[at].leads)
-    return found
+            below += [[piece] for piece in own]
+        for offset, piece in enumerate(own):
+            refers(piece, at + offset if mark not in first else at)
+    return [_joined(group, group[0].leads) if len(group) > 1 else group[0] for group in below]
 
 
 def is_lead_in(block: Block, following: Block | None) -> bool:
@@ -191,12 +205,10 @@ def _branches(items: Sequence[Block]) -> Iterator[tuple[Block, Sequence[Block]]]
 
 
 def _joined(pieces: Sequence[Piece], leads: tuple[Piece, ...]) -> Piece:
-    text = pieces[0].text
-    for piece in pieces[1:]:
-        text += piece.joiner + piece.text
+    joined = (part for piece in pieces[1:] for part in (piece.joiner, piece.text))
     return replace(
         pieces[0],
-        text=text,
+        text="".join([pieces[0].text, *joined]),
         plain="\n".join(piece.plain for piece in pieces),
         tokens=sum(piece.tokens for piece in pieces),
         units=tuple(unit for piece in pieces for unit in piece.units),

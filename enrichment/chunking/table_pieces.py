@@ -8,13 +8,16 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from enrichment.chunk import ChunkTable, Unit
-from enrichment.chunking.pieces import CountTokens, Piece
+from enrichment.chunking.pieces import LONGEST_HEADING, CountTokens, Piece
 from loaders.document import Block, Cell, Table
 from loaders.tables.table_markdown import header_paths
 
 Row = tuple[str, ...]
 
 _MOST_LABEL_COLUMNS = 3
+_HEADER_SHARE = 8
+"""Characters of header for each token that a table's chunk may have: about two chunks full."""
+_SHORTEST_NAME = 8
 _ABOUT_READING = re.compile(
     r"\b(cells?|rows?|columns?|tables?|header|heading|empty|blank|merged|spans?)\b|[✓✗*†‡]", re.I
 )
@@ -35,9 +38,10 @@ class TableCutter:
         if table is None or not table.rows:
             return []
         body = table.rows[table.header_rows :] or table.rows
-        shown_header = _markdown_row(_escaped(path) for path in header_paths(table))
+        names = self._names(table)
+        shown_header = _markdown_row(_escaped(name) for name in names)
         lines = [_markdown_row(_shown(cell) for cell in row) for row in body]
-        grid = self._grid(table, body, leads, block)
+        grid = self._grid(table, names, body, leads, block)
         head = f"{shown_header}\n|{'---|' * len(grid.header)}"
         spare = self.size - self.count_tokens(head) - sum(lead.tokens for lead in leads)
         groups = self._groups(lines, spare)
@@ -47,15 +51,30 @@ class TableCutter:
             for span in groups
         ]
 
+    def _names(self, table: Table) -> Row:
+        """One for each column. Every group and row repeats them, so a header that would fill
+        several chunks by itself is shortened, and its longest names first."""
+        names = header_paths(table)
+        room = _HEADER_SHARE * self.size
+        if sum(map(len, names)) <= room:
+            return names
+        longest = max(_SHORTEST_NAME, room // len(names))
+        return tuple(n if len(n) <= longest else n[: longest - 1].rstrip() + "…" for n in names)
+
     def _grid(
-        self, table: Table, body: Sequence[Sequence[Cell]], leads: tuple[Piece, ...], block: Block
+        self,
+        table: Table,
+        names: Row,
+        body: Sequence[Sequence[Cell]],
+        leads: tuple[Piece, ...],
+        block: Block,
     ) -> ChunkTable:
         rows = tuple(tuple(_plain(cell) for cell in row) for row in body)
-        content = repr((self.document_id, block.heading_path, header_paths(table), rows[:1]))
+        content = repr((self.document_id, block.heading_path, names, rows[:1]))
         return ChunkTable(
             id=hashlib.sha256(content.encode()).hexdigest()[:16],
             caption=_caption(leads, self.heading),
-            header=tuple(header_paths(table)),
+            header=names,
             rows=rows,
             total_rows=len(rows),
             label_columns=max(table.header_columns, telling_columns(rows)),
@@ -111,13 +130,14 @@ class TableCutter:
 
     def _row_units(self, table: ChunkTable, row: int) -> Iterator[Unit]:
         cells = table.rows[row]
+        heading = self.heading[:LONGEST_HEADING]
         said = "; ".join(
-            f"{name}: {value}" if name else value
+            f"{name[:LONGEST_HEADING]}: {value}" if name else value
             for name, value in _without_repeats(table.header, cells)
         )
         if said:
             shown = " | ".join(cells)
-            yield Unit(kind="row", text=shown, index_text=f"{self.heading}: {said}", row=row)
+            yield Unit(kind="row", text=shown, index_text=f"{heading}: {said}", row=row)
 
 
 def tells_how_to_read(block: Block) -> bool:

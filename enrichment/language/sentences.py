@@ -14,7 +14,7 @@ _NUMBER_FOLLOWS = re.compile(r"\s+\d")
 # An end mark, closing quotes or brackets, then space and something that can open a sentence.
 # Full-width marks need no space after them.
 _BOUNDARY = re.compile(
-    r"""[.!?…]+["'”’)\]`*_]*(?=\s+["'“‘(\[`*_¿¡@#]*[\w$€£<])|[。！？]+[”’」』）]*"""
+    r"""(?<![.!?…])[.!?…]++["'”’)\]`*_]*+(?=\s++["'“‘(\[`*_¿¡@#]*[\w$€£<])|[。！？]+[”’」』）]*"""
 )
 _LAST_WORD = re.compile(r"([^\s(\[\"“'`*_]+)$")
 _OPENS_LOWER = re.compile(r"""\s+["'“‘(\[*_]*[a-z]""")

@@ -20,7 +20,11 @@ TOKEN = re.compile(r"[^\W_]+(?:(?:[-./:+&'’]|_+)[^\W_]+)*(?:\+\+|#(?!\w))?")
 _JOINT = re.compile(r"[-_./:+&'’#]+")
 _SPELLED_TOGETHER = re.compile(r"[-_]")
 _POSSESSIVE = re.compile(r"['’][sS]$")
-_CODE = re.compile(r"(?=.*\d)(?=.*[A-Za-z])|[_-]|^[A-Z]{2,}$|[a-z][A-Z]")
+_CODE = re.compile(r"[_-]|^[A-Z]{2,}$|[a-z][A-Z]")
+_LETTER = re.compile(r"[A-Za-z]")
+_DIGIT = re.compile(r"\d")
+_NO_WORD = re.compile(r"[^\w\s]{64,}+")
+"""Signs in a row. Combining marks among them are sorted in a time that grows with their square."""
 # Scripts written without spaces between words.
 _UNSPACED = re.compile(r"[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff]+")
 _SHOUTING = 3
@@ -68,12 +72,13 @@ _SHORTHAND = re.compile(r"(?<![\w/])(?:w/o?|[a-z]+4?)(?![\w/])")
 
 def tokens(text: str) -> list[str]:
     """Words as written, full-width letters as plain ones; `SEC-1234` and `read/write` are one."""
-    return TOKEN.findall(unicodedata.normalize("NFKC", text))
+    return TOKEN.findall(unicodedata.normalize("NFKC", _NO_WORD.sub(" ", text)))
 
 
 def is_code(token: str) -> bool:
     """`P1`, `SEC-1234`, `max_age`, `maxAge`, `TLS`: worth an exact match."""
-    return bool(_CODE.search(token)) and len(token) > 1
+    numbered = bool(_DIGIT.search(token) and _LETTER.search(token))
+    return len(token) > 1 and (numbered or bool(_CODE.search(token)))
 
 
 def codes(text: str) -> tuple[str, ...]:

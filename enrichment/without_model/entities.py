@@ -13,22 +13,22 @@ from loaders.document import Document
 _TICKED = re.compile(r"`([^`\n]{2,60})`")
 _CODES = re.compile(
     r"""(?<![\w/.-])(
-        [A-Z][A-Z0-9]{1,9}-\d+(?:[.\d]*\d)?      # SEC-1234
+        [A-Z][A-Z0-9]{1,9}-\d++(?:\.++\d++(?![\w-]))*+  # SEC-1234
       | (?:P|S|T|L|SEV|PRIO|TIER)[-\s]?\d{1,2}   # P0, SEV1
-      | [A-Z]{2,}(?:\.[A-Z0-9]+)+\.[\w.]*\w      # MS.AAD.5.2v1
-      | [A-Z]{2,5}\d[A-Z0-9]*                    # AAL2
+      | [A-Z]{2,}+\.[A-Z0-9]++\.[\w.]*\w         # MS.AAD.5.2v1
+      | [A-Z]{2,5}\d[A-Z0-9]*+                   # AAL2
       | [a-z]{2,}(?:-[a-z0-9]+)*-[a-z]*\d+       # web-eu1
-      | (?:[A-Z][a-z0-9]+){2,}[A-Z]?[a-z0-9]*    # DiskAlmostFull
-      | [a-z]+(?:_[a-z0-9]+)+                    # http_requests
-      | --[a-z][\w-]+                            # --cluster
+      | (?:[A-Z][a-z0-9]++){2,}+[A-Z]?           # DiskAlmostFull
+      | [a-z]++(?:_[a-z0-9]++)++                 # http_requests
+      | --[a-z][\w-]++                           # --cluster
     )(?![\w-])""",
     re.X,
 )
 _ISO_DATE = re.compile(r"\b\d{4}-\d{2}-\d{2}(?:[ T]\d{2}:\d{2})?\b")
 _PERSON = re.compile(r"@([A-Z][\w'’-]+(?: [A-Z][\w'’-]+){1,2})")
 _ROLE = re.compile(
-    r"\b((?:[A-Z][\w-]+ ){0,3}(?:Administrator|Analyst|Commander|Controller|Counsel|Desk|Director|"
-    r"Engineer|Lead|Manager|Officer|Operator|Owner|Reviewer|Team))\b"
+    r"\b((?:[A-Z][\w-]{1,40}+ ){0,3}(?:Administrator|Analyst|Commander|Controller|Counsel|Desk|"
+    r"Director|Engineer|Lead|Manager|Officer|Operator|Owner|Reviewer|Team))\b"
 )
 _INSIDE_SENTENCE = re.compile(r"(?<=[a-z,;] )([A-Z][a-z]{2,}(?: [A-Z][a-z]+)?)\b")
 _SMALL_WORD = re.compile(r"(?<![\w-])[a-z]{3,}(?![\w-])")

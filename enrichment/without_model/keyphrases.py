@@ -13,7 +13,7 @@ from enrichment.language.words import STOP_WORDS, prose_words, stems
 from loaders.document import Document
 
 _LONGEST = 3
-_BREAK = re.compile(r"[^\w'’/&+-]*[.,;:!?()\[\]{}|\"“”\n][^\w]*|\s[–—-]\s")
+_BREAK = re.compile(r"[.,;:!?()\[\]{}|\"“”\n][^\w]*|\s[–—-]\s")
 _MOST_CHARACTERS = 60_000
 _VAGUE_LISTED = """
 day days week weeks month months year years hour hours minute minutes second seconds thing

@@ -24,12 +24,13 @@ _REPLACES = re.compile(
     rf"\b(?:it|this(?: \w+){{0,3}}) (?:replaces|supersedes)\b{_GAP}{_LINK}", re.I
 )
 _OUT_OF_FORCE = re.compile(
-    r"^\W*(?:superseded|obsolete|deprecated|outdated|withdrawn|retired)\b"
+    r"^[^\w\n]*+(?:superseded|obsolete|deprecated|outdated|withdrawn|retired)\b"
     r"|\bis (?:superseded|obsolete|deprecated|withdrawn|no longer (?:in force|valid|current))\b"
     r"|\bdo not act on (?:it|this)\b|\bwas in force until\b",
     re.I | re.M,
 )
 _OPENING_BLOCKS = 6
+_OPENING_CHARACTERS = 4_000
 _DOCUMENT_ID = re.compile(r"(?:^doc:|/d/|[?&]id=)([\w-]+)")
 
 
@@ -98,4 +99,5 @@ def _named_alike(label: str, title: str) -> bool:
 
 def _opening(document: Document) -> str:
     said = [block for block in document.blocks if block.kind not in ("heading", "rule", "table")]
-    return "\n".join(block.markdown or block.text for block in said[:_OPENING_BLOCKS])
+    opening = "\n".join(block.markdown or block.text for block in said[:_OPENING_BLOCKS])
+    return opening[:_OPENING_CHARACTERS]

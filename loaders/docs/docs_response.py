@@ -96,6 +96,6 @@ def _limited(writer: BlockWriter) -> Any:
         if len(writer.warnings) < _MAX_WARNINGS:
             writer.warn(warning)
         elif len(writer.warnings) == _MAX_WARNINGS:
-            writer.warnings.append("… and more of the kind")
+            writer.warn("… and more of the kind")
 
     return warn

@@ -10,8 +10,13 @@ from bs4 import BeautifulSoup, Tag
 from loaders.files.html_inline import attribute
 from loaders.inline import is_monospace
 
-_RULE = re.compile(r"\.(c\d+|title|subtitle)\s*\{([^}]*)\}")
-_LIST_RULE = re.compile(r"\.(lst-[\w-]+)\s*>\s*li:before\s*\{[^}]*?counter\([^,)]+,\s*([\w-]+)")
+_RULE = re.compile(r"\.(c\d{1,9}+|title|subtitle)\s{0,9}+\{([^{}]{0,1000}+)\}")
+_LIST_RULE = re.compile(
+    r"\.(lst-[\w-]{1,60}+)\s{0,9}+>\s{0,9}+li:before\s{0,9}+"
+    r"\{[^{}]{0,200}?counter\([^,(){}]{1,100}+,\s{0,9}+([\w-]{1,40}+)"
+)
+_MOST_CLASSES = 10
+"""Of one element. Google's exports have two or three."""
 _SOURCE_INDENT = re.compile(r"[ \t\r]*\n[ \t\r\n]*")
 _HARD_BREAK = "\x1f"
 
@@ -41,7 +46,7 @@ def undress(soup: BeautifulSoup) -> None:
 
 
 def _style_of(element: Tag, rules: dict[str, str]) -> str:
-    names = attribute(element, "class").split()
+    names = attribute(element, "class").split()[:_MOST_CLASSES]
     return ";".join([*(rules.get(name, "") for name in names), attribute(element, "style").lower()])
 
 

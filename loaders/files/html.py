@@ -73,6 +73,7 @@ class _Walk:
     quoted: bool = False
     base: str = ""
     slugs: dict[str, int] = field(default_factory=dict)
+    tables: int = 0
 
     def __post_init__(self) -> None:
         self.base = self.writer.url
@@ -123,7 +124,8 @@ class _Walk:
         ]
         for image in images:
             image.extract()
-        text, markdown = inline(node for node in nodes if node not in images)
+        pictures = {id(image) for image in images}
+        text, markdown = inline(node for node in nodes if id(node) not in pictures)
         if text.strip():
             self.writer.add(kind, text, markdown, **details)
             self._refer(markdown)
@@ -133,7 +135,7 @@ class _Walk:
             self.writer.add("image", picture.alt or picture.title, shown, image=picture)
 
     def _refer(self, markdown: str) -> None:
-        for label in re.findall(r"\[\^([^\]\s]+)\]", markdown) if self.footnotes else ():
+        for label in re.findall(r"\[\^([^\[\]\s]{1,100}+)\]", markdown) if self.footnotes else ():
             if label in self.footnotes:
                 self.writer.footnote(label, *self.footnotes.pop(label))
 
@@ -188,11 +190,10 @@ class _Walk:
             self._text(list(caption.children), "paragraph")
         table, warnings = read_table(node, self.name)
         for warning in warnings:
-            self.writer.warn(
-                f"table {1 + sum(b.kind == 'table' for b in self.writer.blocks)}: {warning}"
-            )
+            self.writer.warn(f"table {self.tables + 1}: {warning}")
         cells = [cell for row in table.rows for cell in row]
         if len(cells) > 1:
+            self.tables += 1
             self.writer.add("table", outline(table), "", table=table)
             for cell in own_cells(table):
                 self._refer(cell.markdown)

@@ -15,17 +15,20 @@ _BACK = re.compile(r"#(?:fnref|ftnt_ref|footnote-ref-|endnote-ref-)")
 def take_footnotes(soup: BeautifulSoup) -> dict[str, tuple[str, str]]:
     """Label → (text, markdown). References become `<footnote-ref label>`."""
     notes: dict[str, tuple[str, str]] = {}
+    targets: dict[str, Tag] = {}
+    for element in soup.find_all(id=True):
+        targets.setdefault(attribute(element, "id"), element)
     for link in soup.find_all("a", href=_TARGET):
         found = None if link.decomposed else _TARGET.fullmatch(attribute(link, "href"))
         if not found:
             continue
-        target = soup.find(id=attribute(link, "href")[1:])
+        target = targets.get(attribute(link, "href")[1:])
         label = re.sub(r"[\[\]\s:]", "", link.get_text()) or found[1]
-        if not isinstance(target, Tag) or not link.get("id"):
+        if target is None or target.decomposed or target is link or not link.get("id"):
             continue
         reference = soup.new_tag("footnote-ref", attrs={"label": label})
         around = link.parent
-        alone = around is not None and around.name == "sup" and around.get_text() == link.get_text()
+        alone = around is not None and around.name == "sup" and len(around.contents) == 1
         (around if alone and around is not None else link).replace_with(reference)
         note = _note_of(target)
         if label not in notes and note is not None:

@@ -10,7 +10,7 @@ from bs4 import Tag
 from loaders.files.html_inline import attribute
 from loaders.numbering import number
 
-_EXPORTED_LEVEL = re.compile(r"\blst-\S+-(\d)\b")
+_EXPORTED_LEVEL = re.compile(r"(?<!\S)lst-\S+-(\d)\b")
 _STYLES = {
     "lower-alpha": "a", "lower-latin": "a", "upper-alpha": "A", "upper-latin": "A",
     "lower-roman": "i", "upper-roman": "I",

@@ -3,28 +3,28 @@
 from __future__ import annotations
 
 import codecs
-import glob
 import json
+import os
+import stat
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Unpack
 
-from config.errors import ConfigError, LoadError
+from config.errors import LoadError
 from loaders.assemble import Metadata
 from loaders.docs.docs_response import parse_document
 from loaders.document import Document
-from loaders.document_limits import check_size
+from loaders.document_limits import MAX_BYTES, check_size
 from loaders.files.docx import parse_docx
+from loaders.files.file_patterns import expand_paths
 from loaders.files.html import parse_html
 from loaders.files.markdown_file import parse_markdown
 from loaders.files.pdf import parse_pdf
 from loaders.files.text_file import parse_csv, parse_text
 
 Parse = Callable[..., Document]
-_SHOWN = 100
-"""Most characters of an entry that an error shows."""
 
 
 def load_file(path: Path, *, base_url: str = "") -> Document:
@@ -32,10 +32,14 @@ def load_file(path: Path, *, base_url: str = "") -> Document:
 
     Raises LoadError, naming the file, for what can't be read."""
     try:
-        size = path.stat().st_size
-        check_size(str(path), size)
-        data = path.read_bytes()
-        changed = datetime.fromtimestamp(path.stat().st_mtime, UTC)
+        # Not blocking: a pipe would wait for whoever writes into it.
+        with os.fdopen(os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0)), "rb") as file:
+            about = os.fstat(file.fileno())
+            if not stat.S_ISREG(about.st_mode):
+                raise LoadError(str(path), "it is no file, but a device or a pipe")
+            check_size(str(path), about.st_size)
+            data = file.read(MAX_BYTES + 1)
+        changed = datetime.fromtimestamp(about.st_mtime, UTC)
     except OSError as error:
         raise LoadError(str(path), error.strerror or str(error)) from error
     url = base_url.rstrip("/") + "/" + path.name if base_url else path.resolve().as_uri()
@@ -55,7 +59,10 @@ def load_bytes(
             remedy="supported: " + ", ".join(sorted(_PARSERS)),
         )
     check_size(name, len(data))
-    return parse(data, url=url, **metadata)
+    try:
+        return parse(data, url=url, **metadata)
+    except RecursionError as error:
+        raise LoadError(name, "its content is nested too deep") from error
 
 
 def _text(parse: Callable[..., Document]) -> Parse:
@@ -101,44 +108,9 @@ def _google_json(text: str, *, url: str, **metadata: Unpack[Metadata]) -> Docume
     return parse_document(response, url="" if url.startswith("file:") else url, **metadata)
 
 
-def expand_paths(patterns: Iterable[str], base: Path) -> list[Path]:
-    """Files, folders (with all their subfolders) and globs → files that can be loaded, sorted.
-
-    Relative to `base`, then to the working directory. Raises ConfigError for a pattern that
-    matches nothing, and for a single file that no loader reads."""
-    found: set[Path] = set()
-    for pattern in patterns:
-        matches = _matches(pattern, base) or _matches(pattern, Path.cwd())
-        if not matches:
-            shown = pattern if len(pattern) <= _SHOWN else pattern[: _SHOWN - 1] + "…"
-            raise ConfigError(
-                f"no files match {shown!r}", remedy=f"looked in {base} and in {Path.cwd()}"
-            )
-        for path in matches:
-            if path.suffix.lower() not in _PARSERS:
-                raise ConfigError(
-                    f"no loader reads {pattern!r}", remedy="supported: " + ", ".join(_PARSERS)
-                )
-        found.update(matches)
-    return sorted(found)
-
-
-def _matches(pattern: str, base: Path) -> list[Path]:
-    try:
-        path = base / Path(pattern).expanduser()
-        if path.is_file():
-            return [path.resolve()]
-        names = str(path / "**" / "*") if path.is_dir() else str(path)
-    except (OSError, RuntimeError, ValueError):  # a name that is too long, an unknown `~user`
-        return []
-    files = (Path(name) for name in glob.glob(names, recursive=True))  # noqa: PTH207  # absolute
-    return [
-        file.resolve()
-        for file in files
-        if file.is_file()
-        and file.suffix.lower() in _PARSERS
-        and not file.name.startswith((".", "~$"))
-    ]
+def find_files(patterns: Iterable[str], base: Path) -> tuple[list[Path], list[str]]:
+    """`expand_paths` for what the loaders here read."""
+    return expand_paths(patterns, base, _PARSERS)
 
 
 _PARSERS: dict[str, Parse] = {

@@ -8,7 +8,6 @@ from datetime import UTC, date, datetime
 from functools import cache
 from typing import Any, Unpack
 
-import yaml
 from bs4 import BeautifulSoup
 from markdown_it import MarkdownIt
 from markdown_it.renderer import RendererProtocol
@@ -20,16 +19,17 @@ from mdit_py_plugins.footnote import footnote_plugin
 from mdit_py_plugins.tasklists import tasklists_plugin
 
 from config.errors import LoadError
+from config.reading.strict_yaml import UnreadableFileError, read_fields
 from loaders.assemble import BlockWriter, Metadata, make_document
 from loaders.document import Document
-from loaders.document_limits import MAX_MARKUP_NESTING, check_size, too_deep
+from loaders.document_limits import MAX_MARKUP_NESTING, MAX_NAME, check_size, too_deep, too_many
 from loaders.files.html import write_html
 from loaders.markdown_parser import markdown_parser
 
 _FRONT_MATTER = re.compile(
     r"\ufeff?---[ \t]*\n(.*?)^(?:---|\.\.\.)[ \t]*(?:\n|\Z)", re.DOTALL | re.MULTILINE
 )
-_NOTE_MARK = re.compile(r"\[\^([^\]\s]+)\]")
+_NOTE_MARK = re.compile(r"\[\^([^\[\]\s]{1,100}+)\]")
 _TABLE_TAG = re.compile(r"<(/?)table\b", re.IGNORECASE)
 _TOC_LINE = re.compile(r"^\[(?:TOC|_TOC_|\[_TOC_\])\][ \t]*$", re.MULTILINE | re.IGNORECASE)
 _TAG = re.compile(r"</?([a-zA-Z][\w-]*)")
@@ -70,12 +70,10 @@ def _front_matter(text: str, name: str) -> tuple[Mapping[str, Any], str]:
     if not found:
         return {}, text.removeprefix("\ufeff")
     try:
-        front = yaml.safe_load(found[1]) or {}
-    except (yaml.YAMLError, ValueError, RecursionError) as error:
-        line = getattr(getattr(error, "problem_mark", None), "line", -1) + 2
-        problem = getattr(error, "problem", None) or "not YAML"
+        front = read_fields(found[1]) or {}
+    except UnreadableFileError as error:
         raise LoadError(
-            name, f"its front matter is not YAML: {problem}", place=f"line {max(line, 1)}"
+            name, f"its front matter is not YAML: {error.message}", place=f"line {error.line + 1}"
         ) from error
     if not isinstance(front, dict):
         return {}, text  # a text between two rules
@@ -83,14 +81,16 @@ def _front_matter(text: str, name: str) -> tuple[Mapping[str, Any], str]:
 
 
 def _apply(front: Mapping[str, Any], metadata: Metadata, name: str) -> None:
-    if front.get("id") is not None:
-        metadata["id"] = str(front["id"])
-    if front.get("title") is not None:
-        metadata["title"] = str(front["title"])
-    if front.get("owner") is not None:
-        metadata["owner"] = str(front["owner"])
-    if front.get("status") is not None:
-        metadata["status"] = str(front["status"])
+    for key in ("id", "title", "owner", "status"):
+        value = front.get(key)
+        if value is None:
+            continue
+        if isinstance(value, (dict, list, set, tuple, bytes)):
+            raise LoadError(name, f"`{key}:` is not one line of text", place="front matter")
+        if len(str(value)) > MAX_NAME:
+            count = len(str(value))
+            raise too_many(name, "front matter", count, MAX_NAME, f"characters of `{key}:`")
+        metadata[key] = str(value)
     if front.get("modified") is not None:
         metadata["modified_at"] = _utc(front["modified"], name)
 
@@ -102,7 +102,7 @@ def _utc(value: object, name: str) -> datetime:
         except ValueError as error:
             raise LoadError(
                 name,
-                f"`modified: {value}` is not a date",
+                f"`modified: {value:.40}` is not a date",
                 place="front matter",
                 remedy="write it as 2026-03-14",
             ) from error
@@ -110,7 +110,7 @@ def _utc(value: object, name: str) -> datetime:
         return value.astimezone(UTC) if value.tzinfo else value.replace(tzinfo=UTC)
     if isinstance(value, date):
         return datetime(value.year, value.month, value.day, tzinfo=UTC)
-    raise LoadError(name, f"`modified: {value}` is not a date", place="front matter")
+    raise LoadError(name, f"`modified: {value!s:.40}` is not a date", place="front matter")
 
 
 def _to_html(body: str, name: str) -> str:

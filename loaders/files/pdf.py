@@ -108,13 +108,13 @@ def _write_page(writer: BlockWriter, text: str, bookmarks: list[tuple[str, int]]
 
 def _write_lines(writer: BlockWriter, lines: list[str]) -> None:
     """Lines are broken by the page, not by the author: join them up to a sentence's end."""
-    joined = ""
-    for line in (line.strip() for line in lines):
-        if joined and not _SENTENCE_END.search(joined.split("\n")[-1]):
-            joined += line if joined.endswith("\u00ad") else " " + line
-        elif line:
-            joined += ("\n" if joined else "") + line
-    write_lines(writer, joined.replace("\u00ad", ""))
+    joined: list[str] = []
+    for line in filter(None, (line.strip() for line in lines)):
+        if joined and not _SENTENCE_END.search(joined[-1]):
+            joined += [line] if joined[-1].endswith("\u00ad") else [" ", line]
+        else:
+            joined += ["\n", line] if joined else [line]
+    write_lines(writer, "".join(joined).replace("\u00ad", ""))
 
 
 def _key(title: str) -> str:

@@ -16,6 +16,8 @@ from loaders.tables.cells import SourceCell
 from loaders.tables.table_grid import build_table
 from loaders.tables.table_headers import outline
 
+_SNIFFED = 2_000
+"""Characters of a CSV file that show its delimiter. The sniffer's time grows with their square."""
 _MARKER = r"(?:[-*+•◦▪‣]|\d{1,9}[.)])"
 _ITEM = re.compile(rf"({_MARKER})\s+(?=\S)")
 _NEXT_ITEM = re.compile(rf"\n(?=[ \t]*{_MARKER}\s+\S)")
@@ -74,7 +76,7 @@ def parse_csv(text: str, *, url: str = "", **metadata: Unpack[Metadata]) -> Docu
 def _rows(text: str, name: str) -> list[list[str]]:
     text = text.replace("\0", "\ufffd")
     try:
-        dialect = csv.Sniffer().sniff(text[:20_000], delimiters=",;\t|")
+        dialect = csv.Sniffer().sniff(text[:_SNIFFED], delimiters=",;\t|")
         delimiter = dialect.delimiter
     except csv.Error:
         delimiter = ","

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 from loaders.document import Cell, Image, Table
 from loaders.numbering import BULLETS, number
@@ -54,30 +55,31 @@ def lines_to_markdown(lines: Iterable[Line]) -> str:
     """One line of markdown: `<br>` between lines, `•` for bullets, `<ol>` for numbered items.
 
     Numbers stay markup, as in the source: a cell's words are what somebody typed."""
-    shown = ""
+    shown: list[str] = []
     last: tuple[str, int] | None = None
     for line in lines:
-        content = re.sub(r" *\n", "<br>", line.markdown.strip())
+        content = re.sub(r"(?<! ) *\n", "<br>", line.markdown.strip())
         if not content:
             continue
         if _is_number(line.marker):
             kind, value = _counted(line.marker)
-            shown = _with_item(shown, content, kind, value, goes_on=last == (kind, value - 1))
+            if last == (kind, value - 1):
+                shown.pop()  # the end of the list that goes on
+            else:
+                shown.append(_list_start(kind, value))
+            shown += [f"<li>{content}</li>", "</ol>"]
             last = (kind, value)
         else:
             bullet = f"{_sign(line)} " if line.marker else ""
-            shown += ("<br>" if shown and last is None else "") + bullet + content
+            shown.append(("<br>" if shown and last is None else "") + bullet + content)
             last = None
-    return shown
+    return "".join(shown)
 
 
-def _with_item(shown: str, content: str, kind: str, value: int, *, goes_on: bool) -> str:
-    item = f"<li>{content}</li></ol>"
-    if goes_on:
-        return shown.removesuffix("</ol>") + item
+def _list_start(kind: str, value: int) -> str:
     kind_mark = "" if kind == "1" else f' type="{kind}"'
     start_mark = "" if value == 1 else f' start="{value}"'
-    return f"{shown}<ol{kind_mark}{start_mark}>{item}"
+    return f"<ol{kind_mark}{start_mark}>"
 
 
 def _sign(line: Line) -> str:
@@ -88,6 +90,7 @@ def _is_number(marker: str) -> bool:
     return any(letter.isalnum() for letter in marker)
 
 
+@lru_cache(maxsize=1_024)
 def _counted(marker: str) -> tuple[str, int]:
     """`b.` → (a, 2). Of `2.1.` the last level counts."""
     last = re.findall(r"\w+", marker)[-1]

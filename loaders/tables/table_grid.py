@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import accumulate
 
 from config.errors import LoadError
 from loaders.document import Cell, Table
@@ -42,7 +43,7 @@ def build_table(
     if placeholders and len(rows) * width > MAX_CELLS:
         raise too_many(document, place, len(rows) * width, MAX_CELLS, "table cells")
     if placeholders and not _left_out(rows, width):
-        grid = _place_by_position(rows, width)
+        grid = _place_by_position(rows, width, document, place)
     else:
         grid = _place_in_gaps(rows, document, place)
     grid, warnings = _whole_merges(grid)
@@ -65,24 +66,29 @@ def _left_out(rows: Rows, width: int) -> bool:
     """Whether short rows are short by exactly what merges from above and the left cover."""
     if not any(len(row) < width for row in rows):
         return False
-    covered = [0] * len(rows)
+    from_above = [0] * (len(rows) + 1)
+    """How many positions more, or fewer, than in the row before."""
     for i, row in enumerate(rows):
         for cell in row:
-            covered[i] += cell.column_span - 1
-            for below in range(i + 1, min(i + cell.row_span, len(rows))):
-                covered[below] += cell.column_span
-    total = len(rows[0]) + covered[0]
-    return all(len(row) + count == total for row, count in zip(rows, covered, strict=True))
+            end = min(i + cell.row_span, len(rows))
+            from_above[min(i + 1, end)] += cell.column_span
+            from_above[end] -= cell.column_span
+    covered = list(accumulate(from_above))
+    widths = [sum(c.column_span for c in row) + n for row, n in zip(rows, covered, strict=False)]
+    return len(set(widths)) == 1
 
 
-def _place_by_position(rows: Rows, width: int) -> _Grid:
+def _place_by_position(rows: Rows, width: int, document: str, place: str) -> _Grid:
     """An empty cell under a merge is its placeholder; one with content stands for itself."""
     grid: _Grid = [[None] * width for _ in rows]
+    covered = 0
     for i, row in enumerate(rows):
         for j, source in enumerate(row):
             if grid[i][j] is not None and source.empty:
                 continue
             placed = _Placed(source, i, j)
+            covered += min(source.row_span, len(rows) - i) * min(source.column_span, width - j)
+            _check_overlaps(covered, document, place)
             for a in range(i, min(i + source.row_span, len(rows))):
                 for b in range(j, min(j + source.column_span, width)):
                     if grid[a][b] is None or (a, b) == (i, j) or not source.empty:
@@ -93,7 +99,7 @@ def _place_by_position(rows: Rows, width: int) -> _Grid:
 def _place_in_gaps(rows: Rows, document: str, place: str) -> _Grid:
     """HTML's way: each cell takes the next position that no merge covers."""
     taken: dict[tuple[int, int], _Placed] = {}
-    width = 0
+    width = covered = 0
     for i, row in enumerate(rows):
         j = 0
         for source in row:
@@ -104,6 +110,8 @@ def _place_in_gaps(rows: Rows, document: str, place: str) -> _Grid:
             if len(taken) + down * source.column_span > MAX_CELLS:
                 size = len(taken) + down * source.column_span
                 raise too_many(document, place, size, MAX_CELLS, "table cells")
+            covered += down * source.column_span
+            _check_overlaps(covered, document, place)
             for a in range(i, i + down):
                 for b in range(j, j + source.column_span):
                     taken.setdefault((a, b), placed)
@@ -113,6 +121,12 @@ def _place_in_gaps(rows: Rows, document: str, place: str) -> _Grid:
     if len(rows) * width > MAX_CELLS:
         raise too_many(document, place, len(rows) * width, MAX_CELLS, "table cells")
     return [[taken.get((i, j)) for j in range(width)] for i in range(len(rows))]
+
+
+def _check_overlaps(covered: int, document: str, place: str) -> None:
+    """Merges that lie over each other cover more positions than the table has."""
+    if covered > 2 * MAX_CELLS:
+        raise too_many(document, place, covered, 2 * MAX_CELLS, "cells in overlapping merges")
 
 
 def _whole_merges(grid: _Grid) -> tuple[_Grid, list[str]]:

@@ -210,9 +210,7 @@ def _header_columns(cells: Grid, styles: Sequence[Sequence[Style]], header_rows:
     width = len(cells[0]) if cells else 0
     if width < 2 or not body:
         return 0
-    count = 0
-    while count < width - 1 and _named(body, body_styles, count):
-        count += 1
+    count = _naming_columns(body, body_styles)
     if count or not header_rows:
         return count
     for prefix in range(1, min(3, width - 1) + 1):
@@ -222,18 +220,23 @@ def _header_columns(cells: Grid, styles: Sequence[Sequence[Style]], header_rows:
     return 0
 
 
-def _named(body: Grid, styles: Sequence[Sequence[Style]], column: int) -> bool:
-    marks = [row[column] for row, cells in zip(styles, body, strict=True) if cells[column].text]
-    others = [
-        style
-        for row, cells in zip(styles, body, strict=True)
-        for style, cell in zip(row[column + 1 :], cells[column + 1 :], strict=True)
-        if cell.text
-    ]
-    if not marks:
-        return False
-    by_mark = all(style.header for style in marks) and not all(s.header for s in others)
-    by_bold = (
-        all(style.bold for style in marks) and bool(others) and not any(s.bold for s in others)
-    )
-    return by_mark or by_bold
+def _naming_columns(body: Grid, styles: Sequence[Sequence[Style]]) -> int:
+    """Leading columns that are marked, or bold, unlike those to the right of them."""
+    width = len(body[0])
+    said, marked, bold = [0] * width, [0] * width, [0] * width
+    for row, row_styles in zip(body, styles, strict=True):
+        for column, (cell, style) in enumerate(zip(row, row_styles, strict=True)):
+            if cell.text:
+                said[column] += 1
+                marked[column] += style.header
+                bold[column] += style.bold
+    right_said, right_marked, right_bold = sum(said), sum(marked), sum(bold)
+    for column in range(width - 1):
+        right_said -= said[column]
+        right_marked -= marked[column]
+        right_bold -= bold[column]
+        by_mark = marked[column] == said[column] and right_marked < right_said
+        by_bold = bold[column] == said[column] and right_said and not right_bold
+        if not said[column] or not (by_mark or by_bold):
+            return column
+    return width - 1

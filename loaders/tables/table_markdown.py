@@ -22,7 +22,7 @@ __all__ = ["header_paths", "markdown_to_table", "structure_doubt", "table_to_mar
 _PIPE = re.compile(r"(?<!\\)\|")
 _DELIMITER = re.compile(r"\s*:?-+:?\s*")
 _ALL_BOLD = re.compile(r"\*\*((?:[^*]|\*(?!\*))+)\*\*")
-_LINE_END = re.compile(r" *(?:\r\n|[\n\r\v\f\x1c-\x1e\x85\u2028\u2029])")
+_LINE_END = re.compile(r"(?<! ) *(?:\r\n|[\n\r\v\f\x1c-\x1e\x85\u2028\u2029])")
 
 
 def table_to_markdown(table: Table, *, header_levels_too: bool = False) -> str:

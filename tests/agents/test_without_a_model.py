@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from agents.answer import LONGEST_QUESTION
 from tests.agents.corpus import HOSTILE, LAPTOPS, OLD_ROTATION, ROTATION, asking, snapshot
 from tests.agents.scripted import Watching
 
@@ -230,7 +231,7 @@ def test_no_question_crashes_it(text: str, before: list[str]) -> None:
 
 def test_a_huge_message_is_read_in_part() -> None:
     answer = asking()("key rotation " * 50_000)
-    assert len(answer.standalone_question) <= 4_000
+    assert len(answer.standalone_question) <= LONGEST_QUESTION
 
 
 _ASK = asking()

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
-from agents.answer import Answer, Question
+from agents.answer import LONGEST_QUESTION, Answer, Question
 from bot.slack.thread import METADATA_EVENT
 from config.errors import IndexUnavailable
 from tests.bot.conftest import Desk, words
@@ -19,6 +20,22 @@ def test_a_mention_is_answered_in_its_thread_with_sources(desk: Desk) -> None:
     assert reply["metadata"]["event_type"] == METADATA_EVENT
     assert desk.agents.asked[0].text == "how often do we rotate keys?"
     assert desk.agents.domains == ["security"]
+
+
+def test_a_message_that_is_too_long_is_read_at_both_ends_and_its_asker_told(desk: Desk) -> None:
+    log = "error in line 7 " * 700
+    _, reply = desk.ask(f"why does this fail? {log} it began after the key rotation")
+    asked = desk.agents.asked[0].text
+    assert len(asked) <= LONGEST_QUESTION
+    assert asked.startswith("why does this fail?")
+    assert asked.endswith("after the key rotation")
+    assert "longer than 8,000 characters: I read its beginning and its end" in words(reply)
+
+
+def test_an_answer_that_was_cut_says_so(desk: Desk) -> None:
+    desk.agents.reply = replace(answer("Rotate them every 90 days [1] and …"), cut=True)
+    _, reply = desk.ask("how often do we rotate keys?")
+    assert "ask for the part that is missing" in words(reply)
 
 
 def test_an_answer_keeps_the_thread_as_history(desk: Desk) -> None:

@@ -15,7 +15,9 @@ from config.settings import Settings
 from playground.openai_stand_in import ModelFault, OpenAIStandIn, Script
 
 KEY = "sk-very-secret-0123456789"
-PROMPT = Prompt(name="colour", version="1", system="You name colours.", user="The sky?")
+PROMPT = Prompt(
+    name="colour", version="1", system="You name colours.", user="The sky?", max_tokens=200
+)
 
 
 class Colour(BaseModel):
@@ -98,6 +100,38 @@ def test_text_is_streamed_in_pieces_and_ends_with_its_usage() -> None:
     assert text == "The sky is blue, on most days of the year."
     assert usage.calls == 1
     assert usage.output_tokens == 10
+
+
+def test_every_call_says_how_long_its_reply_may_be() -> None:
+    with OpenAIStandIn({"colour": {"colour": "blue"}}) as server:
+        model_at(server).structured(PROMPT, Colour)
+        streamed(model_at(server))
+    assert [request.max_tokens for request in server.requests] == [200, 200]
+
+
+def test_a_structured_reply_that_ends_at_its_limit_is_told_as_such_and_not_repaired() -> None:
+    endless = '{"colour": "' + "blue " * 500
+    with (
+        OpenAIStandIn({"colour": endless}) as server,
+        pytest.raises(InvalidModelOutput, match="'colour' ended at its limit of 200 tokens"),
+    ):
+        model_at(server).structured(PROMPT, Colour)
+    assert len(server.requests) == 1
+
+
+@pytest.mark.parametrize("counts", [True, False])
+def test_a_stream_ends_at_its_limit_and_says_so(counts: bool) -> None:
+    with OpenAIStandIn({"colour": "blue " * 20_000}, counts_tokens=counts) as server:
+        text, usage = streamed(model_at(server))
+    assert usage.cut
+    assert len(text) <= 200 * 8
+
+
+def test_a_server_that_refuses_the_limit_is_asked_without_it() -> None:
+    refused = ModelFault(kind="status", status=400, message="max_tokens is too large: 200")
+    with OpenAIStandIn({"colour": {"colour": "blue"}}, faults=[refused]) as server:
+        model_at(server).structured(PROMPT, Colour)
+    assert server.requests[-1].max_tokens > 200
 
 
 def test_a_stream_that_breaks_off_is_an_outage() -> None:

@@ -270,6 +270,12 @@ def audited(town: Town, settings: Settings) -> object:
     return len(list(copilot.audit.export()))
 
 
+def ingested_tea(town: Town, settings: Settings) -> object:
+    """What an ingestion reads, and gives up."""
+    report = Copilot(settings).ingest("tea")
+    return report.added, [str(failure) for failure in report.failed]
+
+
 def domains(town: Town, settings: Settings) -> object:
     return list(Copilot(settings).domains)
 
@@ -322,6 +328,7 @@ PROBES = {
     "ONCALL_METRICS": Probe(
         one="token", other="open", observe=figures, besides={"ONCALL_API_TOKEN": "secret"}
     ),
+    "ONCALL_DOCUMENT_SECONDS": Probe(one="120", other="0.0001", observe=ingested_tea),
     "DATABASE_URL": Probe(
         one=None, other="postgresql://nobody@127.0.0.1:9/none", observe=published
     ),

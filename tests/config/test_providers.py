@@ -23,7 +23,9 @@ from config.settings import Settings, read_settings
 from playground.openai_stand_in import OpenAIStandIn
 
 KEY = "sk-ant-very-secret-0123456789"
-PROMPT = Prompt(name="colour", version="1", system="You name colours.", user="The sky?")
+PROMPT = Prompt(
+    name="colour", version="1", system="You name colours.", user="The sky?", max_tokens=200
+)
 SENTENCE = "The sky is blue, on most days of the year."
 
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from config.errors import ConfigError, LoadError
 from loaders.document import Document
 from loaders.document_output import document_to_markdown
-from loaders.files.local_files import expand_paths, load_bytes, load_file
+from loaders.files.local_files import find_files, load_bytes, load_file
 from loaders.tables.table_markdown import header_paths
 from tests.loaders.google_documents import rich_document
 from tests.loaders.thoroughly import THOROUGH, examples
@@ -357,6 +357,37 @@ def test_damaged_files_are_refused_or_read(
     document_to_markdown(document).encode()
 
 
+def test_front_matter_with_aliases_does_not_grow() -> None:
+    lines = ["a0: &a0 [x, x, x, x, x, x, x, x, x]"]
+    lines += [f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 9)}]" for n in range(1, 9)]
+    text = "---\n" + "\n".join(lines) + "\ntitle: *a8\n---\n# Keys\n"
+    with pytest.raises(LoadError, match=r"at line 3: .* an alias .*write its value out"):
+        load_bytes(text.encode(), suffix=".md", id="keys")
+
+
+@pytest.mark.parametrize(
+    ("front", "reason"),
+    [
+        ("title: " + "a" * 301, "301 characters of `title:`, more than the 300"),
+        ("id: [a, b]", "`id:` is not one line of text"),
+        ("owner: {a: b}", "`owner:` is not one line of text"),
+        ("note: " + "a" * 17_000, "17,007 characters, more than 16,000"),
+        ("modified: [" + "a" * 900 + "]", r"`modified: .{40}` is not a date"),
+        ("id: " + "9" * 6_000, "6,000 characters of `id:`"),
+    ],
+)
+def test_front_matter_has_short_fields(front: str, reason: str) -> None:
+    with pytest.raises(LoadError, match=reason):
+        load_bytes(f"---\n{front}\n---\n# Keys\n".encode(), suffix=".md", id="keys")
+
+
+def test_an_id_of_digits_stays_as_written() -> None:
+    text = b"---\nid: 0042\ntitle: 1.10\nmodified: 2026-03-04\n---\n# Keys\n"
+    document = load_bytes(text, suffix=".md")
+    assert (document.id, document.title) == ("0042", "1.10")
+    assert document.modified_at == datetime(2026, 3, 4, tzinfo=UTC)
+
+
 def test_files_folders_and_globs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "docs" / "deep").mkdir(parents=True)
     for name in ("docs/a.md", "docs/deep/b.html", "docs/c.png", "docs/.hidden.md", "d.txt"):
@@ -365,7 +396,7 @@ def test_files_folders_and_globs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     base = tmp_path / "docs"
 
     def names(*patterns: str) -> list[str]:
-        return [path.name for path in expand_paths(patterns, base)]
+        return [path.name for path in find_files(patterns, base)[0]]
 
     assert names("../docs") == ["a.md", "b.html"]
     assert names("*.md", "a.md") == ["a.md"]

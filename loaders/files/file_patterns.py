@@ -1,0 +1,150 @@
+"""The `files:` of a domain: files, folders and globs to paths, none of which leaves its root.
+
+The root of an entry is the folder in which its first wildcard is looked for: `docs` of
+`docs/**/*.md`, the folder itself of `docs`, and the folder around it of `docs/limits.md`."""
+
+from __future__ import annotations
+
+import fnmatch
+import glob
+import os
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from config.errors import ConfigError
+
+_SHOWN = 100
+"""Most characters of an entry that an error shows."""
+_MOST_NOTES = 20
+_EVERYTHING = ("**", "*")
+
+
+def expand_paths(
+    patterns: Iterable[str], base: Path, suffixes: Collection[str]
+) -> tuple[list[Path], list[str]]:
+    """Files that can be loaded, real and sorted; and a line for each that was left out.
+
+    A folder stands for all files below it. Entries are relative to `base`, then to the working
+    directory. Links are followed only to files and folders below the entry's root, devices and
+    pipes never. Raises ConfigError for an entry that matches nothing, for a single file that no
+    loader reads, and for `..` behind a wildcard."""
+    found: set[Path] = set()
+    notes: dict[str, None] = {}
+    for pattern in patterns:
+        shown = pattern if len(pattern) <= _SHOWN else pattern[: _SHOWN - 1] + "…"
+        if ".." in Path(pattern).parts[_fixed(Path(pattern).parts) :]:
+            raise ConfigError(
+                f"{shown!r} goes up behind a wildcard", remedy="begin with the folder it means"
+            )
+        matches = _matches(pattern, base, suffixes)
+        if not matches.paths:
+            elsewhere = _matches(pattern, Path.cwd(), suffixes)
+            matches = elsewhere if elsewhere.paths or not matches.notes else matches
+        if not matches.paths:
+            left_out = f"left out: {matches.notes[0]}; " if matches.notes else ""
+            raise ConfigError(
+                f"no files match {shown!r}",
+                remedy=f"{left_out}looked in {base} and in {Path.cwd()}",
+            )
+        for path in matches.paths:
+            if path.suffix.lower() not in suffixes:
+                raise ConfigError(
+                    f"no loader reads {shown!r}", remedy="supported: " + ", ".join(suffixes)
+                )
+        found.update(matches.paths)
+        notes |= dict.fromkeys(matches.notes)
+    lines = list(notes)
+    if len(lines) > _MOST_NOTES:
+        lines = [*lines[:_MOST_NOTES], f"… and {len(lines) - _MOST_NOTES} more files left out"]
+    return sorted(found), lines
+
+
+def _fixed(parts: Sequence[str]) -> int:
+    """How many parts stand before the first wildcard."""
+    return next((at for at, part in enumerate(parts) if glob.has_magic(part)), len(parts))
+
+
+def _matches(pattern: str, base: Path, suffixes: Collection[str]) -> _Matches:
+    try:
+        path = base / Path(pattern).expanduser()
+        fixed = _fixed(path.parts)
+        if fixed < len(path.parts):
+            root, parts = Path(*path.parts[:fixed]), path.parts[fixed:]
+        elif path.is_dir():
+            root, parts = path, _EVERYTHING
+        else:
+            root, parts = path.parent, (glob.escape(path.name),)
+        single = fixed == len(path.parts) and parts is not _EVERYTHING
+        matches = _Matches(root.resolve(), suffixes, single=single)
+        matches.take(root, parts)
+    except (OSError, RuntimeError, ValueError):  # a name that is too long, an unknown `~user`
+        return _Matches(base, suffixes)
+    return matches
+
+
+@dataclass
+class _Matches:
+    root: Path
+    """Where links lead in the end has to be below it."""
+    suffixes: Collection[str]
+    single: bool = False
+    """The entry names one file: said what is wrong with it, whatever its suffix."""
+    paths: list[Path] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+
+    def take(self, folder: Path, parts: Sequence[str]) -> None:
+        """What matches below a folder; a folder behind `**` is visited once, links to it never."""
+        part, rest = parts[0], parts[1:]
+        if part == "**":
+            if rest[:1] != ("**",):
+                self.take(folder, rest or ("*",))
+            for entry in self._entries(folder):
+                if entry.is_symlink():
+                    self._is_below(entry)
+                elif entry.is_dir() and not entry.name.startswith("."):
+                    self.take(Path(entry.path), parts)
+            return
+        for entry in self._entries(folder):
+            hidden = entry.name.startswith(".") and not part.startswith(".")
+            if hidden or not fnmatch.fnmatchcase(entry.name, part):
+                continue
+            if not rest:
+                self._file(entry)
+            elif self._is_below(entry) and entry.is_dir():
+                self.take(Path(entry.path), rest)
+
+    def _entries(self, folder: Path) -> Iterator[os.DirEntry[str]]:
+        try:
+            with os.scandir(folder) as entries:
+                listed = sorted(entries, key=lambda entry: entry.name)
+        except (FileNotFoundError, NotADirectoryError):
+            return
+        except OSError as error:
+            self.notes.append(f"{folder}: can't be listed: {error.strerror}")
+            return
+        yield from listed
+
+    def _file(self, entry: os.DirEntry[str]) -> None:
+        path = Path(entry.path)
+        wanted = path.suffix.lower() in self.suffixes and not entry.name.startswith((".", "~$"))
+        if not (wanted or self.single) or not self._is_below(entry) or entry.is_dir():
+            return
+        if entry.is_file():
+            self.paths.append(path.resolve())
+        else:
+            self.notes.append(f"{entry.path}: neither a file nor a folder, so it was not read")
+
+    def _is_below(self, entry: os.DirEntry[str]) -> bool:
+        """Whether a link stays below the root; says so when not."""
+        if not entry.is_symlink():
+            return True
+        try:
+            real = Path(entry.path).resolve(strict=True)
+        except (OSError, RuntimeError):
+            self.notes.append(f"{entry.path}: a link to nothing, or to itself")
+            return False
+        if real.is_relative_to(self.root):
+            return True
+        self.notes.append(f"{entry.path}: a link out of {self.root}, so it was not followed")
+        return False

@@ -1,0 +1,110 @@
+"""How long one document may hold the run: a limit that interrupts whatever is being done."""
+
+from __future__ import annotations
+
+import ctypes
+import threading
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from typing import ParamSpec, TypeVar
+
+from config.errors import LoadError
+
+Given = ParamSpec("Given")
+Result = TypeVar("Result")
+
+SECONDS = 120.0
+"""Of processor time. A thousand pages take about ten."""
+_AGAIN = 1.0
+"""Seconds until an interruption that was caught on its way is sent once more."""
+_REMEDY = "split it into smaller documents, or give it longer by ONCALL_DOCUMENT_SECONDS"
+
+
+class _TooLong(BaseException):
+    """Raised inside a thread from outside; no `except Exception` of a parser catches it."""
+
+
+@contextmanager
+def time_limit(document: str, seconds: float = SECONDS) -> Iterator[None]:
+    """Raises LoadError, wherever the block stands by then, once it has computed for that long.
+
+    Counted is this thread's own processor time: waiting for Google, for a model or for other
+    threads is free. Where a system can't tell it (macOS), the clock counts."""
+    watch = _Watch(seconds)
+    try:
+        try:
+            watch.start()
+            yield
+            watch.check()
+        finally:
+            watch.stop()
+    except _TooLong:
+        watch.stop()
+        raise LoadError(
+            document, f"it took more than {seconds:g} s to work through", remedy=_REMEDY
+        ) from None
+
+
+def uncounted(act: Callable[Given, Result]) -> Callable[Given, Result]:
+    """The same function, computed in a thread of its own: whoever waits for it computes nothing."""
+
+    def elsewhere(*given: Given.args, **named: Given.kwargs) -> Result:
+        with ThreadPoolExecutor(1, thread_name_prefix="uncounted") as pool:
+            return pool.submit(act, *given, **named).result()
+
+    return elsewhere
+
+
+class _Watch:
+    """A thread that interrupts the one that made it."""
+
+    def __init__(self, seconds: float) -> None:
+        self._seconds = seconds
+        self._thread = threading.get_ident()
+        self._computed = _clock_of(self._thread)
+        self._began = self._computed()
+        self._lock = threading.Lock()
+        self._over = threading.Event()
+
+    def start(self) -> None:
+        threading.Thread(target=self._wait, name="time limit", daemon=True).start()
+
+    def stop(self) -> None:
+        """After this no interruption comes, nor one that is on its way."""
+        with self._lock:
+            self._over.set()
+            _interrupt(self._thread, None)
+
+    def check(self) -> None:
+        """For what was done before anybody could interrupt it."""
+        if self._left() <= 0:
+            raise _TooLong
+
+    def _left(self) -> float:
+        return self._seconds - (self._computed() - self._began)
+
+    def _wait(self) -> None:
+        left = self._seconds
+        while not self._over.wait(left):
+            left = self._left()
+            if left > 0:
+                continue
+            with self._lock:
+                if not self._over.is_set():
+                    _interrupt(self._thread, _TooLong)
+            left = _AGAIN
+
+
+def _clock_of(thread: int) -> Callable[[], float]:
+    if not hasattr(time, "pthread_getcpuclockid"):
+        return time.monotonic
+    clock = time.pthread_getcpuclockid(thread)
+    return lambda: time.clock_gettime(clock)
+
+
+def _interrupt(thread: int, error: type[BaseException] | None) -> None:
+    """The exception comes between two steps of Python; None takes one back that is on its way."""
+    raised = ctypes.py_object(error) if error else None
+    ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread), raised)

@@ -1,0 +1,93 @@
+"""Entries of `files:` never leave the folder they begin in."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from config.errors import ConfigError, LoadError
+from loaders.files.local_files import find_files, load_file
+
+
+@pytest.fixture
+def docs(tmp_path: Path) -> Path:
+    """`docs` beside what is not to be read."""
+    (tmp_path / "docs" / "deep").mkdir(parents=True)
+    (tmp_path / "private").mkdir()
+    for name in ("docs/a.md", "docs/deep/b.md", "private/secret.md"):
+        (tmp_path / name).write_text("x")
+    return tmp_path / "docs"
+
+
+def names(base: Path, *patterns: str) -> list[str]:
+    return [path.name for path in find_files(patterns, base)[0]]
+
+
+@pytest.mark.parametrize("pattern", ["*.md", "**/*.md", "**", "../docs", "../*/a.md", "*/*.md"])
+def test_a_link_out_of_the_root_is_not_followed_and_said(docs: Path, pattern: str) -> None:
+    (docs / "deep" / "out.md").symlink_to(docs.parent / "private" / "secret.md")
+    (docs / "out.md").symlink_to(docs.parent / "private" / "secret.md")
+    (docs / "out").symlink_to(docs.parent / "private")
+    paths, left_out = find_files([pattern], docs)
+    assert paths
+    assert "secret.md" not in [path.name for path in paths] or pattern == "../*/a.md"
+    assert pattern in ("../*/a.md",) or any("out of" in line for line in left_out)
+
+
+def test_a_link_inside_the_root_is_followed_once(docs: Path) -> None:
+    (docs / "latest.md").symlink_to("deep/b.md")
+    (docs / "newest").symlink_to("deep")
+    assert names(docs, "*.md", "newest/*.md", "**/*.md", "latest.md") == ["a.md", "b.md"]
+
+
+def test_folders_that_link_to_themselves_end(docs: Path) -> None:
+    for name in ("one", "two", "three"):
+        (docs / name).symlink_to(docs)
+        (docs / "deep" / name).symlink_to("..")
+    (docs / "round.md").symlink_to("round.md")
+    paths, left_out = find_files(["**/*.md"], docs)
+    assert [path.name for path in paths] == ["a.md", "b.md"]
+    assert any("round.md: a link to nothing, or to itself" in line for line in left_out)
+
+
+@pytest.mark.parametrize("pattern", ["*/../../private/*.md", "**/../secret.md"])
+def test_a_pattern_that_goes_up_behind_a_wildcard_is_refused(docs: Path, pattern: str) -> None:
+    with pytest.raises(ConfigError, match="goes up behind a wildcard; begin with the folder"):
+        find_files([pattern], docs)
+
+
+def test_a_single_link_that_leads_elsewhere_says_why_it_matches_nothing(docs: Path) -> None:
+    (docs / "one.md").symlink_to(docs.parent / "private" / "secret.md")
+    with pytest.raises(ConfigError, match=r"no files match 'one\.md'; left out: .*a link out of"):
+        find_files(["one.md"], docs)
+
+
+def test_a_mounted_folder_of_links_to_its_own_versions_is_read(docs: Path) -> None:
+    """As Kubernetes mounts a ConfigMap."""
+    (docs / "..v2").mkdir()
+    (docs / "..v2" / "limits.md").write_text("x")
+    (docs / "..data").symlink_to("..v2")
+    (docs / "limits.md").symlink_to("..data/limits.md")
+    assert names(docs, "limits.md") == ["limits.md"]
+    assert "limits.md" in names(docs, "*.md")
+
+
+def test_pipes_and_devices_are_left_out_and_said(docs: Path) -> None:
+    os.mkfifo(docs / "pipe.md")
+    paths, left_out = find_files(["*.md"], docs)
+    assert [path.name for path in paths] == ["a.md"]
+    assert left_out == [f"{docs}/pipe.md: neither a file nor a folder, so it was not read"]
+    with pytest.raises(LoadError, match="a device or a pipe"):
+        load_file(docs / "pipe.md")
+    with pytest.raises(LoadError, match="a device or a pipe"):
+        load_file(Path("/dev/zero"))
+
+
+def test_many_lines_are_summed_up(docs: Path) -> None:
+    for number in range(30):
+        (docs / f"{number}.md").symlink_to("/etc/hostname")
+    _, left_out = find_files(["*.md"], docs)
+    assert len(left_out) == 21
+    assert left_out[-1] == "… and 10 more files left out"
