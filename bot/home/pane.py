@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 import structlog
 
+from bot.message.harmless_words import plain
 from bot.slack.event import PaneOpened
 from bot.slack.web import SlackBusy, SlackRefused, SlackUnsure, Web
 from config.domain import Domain, domain_of
@@ -39,4 +40,4 @@ def suggested(domains: list[Domain], context_channel: str = "") -> list[dict[str
         for domain in [here] if here else domains:
             if row < len(domain.examples):
                 questions.append(domain.examples[row].question)
-    return [{"title": q[:60], "message": q[:300]} for q in questions[:MAX_PROMPTS]]
+    return [{"title": plain(q)[:60], "message": plain(q)[:300]} for q in questions[:MAX_PROMPTS]]
