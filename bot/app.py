@@ -22,7 +22,7 @@ from bot.inbox.durable_queue import Inbox
 from bot.interactions import interact
 from bot.listeners import ignore_the_rest, listen
 from bot.memory.record import Records
-from bot.message.harmless_words import mrkdwn
+from bot.message.harmless.harmless_words import mrkdwn
 from bot.people import People
 from bot.question.asking import Asking, EveryoneMayRead
 from bot.question.attempt import Attempts

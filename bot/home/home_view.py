@@ -12,7 +12,7 @@ from agents.extractive.confidence_levels import MEDIUM, in_words
 from bot.feedback import Verdicts
 from bot.memory.record import Record
 from bot.message.blockkit import Json, age, context, link, section, short, words
-from bot.message.harmless_words import mrkdwn, plain
+from bot.message.harmless.harmless_words import mrkdwn, plain
 from config.domain import Domain
 
 

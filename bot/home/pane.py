@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 import structlog
 
-from bot.message.harmless_words import plain
+from bot.message.harmless.harmless_words import plain
 from bot.slack.event import PaneOpened
 from bot.slack.web import SlackBusy, SlackRefused, SlackUnsure, Web
 from config.domain import Domain, domain_of

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from bot.message.harmless_words import LOOKALIKE, mrkdwn, plain
-from bot.message.web_address import is_web, written
+from bot.message.harmless.harmless_words import LOOKALIKE, mrkdwn, plain
+from bot.message.harmless.web_address import is_web, written
 
 Json = dict[str, Any]
 

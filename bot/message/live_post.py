@@ -10,7 +10,7 @@ import structlog
 from bot.memory.record import Records
 from bot.message.blockkit import Json, short
 from bot.message.delivery import Parts
-from bot.message.harmless_words import plain
+from bot.message.harmless.harmless_words import plain
 from bot.message.pace import Latest, Pace
 from bot.message.render import Outgoing, placeholder
 from bot.message.stream import shown_of, task, words

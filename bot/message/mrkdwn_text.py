@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from markdown_it.tree import SyntaxTreeNode
 
-from bot.message.answer_tree import tree_of
 from bot.message.blockkit import link
-from bot.message.harmless_words import LOOKALIKE, escaped, mrkdwn, unlinked
-from bot.message.web_address import Links
+from bot.message.harmless.answer_tree import tree_of
+from bot.message.harmless.harmless_words import LOOKALIKE, escaped, mrkdwn, unlinked
+from bot.message.harmless.web_address import Links
 
 _SIGNS = {"em": "_", "strong": "*", "s": "~"}
 

@@ -10,11 +10,11 @@ from agents.answer import Answer
 from agents.extractive.confidence_levels import in_words
 from bot.message.blockkit import Json, actions, button, context, section
 from bot.message.defang import defang
-from bot.message.harmless_words import WORD, is_address, mrkdwn
+from bot.message.harmless.harmless_words import WORD, is_address, mrkdwn
+from bot.message.harmless.web_address import Links, links_to
 from bot.message.mrkdwn_text import as_mrkdwn
 from bot.message.slack_markdown import MAX_COLUMNS, Grid, Prose, aligned, fitting, segments, slices
 from bot.message.source_lines import source_lines
-from bot.message.web_address import Links, links_to
 
 FALLBACK_LIMIT = 1_500
 BODY_LIMIT = 8_500

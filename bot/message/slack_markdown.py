@@ -9,7 +9,7 @@ from itertools import takewhile
 
 from markdown_it.token import Token
 
-from bot.message.harmless_words import unpinged, visible
+from bot.message.harmless.harmless_words import unpinged, visible
 from loaders.markdown_parser import read_blocks
 from loaders.plain import plain_text
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any, Literal
 
 from bot.message.defang import Links, defang
-from bot.message.harmless_words import plain
+from bot.message.harmless.harmless_words import plain
 
 _FENCE = re.compile(r"[ >]*(?:[-+*] |\d+[.)] )?[ ]*(`{3,}|~{3,})")
 _CODE = re.compile(r"`[^`\n]*`")

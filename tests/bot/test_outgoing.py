@@ -21,10 +21,10 @@ from bot.home.home_view import IndexStatus, Report, blocks, permalink
 from bot.home.pane import suggested
 from bot.memory.record import Record, encoded
 from bot.message.defang import defang
-from bot.message.harmless_words import mrkdwn, plain, visible
+from bot.message.harmless.harmless_words import mrkdwn, plain, visible
+from bot.message.harmless.web_address import Links, is_web, links_to, written
 from bot.message.render import fallback, placeholder, plain_version, render
 from bot.message.stream import shown_of, task
-from bot.message.web_address import Links, is_web, links_to, written
 from config.domain import Example
 from playground.page.safe_markup import Markup
 from playground.page.shown_messages import Render

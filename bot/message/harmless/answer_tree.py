@@ -11,7 +11,7 @@ from markdown_it.rules_inline import StateInline
 from markdown_it.token import Token
 from markdown_it.tree import SyntaxTreeNode
 
-from bot.message.harmless_words import is_address
+from bot.message.harmless.harmless_words import is_address
 from loaders.markdown_parser import markdown_parser
 
 MAX_BRACKETS = 200
