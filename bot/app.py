@@ -23,7 +23,7 @@ from bot.inbox.durable_queue import Inbox
 from bot.interactions import interact
 from bot.listeners import ignore_the_rest, listen
 from bot.memory.record import Records
-from bot.message.defang import mrkdwn
+from bot.message.harmless.harmless_words import mrkdwn
 from bot.privacy.retention import Retention, scrub_all
 from bot.question.asking import Asking, EveryoneMayRead
 from bot.question.attempt import Attempts

@@ -11,7 +11,7 @@ from agents.extractive.confidence_levels import in_words
 from bot.memory.record import Record, decoded
 from bot.memory.state_tables import ERASED, FORGOTTEN
 from bot.message.blockkit import Json, actions, button, context, section
-from bot.message.defang import mrkdwn
+from bot.message.harmless.harmless_words import mrkdwn
 from bot.message.modal import input_block, modal, text_input
 from bot.message.render import Outgoing
 from bot.message.slack_markdown import excerpt

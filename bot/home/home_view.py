@@ -11,8 +11,8 @@ from agents.answer import FOUND_NOTHING
 from agents.extractive.confidence_levels import MEDIUM, in_words
 from bot.feedback import Verdicts
 from bot.memory.record import Record
-from bot.message.blockkit import Json, age, context, link, section, short
-from bot.message.defang import mrkdwn
+from bot.message.blockkit import Json, age, context, link, section, short, words
+from bot.message.harmless.harmless_words import mrkdwn, plain
 from config.domain import Domain
 
 
@@ -62,10 +62,9 @@ def blocks(
     )
     for report in reports[:8]:
         yield {"type": "divider"}
-        title = f"{report.domain.title}, for admins"
+        title = f"{plain(report.domain.title)}, for admins"
         yield {"type": "header", "text": {"type": "plain_text", "text": title[:150]}}
-        facts = [{"type": "mrkdwn", "text": fact} for fact in _facts(report)]
-        yield {"type": "section", "fields": facts}
+        yield {"type": "section", "fields": [words(fact) for fact in _facts(report)]}
         if report.failing:
             failing = _questions(report.failing, team_url, readable=report.readable)
             yield section(f"*Failing this week*\n{failing}")

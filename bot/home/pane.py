@@ -8,6 +8,7 @@ import structlog
 
 from bot.access.doors import Door
 from bot.access.gate import Gate
+from bot.message.harmless.harmless_words import plain
 from bot.slack.event import PaneOpened
 from bot.slack.web import SlackBusy, SlackRefused, SlackUnsure, Web
 from config.domain import Domain, domain_of
@@ -43,4 +44,4 @@ def suggested(domains: list[Domain], context_channel: str = "") -> list[dict[str
         for domain in [here] if here else domains:
             if row < len(domain.examples):
                 questions.append(domain.examples[row].question)
-    return [{"title": q[:60], "message": q[:300]} for q in questions[:MAX_PROMPTS]]
+    return [{"title": plain(q)[:60], "message": plain(q)[:300]} for q in questions[:MAX_PROMPTS]]

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from bot.message.defang import is_web, mrkdwn
+from bot.message.harmless.harmless_words import LOOKALIKE, mrkdwn, plain
+from bot.message.harmless.web_address import is_web, written
 
 Json = dict[str, Any]
 
@@ -15,18 +16,22 @@ BUTTON_VALUE = 2_000
 
 
 def section(text: str, **more: Any) -> Json:
-    return {"type": "section", "text": {"type": "mrkdwn", "text": text[:3_000]}, **more}
+    return {"type": "section", "text": words(text), **more}
 
 
 def context(texts: Sequence[str], **more: Any) -> Json:
-    elements = [{"type": "mrkdwn", "text": text[:3_000]} for text in texts[:10]]
-    return {"type": "context", "elements": elements, **more}
+    return {"type": "context", "elements": [words(text) for text in texts[:10]], **more}
+
+
+def words(mrkdwn: str) -> Json:
+    """A text object in which Slack looks for no addresses, channels or names of its own accord."""
+    return {"type": "mrkdwn", "text": mrkdwn[:3_000], "verbatim": True}
 
 
 def button(text: str, action_id: str, value: str, **more: Any) -> Json:
     return {
         "type": "button",
-        "text": {"type": "plain_text", "text": short(text, BUTTON_TEXT), "emoji": False},
+        "text": {"type": "plain_text", "text": short(plain(text), BUTTON_TEXT), "emoji": False},
         "action_id": action_id,
         "value": value[:BUTTON_VALUE],
         **more,
@@ -37,9 +42,9 @@ def link(url: str, label: str) -> str:
     """A mrkdwn link whose address can't end early; the bare label when there is no address."""
     if not is_web(url):
         return mrkdwn(label)
-    safe = url.replace("|", "%7C").replace("<", "%3C").replace(">", "%3E").replace(" ", "%20")
-    safe = safe.replace("&amp;", "&").replace("&", "&amp;")
-    return f"<{safe}|{mrkdwn(label).replace('|', '¦')}>"
+    safe = written(url).replace("&amp;", "&").replace("&", "&amp;")
+    shown = mrkdwn(label).replace("|", "¦").replace("`", LOOKALIKE)
+    return f"<{safe}|{shown}>"
 
 
 def age(modified: datetime | None, now: datetime) -> str:

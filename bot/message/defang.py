@@ -1,162 +1,147 @@
 """Answers can't ping anybody or link anywhere: only citations and allowed hosts stay links.
 
-A model repeats what documents say, and a document may say `<!channel>` or link to a stranger.
-Code keeps every character, except that Slack's own control sequences are broken there too."""
+A model repeats what documents say, and a document may say `<!channel>` or link to a stranger. So
+an answer is read as a tree, and only the nodes named here are written again; of all others their
+words remain. See docs/decisions/072-answers-as-trees.md."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection
-from dataclasses import dataclass
-from urllib.parse import urlsplit
+from collections.abc import Callable, Iterator
 
-from config.slack_ids import PINGED_IN_PROSE
+from markdown_it.tree import SyntaxTreeNode
 
-_FENCE = re.compile(r"(```.*?(?:```|\Z)|`[^`\n]+`)", re.DOTALL)
-_CONTROL = re.compile(r"<(?=[!@#])")
-_PINGS = re.compile(r"(?<![\w.])@(channel|here|everyone|group)\b", re.IGNORECASE)
-_USER_ID = re.compile(rf"(?<!\w)@(?={PINGED_IN_PROSE})")
-_SLACK_LINK = re.compile(
-    r"<((?:[a-z][a-z0-9+.-]*:|//|www\.)[^>|\s]*)(?:\|([^>]*))?>", re.IGNORECASE
+from bot.message.harmless.answer_tree import tree_of
+from bot.message.harmless.harmless_words import BREAK, unlinked, visible
+from bot.message.harmless.span_writer import inline, unsigned
+from bot.message.harmless.web_address import Links, links_to
+
+__all__ = ["Links", "defang", "links_to"]
+
+_DEFINITION = re.compile(r"\[[^\]^][^\]]*\](?=:)")
+"""What would name an address for a `[label]` elsewhere; a footnote's does not."""
+_LINE_SIGN = re.compile(
+    r"[ ]*(?=(?:\#{1,6}|[-+*]|\d{1,9}[.)])(?:\s|$)|>|=+\s*$|~{3}|[-|:][-|: ]*$"
+    r"|[*_](?:\s*[*_]){2,}\s*$)"
 )
-_IMAGE = re.compile(r"!\[((?:[^\[\]]|\\.)*)\]\(([^()\s]*(?:\([^()]*\)[^()\s]*)*)[^)]*\)")
-_LINK = re.compile(
-    r"\[((?:[^\[\]\\]|\\.|\[[^\[\]]*\])*)\]\(\s*<?([^()\s<>]*(?:\([^()]*\)[^()\s<>]*)*)>?[^)]*\)"
-)
-_REFERENCE = re.compile(r"^[ ]{0,3}\[[^\]]+\]:\s*\S+.*$", re.MULTILINE)
-_TAG = re.compile(
-    r"</?(?:a|abbr|b|big|blockquote|body|button|center|code|dd|div|dl|dt|em|embed|font|form|h[1-6]"
-    r"|head|hr|html|i|iframe|img|input|ins|del|kbd|li|link|mark|meta|object|ol|p|pre|q|s|script"
-    r"|small|span|strike|strong|style|sub|sup|svg|table|tbody|td|th|thead|tr|tt|u|ul|video)"
-    r"(?:\s[^<>]*|/)?>",
-    re.IGNORECASE,
-)
-"""HTML only: `<service-name>` in prose is a placeholder, and stays."""
-_BARE = re.compile(
-    r"(?<![\w@/`(\[<.-])((?:[a-z][a-z0-9+.-]*://|mailto:|tel:|www\.)[^\s<>`|\])]+"
-    r"|(?:[a-z0-9-]+\.)+(?:com|net|org|io|dev|app|co|ai|info|biz|xyz|ru|cn|de|uk|link|click|site)"
-    r"(?=[/\s.,;:!?)]|$)[^\s<>`|\])]*)",
-    re.IGNORECASE,
-)
-_ZERO_WIDTH = re.compile("[\u200b-\u200f\u202a-\u202e\u2060-\u2064\ufeff]")
-_BREAK = "\u2060"
-"""A word joiner: unseen, and Slack no longer reads what it stands in as a control sequence."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Links:
-    """What an answer may link to."""
-
-    urls: frozenset[str] = frozenset()
-    """Exactly these: the answer's citations."""
-    hosts: frozenset[str] = frozenset()
-    """And anything on these hosts or below them, over https."""
-
-    def allow(self, url: str) -> bool:
-        if url in self.urls:
-            return True
-        try:
-            parts = urlsplit(url)
-            host = (parts.hostname or "").lower()
-        except ValueError:
-            return False
-        if parts.scheme.lower() not in {"http", "https"} or parts.username is not None:
-            return False
-        return any(host == known or host.endswith(f".{known}") for known in self.hosts)
-
-
-def links_to(urls: Collection[str], hosts: Collection[str] = ()) -> Links:
-    return Links(
-        urls=frozenset(url for url in urls if is_web(url)),
-        hosts=frozenset(host.lower().strip(". ") for host in hosts if host.strip(". ")),
-    )
-
-
-def is_web(url: str) -> bool:
-    return url.lower().startswith(("https://", "http://"))
+"""What would begin a heading, a list, a quote, code, a table or a rule."""
+_NUMBER = re.compile(r"\d{1,9}(?=[.)])")
+_LANGUAGE = re.compile(r"[\w+#-]{1,20}")
 
 
 def defang(markdown: str, links: Links) -> str:
-    """The same words, harmless."""
-    parts = _FENCE.split(_ZERO_WIDTH.sub("", markdown))
-    return "".join(
-        _CONTROL.sub(f"<{_BREAK}", part) if part.startswith("`") else _prose(part, links)
-        for part in parts
-    )
+    """The same words, harmless. What this returns, it returns again when given it."""
+    return _Writer(visible(markdown), links).written()
 
 
-def _prose(text: str, links: Links) -> str:
-    kept: list[str] = []
+class _Writer:
+    """Writes a tree as markdown: what it has no method for is written as its words."""
 
-    def keep(link: str) -> str:
-        kept.append(link)
-        return f"\x00{len(kept) - 1}\x00"
+    def __init__(self, markdown: str, links: Links) -> None:
+        self._root = tree_of(markdown)
+        self._lines = markdown.split("\n")
+        self._links = links
+        self._blocks: dict[str, Callable[[SyntaxTreeNode], str]] = {
+            "paragraph": self._paragraph,
+            "heading": self._heading,
+            "fence": self._code_block,
+            "code_block": self._code_block,
+            "blockquote": self._quote,
+            "bullet_list": self._list,
+            "ordered_list": self._list,
+            "table": self._table,
+            "hr": lambda node: node.markup[:3],
+        }
 
-    text = text.replace("\x00", "")
-    text = _REFERENCE.sub("", text)
-    text = _IMAGE.sub(lambda m: m[1], text)
-    text = _until_stable(text, lambda t: _LINK.sub(lambda m: _link(m, links, keep), t))
-    text = _SLACK_LINK.sub(lambda m: _slack_link(m, links, keep), text)
-    text = _CONTROL.sub(f"<{_BREAK}", text)
-    text = _TAG.sub("", text)
-    text = _BARE.sub(lambda m: _bare(m, links, keep), text)
-    text = _PINGS.sub(lambda m: f"@{_BREAK}{m[1]}", text)
-    text = _USER_ID.sub(f"@{_BREAK}", text)
-    return re.sub(r"\x00(\d+)\x00", lambda m: kept[int(m[1])], text)
+    def written(self) -> str:
+        return self._stacked(self._root)
+
+    def _stacked(self, parent: SyntaxTreeNode) -> str:
+        """Blocks one under the other, as close as they were."""
+        pieces: list[str] = []
+        before = ""
+        for node in parent.children:
+            text = self._blocks.get(node.type, self._stacked)(node)
+            if not text and node.type == "paragraph":
+                continue
+            if pieces:
+                pieces.append("\n" if self._close(before, node) else "\n\n")
+            pieces.append(text)
+            before = node.type
+        return "".join(pieces)
+
+    def _close(self, before: str, node: SyntaxTreeNode) -> bool:
+        """Whether a block stood right under the one before it, and may."""
+        start = node.map[0] if node.map else 0
+        if not self._lines[start - 1].strip(" \t>"):
+            return False
+        if before in ("heading", "fence", "hr") or node.type == "list_item":
+            return True
+        numbered = node.type == "ordered_list" and node.children[0].info != "1"
+        return node.type not in ("paragraph", "code_block", "table") and not numbered
+
+    def _paragraph(self, node: SyntaxTreeNode) -> str:
+        lines = self._words(node).strip().split("\n")
+        return "\n".join(_begun(line, first=not at) for at, line in enumerate(lines))
+
+    def _heading(self, node: SyntaxTreeNode) -> str:
+        words = self._words(node).replace("\n", " ").strip()
+        return f"{'#' * int(node.tag[1:])} {words}"
+
+    def _code_block(self, node: SyntaxTreeNode) -> str:
+        content = unsigned(node.content.removesuffix("\n"))
+        longest = max((len(run) for run in re.findall("`+", content)), default=0)
+        if longest > 2:
+            content = unlinked(content)  # another reader may see the code end there
+        fence = "`" * max(3, longest + 1)
+        language = _LANGUAGE.match(node.info.strip())
+        return f"{fence}{language[0] if language else ''}\n{content}\n{fence}"
+
+    def _quote(self, node: SyntaxTreeNode) -> str:
+        return "\n".join(f"> {line}".rstrip() for line in self._stacked(node).split("\n"))
+
+    def _list(self, node: SyntaxTreeNode) -> str:
+        pieces: list[str] = []
+        for item in node.children:
+            mark = f"{item.info}{item.markup} "
+            inside = self._stacked(item).replace("\n", "\n" + " " * len(mark))
+            if pieces:
+                pieces.append("\n" if self._close("list_item", item) else "\n\n")
+            pieces.append((mark + re.sub(r"\n +(?=\n|$)", "\n", inside)).rstrip())
+        return "".join(pieces)
+
+    def _table(self, node: SyntaxTreeNode) -> str:
+        rows = [row for part in node.children for row in part.children]
+        lines: list[str] = []
+        for at, row in enumerate(rows):
+            cells = [self._words(cell).replace("\n", " ") for cell in row.children]
+            if at and row.map and "|" not in self._lines[row.map[0]]:
+                # By the specification a line of text right below a table is a row of it.
+                lines += ["", *(cell for other in rows[at:] for cell in self._row_words(other))]
+                break
+            lines.append("| " + " | ".join(re.sub(r"(?<!\\)\|", r"\\|", c) for c in cells) + " |")
+            if not at:
+                lines.append("|" + " --- |" * len(cells))
+        return "\n".join(lines)
+
+    def _row_words(self, row: SyntaxTreeNode) -> Iterator[str]:
+        words = " ".join(filter(None, (self._words(cell) for cell in row.children)))
+        yield _begun(words, first=True)
+
+    def _words(self, node: SyntaxTreeNode) -> str:
+        return inline(node, self._links)
 
 
-def _until_stable(text: str, step: Callable[[str], str]) -> str:
-    """Links within links come apart from the inside; five levels are more than anyone writes."""
-    for _ in range(5):
-        after = step(text)
-        if after == text:
-            break
-        text = after
-    return text
-
-
-def _link(match: re.Match[str], links: Links, keep: Callable[[str], str]) -> str:
-    label, url = match[1], match[2]
-    if label.isdigit() and ":" not in url:
-        return f"[{label}] {match[0][len(label) + 2 :]}"  # a citation, then a remark in brackets
-    if not links.allow(url):
-        return label
-    return keep(f"[{_label(label)}]({url})")
-
-
-def _slack_link(match: re.Match[str], links: Links, keep: Callable[[str], str]) -> str:
-    url, label = match[1], match[2] or ""
-    if links.allow(url):
-        return keep(f"[{_label(label or url)}]({url})")
-    return label or f"`{url}`"
-
-
-def _bare(match: re.Match[str], links: Links, keep: Callable[[str], str]) -> str:
-    url = match[1].rstrip(".,;:!?'\"*_")
-    rest = match[1][len(url) :]
-    return keep(url if links.allow(url) else f"`{url}`") + rest
-
-
-def _label(text: str) -> str:
-    """A label that can't end its own link early, nor show another address than it opens."""
-    text = re.sub(r"[\[\]]", "", text).strip()
-    return _CONTROL.sub(f"<{_BREAK}", text) or "link"
-
-
-def unping(text: str) -> str:
-    """Words that were read from markdown once more: an entity may have hidden a ping."""
-    text = _CONTROL.sub(f"<{_BREAK}", text)
-    return _USER_ID.sub(f"@{_BREAK}", _PINGS.sub(lambda m: f"@{_BREAK}{m[1]}", text))
-
-
-def escape(text: str) -> str:
-    """Plain words for a markdown label or a context line: no markup, no links, no pings."""
-    text = unping(_ZERO_WIDTH.sub("", text).replace("\n", " "))
-    return re.sub(r"([\\`*_~\[\]<>|])", r"\\\1", text)
-
-
-def mrkdwn(text: str) -> str:
-    """Plain words for a mrkdwn text object: Slack's three control characters escaped."""
-    text = _ZERO_WIDTH.sub("", text)
-    text = text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
-    return _PINGS.sub(lambda m: f"@{_BREAK}{m[1]}", text)
+def _begun(line: str, *, first: bool) -> str:
+    """A line of a paragraph that begins nothing else."""
+    if label := _DEFINITION.match(line):
+        return f"{label[0]}{BREAK}{line[label.end() :]}"
+    sign = _LINE_SIGN.match(line)
+    if not sign:
+        return line
+    at = sign.end()
+    if number := _NUMBER.match(line, at):
+        if not first and number[0] != "1":
+            return line  # only a list that counts from one may interrupt a paragraph
+        at = number.end()
+    return f"{line[:at]}\\{line[at:]}"

@@ -8,12 +8,12 @@ from collections.abc import Callable, Sequence
 import structlog
 
 from bot.memory.record import Records
-from bot.message.blockkit import Json
-from bot.message.defang import Links, defang
+from bot.message.blockkit import Json, short
 from bot.message.delivery import Parts
+from bot.message.harmless.harmless_words import plain
 from bot.message.pace import Latest, Pace
 from bot.message.render import Outgoing, placeholder
-from bot.message.stream import safe_end, task, words
+from bot.message.stream import shown_of, task, words
 from bot.slack.event import Asked
 from bot.slack.web import SlackBusy, SlackRefused, SlackUnsure, Web
 
@@ -60,7 +60,8 @@ class Post:
         self._streaming = False
         self._parts = Parts(web, records, event, bot_user=bot_user, streams=stream)
         self._text = ""
-        self._sent = 0
+        self._shown = ""
+        """Of the answer, as it was streamed: each time the whole is looked at, and its end sent."""
         self._line = ""
         self._last_shown = 0.0
         self._status = Latest(self._say, STATUS_EVERY)
@@ -86,7 +87,7 @@ class Post:
                 "assistant.threads.setTitle",
                 channel_id=self._event.channel,
                 thread_ts=self._event.thread_ts,
-                title=" ".join(text.split())[:80],
+                title=short(plain(text), 80),
             )
 
     def status(self, text: str) -> None:
@@ -119,18 +120,19 @@ class Post:
 
     def _write(self, so_far: str) -> None:
         """Show what isn't shown yet, up to where links and mentions are complete."""
-        end = safe_end(so_far)
-        fresh = defang(so_far[self._sent : end], Links())
+        shown = shown_of(so_far)
+        if not shown.startswith(self._shown):
+            return  # Its beginning reads differently by now: the final message puts that right.
+        fresh = shown[len(self._shown) :]
         if not fresh.strip() or self._pace.quiet() or not self._wanted():
             return
         if 0 not in self._parts.ts and self._stream and self._start_stream(words(fresh)):
-            self._sent = end
+            self._shown = shown
         elif self._streaming:
             done = [task(self._line, "complete")] if self._line else []
             if self._append(*done, words(fresh)):
-                self._sent, self._line = end, ""
+                self._shown, self._line = shown, ""
         elif 0 in self._parts.ts and time.monotonic() - self._last_shown >= EDIT_EVERY:
-            shown = defang(so_far[:end], Links())
             self._show(Outgoing(text="…", blocks=[{"type": "markdown", "text": shown + " …"}]))
 
     def finish(self, messages: Sequence[Outgoing]) -> None:
@@ -184,7 +186,7 @@ class Post:
             "assistant.threads.setStatus",
             channel_id=self._event.channel,
             thread_ts=self._event.thread_ts,
-            status=status,
+            status=plain(status),
         )
         return done is not None
 

@@ -9,8 +9,11 @@ from datetime import UTC, datetime
 from agents.answer import Answer
 from agents.extractive.confidence_levels import in_words
 from bot.message.blockkit import Json, actions, button, context, section
-from bot.message.defang import defang, links_to, mrkdwn
-from bot.message.slack_markdown import MAX_COLUMNS, Grid, Prose, aligned, pieces, segments, slices
+from bot.message.defang import defang
+from bot.message.harmless.harmless_words import WORD, is_address, mrkdwn
+from bot.message.harmless.web_address import Links, links_to
+from bot.message.mrkdwn_text import as_mrkdwn
+from bot.message.slack_markdown import MAX_COLUMNS, Grid, Prose, aligned, fitting, segments, slices
 from bot.message.source_lines import source_lines
 
 FALLBACK_LIMIT = 1_500
@@ -31,6 +34,8 @@ class Outgoing:
     text: str
     """Fallback for notifications and screen readers."""
     blocks: list[Json] = field(default_factory=list)
+    links: Links = field(default_factory=Links)
+    """What it may link to."""
 
 
 def render(
@@ -48,24 +53,26 @@ def render(
     now = now or datetime.now(UTC)
     cited = (*answer.citations, *answer.nearest)
     links = links_to([citation.url for citation in cited], allowed_hosts)
-    bodies = list(_bodies(defang(answer.text, links)))
+    bodies = list(_bodies(defang(answer.text, links), links))
     closing = [
         *_sources(answer, now),
         *_context(answer, notes),
         *_buttons(answer, question_id),
     ]
-    messages = [Outgoing(text=fallback(_words(body)), blocks=body) for body in bodies]
+    texts = [fallback(_words(body)) for body in bodies]
     if lead:
-        asked = context([lead], block_id="oncall_lead")
-        messages[0] = Outgoing(text=messages[0].text, blocks=[asked, *messages[0].blocks])
-    last = messages.pop()
-    return [*messages, Outgoing(text=last.text, blocks=[*last.blocks, *closing])]
+        bodies[0].insert(0, context([lead], block_id="oncall_lead"))
+    bodies[-1].extend(closing)
+    return [
+        Outgoing(text=text, blocks=body, links=links)
+        for text, body in zip(texts, bodies, strict=True)
+    ]
 
 
 def plain_version(message: Outgoing) -> Outgoing:
     """The same message without the newer block types, for a workspace that refuses them."""
-    blocks = [plain for block in message.blocks for plain in _plain_block(block)]
-    return Outgoing(text=message.text, blocks=blocks)
+    blocks = [plain for block in message.blocks for plain in _plain_block(block, message.links)]
+    return Outgoing(text=message.text, blocks=blocks, links=message.links)
 
 
 def fallback(text: str) -> str:
@@ -92,11 +99,11 @@ def said(text: str) -> Outgoing:
     return Outgoing(text=text, blocks=[section(text)])
 
 
-def _bodies(text: str) -> Iterator[list[Json]]:
+def _bodies(text: str, links: Links) -> Iterator[list[Json]]:
     """Blocks of each message: as much as fits, and one native table each, Slack's own limit."""
     blocks: list[Json] = []
     used, has_table = 0, False
-    for block, size in _body_blocks(text):
+    for block, size in _body_blocks(text, links):
         table = block["type"] == "table"
         if blocks and (used + size > BODY_LIMIT or (table and has_table)):
             yield blocks
@@ -106,13 +113,12 @@ def _bodies(text: str) -> Iterator[list[Json]]:
     yield blocks or [_markdown("I have nothing to say to that.")]
 
 
-def _body_blocks(text: str) -> Iterator[tuple[Json, int]]:
+def _body_blocks(text: str, links: Links) -> Iterator[tuple[Json, int]]:
     for part in segments(text):
-        if isinstance(part, Prose):
-            for piece in pieces(part.text, BODY_LIMIT):
-                yield _markdown(piece), len(piece)
-        elif len(part.header) > MAX_COLUMNS or not part.rows:
-            for piece in pieces(aligned(part), BODY_LIMIT):
+        if isinstance(part, Prose) or len(part.header) > MAX_COLUMNS or not part.rows:
+            prose = part.text if isinstance(part, Prose) else aligned(part)
+            # A cut may part what made a piece harmless, so each is looked at by itself.
+            for piece in fitting(prose, BODY_LIMIT, lambda cut: defang(cut, links)):
                 yield _markdown(piece), len(piece)
         else:
             for grid in slices(part, BODY_LIMIT - 500):
@@ -125,19 +131,41 @@ def _markdown(text: str) -> Json:
 
 def _table(grid: Grid) -> Json:
     # A cell may not be empty, hence the no-break space.
-    rows = [
-        [{"type": "raw_text", "text": cell or "\u00a0"} for cell in row]
-        for row in (grid.header, *grid.rows)
-    ]
+    rows = [[_cell(cell or "\u00a0") for cell in row] for row in (grid.header, *grid.rows)]
     settings = [{"is_wrapped": True} for _ in grid.header]
     return {"type": "table", "rows": rows, "column_settings": settings}
+
+
+def _cell(text: str) -> Json:
+    """Words; an address among them as code, which nobody makes a link of."""
+    pieces: list[Json] = []
+    at = 0
+    for word in WORD.finditer(text):
+        if is_address(word[0]):
+            pieces += [_piece(text[at : word.start()]), _piece(word[0], style={"code": True})]
+            at = word.end()
+    if not pieces:
+        return {"type": "raw_text", "text": text}
+    shown = [piece for piece in [*pieces, _piece(text[at:])] if piece["text"]]
+    section = {"type": "rich_text_section", "elements": shown}
+    return {"type": "rich_text", "elements": [section]}
+
+
+def _piece(text: str, **style: Json) -> Json:
+    return {"type": "text", "text": text, **style}
+
+
+def _cell_words(cell: Json) -> str:
+    if cell["type"] == "raw_text":
+        return str(cell["text"])
+    return "".join(piece["text"] for piece in cell["elements"][0]["elements"])
 
 
 def _words(blocks: Sequence[Json]) -> str:
     said: list[str] = []
     for block in blocks:
         if block["type"] == "table":
-            said.extend(" | ".join(cell["text"] for cell in row) for row in block["rows"])
+            said.extend(" | ".join(map(_cell_words, row)) for row in block["rows"])
         else:
             said.append(block["text"])
     return "\n".join(said)
@@ -209,15 +237,21 @@ def _ask_human(question_id: str, **more: str) -> Json:
     return button("Ask a human", ASK_HUMAN, question_id, **more)
 
 
-def _plain_block(block: Json) -> Iterator[Json]:
+def _sections(markdown: str, links: Links) -> Iterator[Json]:
+    def older(cut: str) -> str:
+        return as_mrkdwn(defang(cut, links), links)
+
+    for piece in fitting(markdown, SECTION_LIMIT, older):
+        yield section(piece)
+
+
+def _plain_block(block: Json, links: Links) -> Iterator[Json]:
     kind = block["type"]
     if kind == "markdown":
-        for piece in pieces(mrkdwn(block["text"]), SECTION_LIMIT):
-            yield section(piece)
+        yield from _sections(block["text"], links)
     elif kind == "table":
-        texts = [tuple(cell["text"] for cell in row) for row in block["rows"]]
-        for piece in pieces(mrkdwn(aligned(Grid(texts[0], tuple(texts[1:])))), SECTION_LIMIT):
-            yield section(piece)
+        texts = [tuple(map(_cell_words, row)) for row in block["rows"]]
+        yield from _sections(aligned(Grid(texts[0], tuple(texts[1:]))), links)
     elif kind == "context_actions":
         pair = block["elements"][0]
         yield actions(

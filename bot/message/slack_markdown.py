@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import takewhile
 
 from markdown_it.token import Token
 
-from bot.message.defang import unping
+from bot.message.harmless.harmless_words import unpinged, visible
 from loaders.markdown_parser import read_blocks
 from loaders.plain import plain_text
 
@@ -18,6 +18,8 @@ MAX_ROWS = 100
 """Of one Slack table, header included."""
 MAX_CELL = 400
 CODE = ("fence", "code_block")
+SHORTEST = 200
+"""Characters of a piece that isn't cut any more: written, it fits."""
 LONGEST_FENCE = 20
 """Characters; a code block behind a longer fence isn't opened again when it is cut."""
 _BREAK = re.compile(r"<br\s*/?>", re.IGNORECASE)
@@ -84,7 +86,7 @@ def _lines_of(token: Token) -> range:
 def _cell(markdown: str) -> str:
     """A cell's words: Slack's table cells show no markdown."""
     words = " · ".join(plain_text(markdown).strip().splitlines())
-    return _cut_short(unping(words), MAX_CELL)
+    return _cut_short(unpinged(visible(words)), MAX_CELL)
 
 
 def _cut_short(text: str, limit: int) -> str:
@@ -136,6 +138,22 @@ def pieces(text: str, limit: int) -> Iterator[str]:
         text = rest
     if text.strip():
         yield text
+
+
+def fitting(text: str, limit: int, write: Callable[[str], str]) -> Iterator[str]:
+    """Prose in pieces as `write` writes them, each at most `limit` characters then."""
+    for piece in pieces(text, limit):
+        written = write(piece)
+        if len(written) <= limit or len(piece) < SHORTEST:
+            if written.strip():
+                yield written[:limit]
+        else:
+            yield from _halved(piece, limit, write)
+
+
+def _halved(text: str, limit: int, write: Callable[[str], str]) -> Iterator[str]:
+    for half in pieces(text, max(SHORTEST - 1, len(text) // 2)):
+        yield from fitting(half, limit, write)
 
 
 def _cut(text: str, limit: int) -> int:

@@ -2,7 +2,61 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
 from typing import Any, Literal
+
+from bot.message.defang import Links, defang
+from bot.message.harmless.harmless_words import plain
+
+_FENCE = re.compile(r"[ >]*(?:[-+*] |\d+[.)] )?[ ]*(`{3,}|~{3,})")
+_CODE = re.compile(r"`[^`\n]*`")
+
+
+_UNFINISHED = re.compile(r"^[ >]*(?:\||(?:[-+*=#>]+|\d+[.)]|[-=]{2,})?[ ]*$)")
+"""A line that may become something else: a row of a table, or a sign without its words."""
+_EMPHASIS = re.compile(r"(?<!\\)(\*{1,3}|~~|(?<!\w)_{1,3}|_{1,3}(?!\w))")
+
+
+def shown_of(so_far: str) -> str:
+    """A growing answer as it may be seen by now. Without links: its sources are not known yet."""
+    return defang(so_far[: settled(so_far)], Links())
+
+
+def settled(text: str) -> int:
+    """How much of a growing markdown text stays as it is read: whole code blocks and tables, lines
+    as far as their links, code and emphasis are complete."""
+    lines = text[: safe_end(text)].split("\n")
+    fence = _open_fence(lines)
+    if fence is not None:
+        lines = [*lines[:fence], ""]
+    lines[-1] = lines[-1][: _before_emphasis(lines[-1])]
+    while lines and _UNFINISHED.match(lines[-1]):
+        lines.pop()
+    return len("\n".join(lines))
+
+
+def _open_fence(lines: Sequence[str]) -> int | None:
+    """The line of the code block that isn't closed yet."""
+    opened: tuple[int, str] | None = None
+    for at, line in enumerate(lines):
+        mark = _FENCE.match(line)
+        if mark and opened is None:
+            opened = (at, mark[1])
+        elif mark and opened and mark[1].startswith(opened[1]):
+            opened = None
+    return opened[0] if opened else None
+
+
+def _before_emphasis(line: str) -> int:
+    """Where emphasis begins that isn't closed in the line; else its end."""
+    opened: dict[str, int] = {}
+    for sign in _EMPHASIS.finditer(_without_code(line)):
+        if line[sign.end() : sign.end() + 1] == " " and sign[1] not in opened:
+            continue  # `* item`, `5 * 3`
+        if opened.pop(sign[1], None) is None:
+            opened[sign[1]] = sign.start()
+    return min(opened.values(), default=len(line))
 
 
 def safe_end(text: str) -> int:
@@ -10,11 +64,18 @@ def safe_end(text: str) -> int:
     that may still be unfinished."""
     end = max(text.rfind(" "), text.rfind("\n")) + 1
     line = text.rfind("\n", 0, end) + 1
-    for opener, closer in (("<", ">"), ("[", ")"), ("`", "`")):
+    if (code := _without_code(text[line:end]).find("`")) >= 0:
+        end = line + code
+    for opener, closer in (("<", ">"), ("[", ")")):
         at = text.rfind(opener, line, end)
         if at >= 0 and text.find(closer, at + 1, end) < 0 and not _is_citation(text, at):
             end = min(end, at)
     return end
+
+
+def _without_code(line: str) -> str:
+    """As long as it was."""
+    return _CODE.sub(lambda code: " " * len(code[0]), line)
 
 
 def _is_citation(text: str, at: int) -> bool:
@@ -24,6 +85,7 @@ def _is_citation(text: str, at: int) -> bool:
 
 def task(status: str, state: Literal["in_progress", "complete"]) -> dict[str, Any]:
     """A chunk that says what is being done, or was."""
+    status = plain(status)
     title = status if state == "in_progress" else status.rstrip("….")
     return {"type": "task_update", "id": "progress", "title": title[:250], "status": state}
 

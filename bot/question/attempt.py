@@ -13,8 +13,8 @@ from bot import metrics
 from bot.memory.record import Record, Records
 from bot.message import private
 from bot.message.blockkit import short
-from bot.message.defang import mrkdwn
 from bot.message.delivery import NO_WAY_IN
+from bot.message.harmless.harmless_words import mrkdwn
 from bot.message.live_post import Post
 from bot.message.pace import Pace
 from bot.message.render import Outgoing, apology, render, said

@@ -1,0 +1,1 @@
+"""Words of others made harmless: what is an address, what may be opened, what would ping."""
