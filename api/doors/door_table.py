@@ -15,7 +15,7 @@ SLACK_BODY = 2_000_000
 
 
 @dataclass(frozen=True, kw_only=True)
-class Door:
+class HttpDoor:
     method: str
     path: str
     """As the route has it, with its parameters in braces."""
@@ -26,29 +26,29 @@ class Door:
 
 
 DOORS = (
-    Door(method="POST", path="/api/agentic_qna", guard="caller", per_domain=True),
-    Door(method="POST", path="/api/retrieve", guard="caller", per_domain=True),
-    Door(method="GET", path="/api/documents", guard="caller", per_domain=True),
-    Door(
+    HttpDoor(method="POST", path="/api/agentic_qna", guard="caller", per_domain=True),
+    HttpDoor(method="POST", path="/api/retrieve", guard="caller", per_domain=True),
+    HttpDoor(method="GET", path="/api/documents", guard="caller", per_domain=True),
+    HttpDoor(
         method="GET", path="/api/documents/{document_id}/summary", guard="caller", per_domain=True
     ),
-    Door(
+    HttpDoor(
         method="GET", path="/api/documents/{document_id}/citations", guard="caller", per_domain=True
     ),
-    Door(method="GET", path="/api/entities", guard="caller", per_domain=True),
-    Door(method="GET", path="/docs", guard="caller"),
-    Door(method="GET", path="/openapi.json", guard="caller"),
-    Door(method="GET", path="/metrics", guard="metrics"),
-    Door(method="GET", path="/healthz", guard="nobody"),
-    Door(method="GET", path="/readyz", guard="nobody"),
-    Door(method="POST", path="/slack/events", guard="slack", max_body=SLACK_BODY),
+    HttpDoor(method="GET", path="/api/entities", guard="caller", per_domain=True),
+    HttpDoor(method="GET", path="/docs", guard="caller"),
+    HttpDoor(method="GET", path="/openapi.json", guard="caller"),
+    HttpDoor(method="GET", path="/metrics", guard="metrics"),
+    HttpDoor(method="GET", path="/healthz", guard="nobody"),
+    HttpDoor(method="GET", path="/readyz", guard="nobody"),
+    HttpDoor(method="POST", path="/slack/events", guard="slack", max_body=SLACK_BODY),
 )
 
-_EXACT: Mapping[tuple[str, str], Door] = {(door.method, door.path): door for door in DOORS}
-_UNKNOWN = Door(method="", path="", guard="caller")
+_EXACT: Mapping[tuple[str, str], HttpDoor] = {(door.method, door.path): door for door in DOORS}
+_UNKNOWN = HttpDoor(method="", path="", guard="caller")
 
 
-def door_at(method: str, path: str) -> Door:
+def door_at(method: str, path: str) -> HttpDoor:
     """What guards a request; whatever has no row of its own, by a path without parameters or by
     another method, is for callers alone."""
     return _EXACT.get(("GET" if method == "HEAD" else method, path), _UNKNOWN)

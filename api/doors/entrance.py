@@ -12,7 +12,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from api.doors.addresses import came_by_proxy, is_loopback, is_same_origin, names_this_machine
 from api.doors.caller import THIS_MACHINE, Caller
-from api.doors.door_table import Door, door_at
+from api.doors.door_table import HttpDoor, door_at
 from api.doors.tokens import LiveTokens
 from api.doors.traffic import Bounds, Traffic
 from api.doors.turned_away import Refused
@@ -86,7 +86,7 @@ class Entrance:
         ):
             raise Refused(431, "the headers are too long")
 
-    def _caller(self, scope: Scope, door: Door) -> Caller | None:
+    def _caller(self, scope: Scope, door: HttpDoor) -> Caller | None:
         """Raises Refused for whoever may not come in by this door."""
         if door.guard in {"nobody", "slack"} or (door.guard == "metrics" and self._open_metrics):
             return None

@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from schemathesis import Case, GenerationMode
 from schemathesis.schemas import BaseSchema
 
-from api.doors.door_table import DOORS, Door
+from api.doors.door_table import DOORS, HttpDoor
 from api.doors.token_file import create_token
 from config.settings import Settings
 from oncall import Copilot
@@ -54,7 +54,7 @@ def made_for(folder: Path, server: str) -> Settings:
 @pytest.mark.parametrize("mode", list(GenerationMode), ids=lambda mode: str(mode.value))
 @pytest.mark.parametrize("door", DESCRIBED, ids=lambda door: f"{door.method} {door.path}")
 def test_no_request_is_answered_500(
-    fuzzed: tuple[str, BaseSchema], door: Door, mode: GenerationMode
+    fuzzed: tuple[str, BaseSchema], door: HttpDoor, mode: GenerationMode
 ) -> None:
     token, schema = fuzzed
     answered: Counter[int] = Counter()
