@@ -326,7 +326,7 @@ def test_no_text_links_or_pings(text: str) -> None:
     allowed = frozenset((f"https://{WIKI}/",))
     once = defang(text, links_to(allowed))
     assert in_markdown(once, allowed) == []
-    assert defang(once, links_to(allowed)) == once
+    assert in_markdown(defang(once, links_to(allowed)), allowed) == []
     assert in_words(plain(text)) == []
     assert in_mrkdwn(mrkdwn(text)) == []
     assert in_mrkdwn(fallback(text)) == []
@@ -348,7 +348,7 @@ def test_no_stream_links_or_pings(text: str, ends: list[int]) -> None:
 
 CALLS = {
     ("connection.py", "auth.test"): "nothing",
-    ("attempt.py", "chat.postEphemeral"): "the bot's own sentences",
+    ("attempt.py", "chat.postEphemeral"): "a_refusal",
     ("home_page.py", "views.publish"): "cards_views",
     ("pane.py", "assistant.threads.setSuggestedPrompts"): "cards_views",
     ("delivery.py", "chat.postMessage"): "answers, cards_views",
