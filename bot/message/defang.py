@@ -12,8 +12,8 @@ from collections.abc import Callable, Iterator
 from markdown_it.tree import SyntaxTreeNode
 
 from bot.message.harmless.answer_tree import tree_of
-from bot.message.harmless.harmless_words import BREAK, unlinked, visible
-from bot.message.harmless.span_writer import inline, unsigned
+from bot.message.harmless.harmless_words import BREAK, visible
+from bot.message.harmless.span_writer import apart, inline, unsigned
 from bot.message.harmless.web_address import Links, links_to
 
 __all__ = ["Links", "defang", "links_to"]
@@ -81,7 +81,8 @@ class _Writer:
         return node.type not in ("paragraph", "code_block", "table") and not numbered
 
     def _paragraph(self, node: SyntaxTreeNode) -> str:
-        lines = self._words(node).strip().split("\n")
+        words = re.sub(r"[ \t]{3,}(?=\n)", "  ", self._words(node)).strip()
+        lines = [line.lstrip() for line in words.split("\n") if line.strip()]
         return "\n".join(_begun(line, first=not at) for at, line in enumerate(lines))
 
     def _heading(self, node: SyntaxTreeNode) -> str:
@@ -92,7 +93,7 @@ class _Writer:
         content = unsigned(node.content.removesuffix("\n"))
         longest = max((len(run) for run in re.findall("`+", content)), default=0)
         if longest > 2:
-            content = unlinked(content)  # another reader may see the code end there
+            content = apart(content)
         fence = "`" * max(3, longest + 1)
         language = _LANGUAGE.match(node.info.strip())
         return f"{fence}{language[0] if language else ''}\n{content}\n{fence}"
@@ -114,7 +115,7 @@ class _Writer:
         rows = [row for part in node.children for row in part.children]
         lines: list[str] = []
         for at, row in enumerate(rows):
-            cells = [self._words(cell).replace("\n", " ") for cell in row.children]
+            cells = [self._words(cell).replace("  \n", "<br>") for cell in row.children]
             if at and row.map and "|" not in self._lines[row.map[0]]:
                 # By the specification a line of text right below a table is a row of it.
                 lines += ["", *(cell for other in rows[at:] for cell in self._row_words(other))]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 
 from bot.memory.record import Record, Records, now
+from bot.message.harmless.harmless_words import mrkdwn
 from config.domain import Domain
 
 
@@ -37,7 +38,7 @@ class Limiter:
             and self._records.tokens(day_ago, domain.domain) >= limits.tokens_per_day
         ):
             return (
-                f"{domain.title} has used up its daily budget for the language model. "
+                f"{mrkdwn(domain.title)} has used up its daily budget for the language model. "
                 "Please ask a human today, or ask me again tomorrow."
             )
         return ""

@@ -160,7 +160,7 @@ _SCHEME = re.compile(
 _DOMAIN = re.compile(r"[^\W_]-?[.。．｡]([^\W\d_]{2,}+|xn--[a-z0-9-]+)(?!\d)", re.IGNORECASE)
 _FILES = re.compile(r"\w/[\w-]+\.(?:cc|hs|md|mk|ml|pl|py|rs|sh|tf)\b")
 _SIMPLE_CODE = re.compile(r"```.*?```|`[^`\n]+`", re.DOTALL)
-_MARKDOWN_LINK = re.compile(r"\]\(\s*<?([^)\s>]*)")
+_MARKDOWN_LINK = re.compile(r"\]\(\s*<?([^)\s>\u2060]*)(?!\u2060)")
 _MRKDWN_LINK = re.compile(r"<([^<>|]+)(?:\|([^<>]*))?>")
 
 

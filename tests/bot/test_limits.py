@@ -85,3 +85,12 @@ def test_a_channels_limit_counts_everybodys_questions(records: Records) -> None:
     limiter = Limiter(records)
     assert limiter.refusal(asked(records, 0), busy) == ""
     assert "channel has asked as many" in limiter.refusal(asked(records, 1), busy)
+
+
+def test_a_refusal_that_names_its_domain_pings_nobody(records: Records) -> None:
+    titled = domain(title="<!channel> evil.com", limits={"tokens_per_day": 1})
+    records.mark(asked(records, 0).id, tokens=5)
+    refusal = Limiter(records).refusal(asked(records, 1), titled)
+    assert "daily budget" in refusal
+    assert "<!channel>" not in refusal
+    assert "evil.com" not in refusal

@@ -37,6 +37,11 @@ def inline(node: SyntaxTreeNode, links: Links) -> str:
     return light if _shape(light) == _shape(careful) else careful
 
 
+def apart(code: str) -> str:
+    """Code that a reader of fewer rules would see end at a backtick within: harmless as words."""
+    return unpinged(unlinked(code)).replace("](", f"]{BREAK}(")
+
+
 def unsigned(code: str) -> str:
     """Code keeps every character, except that Slack's control sequences are broken."""
     return re.sub("<(?=[!@#])", f"<{BREAK}", code)
@@ -75,7 +80,7 @@ class _Spans:
                 self._slack_link(node)
             elif kind == "tag":
                 if node.content[:3].lower() == "<br":
-                    self._put("<br>")
+                    self._put("  \n")
             else:  # an image, and whatever a later parser may know: its words
                 self._add(node.children)
 
@@ -179,7 +184,7 @@ def _leads(word: str, host: str) -> bool:
 def _code(content: str) -> str:
     content = unsigned(content)
     if "`" in content:
-        return code_span(unlinked(content))  # a reader of fewer rules would see it end there
+        return code_span(apart(content))
     return f"`{content}`" if content.strip() == content else code_span(content)
 
 
