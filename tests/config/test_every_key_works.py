@@ -18,7 +18,6 @@ from typing import Any
 
 import pytest
 import yaml
-from fastapi.testclient import TestClient
 from sqlalchemy import delete, update
 
 from agents.answer import Answer, Question
@@ -34,6 +33,7 @@ from playground.google_stand_in import GoogleStandIn, StoredFile
 from playground.openai_stand_in import OpenAIStandIn, Request
 from playground.slack.tidewater import SlackUser
 from playground.slack_stand_in import SlackStandIn
+from tests.api.front import here
 from tests.bot.conftest import Desk, running
 from tests.bot.fakes import CHANNEL, Agents, answer, domain
 
@@ -209,7 +209,7 @@ def chunks(house: House, values: Mapping[str, Any]) -> object:
 def passages(house: House, values: Mapping[str, Any]) -> object:
     """Passages that the HTTP API returns to somebody whom no document names."""
     copilot = house.copilot(values, data="shared")
-    with TestClient(copilot.api(slack=False)) as client:
+    with here(copilot.api(slack=False)) as client:
         reply = client.post("/api/retrieve", json={"query": "how long does tea steep?"})
     copilot.index.close()
     return reply.json()["count"]
@@ -226,7 +226,7 @@ def passages_for_mei(house: House, values: Mapping[str, Any]) -> object:
 
 def published_name(house: House, values: Mapping[str, Any]) -> object:
     copilot = house.ingested(values)
-    with TestClient(copilot.api(slack=False)) as client:
+    with here(copilot.api(slack=False)) as client:
         status = client.get("/api/documents", params={"domain": "tea"}).status_code
     copilot.index.close()
     return status

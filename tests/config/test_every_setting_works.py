@@ -29,6 +29,7 @@ from playground.google.memory_drive import FOLDER
 from playground.google_stand_in import GoogleStandIn, StoredFile
 from playground.openai_stand_in import OpenAIStandIn, Request
 from playground.slack_stand_in import SlackStandIn
+from tests.api.front import here
 from tests.cross_encoder import tiny_cross_encoder
 from tests.loaders.google_source import Clock
 
@@ -224,12 +225,8 @@ def keyword_libraries(town: Town, settings: Settings) -> object:
 
 def from_this_machine(settings: Settings, *paths: str, token: str = "") -> list[int]:
     """Status of each request, in turn."""
-    client = TestClient(
-        Copilot(settings).api(slack=False),
-        base_url="http://localhost",
-        client=("127.0.0.1", 5000),
-        headers={"Authorization": f"Bearer {token}"} if token else {},
-    )
+    headers = {"Authorization": f"Bearer {token}"} if token else {}
+    client = here(Copilot(settings).api(slack=False), headers=headers)
     return [client.get(path).status_code for path in paths]
 
 
