@@ -8,6 +8,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from agents.extractive.relevance import Scored
 from enrichment.chunk import Chunk, Unit
 from enrichment.language.words import naming_words, stems
+from enrichment.trust.addressing import addressing
+from enrichment.trust.withholding import WITHHELD
 
 LONGEST_ANSWER = 750
 """Characters. Someone reads this in a thread, at night, on a phone."""
@@ -24,12 +26,6 @@ _NEXT_SENTENCE = 2.0
 _FEWEST_WORDS = 2
 """`Yes!` answers nothing by itself."""
 
-_TO_THE_READER_MODEL = re.compile(
-    r"\b(?:ignore|disregard|forget|override)\b.{0,40}\b(?:instruction|rule|prompt|above|previous)"
-    r"|\bsystem prompt\b|\byou are (?:now )?(?:an? )?(?:ai|assistant|chatbot|language model)\b"
-    r"|\b(?:ai|assistant|chatbot|language model)s?\b.{0,30}\b(?:must|should|shall)\b",
-    re.IGNORECASE | re.DOTALL,
-)
 _ABOUT_THE_PAGE = re.compile(
     r"^\W*(?:(?:last|date) (?:modified|updated|reviewed|changed)|references?|see also"
     r"|version|status)\s*:|^\W*see (?:also |the )",
@@ -50,7 +46,7 @@ def choose(scored: Sequence[Scored], context: Sequence[Chunk]) -> list[Scored]:
     by_place = {
         (unit.chunk.id, unit.index): unit
         for unit in scored
-        if unit.chunk.id in visible and not _TO_THE_READER_MODEL.search(unit.unit.text)
+        if unit.chunk.id in visible and addressing(unit.unit.text) != "planted"
     }
     usable = [unit for unit in by_place.values() if _says_something(unit)]
     if not usable:
@@ -94,7 +90,9 @@ def shortened(text: str) -> str:
 
 def _says_something(scored: Scored) -> bool:
     unit = scored.unit
-    if _ABOUT_THE_PAGE.search(unit.text):
+    if _ABOUT_THE_PAGE.search(unit.text) or unit.text.strip() == WITHHELD:
+        return False
+    if unit.kind == "sentence" and unit.text.rstrip().endswith("?"):
         return False
     if is_lead_in(unit) and not _led_to(scored.chunk, scored.index):
         return False
