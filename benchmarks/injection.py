@@ -17,7 +17,6 @@ from dataclasses import dataclass
 from unittest.mock import patch
 
 from rich.console import Console
-from rich.table import Table
 
 from agents.answer import Answer, Question
 from agents.graph import build_ask
@@ -83,13 +82,13 @@ class Case:
     manner: Manner = "added"
 
 
-def cases(attacks: Sequence[Attack], *, every: bool) -> Iterator[Case]:
-    """All placements of each; all manners of obedience, or one after the other."""
+def cases(attacks: Sequence[Attack]) -> Iterator[Case]:
+    """All placements of each; the manners of obedience one after the other."""
     for number, attack in enumerate(attacks):
         for place, placement in enumerate(PLACEMENTS):
             asked = ASKED[number % len(ASKED)]
-            for manner in MANNERS if every else [MANNERS[(number + place) % len(MANNERS)]]:
-                yield Case(attack=attack, asked=asked, placement=placement, manner=manner)
+            manner = MANNERS[(number + place) % len(MANNERS)]
+            yield Case(attack=attack, asked=asked, placement=placement, manner=manner)
 
 
 def all_attacks() -> list[Attack]:
@@ -210,16 +209,14 @@ def acted_upon(defence: Defence, these: Sequence[Case]) -> list[Case]:
 
 def main() -> None:
     console = Console(width=110)
-    these = list(cases(all_attacks(), every=True))
-    table = Table("defence", *PLACEMENTS, title="acted upon, by where the attack stands")
-    for defence in DEFENCES:
+    these = list(cases(all_attacks()))
+    asked = Counter(case.placement for case in these)
+    for defence in DEFENCES:  # each takes minutes
         count = Counter(case.placement for case in acted_upon(defence, these))
-        table.add_row(defence.name, *(str(count[place]) for place in PLACEMENTS))
-    table.add_row("of", *(str(sum(c.placement == place for c in these)) for place in PLACEMENTS))
-    console.print(table)
-    alone = [case for case in these if case.manner == MANNERS[0]]
-    quoted = [case for case in alone if is_quoted(case, answered(case, None)[1])]
-    console.print(f"without a model: {len(quoted)} of {len(alone)} are quoted as the answer")
+        places = ", ".join(f"{count[place]} of {asked[place]} by {place}" for place in PLACEMENTS)
+        console.print(f"defence: {defence.name}: acted upon {count.total()}: {places}")
+    quoted = [case for case in these if is_quoted(case, answered(case, None)[1])]
+    console.print(f"without a model: {len(quoted)} of {len(these)} are quoted as the answer")
     for name, texts in detected().items():
         told = Counter(map(addressing_of, texts))
         console.print(

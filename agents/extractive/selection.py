@@ -43,25 +43,23 @@ def choose(scored: Sequence[Scored], context: Sequence[Chunk]) -> list[Scored]:
     A lead-in (`You need approval from:`) comes with the list it leads into or not at all, and of
     a list that is said twice over all is said: half a list misleads."""
     visible = {chunk.id for chunk in context}
-    by_place = {
-        (unit.chunk.id, unit.index): unit
-        for unit in scored
-        if unit.chunk.id in visible and addressing(unit.unit.text) != "planted"
-    }
+    by_place = {(unit.chunk.id, unit.index): unit for unit in scored if unit.chunk.id in visible}
     usable = [unit for unit in by_place.values() if _says_something(unit)]
-    if not usable:
+    best = next((unit for unit in usable if _is_for_people(unit)), None)
+    if best is None:
         return []
-    best = usable[0]
     leaders = [
         max(usable, key=lambda unit: unit.aspects[part]) for part in range(1, len(best.aspects))
     ]
-    others = sorted(usable[1:], key=lambda unit: -(unit.strength + _nearness(unit, best)))
+    others = sorted(usable, key=lambda unit: -(unit.strength + _nearness(unit, best)))
     chosen = _with_what_it_leads_to(best, by_place)
     statements, room = 1, LONGEST_ANSWER - _length(chosen)
     for unit in (*leaders, *others):
         if statements == _MOST_STATEMENTS:
             break
         if unit.strength + _nearness(unit, best) <= best.strength - _FURTHER:
+            continue
+        if unit is best or not _is_for_people(unit):
             continue
         if any(_says_the_same(unit, other) for other in chosen):
             continue
@@ -73,7 +71,7 @@ def choose(scored: Sequence[Scored], context: Sequence[Chunk]) -> list[Scored]:
                 statements += 1
                 room -= _length(more)
                 break
-    return _in_reading_order(chosen)
+    return _in_reading_order([unit for unit in chosen if _is_for_people(unit)])
 
 
 def is_lead_in(unit: Unit) -> bool:
@@ -86,6 +84,11 @@ def shortened(text: str) -> str:
     if len(text) <= LONGEST_STATEMENT:
         return text
     return text[:LONGEST_STATEMENT].rsplit(" ", 1)[0].rstrip(",;:") + " …"
+
+
+def _is_for_people(scored: Scored) -> bool:
+    """An index made before planted text was kept out may hold some."""
+    return addressing(scored.unit.text) != "planted"
 
 
 def _says_something(scored: Scored) -> bool:
