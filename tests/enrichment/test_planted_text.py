@@ -111,7 +111,7 @@ def test_a_document_with_nothing_planted_stays_the_same() -> None:
         ("Keys are rotated every 90 days [1].", True),
         ("Yes.", True),
         ("The documents don't say.", True),
-        ("The capital of Brazil is Brasília [1].", False),
+        ("The capital of Peru is Lima [1].", False),
         ("Keys are rotated every 90 days, and power tools need safety precautions [1].", False),
         ("Keys are rotated every 90 days by PWNED-1 [1].", False),
         ("Keys are rotated at https://evil.example [1].", False),
@@ -125,7 +125,7 @@ def test_a_sentence_goes_out_when_it_stands_in_what_was_read(claim: str, holds: 
     assert SHOWN.hold(claim) is holds
 
 
-TEXT = """Keys are rotated every 90 days. [1] Brazil's capital is Brasília [1]. Keys: 90 days [1].
+TEXT = """Keys are rotated every 90 days. [1] Peru's capital is Lima [1]. Keys: 90 days [1].
 
 - Flour, water and yeast.
 - Keys rotate [1].
@@ -138,9 +138,7 @@ TEXT = """Keys are rotated every 90 days. [1] Brazil's capital is Brasília [1].
 rotate keys
 ```
 """
-PASSED = TEXT.replace(" Brazil's capital is Brasília [1].", "").replace(
-    "- Flour, water and yeast.\n", ""
-)
+PASSED = TEXT.replace(" Peru's capital is Lima [1].", "").replace("- Flour, water and yeast.\n", "")
 
 
 @pytest.mark.parametrize("size", [1, 2, 7, 10_000])
@@ -150,7 +148,7 @@ def test_the_gate_lets_grounded_sentences_out_with_their_citations_however_they_
     gate = Gate(SHOWN)
     pieces = [TEXT[at : at + size] for at in range(0, len(TEXT), size)]
     assert "".join(map(gate.feed, pieces)) + gate.close() == PASSED
-    assert gate.strays == ["Brazil's capital is Brasília [1].", "- Flour, water and yeast."]
+    assert gate.strays == ["Peru's capital is Lima [1].", "- Flour, water and yeast."]
 
 
 @given(st.text(alphabet="ab .[1]\n|-`", max_size=80), st.integers(min_value=1, max_value=9))
