@@ -43,7 +43,7 @@ docs: $(VENV)/.ready-dev ## Write the parts of the documentation that code knows
 	@$(BIN)/python docs/generate.py
 
 bench: $(VENV)/.ready-dev ## Print the benchmark tables
-	@for table in conversion enrichment retrieval retrieval_quality public_tables each_agent left_out access permission_checks slack_burst slack_faults; do \
+	@for table in conversion enrichment retrieval retrieval_quality public_tables each_agent left_out injection access permission_checks slack_burst slack_faults; do \
 	  echo; $(BIN)/python -m benchmarks.$$table || exit 1; done
 
 clean: ## Remove what the demo and the tools wrote; keeps .venv

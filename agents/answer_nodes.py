@@ -7,6 +7,7 @@ from dataclasses import replace
 from agents.answer import Citation
 from agents.extractive.ambiguity import readings_of
 from agents.extractive.confidence_levels import ENOUGH
+from agents.extractive.conversation import cleaned
 from agents.extractive.extractive_answer import citation, extractive_answer
 from agents.extractive.refusal import (
     confidence,
@@ -15,12 +16,14 @@ from agents.extractive.refusal import (
     refusal,
 )
 from agents.model_answer import Written, answer_from_sources, answer_generally
+from agents.plan import Plan
 from agents.query_optimizer import titles_shown
 from agents.state import Draft, State
 from agents.verify import best_quote, claims_citing, support
 from config.domain import Domain
 from config.errors import ModelError
 from config.models import ChatModel
+from enrichment.trust.grounding import Grounds
 
 _GENERAL = "_From general knowledge, not from your team's documents:_\n"
 _SUPPORTED_ENOUGH = 0.5
@@ -46,7 +49,7 @@ class AnswerNodes:
             return {}
         tell = state["progress"].delta
         try:
-            written = answer_generally(self._model, self._domain, state["plan"], tell)
+            written = answer_generally(self._model, self._domain, _in_own_words(state), tell)
         except ModelError as error:
             return {"degraded": ("answer_generally",), "notes": (error.problem,)}
         if not written.text:
@@ -92,7 +95,16 @@ class AnswerNodes:
             note = f"answer went on without the model: {error.problem}"
             draft = self._extractive(state, tell=True)
             return {"draft": draft, "degraded": ("answer",), "notes": (note,)}
-        return {"draft": self._by_model(written, state), "usage": written.usage}
+        if not written.strays:
+            return {"draft": self._by_model(written, state), "usage": written.usage}
+        kept = bool(written.text and written.sources)
+        draft = (
+            self._by_model(written, state)
+            if kept
+            else self._extractive(state, tell=not written.text)
+        )
+        note = f"{len(written.strays)} sentences of the model stand in no source and were held back"
+        return {"draft": draft, "usage": written.usage, "notes": (note,)}
 
     def verify(self, state: State) -> State:
         """Words of a model that its sources don't hold up give way to quotations."""
@@ -180,6 +192,16 @@ def _titled(state: State) -> frozenset[str]:
     plan, titled = state["plan"], titles_shown(state["snapshot"])
     by_model = state["usage"].calls > 0 and plan.kind in {"ambiguous", "small_talk"}
     return frozenset(titled) if by_model else frozenset()
+
+
+def _in_own_words(state: State) -> Plan:
+    """With the question as it was asked, when the planner made another one of it: nothing that a
+    title or somebody else in the thread put there is answered from general knowledge."""
+    question, plan = state["question"], state["plan"]
+    said = " ".join((question.text, *(t.content for t in question.history if t.role == "user")))
+    if Grounds([], asked=said).hold(plan.question):
+        return plan
+    return plan.model_copy(update={"question": cleaned(question.text)})
 
 
 def _citations(written: Written, state: State) -> tuple[Citation, ...]:

@@ -8,7 +8,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal, cast
 
@@ -24,7 +24,7 @@ from agents.state import Draft, State
 from agents.trace import SourceChoice, Trace
 from config.domain import Domain
 from config.models import ChatModel, Usage
-from enrichment.chunk import DocumentCard
+from enrichment.chunk import Chunk, DocumentCard
 from index.readers import as_read_by
 from index.search import Snapshot
 
@@ -185,9 +185,25 @@ def _post_process(domain: Domain) -> Node:
         context = build_context(state["hits"], scored, characters=domain.answer.context_characters)
         documents = len({chunk.document_id for chunk in context.chunks})
         state["progress"].status(f"Reading {documents} document{'s' * (documents != 1)}…")
-        return {"scored": scored, "context": context.chunks, "dropped": context.dropped}
+        return {
+            "scored": scored,
+            "context": context.chunks,
+            "dropped": context.dropped,
+            "notes": _withheld(context.chunks, state["snapshot"]),
+        }
 
     return node
+
+
+def _withheld(context: Sequence[Chunk], snapshot: Snapshot) -> tuple[str, ...]:
+    """What an administrator should look at: documents in use that address an AI."""
+    read = dict.fromkeys(chunk.document_id for chunk in context)
+    cards = [snapshot.documents[document] for document in read if document in snapshot.documents]
+    return tuple(
+        f"{card.id} has text that addresses an AI, {text}"
+        for card in cards
+        for text in card.withheld
+    )
 
 
 def _timed(name: str, node: Node) -> Node:

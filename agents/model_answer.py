@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from re import Match
 
 from agents.answer import CITED
 from agents.extractive.glossary import explained
@@ -16,9 +16,10 @@ from config.models import ChatModel, Prompt, Usage
 from config.prompts import Foreign, listed
 from enrichment.chunk import Chunk, DocumentCard
 from enrichment.standing import standing
+from enrichment.trust.gate import Gate
+from enrichment.trust.grounding import Grounds
 
 NO_ANSWER = "NO_ANSWER"
-_OPEN_BRACKET = re.compile(r"\s?(?:\[\d{0,3})?$")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,6 +30,8 @@ class Written:
     """'' when the sources hold no answer."""
     sources: tuple[Chunk, ...]
     usage: Usage
+    strays: tuple[str, ...] = ()
+    """Sentences that stand in no source: shown to nobody."""
 
 
 def answer_from_sources(
@@ -41,20 +44,24 @@ def answer_from_sources(
     tell: Callable[[str], None],
 ) -> Written:
     """Raises ModelError, also when nothing at all was written."""
+    instructions, glossary = domain.answer.instructions or "none", explained(domain.glossary)
+    sources = [
+        Foreign(_label(number, chunk, documents), chunk.text)
+        for number, chunk in enumerate(context, start=1)
+    ]
     prompt = render(
         "answer",
         title=domain.title,
-        instructions=domain.answer.instructions or "none",
-        glossary=explained(domain.glossary),
-        sources=[
-            Foreign(_label(number, chunk, documents), chunk.text)
-            for number, chunk in enumerate(context, start=1)
-        ],
+        instructions=instructions,
+        glossary=glossary,
+        sources=sources,
         asked=Foreign("question as asked", asked),
         question=Foreign("question in full", plan.question),
         sub_questions=Foreign("parts of the question", listed(plan.sub_questions)),
     )
-    return _streamed(model, prompt, context, tell)
+    read = [f"{source.label}\n{source.text}" for source in sources]
+    said = " ".join((asked, plan.question, domain.title, instructions, glossary))
+    return _streamed(model, prompt, context, Gate(Grounds(read, asked=said)), tell)
 
 
 def answer_generally(
@@ -67,11 +74,15 @@ def answer_generally(
         instructions=domain.answer.instructions or "none",
         question=Foreign("question", plan.question),
     )
-    return _streamed(model, prompt, (), tell)
+    return _streamed(model, prompt, (), Gate(None), tell)
 
 
 def _streamed(
-    model: ChatModel, prompt: Prompt, context: Sequence[Chunk], tell: Callable[[str], None]
+    model: ChatModel,
+    prompt: Prompt,
+    context: Sequence[Chunk],
+    gate: Gate,
+    tell: Callable[[str], None],
 ) -> Written:
     numbering = Numbering(context=context)
     usage, text, waiting, declined = Usage(), "", "", True
@@ -82,26 +93,24 @@ def _streamed(
         waiting += piece
         declined = declined and _may_decline(waiting)
         if not declined:
-            ready = _without_half_citation(waiting)
-            waiting = waiting[len(ready) :]
-            text += _told(numbering.apply(ready), tell)
+            text += _told(numbering.apply(gate.feed(waiting)), tell)
+            waiting = ""
     if not declined:
-        text += _told(numbering.apply(waiting), tell)
+        text += _told(numbering.apply(gate.close()), tell)
     elif not waiting.strip():
         raise InvalidModelOutput(f"the model wrote nothing for {prompt.name!r}")
-    text = text.strip() + (" …" if usage.cut and text.strip() else "")
-    return Written(text=text, sources=tuple(numbering.sources), usage=usage)
+    return Written(
+        text=text.strip() + (" …" if usage.cut and text.strip() else ""),
+        sources=tuple(numbering.sources),
+        usage=usage,
+        strays=tuple(gate.strays),
+    )
 
 
 def _may_decline(text: str) -> bool:
     """Whether this is, or may still become, the word of refusal: then nobody is shown it."""
     begun = text.lstrip("*_`# \n")[: len(NO_ANSWER)]
     return NO_ANSWER.startswith(begun.upper())
-
-
-def _without_half_citation(text: str) -> str:
-    half = _OPEN_BRACKET.search(text)
-    return text[: half.start()] if half else text
 
 
 def _told(text: str, tell: Callable[[str], None]) -> str:
@@ -120,7 +129,7 @@ class Numbering:
     def apply(self, text: str) -> str:
         return CITED.sub(self._renumbered, text)
 
-    def _renumbered(self, match: re.Match[str]) -> str:
+    def _renumbered(self, match: Match[str]) -> str:
         number = int(match[1])
         if not 1 <= number <= len(self.context):
             return ""

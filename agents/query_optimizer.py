@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from itertools import islice
 
 from agents.answer import Question
+from agents.extractive.ambiguity import WHICH
 from agents.extractive.conversation import cleaned, joined, leans_on, questions_in, small_talk_reply
 from agents.extractive.glossary import explained, other_ways
 from agents.fallback import Outcome, with_fallback
@@ -17,6 +18,9 @@ from config.domain import Domain
 from config.models import ChatModel, Usage
 from config.prompts import Foreign, listed
 from enrichment.language.words import codes, written_out
+from enrichment.trust.addressing import addressing
+from enrichment.trust.grounding import says_little
+from enrichment.trust.withholding import kept
 from index.pipelines import Planner, Searches
 from index.search import Snapshot
 
@@ -114,26 +118,38 @@ def plan_with_model(
             question=Foreign("message", text),
         )
         plan, usage = model.structured(prompt, Plan)
-        return _bounded(plan, text, asked.question, domain), usage
+        titles = titles_shown(asked.snapshot).values()
+        read = " ".join((*titles, _history(asked.question)))
+        return _bounded(plan, text, asked.question, domain, read), usage
 
     return run
 
 
-def _bounded(plan: Plan, text: str, question: Question, domain: Domain) -> Plan:
-    """The model's plan within our limits; what it left out is filled in."""
-    options = [option.strip() for option in plan.options if option.strip()][:4]
+def _bounded(plan: Plan, text: str, question: Question, domain: Domain, read: str) -> Plan:
+    """The model's plan within our limits; what it left out is filled in.
+
+    Two of its sentences are shown without a look at the documents, and the planner reads titles
+    and what others said in the thread (`read`): neither may say much besides the asker's words."""
+    options = [option.strip() for option in plan.options if option.strip()]
+    options = [option for option in options if not addressing(option)][:4]
     ambiguous = plan.kind == "ambiguous" and bool(plan.clarifying_question) and len(options) > 1
     kind = "in_domain" if plan.kind == "ambiguous" and not ambiguous else plan.kind
-    reply = plan.small_talk_reply or f"Ask me anything about {domain.title}."
+    in_full = joined(leans_on(text, question.history), text)
+    clarifying, reply = plan.clarifying_question.strip(), plan.small_talk_reply
+    if not says_little(clarifying, known=" ".join((in_full, domain.title, *options)), most=3):
+        clarifying = WHICH
+    if not reply or not says_little(reply, known=f"{text} {domain.title}", most=8, but=read):
+        reply = f"Ask me anything about {domain.title}."
     return plan.model_copy(
         update={
-            "question": plan.question.strip() or joined(leans_on(text, question.history), text),
+            "question": plan.question.strip() or in_full,
             "kind": kind,
             "sub_questions": _distinct(plan.sub_questions)[:_MOST_PARTS],
             "paraphrases": _distinct(plan.paraphrases)[:3],
             "keywords": _distinct([*plan.keywords, *codes(text)])[:12],
             "hypothetical_answer": plan.hypothetical_answer if domain.retrieval.hyde else "",
             "options": options if ambiguous else [],
+            "clarifying_question": clarifying if ambiguous else "",
             "small_talk_reply": reply if kind == "small_talk" else "",
             "previous": "",
         }
@@ -146,7 +162,7 @@ def _small_talk(asked: PlanRequest, reply: str) -> Plan:
 
 def _history(question: Question) -> str:
     return listed(
-        f"{turn.role}: {' '.join(turn.content.split())[:_TURN_CHARACTERS]}"
+        f"{turn.role}: {' '.join(kept(turn.content).split())[:_TURN_CHARACTERS]}"
         for turn in question.history[-_TURNS:]
     )
 

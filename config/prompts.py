@@ -14,7 +14,7 @@ from config.models import Prompt
 
 _PLACEHOLDER = re.compile(r"\{\{(\w+)\}\}")
 _LOOKS_LIKE_A_CITATION = re.compile(r"\[(\^?)(\d{1,3})\]")
-_CHAT_TOKEN = re.compile(
+CHAT_TOKEN = re.compile(
     r"<[|｜]|\[/?(?:INST|SYSTEM_PROMPT)\]|<</?SYS>>|<(?:start|end)_of_turn>|</?s>", re.IGNORECASE
 )
 """What servers turn into the borders of a message: ChatML and Llama 3, DeepSeek, Mistral,
@@ -77,7 +77,7 @@ def harmless(text: str) -> str:
     What is put in their place can't become one of them; what is harmless stays as it is."""
     # NULs first: one inside a token would hide it.
     text = text.replace("\x00", "")
-    text = _CHAT_TOKEN.sub(lambda token: token[0].replace("<", "‹").replace("[", "("), text)
+    text = CHAT_TOKEN.sub(lambda token: token[0].replace("<", "‹").replace("[", "("), text)
     return _LOOKS_LIKE_A_CITATION.sub(r"(\1\2)", text)
 
 

@@ -115,3 +115,5 @@ class DocumentCard:
     """`extractive`, or the model's name."""
     content_hash: str = ""
     version: str = ""
+    withheld: tuple[str, ...] = ()
+    """`place: beginning` of each text in it that addresses an AI and was kept out of the index."""

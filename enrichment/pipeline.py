@@ -1,4 +1,4 @@
-"""A loaded document to what is published of it: tables checked, split, enriched."""
+"""A loaded document to what is published: nothing planted, tables checked, split, enriched."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from config.models import ChatModel, Vectors
 from enrichment.chunking.chunker import split
 from enrichment.chunking.pieces import CountTokens
 from enrichment.enrich import Enriched, enrich
+from enrichment.trust.withholding import without_planted
 from enrichment.with_model.budget import Budget
 from enrichment.with_model.reply_cache import ReplyCache
 from enrichment.with_model.verified_tables import TableReport, with_verified_tables
@@ -32,15 +33,16 @@ def prepare(
     """Never raises for a model's sake. `budget` is shared by all documents of a run."""
     tables = TableReport(tables=sum(block.table is not None for block in document.blocks))
     budget = budget or Budget()
+    document, withheld = without_planted(document)
     if model is not None and cache is not None:
         document, tables = with_verified_tables(document, model=model, cache=cache, budget=budget)
     chunks = split(document, count_tokens=count_tokens, options=options, embed=embed)
     enriched = enrich(document, chunks, model=model, cache=cache, budget=budget)
+    enriched = replace(enriched, tables=tables, card=replace(enriched.card, withheld=withheld))
     if not tables.failed:
-        return replace(enriched, tables=tables)
+        return enriched
     return replace(
         enriched,
-        tables=tables,
         failures=(*enriched.failures, *tables.reasons),
         card=replace(enriched.card, enriched_by="extractive"),
     )

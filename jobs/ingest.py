@@ -135,6 +135,10 @@ class _Run:
         self.present.add(document.id)
         self.unenriched += not enriched.complete
         self.tables.add(enriched.tables)
+        self.warnings += [
+            f"{document.id}: kept out, as it addresses an AI and not people: {text}"
+            for text in enriched.card.withheld
+        ]
         self.staging.put(enriched.card, enriched.chunks)
         (self.added if previous is None else self.changed).append(document.id)
 

@@ -21,7 +21,7 @@ class IngestReport:
     removed: tuple[str, ...] = ()
     failed: tuple[LoadError, ...] = ()
     warnings: tuple[str, ...] = ()
-    """`document: what was skipped while loading it`."""
+    """`document: what was skipped while loading it, or kept out as planted for an AI`."""
     chunks: int = 0
     embedded: int = 0
     """Texts that went through the embedding model in this run."""

@@ -15,6 +15,7 @@ from enrichment.chunk import Chunk
 from enrichment.standing import is_out_of_force
 from index.search import SearchQuery, Snapshot
 
+WHICH = "That depends on what you mean. Which of these is it?"
 _MOST_OPTIONS = 4
 _FEW_WORDS = 3
 """A question that names more than this says which of the readings it means."""
@@ -68,7 +69,7 @@ def _documents_that_differ(
     statements = [statement_of(unit, [whole]) for unit in readings]
     said, citations = written(statements, snapshot.documents)
     return Readings(
-        text=f"That depends on what you mean. Which of these is it?\n{said}",
+        text=f"{WHICH}\n{said}",
         options=tuple(f"{asked}: {_place(unit.chunk)}?" for unit in readings),
         citations=citations,
         documents=frozenset(unit.chunk.document_id for unit in readings),

@@ -8,6 +8,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from agents.extractive.relevance import Scored
 from enrichment.chunk import Chunk, Unit
 from enrichment.language.words import naming_words, stems
+from enrichment.trust.addressing import addressing
+from enrichment.trust.withholding import WITHHELD
 
 LONGEST_ANSWER = 750
 """Characters. Someone reads this in a thread, at night, on a phone."""
@@ -24,12 +26,6 @@ _NEXT_SENTENCE = 2.0
 _FEWEST_WORDS = 2
 """`Yes!` answers nothing by itself."""
 
-_TO_THE_READER_MODEL = re.compile(
-    r"\b(?:ignore|disregard|forget|override)\b.{0,40}\b(?:instruction|rule|prompt|above|previous)"
-    r"|\bsystem prompt\b|\byou are (?:now )?(?:an? )?(?:ai|assistant|chatbot|language model)\b"
-    r"|\b(?:ai|assistant|chatbot|language model)s?\b.{0,30}\b(?:must|should|shall)\b",
-    re.IGNORECASE | re.DOTALL,
-)
 _ABOUT_THE_PAGE = re.compile(
     r"^\W*(?:(?:last|date) (?:modified|updated|reviewed|changed)|references?|see also"
     r"|version|status)\s*:|^\W*see (?:also |the )",
@@ -47,25 +43,23 @@ def choose(scored: Sequence[Scored], context: Sequence[Chunk]) -> list[Scored]:
     A lead-in (`You need approval from:`) comes with the list it leads into or not at all, and of
     a list that is said twice over all is said: half a list misleads."""
     visible = {chunk.id for chunk in context}
-    by_place = {
-        (unit.chunk.id, unit.index): unit
-        for unit in scored
-        if unit.chunk.id in visible and not _TO_THE_READER_MODEL.search(unit.unit.text)
-    }
+    by_place = {(unit.chunk.id, unit.index): unit for unit in scored if unit.chunk.id in visible}
     usable = [unit for unit in by_place.values() if _says_something(unit)]
-    if not usable:
+    best = next((unit for unit in usable if _is_for_people(unit)), None)
+    if best is None:
         return []
-    best = usable[0]
     leaders = [
         max(usable, key=lambda unit: unit.aspects[part]) for part in range(1, len(best.aspects))
     ]
-    others = sorted(usable[1:], key=lambda unit: -(unit.strength + _nearness(unit, best)))
+    others = sorted(usable, key=lambda unit: -(unit.strength + _nearness(unit, best)))
     chosen = _with_what_it_leads_to(best, by_place)
     statements, room = 1, LONGEST_ANSWER - _length(chosen)
     for unit in (*leaders, *others):
         if statements == _MOST_STATEMENTS:
             break
         if unit.strength + _nearness(unit, best) <= best.strength - _FURTHER:
+            continue
+        if unit is best or not _is_for_people(unit):
             continue
         if any(_says_the_same(unit, other) for other in chosen):
             continue
@@ -77,7 +71,7 @@ def choose(scored: Sequence[Scored], context: Sequence[Chunk]) -> list[Scored]:
                 statements += 1
                 room -= _length(more)
                 break
-    return _in_reading_order(chosen)
+    return _in_reading_order([unit for unit in chosen if _is_for_people(unit)])
 
 
 def is_lead_in(unit: Unit) -> bool:
@@ -92,9 +86,16 @@ def shortened(text: str) -> str:
     return text[:LONGEST_STATEMENT].rsplit(" ", 1)[0].rstrip(",;:") + " …"
 
 
+def _is_for_people(scored: Scored) -> bool:
+    """An index made before planted text was kept out may hold some."""
+    return addressing(scored.unit.text) != "planted"
+
+
 def _says_something(scored: Scored) -> bool:
     unit = scored.unit
-    if _ABOUT_THE_PAGE.search(unit.text):
+    if _ABOUT_THE_PAGE.search(unit.text) or unit.text.strip() == WITHHELD:
+        return False
+    if unit.kind == "sentence" and unit.text.rstrip().endswith("?"):
         return False
     if is_lead_in(unit) and not _led_to(scored.chunk, scored.index):
         return False

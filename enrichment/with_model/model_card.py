@@ -16,6 +16,8 @@ from config.models import ChatModel, Prompt
 from config.prompts import Foreign
 from enrichment.chunk import Chunk, DocumentCard, Entity, Faq
 from enrichment.language.figures import figures
+from enrichment.trust.addressing import addressing
+from enrichment.trust.grounding import Grounds
 from enrichment.with_model.budget import Budget
 from enrichment.with_model.prompts import render
 from enrichment.with_model.reply_cache import ReplyCache, cache_key
@@ -26,6 +28,7 @@ Reply = TypeVar("Reply", bound=BaseModel)
 
 _DOCUMENT_CHARACTERS = 24_000
 _BATCH_CHARACTERS = 10_000
+_LONGEST_KEYWORD = 60
 _BATCH_PASSAGES = 24
 _PASSAGE_CHARACTERS = 4_000
 
@@ -93,13 +96,17 @@ def enrich_card(document: Document, card: DocumentCard, asked: AskedModel) -> Do
     if reply is None:
         return card
     whole = "\n".join((document.title, text))
-    answers = [Faq(question=faq.question, answer=faq.answer) for faq in reply.faqs]
+    told = Grounds([whole])
+    faqs = [
+        Faq(question=faq.question, answer=faq.answer)
+        for faq in reply.faqs
+        if faq.question and not addressing(faq.question) and _is_told(faq.answer, whole, told)
+    ]
     return replace(
         card,
-        summary=reply.summary if reply.summary and grounded(reply.summary, whole) else card.summary,
-        faqs=tuple(faq for faq in answers if faq.question and grounded(faq.answer, whole))[:8]
-        or card.faqs,
-        keywords=_merged(reply.keywords, card.keywords, most=20),
+        summary=reply.summary if _is_told(reply.summary, whole, told) else card.summary,
+        faqs=tuple(faqs[:8]) or card.faqs,
+        keywords=_merged(_names(reply.keywords), card.keywords, most=20),
         document_type=reply.document_type,
         enriched_by=asked.model.name,
     )
@@ -133,6 +140,15 @@ def grounded(claim: str, text: str) -> bool:
     return figures(claim) <= figures(text)
 
 
+def _is_told(claim: str, text: str, told: Grounds) -> bool:
+    """Figures, addresses and most of its words: a summary is trusted wherever it is read later."""
+    return bool(claim) and grounded(claim, text) and told.hold(claim, clauses=False)
+
+
+def _names(keywords: Sequence[str]) -> list[str]:
+    return [one for one in keywords if len(one) <= _LONGEST_KEYWORD and not addressing(one)]
+
+
 def _ask_batch(
     document: Document, batch: Sequence[Chunk], asked: AskedModel
 ) -> Iterator[tuple[Chunk, PassageReply]]:
@@ -157,11 +173,12 @@ def _described(chunk: Chunk, reply: PassageReply | None) -> Chunk:
     named = [Entity(kind=each.kind, value=each.value) for each in reply.entities]
     true_ones = [entity for entity in named if entity.value and entity.value in chunk.text]
     summary = reply.summary.strip()
-    keeps_summary = chunk.table is not None and summary and grounded(summary, chunk.index_text)
+    shown = f"{chunk.index_text}\n{chunk.text}"
+    keeps_summary = chunk.table is not None and _is_told(summary, shown, Grounds([shown]))
     return replace(
         chunk,
         summary=summary if keeps_summary else chunk.summary,
-        keywords=_merged(reply.keywords, chunk.keywords, most=16),
+        keywords=_merged(_names(reply.keywords), chunk.keywords, most=16),
         entities=tuple(dict.fromkeys((*chunk.entities, *true_ones))),
     )
 

@@ -1,0 +1,1 @@
+"""Text that speaks to whoever writes the answer instead of about the matter."""

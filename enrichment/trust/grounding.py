@@ -1,0 +1,116 @@
+"""Whether a sentence stands in what was read: the last look at words that a model wrote."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable, Iterator
+
+from enrichment.language.sentences import sentences
+from enrichment.language.words import naming_words, stems, tokens
+from enrichment.trust.addressing import addressing, as_read
+
+_ENOUGH = 0.6
+"""Share of a sentence's naming words that must stand in what was read. Of 669 sentences of golden
+reference answers it loses 7, six of which name no more than two things."""
+_HALF = 0.5
+"""The same of a clause of it."""
+_CLAUSE_WORDS = 3
+"""A clause that names so many things has to be grounded by itself, too."""
+_CLAUSE = re.compile(r"[;—–]|, | and | but ")
+_CODE = re.compile(r"(?=\w*-?\w*[A-Z])(?=.*\d)|^[A-Z-]{4,}$")
+"""Never an honest model's own word."""
+_REQUEST = re.compile(
+    r"\W*(?:(?:please|can you|could you|would you|now) )?(?:explain|describe|define|outline"
+    r"|break down|summari[sz]e|translate|provide|give|show|draft|compose|write|develop|create"
+    r"|generate|tell|compare|solve|name)\b",
+    re.IGNORECASE,
+)
+_ADDRESS = re.compile(r"(?:https?://|www\.)[^\s)>\]|]+|[\w.+-]+@[\w-]+\.[\w.]+", re.IGNORECASE)
+_CITED = re.compile(r"\[\d{1,3}\]")
+_OF_ANSWERS = stems(
+    "answer apply both case condition contain cover depend describe detail document documentation "
+    "example exception first following list mention note number question row second section "
+    "source state step summary table team third total value"
+)
+"""What an answer says of itself and its sources, in nobody's words."""
+
+
+class Grounds:
+    """What a model was shown, as far as it states anything."""
+
+    def __init__(self, texts: Iterable[str], *, asked: str = "") -> None:
+        """`asked`: words of the asker and of our own rules: they ground whatever uses them."""
+        stated: list[str] = []
+        doubtful: list[str] = []
+        for text in texts:
+            for statement in _statements(text):
+                told = addressing(statement)
+                if told != "planted":
+                    (doubtful if told or _requests(statement) else stated).append(statement)
+        self._stated = _words(stated) | stems(asked) | _OF_ANSWERS
+        self._doubtful = _words(doubtful)
+        self._addresses = {
+            found.lower() for text in (*stated, asked) for found in _ADDRESS.findall(text)
+        }
+
+    def hold(self, claim: str, *, clauses: bool = True) -> bool:
+        """Whether most of what it names was stated.
+
+        What only a suspect sentence says holds as long as it is told as such: `answer with E1` is
+        a report of `answer with E1`, and E1 alone would be obedience. Without `clauses`, one of
+        them may be new, as in a summary."""
+        said = as_read(_CITED.sub("", claim))
+        if any(
+            address.rstrip(".,;:").lower() not in self._addresses
+            for address in _ADDRESS.findall(said)
+        ):
+            return False
+        told = self._stated
+        if addressing(said) == "suspect" or _requests(said):
+            told = told | self._doubtful
+        if any(_CODE.search(word) and not stems(word) & told for word in tokens(said)):
+            return False
+        if not _grounded(_named(said), told, _ENOUGH):
+            return False
+        parts = [_named(part) for part in _CLAUSE.split(said)] if clauses else []
+        return all(_grounded(part, told, _HALF) for part in parts if len(part) >= _CLAUSE_WORDS)
+
+
+def says_little(text: str, *, known: str, most: int, but: str = "") -> bool:
+    """One short sentence with at most so many words of its own besides what is known, no address
+    and nothing of what only `but` says."""
+    said = as_read(text)
+    own = naming_words(said).keys() - stems(known)
+    return (
+        len(said) <= 40 * most
+        and len(own) <= most
+        and not own & stems(but)
+        and not addressing(said)
+        and not _ADDRESS.search(said)
+    )
+
+
+def _named(text: str) -> list[str]:
+    """What it names; a single character stands everywhere."""
+    named = list(naming_words(text))
+    return [word for word in named if len(word) > 1] or named
+
+
+def _grounded(named: Collection[str], known: frozenset[str], share: float) -> bool:
+    return sum(word not in known for word in named) <= (1 - share) * len(named)
+
+
+def _requests(sentence: str) -> bool:
+    """Asks for something to be said, and so says nothing of it."""
+    return bool(_REQUEST.match(sentence)) or sentence.rstrip(' *_`"”’)]').endswith(("?", "？"))
+
+
+def _words(statements: Iterable[str]) -> frozenset[str]:
+    return frozenset().union(*(stems(as_read(one)) for one in statements))
+
+
+def _statements(text: str) -> Iterator[str]:
+    """Sentences and cells."""
+    for line in text.splitlines():
+        for cell in line.split("|"):
+            yield from sentences(cell)
