@@ -13,6 +13,9 @@ from loaders.files import local_files
 from oncall import Copilot
 from playground.openai_stand_in import OpenAIStandIn
 
+# An interruption that meets a finalizer is swallowed there, and sent again.
+pytestmark = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+
 DOMAIN = "domain: tea\ntitle: Tea\nchannels: [C0TEA]\nsources: {{files: [{entry}]}}\n"
 HUGE = "- [a](https://a.example) *b* `c`\n" * 40_000
 

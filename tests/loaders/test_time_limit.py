@@ -13,6 +13,9 @@ from config.errors import LoadError
 from loaders.files.local_files import load_bytes
 from loaders.time_limit import time_limit, uncounted
 
+# An interruption that meets a finalizer is swallowed there, and sent again.
+pytestmark = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+
 HUGE = b"- [a](https://a.example) *b* `c`\n" * 60_000
 
 
