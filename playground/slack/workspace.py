@@ -99,6 +99,12 @@ class Workspace:
                 return channel
         raise SlackError("channel_not_found")
 
+    def add(self, channel: tidewater.Channel) -> None:
+        """A conversation more."""
+        with self.changed:
+            self.channels[channel.id] = channel
+            self._messages[channel.id], self._ephemerals[channel.id] = {}, []
+
     def direct(self, user: str) -> tidewater.Channel:
         if user not in self.people or self.people[user].bot_id:
             raise SlackError("user_not_found")

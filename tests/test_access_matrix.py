@@ -1,0 +1,362 @@
+"""Who sees what: every person, audience, way of sharing and door, and all that they then can see.
+
+The statement is docs/who-sees-what.md; nothing is expected here that isn't written there."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from fastapi.testclient import TestClient
+
+from oncall import Copilot
+from playground.google.memory_drive import FOLDER
+from playground.google_stand_in import GoogleStandIn, StoredFile
+from playground.slack import tidewater
+from playground.slack_stand_in import SlackStandIn
+from tests.stand_ins import connected_settings
+
+ROOT = Path(__file__).parents[1]
+PAGE = (ROOT / "docs" / "who-sees-what.md").read_text(encoding="utf-8")
+Table = Mapping[str, Mapping[str, bool]]
+
+
+def table(first: str) -> Table:
+    """The page's table whose first column is headed so: row → column → yes or no."""
+    lines = PAGE[PAGE.index(f"| {first} |") :].split("\n\n", 1)[0].splitlines()
+    head, _, *rows = ([cell.strip() for cell in line.strip("| ").split("|")] for line in lines)
+    says = {"yes": True, "–": False}
+    return {
+        row[0]: dict(zip(head[1:], map(says.__getitem__, row[1:]), strict=True)) for row in rows
+    }
+
+
+COMES_IN = table("door")
+MAY_READ = table("shared with")
+PEOPLE = list(COMES_IN["mention"])
+AUDIENCES = ["channel", "asker"]
+
+SHARED: Mapping[str, tuple[Mapping[str, Any], ...]] = {
+    "user": tuple(
+        {"id": who, "type": "user", "role": "reader", "emailAddress": f"{who}@{where}.example"}
+        for who, where in (
+            ("mia.member", "tidewater"), ("eli.elsewhere", "tidewater"), ("gus.guest", "tidewater"),
+            ("eva.external", "partner"), ("finn.former", "tidewater"),
+        )
+    ),
+    "group": ({"id": "group", "type": "group", "role": "reader",
+               "emailAddress": "crew@tidewater.example"},),
+    "domain": ({"id": "domain", "type": "domain", "role": "reader",
+                "domain": "tidewater.example"},),
+    "anyone": ({"id": "anyoneWithLink", "type": "anyone", "role": "reader"},),
+    "expired": ({"id": "expired", "type": "anyone", "role": "reader",
+                 "expirationTime": "2026-01-01T00:00:00.000Z"},),
+    "deleted account": ({"id": "gone", "type": "user", "role": "reader", "deleted": True},),
+    "unlistable": ({"id": "any", "type": "anyone", "role": "reader"},),
+}  # fmt: skip
+CREW = [f"{person['id']}@{person['emailAddress'].partition('@')[2]}" for person in SHARED["user"]]
+NAMED = {
+    "channel": "Larkspur Foxglove Tansy Yarrow Bryony Campion Burdock".split(),
+    "asker": "Teasel Sorrel Vetch Mallow Comfrey Ragwort Borage".split(),
+}
+"""Titles: asked for by nobody, so that whoever sees one was shown it."""
+ABOUT = {
+    "channel": "turbine kiln lathe crane sluice furnace anvil".split(),
+    "asker": "gondola windmill trawler carousel harpoon aqueduct bellows".split(),
+}
+
+
+@dataclass(frozen=True)
+class Paper:
+    """A document that is shared in one way, with a code that stands in no other."""
+
+    audience: str
+    shared: str
+    title: str
+    about: str
+    code: str
+
+    @property
+    def question(self) -> str:
+        return f"what is the ignition code of the {self.about}?"
+
+    @property
+    def unanswerable(self) -> str:
+        return f"which insurer covers the {self.about} against lightning strikes?"
+
+    @property
+    def file(self) -> StoredFile:
+        return StoredFile(
+            id=self.title.lower(),
+            name=self.title,
+            parents=(f"folder-{self.audience}",),
+            permissions=SHARED[self.shared],
+            can_list_permissions=self.shared != "unlistable",
+            content=f"# {self.title}\n\n## Ignition\n\n"
+            f"The ignition code of the {self.about} is {self.code}.\n\n## Upkeep\n\n"
+            f"Every morning somebody oils the bearings of the {self.about} before it starts.\n",
+        )
+
+
+PAPERS = {
+    audience: [
+        Paper(audience, shared, title, about, f"QX{number}7{audience[0].upper()}{number}4")
+        for number, (shared, title, about) in enumerate(
+            zip(SHARED, NAMED[audience], ABOUT[audience], strict=True), start=1
+        )
+    ]
+    for audience in AUDIENCES
+}
+CHANNELS = {"channel": "C0WORKS", "asker": "C0VAULT"}
+ELSEWHERE = "C0GENERAL"
+DOMAIN = """\
+domain: {audience}
+title: {audience} works
+channels: [{channel}]
+sources:
+  google_drive: {{folders: [folder-{audience}]}}
+access:
+  audience: {audience}
+limits: {{questions_per_user_per_hour: 100000, questions_per_channel_per_hour: 100000}}
+examples:
+  - {{question: "who oils the {about}?", documents: ["{title}"]}}
+"""
+ID = {person: f"U0{person.upper()}" for person in PEOPLE}
+EMAIL = {
+    person: f"{name}@{'partner' if person == 'external' else 'tidewater'}.example"
+    for person, name in zip(
+        PEOPLE,
+        [
+            "mia.member",
+            "col.colleague",
+            "eli.elsewhere",
+            "gus.guest",
+            "eva.external",
+            "finn.former",
+        ],
+        strict=True,
+    )
+}
+
+
+def people() -> Iterator[tidewater.Person]:
+    for person, email in EMAIL.items():
+        handle = email.partition("@")[0]
+        yield tidewater.Person(id=ID[person], handle=handle, name=person.title(), title="Tester")
+
+
+@pytest.fixture(scope="module")
+def works(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Works]:
+    folder = tmp_path_factory.mktemp("works")
+    (folder / "config" / "domains").mkdir(parents=True)
+    for audience, channel in CHANNELS.items():
+        paper = PAPERS[audience][0]
+        said = DOMAIN.format(
+            audience=audience, channel=channel, crew=", ".join(CREW), about=paper.about,
+            title=paper.title.lower(),
+        )  # fmt: skip
+        (folder / "config" / "domains" / f"{audience}.yaml").write_text(said)
+    files = [
+        *(StoredFile(id=f"folder-{a}", name=a, mime_type=FOLDER) for a in AUDIENCES),
+        *(paper.file for papers in PAPERS.values() for paper in papers),
+    ]
+    with GoogleStandIn(files) as google, SlackStandIn(enforce_rate_limits=False) as slack:
+        settle_in(slack)
+        copilot = Copilot(connected_settings(folder, google, slack))
+        for audience in AUDIENCES:
+            assert copilot.ingest(audience).failed == ()
+        bot = copilot.bot()
+        bot.inbox.poll_seconds = 0.05
+        bot.start()
+        try:
+            yield Works(copilot, slack, bot, TestClient(copilot.api(slack=False)))
+        finally:
+            bot.stop(5)
+            copilot.index.close()
+
+
+def settle_in(slack: SlackStandIn) -> None:
+    """Everybody moves in; all but one are in the help channels."""
+    workspace = slack.workspace
+    for person in people():
+        workspace.people[person.id] = person
+        workspace.add(tidewater.Channel(
+            id=f"D{person.id[1:]}", name=person.handle, kind="im", user=person.id,
+            members={person.id, slack.bot_user_id},
+        ))  # fmt: skip
+        workspace.channel(ELSEWHERE).members.add(person.id)
+    inside = {ID[person] for person in PEOPLE if person != "elsewhere"}
+    for channel in CHANNELS.values():
+        members = {*inside, tidewater.YOU, slack.bot_user_id}
+        workspace.add(
+            tidewater.Channel(id=channel, name=channel.lower(), kind="group", members=members)
+        )
+
+
+@dataclass(frozen=True)
+class Works:
+    """Two domains of seven papers each, behind every door."""
+
+    copilot: Copilot
+    slack: SlackStandIn
+    bot: Any
+    api: TestClient
+
+    def settle(self) -> None:
+        """Until all that was asked is answered, and what came of that as well."""
+        quiet = 0
+        while quiet < 2:
+            self.slack.wait_until_delivered(60)
+            quiet = 0 if self.bot.inbox.backlog() else quiet + 1
+            time.sleep(0.02)
+
+    def place(self, person: str, audience: str) -> str:
+        """Where they can write: the domain's channel, if they are in it."""
+        return ELSEWHERE if person == "elsewhere" else CHANNELS[audience]
+
+    def shown(self, user: str, since: str) -> str:
+        """All that somebody can see of what was posted, in the channels they are in, in their
+        direct messages and for their eyes only."""
+        conversations = self.slack.workspace.channels.values()
+        messages = [
+            message
+            for conversation in conversations
+            if user in conversation.members
+            for message in self.slack.messages(conversation.id)
+        ] + self.slack.ephemerals(user)
+        return words([m for m in messages if m["ts"] > since and m.get("user") != user])
+
+    def posted(self, channel: str, since: str) -> str:
+        """All that the bot wrote into a channel."""
+        bot = self.slack.bot_user_id
+        messages = self.slack.messages(channel)
+        return words([m for m in messages if m["ts"] > since and m.get("user") == bot])
+
+
+def words(messages: list[dict[str, Any]]) -> str:
+    return json.dumps(messages, ensure_ascii=False)
+
+
+def by_mention(works: Works, person: str, audience: str, texts: list[str]) -> None:
+    for text in texts:
+        works.slack.post_as_user(works.place(person, audience), at(works, text), user=ID[person])
+
+
+def in_a_thread(works: Works, person: str, audience: str, texts: list[str]) -> None:
+    where = works.place(person, audience)
+    for text in texts:
+        thread = works.slack.post_as_user(where, "the siren went off", user=tidewater.YOU)
+        works.slack.post_as_user(where, at(works, text), thread_ts=thread, user=ID[person])
+
+
+def by_follow_up(works: Works, person: str, audience: str, texts: list[str]) -> None:
+    where, slack = works.place(person, audience), works.slack
+    threads = [slack.post_as_user(where, at(works, "hello!"), user=ID[person]) for _ in texts]
+    works.settle()
+    for thread, text in zip(threads, texts, strict=True):
+        slack.post_as_user(where, text, thread_ts=thread, user=ID[person])
+
+
+def in_person(works: Works, person: str, audience: str, texts: list[str]) -> None:
+    direct = works.slack.workspace.direct(ID[person]).id
+    for text in texts:
+        works.slack.post_as_user(direct, text, user=ID[person])
+
+
+def at(works: Works, text: str) -> str:
+    return f"<@{works.slack.bot_user_id}> {text}"
+
+
+def through_api(
+    works: Works, route: str, person: str, audience: str, texts: list[str], **more: Any
+) -> str:
+    replies = []
+    for text in texts:
+        asked = {"query": text, "domain": audience, "asker_email": EMAIL[person], **more}
+        replies.append(works.api.post(route, json=asked).text)
+    return "\n".join(replies)
+
+
+SLACK_DOORS: Mapping[str, Callable[[Works, str, str, list[str]], None]] = {
+    "mention": by_mention,
+    "citation": by_mention,
+    "asked again": by_mention,
+    "nearest": by_mention,
+    "thread": in_a_thread,
+    "follow-up": by_follow_up,
+    "direct message": in_person,
+}
+API_DOORS: Mapping[str, str] = {
+    "API ask": "/api/agentic_qna",
+    "API retrieve": "/api/retrieve",
+}
+
+
+def seen(works: Works, door: str, person: str, audience: str) -> tuple[str, str]:
+    """Ask about every paper; what the person then saw, and what the bot wrote into the channel."""
+    unanswerable = door == "nearest"
+    texts = [p.unanswerable if unanswerable else p.question for p in PAPERS[audience]]
+    if door in API_DOORS:
+        return through_api(works, API_DOORS[door], person, audience, texts), ""
+    since = works.slack.workspace.next_ts()
+    if door == "home":
+        works.slack.open_app("home", user=ID[person])
+        works.settle()
+        return words([works.slack.home(ID[person]) or {}]), ""
+    SLACK_DOORS[door](works, person, audience, texts)
+    works.settle()
+    place = works.place(person, audience)
+    return works.shown(ID[person], since), works.posted(place, since)
+
+
+def expected(door: str, person: str, audience: str) -> set[str]:
+    """The ways of sharing that open a document to this person by this door."""
+    if not COMES_IN[door][person]:
+        return set()
+    return {way for way in SHARED if audience == "channel" or MAY_READ[way][person]}
+
+
+def codes(text: str, audience: str) -> set[str]:
+    """The ways of sharing of the papers whose code stands in a text."""
+    return {paper.shared for paper in PAPERS[audience] if paper.code in text}
+
+
+def titles(text: str, audience: str) -> set[str]:
+    """Those of the papers that a text names, or links to."""
+    named = text.casefold()
+    return {paper.shared for paper in PAPERS[audience] if paper.title.casefold() in named}
+
+
+CELLS = [(d, p, a) for d in COMES_IN for p in PEOPLE for a in AUDIENCES]
+
+
+@pytest.mark.parametrize(("door", "person", "audience"), CELLS)
+def test_somebody_sees_what_the_page_says_and_nothing_else(
+    works: Works, door: str, person: str, audience: str
+) -> None:
+    they_saw, channel_holds = seen(works, door, person, audience)
+    may_see = expected(door, person, audience)
+    assert codes(they_saw, audience) <= may_see
+    assert titles(they_saw, audience) <= may_see
+    other = next(name for name in AUDIENCES if name != audience)
+    if door != "direct message":
+        assert codes(they_saw, other) | titles(they_saw, other) == set()
+    if audience == "asker":
+        assert codes(channel_holds, audience) | titles(channel_holds, audience) <= {"anyone"}
+    if door == "home":
+        assert (f"{audience} works" in they_saw) == COMES_IN[door][person]
+    elif door == "citation":
+        assert titles(they_saw, audience) == may_see
+    elif door != "nearest":
+        assert codes(they_saw, audience) == may_see
+
+
+def test_the_page_states_every_cell() -> None:
+    assert COMES_IN.keys() == {*SLACK_DOORS, *API_DOORS, "home"}
+    assert list(MAY_READ) == list(SHARED)
+    assert all(list(row) == PEOPLE for row in (*COMES_IN.values(), *MAY_READ.values()))
