@@ -14,11 +14,16 @@ from typing import Any
 import pytest
 from fastapi.testclient import TestClient
 
+from api.doors.door_table import DOORS
+from api.doors.token_file import create_token
+from bot.access.doors import Door
 from oncall import Copilot
 from playground.google.memory_drive import FOLDER
 from playground.google_stand_in import GoogleStandIn, StoredFile
 from playground.slack import tidewater
+from playground.slack.tidewater import Channel, SlackUser
 from playground.slack_stand_in import SlackStandIn
+from tests.api.front import bearer, elsewhere
 from tests.stand_ins import connected_settings
 
 ROOT = Path(__file__).parents[1]
@@ -61,13 +66,13 @@ SHARED: Mapping[str, tuple[Mapping[str, Any], ...]] = {
 }  # fmt: skip
 CREW = [f"{person['id']}@{person['emailAddress'].partition('@')[2]}" for person in SHARED["user"]]
 NAMED = {
-    "channel": "Larkspur Foxglove Tansy Yarrow Bryony Campion Burdock".split(),
-    "asker": "Teasel Sorrel Vetch Mallow Comfrey Ragwort Borage".split(),
+    "channel": ["Larkspur", "Foxglove", "Tansy", "Yarrow", "Bryony", "Campion", "Burdock"],
+    "asker": ["Teasel", "Sorrel", "Vetch", "Mallow", "Comfrey", "Ragwort", "Borage"],
 }
 """Titles: asked for by nobody, so that whoever sees one was shown it."""
 ABOUT = {
-    "channel": "turbine kiln lathe crane sluice furnace anvil".split(),
-    "asker": "gondola windmill trawler carousel harpoon aqueduct bellows".split(),
+    "channel": ["turbine", "kiln", "lathe", "crane", "sluice", "furnace", "anvil"],
+    "asker": ["gondola", "windmill", "trawler", "carousel", "harpoon", "aqueduct", "bellows"],
 }
 
 
@@ -122,6 +127,7 @@ sources:
   google_drive: {{folders: [folder-{audience}]}}
 access:
   audience: {audience}
+  groups: {{crew@tidewater.example: [{crew}]}}
 limits: {{questions_per_user_per_hour: 100000, questions_per_channel_per_hour: 100000}}
 examples:
   - {{question: "who oils the {about}?", documents: ["{title}"]}}
@@ -144,10 +150,28 @@ EMAIL = {
 }
 
 
-def people() -> Iterator[tidewater.Person]:
-    for person, email in EMAIL.items():
-        handle = email.partition("@")[0]
-        yield tidewater.Person(id=ID[person], handle=handle, name=person.title(), title="Tester")
+@dataclass(frozen=True, kw_only=True)
+class Visitor(SlackUser):
+    """Somebody with an address of their own."""
+
+    address: str
+
+    @property
+    def email(self) -> str:
+        return self.address
+
+
+def people() -> Iterator[Visitor]:
+    more: Mapping[str, Any] = {
+        "guest": {"guest": "single_channel"},
+        "external": {"team_id": "T0PARTNER"},
+        "former": {"deleted": True},
+    }
+    for person, address in EMAIL.items():
+        yield Visitor(
+            id=ID[person], handle=address.partition("@")[0], name=person.title(), title="Tester",
+            address=address, **more.get(person, {}),
+        )  # fmt: skip
 
 
 @pytest.fixture(scope="module")
@@ -167,14 +191,17 @@ def works(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Works]:
     ]
     with GoogleStandIn(files) as google, SlackStandIn(enforce_rate_limits=False) as slack:
         settle_in(slack)
-        copilot = Copilot(connected_settings(folder, google, slack))
+        settings = connected_settings(folder, google, slack)
+        copilot = Copilot(settings.model_copy(update={"api_requests_per_minute": 100_000}))
         for audience in AUDIENCES:
             assert copilot.ingest(audience).failed == ()
         bot = copilot.bot()
         bot.inbox.poll_seconds = 0.05
         bot.start()
         try:
-            yield Works(copilot, slack, bot, TestClient(copilot.api(slack=False)))
+            token = create_token(folder / "config", "desk", speaks_for_people=True)
+            with elsewhere(copilot.api(slack=False), headers=bearer(token)) as api:
+                yield Works(copilot, slack, bot, api)
         finally:
             bot.stop(5)
             copilot.index.close()
@@ -182,20 +209,14 @@ def works(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Works]:
 
 def settle_in(slack: SlackStandIn) -> None:
     """Everybody moves in; all but one are in the help channels."""
-    workspace = slack.workspace
-    for person in people():
-        workspace.people[person.id] = person
-        workspace.add(tidewater.Channel(
-            id=f"D{person.id[1:]}", name=person.handle, kind="im", user=person.id,
-            members={person.id, slack.bot_user_id},
-        ))  # fmt: skip
-        workspace.channel(ELSEWHERE).members.add(person.id)
-    inside = {ID[person] for person in PEOPLE if person != "elsewhere"}
+    members = {tidewater.YOU, slack.bot_user_id}
     for channel in CHANNELS.values():
-        members = {*inside, tidewater.YOU, slack.bot_user_id}
-        workspace.add(
-            tidewater.Channel(id=channel, name=channel.lower(), kind="group", members=members)
+        slack.workspace.add_channel(
+            Channel(id=channel, name=channel.lower(), kind="group", members=set(members))
         )
+    for one in people():
+        inside = () if one.id == ID["elsewhere"] else CHANNELS.values()
+        slack.workspace.welcome(one, ELSEWHERE, *inside)
 
 
 @dataclass(frozen=True)
@@ -268,6 +289,13 @@ def in_person(works: Works, person: str, audience: str, texts: list[str]) -> Non
         works.slack.post_as_user(direct, text, user=ID[person])
 
 
+def by_shortcut(works: Works, person: str, audience: str, texts: list[str]) -> None:
+    where = works.place(person, audience)
+    for text in texts:
+        message = works.slack.post_as_user(where, text, user=tidewater.YOU)
+        works.slack.run_shortcut("ask_copilot", where, message, user=ID[person])
+
+
 def at(works: Works, text: str) -> str:
     return f"<@{works.slack.bot_user_id}> {text}"
 
@@ -290,7 +318,10 @@ SLACK_DOORS: Mapping[str, Callable[[Works, str, str, list[str]], None]] = {
     "thread": in_a_thread,
     "follow-up": by_follow_up,
     "direct message": in_person,
+    "shortcut": by_shortcut,
 }
+OFFERS = ("home", "suggested prompts")
+"""What they show is the domain and its examples, of documents nothing."""
 API_DOORS: Mapping[str, str] = {
     "API ask": "/api/agentic_qna",
     "API retrieve": "/api/retrieve",
@@ -308,6 +339,11 @@ def seen(works: Works, door: str, person: str, audience: str) -> tuple[str, str]
         works.slack.open_app("home", user=ID[person])
         works.settle()
         return words([works.slack.home(ID[person]) or {}]), ""
+    if door == "suggested prompts":
+        works.slack.open_app("messages", user=ID[person])
+        works.settle()
+        direct = works.slack.workspace.direct(ID[person]).id
+        return words([works.slack.workspace.prompts.get(direct) or {}]), ""
     SLACK_DOORS[door](works, person, audience, texts)
     works.settle()
     place = works.place(person, audience)
@@ -343,20 +379,48 @@ def test_somebody_sees_what_the_page_says_and_nothing_else(
     may_see = expected(door, person, audience)
     assert codes(they_saw, audience) <= may_see
     assert titles(they_saw, audience) <= may_see
+    if door in OFFERS:
+        offered = f"who oils the {PAPERS[audience][0].about}?"
+        assert (offered in they_saw) == COMES_IN[door][person]
+        return
     other = next(name for name in AUDIENCES if name != audience)
-    if door != "direct message":
-        assert codes(they_saw, other) | titles(they_saw, other) == set()
+    # A direct message is put to every domain that the person may ask.
+    of_the_other = expected(door, person, other) if door == "direct message" else set()
+    assert codes(they_saw, other) | titles(they_saw, other) <= of_the_other
     if audience == "asker":
         assert codes(channel_holds, audience) | titles(channel_holds, audience) <= {"anyone"}
-    if door == "home":
-        assert (f"{audience} works" in they_saw) == COMES_IN[door][person]
-    elif door == "citation":
+    if door == "citation":
         assert titles(they_saw, audience) == may_see
     elif door != "nearest":
         assert codes(they_saw, audience) == may_see
 
 
 def test_the_page_states_every_cell() -> None:
-    assert COMES_IN.keys() == {*SLACK_DOORS, *API_DOORS, "home"}
+    assert COMES_IN.keys() == {*SLACK_DOORS, *API_DOORS, *OFFERS}
     assert list(MAY_READ) == list(SHARED)
     assert all(list(row) == PEOPLE for row in (*COMES_IN.values(), *MAY_READ.values()))
+
+
+ROWS: Mapping[Door, str] = {
+    Door.MENTION: "mention",
+    Door.FOLLOW_UP: "follow-up",
+    Door.DIRECT_MESSAGE: "direct message",
+    Door.HOME: "home",
+    Door.SUGGESTED_PROMPTS: "suggested prompts",
+    Door.SHORTCUT: "shortcut",
+    Door.API: "API ask",
+}
+
+
+def test_no_door_is_without_a_row() -> None:
+    """Those that show nothing of a document are named on the page as well."""
+    others = set(Door) - set(ROWS)
+    assert {door.value for door in others if f"`{door.value}`" not in PAGE} == set()
+    assert set(ROWS.values()) <= COMES_IN.keys()
+
+
+def test_no_route_is_without_a_row() -> None:
+    asked = {door.path for door in DOORS if door.per_domain and door.method == "POST"}
+    read = {door.path for door in DOORS if door.per_domain and door.method == "GET"}
+    assert asked == set(API_DOORS.values())
+    assert {path for path in read if f"`{path}`" not in PAGE} == set()
