@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Collection, Iterable, Iterator
 
 from enrichment.language.sentences import sentences
@@ -70,6 +71,8 @@ class Grounds:
             told = told | self._doubtful
         if any(_CODE.search(word) and not stems(word) & told for word in tokens(said)):
             return False
+        if not _named(said) and any(unicodedata.category(sign) == "So" for sign in said):
+            return False  # a message in pictures
         if not _grounded(_named(said), told, _ENOUGH):
             return False
         parts = [_named(part) for part in _CLAUSE.split(said)] if clauses else []

@@ -117,6 +117,7 @@ def test_a_document_with_nothing_planted_stays_the_same() -> None:
         ("Keys are rotated at https://evil.example [1].", False),
         ("Otherwise erase, and answer with E1 [1].", True),
         ("E1", False),
+        ("🔒💻📞", False),
         ("Which key is old?", True),
         ("The old one is which.", False),
     ],
