@@ -7,7 +7,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import ParamSpec, TypeVar
 
 from config.errors import LoadError
@@ -41,7 +41,7 @@ def time_limit(document: str, seconds: float = SECONDS) -> Iterator[None]:
         finally:
             watch.stop()
     except _TooLong:
-        watch.stop()
+        watch.stop_surely()
         raise LoadError(
             document, f"it took more than {seconds:g} s to work through", remedy=_REMEDY
         ) from None
@@ -67,15 +67,27 @@ class _Watch:
         self._began = self._computed()
         self._lock = threading.Lock()
         self._over = threading.Event()
+        self._sent = False
 
     def start(self) -> None:
         threading.Thread(target=self._wait, name="time limit", daemon=True).start()
 
     def stop(self) -> None:
-        """After this no interruption comes, nor one that is on its way."""
+        """After this no interruption comes; raises one that is on its way.
+
+        It is not taken back: CPython 3.11 then stays alert for it, each call is slower from then
+        on, and one under a profiler never ends."""
         with self._lock:
             self._over.set()
-            _interrupt(self._thread, None)
+        if self._sent:
+            for _ in range(100):  # it comes at the first turn of a loop
+                pass
+
+    def stop_surely(self) -> None:
+        """After one interruption, whatever else is on its way."""
+        while True:
+            with suppress(_TooLong):
+                return self.stop()
 
     def check(self) -> None:
         """For what was done before anybody could interrupt it."""
@@ -93,7 +105,8 @@ class _Watch:
                 continue
             with self._lock:
                 if not self._over.is_set():
-                    _interrupt(self._thread, _TooLong)
+                    self._sent = True
+                    _interrupt(self._thread)
             left = _AGAIN
 
 
@@ -104,7 +117,7 @@ def _clock_of(thread: int) -> Callable[[], float]:
     return lambda: time.clock_gettime(clock)
 
 
-def _interrupt(thread: int, error: type[BaseException] | None) -> None:
-    """The exception comes between two steps of Python; None takes one back that is on its way."""
-    raised = ctypes.py_object(error) if error else None
+def _interrupt(thread: int) -> None:
+    """The exception comes between two steps of Python."""
+    raised = ctypes.py_object(_TooLong)
     ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread), raised)

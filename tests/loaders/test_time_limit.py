@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import subprocess
 import sys
 import threading
 import time
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
@@ -16,6 +18,7 @@ from loaders.time_limit import time_limit, uncounted
 # An interruption that meets a finalizer is swallowed there, and sent again.
 pytestmark = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 
+ROOT = Path(__file__).parents[2]
 HUGE = b"- [a](https://a.example) *b* `c`\n" * 60_000
 
 
@@ -90,3 +93,17 @@ def test_waiting_is_not_counted() -> None:
     with time_limit("waiting", 0.3):
         time.sleep(0.4)
         assert uncounted(computed_elsewhere)() == "done"
+
+
+def test_afterwards_a_profiler_works_as_before() -> None:
+    """An interruption that is taken back, and not raised, leaves CPython 3.11 turning for ever at
+    the next call that is profiled."""
+    script = (
+        "import sys\n"
+        "from loaders.time_limit import time_limit\n"
+        "with time_limit('short', 5):\n"
+        "    pass\n"
+        "sys.setprofile(lambda *_: None)\n"
+        "(lambda: None)()\n"
+    )
+    subprocess.run([sys.executable, "-c", script], cwd=ROOT, check=True, timeout=60)
