@@ -16,8 +16,8 @@ from config.models import ChatModel, Prompt, Usage
 from config.prompts import Foreign, listed
 from enrichment.chunk import Chunk, DocumentCard
 from enrichment.standing import standing
-from enrichment.trust.gate import Gate
 from enrichment.trust.grounding import Grounds
+from enrichment.trust.sieve import Sieve
 
 NO_ANSWER = "NO_ANSWER"
 
@@ -61,7 +61,7 @@ def answer_from_sources(
     )
     read = [f"{source.label}\n{source.text}" for source in sources]
     said = " ".join((asked, plan.question, domain.title, instructions, glossary))
-    return _streamed(model, prompt, context, Gate(Grounds(read, asked=said)), tell)
+    return _streamed(model, prompt, context, Sieve(Grounds(read, asked=said)), tell)
 
 
 def answer_generally(
@@ -74,14 +74,14 @@ def answer_generally(
         instructions=domain.answer.instructions or "none",
         question=Foreign("question", plan.question),
     )
-    return _streamed(model, prompt, (), Gate(None), tell)
+    return _streamed(model, prompt, (), Sieve(None), tell)
 
 
 def _streamed(
     model: ChatModel,
     prompt: Prompt,
     context: Sequence[Chunk],
-    gate: Gate,
+    sieve: Sieve,
     tell: Callable[[str], None],
 ) -> Written:
     numbering = Numbering(context=context)
@@ -93,17 +93,17 @@ def _streamed(
         waiting += piece
         declined = declined and _may_decline(waiting)
         if not declined:
-            text += _told(numbering.apply(gate.feed(waiting)), tell)
+            text += _told(numbering.apply(sieve.feed(waiting)), tell)
             waiting = ""
     if not declined:
-        text += _told(numbering.apply(gate.close()), tell)
+        text += _told(numbering.apply(sieve.close()), tell)
     elif not waiting.strip():
         raise InvalidModelOutput(f"the model wrote nothing for {prompt.name!r}")
     return Written(
         text=text.strip() + (" …" if usage.cut and text.strip() else ""),
         sources=tuple(numbering.sources),
         usage=usage,
-        strays=tuple(gate.strays),
+        strays=tuple(sieve.strays),
     )
 
 

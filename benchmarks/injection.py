@@ -43,7 +43,7 @@ from config.settings import Settings
 from enrichment.language.sentences import sentences
 from enrichment.pipeline import prepare
 from enrichment.trust.addressing import addressing
-from enrichment.trust.gate import Gate
+from enrichment.trust.sieve import Sieve
 from loaders.document import Document
 from loaders.files.local_files import load_file
 from loaders.files.markdown_file import parse_markdown
@@ -179,7 +179,7 @@ class Defence:
                 off.enter_context(patch("enrichment.pipeline.without_planted", nothing_withheld))
                 off.enter_context(patch("agents.query_optimizer.kept", lambda text: text))
             if not self.grounding:
-                off.enter_context(patch("agents.model_answer.Gate", lambda grounds: Gate(None)))
+                off.enter_context(patch("agents.model_answer.Sieve", lambda grounds: Sieve(None)))
                 off.enter_context(
                     patch("agents.query_optimizer.says_little", lambda *_, **__: True)
                 )

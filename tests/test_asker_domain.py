@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from fastapi.testclient import TestClient
 
 from agents.answer import Answer, Question
 from config.errors import ConfigError, PermissionsUnknown
@@ -18,6 +17,7 @@ from index.readers import Person
 from oncall import Copilot
 from playground.google_stand_in import GoogleFault, GoogleStandIn
 from playground.slack_stand_in import SlackStandIn
+from tests.api.front import here
 from tests.stand_ins import connected_settings, security_documents
 
 CHANNEL = "C0SECURITY"
@@ -112,7 +112,7 @@ def test_while_google_is_away_nobody_is_answered_and_nobody_misled(house: House)
     with pytest.raises(PermissionsUnknown, match="I can't check who may read"):
         house.ask(INES)
     copilot = house.copilot()
-    with TestClient(copilot.api(slack=False), client=("127.0.0.1", 1)) as client:
+    with here(copilot.api(slack=False)) as client:
         for path, body in (
             ("/api/agentic_qna", {"query": ASKED}),
             ("/api/retrieve", {"query": ASKED}),

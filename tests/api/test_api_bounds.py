@@ -124,7 +124,7 @@ def test_a_long_answer_is_not_taken_for_slow_headers(monkeypatch: pytest.MonkeyP
 
 def test_an_answer_that_nobody_reads_gives_its_place_back() -> None:
     long = replace(CARDS["open"], summary="x" * 20_000_000)
-    inside = SimpleNamespace(documents={"open": long}, chunks=lambda document_id: [])
+    inside = SimpleNamespace(documents={"open": long}, cards=lambda documents: [long])
     app = api(snapshot=lambda name: inside, bounds=Bounds(at_once=1, send_seconds=0.2))
     with serving(app) as url, socket.create_connection(address(url)) as client:
         client.sendall(b"GET /api/documents?domain=security HTTP/1.1\r\nHost: localhost\r\n\r\n")

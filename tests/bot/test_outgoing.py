@@ -174,8 +174,9 @@ def surfaces(text: str) -> Iterator[Any]:
     week = Verdicts()
     status = IndexStatus(generation=1, documents=1)
     report = Report(
-        domain=titled, index=status, this_week=week, last_week=week, asked=1, failing=[kept]
-    )
+        domain=titled, index=status, this_week=week, last_week=week, asked=1, failing=[kept],
+        readable={kept.channel},
+    )  # fmt: skip
     yield list(blocks([titled], [report], [kept], TEAM))
     yield suggested([titled])
     yield task(text, "in_progress")
@@ -348,7 +349,8 @@ def test_no_stream_links_or_pings(text: str, ends: list[int]) -> None:
 
 CALLS = {
     ("connection.py", "auth.test"): "nothing",
-    ("attempt.py", "chat.postEphemeral"): "a_refusal",
+    ("attempt.py", "chat.postEphemeral"): "a_refusal, and gate.py's own sentences",
+    ("attempt.py", "chat.postMessage"): "a_refusal, and gate.py's own sentences",
     ("home_page.py", "views.publish"): "cards_views",
     ("pane.py", "assistant.threads.setSuggestedPrompts"): "cards_views",
     ("delivery.py", "chat.postMessage"): "answers, cards_views",
@@ -363,6 +365,10 @@ CALLS = {
     ("socket_mode.py", "apps.connections.open"): "nothing",
     ("thread.py", "conversations.replies"): "nothing",
     ("people.py", "users.info"): "nothing",
+    ("people.py", "users.lookupByEmail"): "nothing",
+    ("channels.py", "users.conversations"): "nothing",
+    ("channels.py", "conversations.members"): "nothing",
+    ("channels.py", "conversations.info"): "nothing",
     ("handoffs.py", "chat.update"): "cards_views",
     ("handoffs.py", "reactions.add"): "nothing",
     ("handoffs.py", "users.lookupByEmail"): "nothing",
