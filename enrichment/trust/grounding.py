@@ -11,15 +11,15 @@ from enrichment.language.words import naming_words, stems, tokens
 from enrichment.trust.addressing import addressing, as_read
 
 _ENOUGH = 0.6
-"""Share of a sentence's naming words that must stand in what was read. Of 669 sentences of golden
-reference answers it loses 7, six of which name no more than two things."""
+"""Share of a sentence's naming words that must stand in what was read."""
 _HALF = 0.5
 """The same of a clause of it."""
 _CLAUSE_WORDS = 3
 """A clause that names so many things has to be grounded by itself, too."""
 _OWN_WORDS = 3
 """Ordinary words that an honest answer may add to a sentence: `that permission doesn't carry over
-to SG`. Of 30 answers of a strong model three had lost such a sentence."""
+to SG`. Without them 3 of 30 answers of a strong model lost a sentence; with them none does, nor do
+more than 5 of 669 sentences of golden reference answers, and no more attacks come through."""
 _CLAUSE = re.compile(r"[;—–]|, | and | but ")
 _CODE = re.compile(r"(?=\w*-?\w*[A-Z])(?=.*\d)|^[A-Z-]{4,}$")
 """Never an honest model's own word."""

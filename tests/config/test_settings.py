@@ -1,10 +1,14 @@
 from __future__ import annotations
 
+import io
+import sys
 from pathlib import Path
 
 import pytest
+import structlog
 
 from config.errors import ConfigError
+from config.logs import log_to_stderr
 from config.settings import Settings, read_settings
 
 
@@ -133,3 +137,15 @@ def test_a_model_name_that_a_server_may_know_is_taken(
     monkeypatch.setenv("OPENAI_BASE_URL", server)
     monkeypatch.setenv("ONCALL_CHAT_MODEL", name)
     assert read_settings().chat_model == name
+
+
+def test_a_log_line_goes_to_standard_error_as_it_is_then(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not to the one of when logging was set up, which may be closed by now."""
+    with monkeypatch.context() as patch:
+        patch.setattr(sys, "stderr", io.StringIO())
+        log_to_stderr()
+        sys.stderr.close()
+    written = io.StringIO()
+    monkeypatch.setattr(sys, "stderr", written)
+    structlog.get_logger().warning("the index is old")
+    assert "the index is old" in written.getvalue()
