@@ -112,7 +112,7 @@ def see(locator: Locator) -> None:
 
 def test_an_answer_is_watched_while_it_is_written(scene: Scene) -> None:
     director = scene.office.director
-    with director.holding("in the EU"):
+    with director.holding("both valid"):
         with director.holding("answer"):
             thread = scene.ask(KEYS)
             see(thread.locator(".task.in_progress", has_text=re.compile(r"Reading \d documents?…")))
