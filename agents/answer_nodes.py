@@ -189,9 +189,8 @@ def _read(state: State) -> frozenset[str]:
 
 def _titled(state: State) -> frozenset[str]:
     """Documents whose titles may stand in words of the planner's that are shown as they are."""
-    plan, titled = state["plan"], titles_shown(state["snapshot"])
-    by_model = state["usage"].calls > 0 and plan.kind in {"ambiguous", "small_talk"}
-    return frozenset(titled) if by_model else frozenset()
+    by_model = state["usage"].calls > 0 and state["plan"].kind in {"ambiguous", "small_talk"}
+    return frozenset(titles_shown(state["snapshot"])) if by_model else frozenset()
 
 
 def _in_own_words(state: State) -> Plan:

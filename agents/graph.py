@@ -198,10 +198,9 @@ def _post_process(domain: Domain) -> Node:
 def _withheld(context: Sequence[Chunk], snapshot: Snapshot) -> tuple[str, ...]:
     """What an administrator should look at: documents in use that address an AI."""
     read = dict.fromkeys(chunk.document_id for chunk in context)
-    cards = [snapshot.documents[document] for document in read if document in snapshot.documents]
     return tuple(
         f"{card.id} has text that addresses an AI, {text}"
-        for card in cards
+        for card in snapshot.cards(read)
         for text in card.withheld
     )
 

@@ -10,6 +10,7 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Query, Request
 from pydantic import BaseModel, ConfigDict, Field
 
+from agents.answer import LONGEST_QUESTION
 from api.doors.turned_away import Refused
 from api.served import ADDRESS, Served
 from index.pipelines import Pipeline
@@ -25,7 +26,7 @@ DomainName = Annotated[str, Query(max_length=64)]
 class RetrieveRequest(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
-    query: str = Field(min_length=1, max_length=8_000)
+    query: str = Field(min_length=1, max_length=LONGEST_QUESTION)
     domain: str = Field("", max_length=64)
     pipeline: Pipeline = "standard"
     top_k: int | None = Field(None, description="The domain's own without one", ge=1, le=200)

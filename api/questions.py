@@ -11,7 +11,7 @@ from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import StreamingResponse
 from pydantic import BaseModel, ConfigDict, Field
 
-from agents.answer import Answer, Ask, Question, Turn, shown_by
+from agents.answer import LONGEST_QUESTION, Answer, Ask, Question, Turn, shown_by
 from agents.domain_choice import first_confident
 from agents.response import to_response
 from api.served import ADDRESS, Served
@@ -27,7 +27,7 @@ class EarlierMessage(BaseModel):
 class QnaRequest(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
-    query: str = Field(min_length=1, max_length=8_000)
+    query: str = Field(min_length=1, max_length=LONGEST_QUESTION)
     conversation_id: str = Field("", max_length=200)
     conversation_history: list[EarlierMessage] = Field([], max_length=50)
     domain: str = Field("", description="All domains are tried without one", max_length=64)
