@@ -151,7 +151,7 @@ class Answer:
 def shown_by(answer: Answer) -> dict[str, list[str]]:
     """How → ids of the documents that an answer shows or, beyond those, was drawn from."""
     cited, nearest = ([c.document for c in found] for found in (answer.citations, answer.nearest))
-    rest = {chunk.document_id for chunk in answer.context} - {*cited, *nearest}
+    rest = answer.drawn_from - {*cited, *nearest}
     return {"cited": cited, "nearest": nearest, "drawn_from": sorted(rest)}
 
 

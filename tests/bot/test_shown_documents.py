@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 from sqlalchemy import text
 
-from agents.answer import Progress
+from agents.answer import Progress, shown_by
+from bot.memory.record import decoded, encoded
 from enrichment.chunk import Chunk
 from playground.slack_stand_in import SlackStandIn
 from tests.bot.conftest import Desk, running, words
@@ -77,7 +78,11 @@ def test_the_nearest_documents_and_those_drawn_from_are_on_record(desk: Desk) ->
     )  # fmt: skip
     found = answer(path="no_answer_found", citations=(), nearest=answer().citations)
     desk.agents.reply = answer(
-        path="no_answer_found", citations=(), nearest=found.nearest, context=(chunk,)
+        path="no_answer_found",
+        citations=(),
+        nearest=found.nearest,
+        context=(chunk,),
+        documents=frozenset({chunk.document_id}),
     )
     desk.ask("where?")
     assert last(desk)["documents"] == {
@@ -123,3 +128,10 @@ def test_no_word_for_single_readers_is_shown_before_the_record(
             patch.delitem(DOMAINS, other)  # the one that answers is known from the start
             desk.ask("when is it, in private?", channel=direct, user="U0DANA")
             assert bool(told) == (single == "security")
+
+
+def test_what_an_answer_was_drawn_from_outlives_a_crash() -> None:
+    """An answer on record has no context any more."""
+    made = answer(documents=frozenset({"drawn"}))
+    assert shown_by(decoded(encoded(made))) == shown_by(made)
+    assert shown_by(made)["drawn_from"] == ["drawn"]
