@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from agents.answer import Citation
+from agents.context.source import sources_of
 from agents.extractive.ambiguity import readings_of
 from agents.extractive.confidence_levels import ENOUGH
 from agents.extractive.conversation import cleaned
@@ -87,7 +88,7 @@ class AnswerNodes:
                 self._domain,
                 state["plan"],
                 state["question"].text,
-                state["context"],
+                sources_of(state["context"]),
                 state["snapshot"].documents,
                 state["progress"].delta,
             )
@@ -206,6 +207,11 @@ def _in_own_words(state: State) -> Plan:
 def _citations(written: Written, state: State) -> tuple[Citation, ...]:
     documents = state["snapshot"].documents
     return tuple(
-        citation(chunk, number, best_quote(claims_citing(written.text, number), chunk), documents)
-        for number, chunk in enumerate(written.sources, start=1)
+        citation(
+            source.first,
+            number,
+            best_quote(claims_citing(written.text, number), source),
+            documents,
+        )
+        for number, source in enumerate(written.sources, start=1)
     )

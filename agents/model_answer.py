@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from re import Match
 
 from agents.answer import CITED
+from agents.context.source import Source
 from agents.extractive.glossary import explained
 from agents.plan import Plan
 from agents.prompts import render
@@ -14,7 +15,7 @@ from config.domain import Domain
 from config.errors import InvalidModelOutput
 from config.models import ChatModel, Prompt, Usage
 from config.prompts import Foreign, listed
-from enrichment.chunk import Chunk, DocumentCard
+from enrichment.chunk import DocumentCard
 from enrichment.standing import standing
 from enrichment.trust.grounding import Grounds
 from enrichment.trust.sieve import Sieve
@@ -28,7 +29,7 @@ class Written:
 
     text: str
     """'' when the sources hold no answer."""
-    sources: tuple[Chunk, ...]
+    sources: tuple[Source, ...]
     usage: Usage
     strays: tuple[str, ...] = ()
     """Sentences that stand in no source: shown to nobody."""
@@ -39,29 +40,29 @@ def answer_from_sources(
     domain: Domain,
     plan: Plan,
     asked: str,
-    context: Sequence[Chunk],
+    sources: Sequence[Source],
     documents: Mapping[str, DocumentCard],
     tell: Callable[[str], None],
 ) -> Written:
     """Raises ModelError, also when nothing at all was written."""
     instructions, glossary = domain.answer.instructions or "none", explained(domain.glossary)
-    sources = [
-        Foreign(_label(number, chunk, documents), chunk.text)
-        for number, chunk in enumerate(context, start=1)
+    shown = [
+        Foreign(_label(number, source, documents), source.text)
+        for number, source in enumerate(sources, start=1)
     ]
     prompt = render(
         "answer",
         title=domain.title,
         instructions=instructions,
         glossary=glossary,
-        sources=sources,
+        sources=shown,
         asked=Foreign("question as asked", asked),
         question=Foreign("question in full", plan.question),
         sub_questions=Foreign("parts of the question", listed(plan.sub_questions)),
     )
-    read = [f"{source.label}\n{source.text}" for source in sources]
+    read = [f"{source.label}\n{source.text}" for source in shown]
     said = " ".join((asked, plan.question, domain.title, instructions, glossary))
-    return _streamed(model, prompt, context, Sieve(Grounds(read, asked=said)), tell)
+    return _streamed(model, prompt, sources, Sieve(Grounds(read, asked=said)), tell)
 
 
 def answer_generally(
@@ -80,11 +81,11 @@ def answer_generally(
 def _streamed(
     model: ChatModel,
     prompt: Prompt,
-    context: Sequence[Chunk],
+    sources: Sequence[Source],
     sieve: Sieve,
     tell: Callable[[str], None],
 ) -> Written:
-    numbering = Numbering(context=context)
+    numbering = Numbering(shown=sources)
     usage, text, waiting, declined = Usage(), "", "", True
     for piece in model.stream(prompt):
         if isinstance(piece, Usage):
@@ -123,28 +124,25 @@ def _told(text: str, tell: Callable[[str], None]) -> str:
 class Numbering:
     """Source numbers in the order of their first citation; unknown ones disappear."""
 
-    context: Sequence[Chunk]
-    sources: list[Chunk] = field(default_factory=list)
+    shown: Sequence[Source]
+    sources: list[Source] = field(default_factory=list)
 
     def apply(self, text: str) -> str:
         return CITED.sub(self._renumbered, text)
 
     def _renumbered(self, match: Match[str]) -> str:
         number = int(match[1])
-        if not 1 <= number <= len(self.context):
+        if not 1 <= number <= len(self.shown):
             return ""
-        chunk = self.context[number - 1]
-        if chunk not in self.sources:
-            self.sources.append(chunk)
-        return f"{match[0].partition('[')[0]}[{self.sources.index(chunk) + 1}]"
+        source = self.shown[number - 1]
+        if source not in self.sources:
+            self.sources.append(source)
+        return f"{match[0].partition('[')[0]}[{self.sources.index(source) + 1}]"
 
 
-def _label(number: int, chunk: Chunk, documents: Mapping[str, DocumentCard]) -> str:
-    card = documents.get(chunk.document_id)
-    parts = [
-        f"source {number}",
-        " › ".join(dict.fromkeys((chunk.document_title, *chunk.heading_path))),
-    ]
+def _label(number: int, source: Source, documents: Mapping[str, DocumentCard]) -> str:
+    card = documents.get(source.first.document_id)
+    parts = [f"source {number}", source.place]
     if card and card.modified_at:
         parts.append(f"modified {card.modified_at:%Y-%m-%d}")
     if card and (status := standing(card, documents)):

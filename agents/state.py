@@ -12,6 +12,7 @@ from typing import Annotated, TypedDict
 from langgraph.channels.untracked_value import UntrackedValue
 
 from agents.answer import AnswerPath, Citation, Progress, Question
+from agents.context.source import Source
 from agents.extractive.relevance import Scored
 from agents.plan import Plan
 from agents.trace import SourceChoice
@@ -36,7 +37,7 @@ class Draft:
     """See `Answer.documents`."""
     cut: bool = False
     """The model came to the limit of its length."""
-    sources: tuple[Chunk, ...] = ()
+    sources: tuple[Source, ...] = ()
     """What a model's `[n]` point to: `sources[n - 1]`."""
 
 

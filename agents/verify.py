@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from agents.answer import CITED
-from enrichment.chunk import Chunk
+from agents.context.source import Source
 from enrichment.language.figures import figures
 from enrichment.language.sentences import sentences
 from enrichment.language.words import naming_words, stems
@@ -30,20 +30,21 @@ class Support:
     """Those sentences, without their numbers."""
 
 
-def support(text: str, sources: Sequence[Chunk]) -> Support:
-    """Each sentence against the chunks it cites; `[n]` is `sources[n - 1]`."""
+def support(text: str, sources: Sequence[Source]) -> Support:
+    """Each sentence against the sources it cites; `[n]` is `sources[n - 1]`."""
     claims = [claim for claim in _claims(text) if naming_words(CITED.sub("", claim))]
     failed = [claim for claim in claims if not _holds(claim, sources)]
     score = 1 - len(failed) / len(claims) if claims else 1.0
     return Support(score=score, unsupported=tuple(CITED.sub("", claim) for claim in failed))
 
 
-def best_quote(claims: str, chunk: Chunk) -> str:
-    """The unit of the chunk that shares most with the sentences that cite it, verbatim."""
+def best_quote(claims: str, source: Source) -> str:
+    """The unit of the source that shares most with the sentences that cite it, verbatim."""
     wanted = naming_words(claims).keys()
-    if not chunk.units:
-        return chunk.text[:200]
-    return max(chunk.units, key=lambda unit: len(wanted & stems(unit.index_text))).text
+    units = [unit for chunk in source.chunks for unit in chunk.units]
+    if not units:
+        return source.text[:200]
+    return max(units, key=lambda unit: len(wanted & stems(unit.index_text))).text
 
 
 def claims_citing(text: str, number: int) -> str:
@@ -61,15 +62,15 @@ def _claims(text: str) -> list[str]:
     return [claim for claim in sentences(cited_inside) if not _RULE.fullmatch(claim)]
 
 
-def _holds(claim: str, sources: Sequence[Chunk]) -> bool:
+def _holds(claim: str, sources: Sequence[Source]) -> bool:
     cited = [int(number) for number in CITED.findall(claim)]
-    chunks = [sources[number - 1] for number in cited if 1 <= number <= len(sources)]
-    if not chunks:
+    known = [sources[number - 1] for number in cited if 1 <= number <= len(sources)]
+    if not known:
         return False
     said = CITED.sub("", claim)
     shown = " ".join(
-        f"{chunk.document_title} {' '.join(chunk.heading_path)} {chunk.text} {chunk.index_text}"
-        for chunk in chunks
+        f"{source.place} {source.text} {' '.join(chunk.index_text for chunk in source.chunks)}"
+        for source in known
     )
     if not figures(said) <= figures(shown):
         return False

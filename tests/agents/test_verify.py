@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import pytest
 
+from agents.context.source import sources_of
 from agents.verify import claims_citing, support
 from enrichment.chunk import Chunk
 from tests.agents.corpus import snapshot
@@ -37,11 +38,14 @@ def laptops() -> Chunk:
 def test_a_figure_has_to_stand_in_the_source_however_its_thousands_are_parted(
     laptops: Chunk, text: str, score: float
 ) -> None:
-    assert support(text, [laptops]).score == score
+    assert support(text, sources_of([laptops])).score == score
 
 
 def test_an_abbreviation_does_not_part_a_sentence_from_its_citation(laptops: Chunk) -> None:
-    assert support("A laptop, e.g. Plain, costs at most 1,200 euros [1].", [laptops]).score == 1.0
+    assert (
+        support("A laptop, e.g. Plain, costs at most 1,200 euros [1].", sources_of([laptops])).score
+        == 1.0
+    )
 
 
 @pytest.mark.parametrize(

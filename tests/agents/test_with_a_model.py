@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+from agents.context.source import sources_of
 from agents.model_answer import NO_ANSWER
 from agents.verify import support
 from config.errors import InvalidModelOutput, ModelUnavailable
@@ -226,5 +227,5 @@ def test_the_header_of_a_table_claims_nothing() -> None:
         "| Credential | Restricted data |\n|---|---|\n"
         "| API signing key [1] | 60 days |\n| Webhook secret [1] | 30 days |"
     )
-    assert support(table, [ages]).score == 1.0
-    assert support(table.replace("30", "31"), [ages]).score == 0.5
+    assert support(table, sources_of([ages])).score == 1.0
+    assert support(table.replace("30", "31"), sources_of([ages])).score == 0.5

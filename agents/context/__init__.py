@@ -1,0 +1,1 @@
+"""What the answerer reads of the passages found."""
