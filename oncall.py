@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from index.ranking.rerank import Reranker
     from index.search import Snapshot
     from jobs.ingest_outcome import IngestReport
-    from jobs.ingest_ports import Source, Watch
+    from jobs.ingest_ports import DocumentSource, Watch
 
 
 class Copilot:
@@ -210,11 +210,11 @@ class Copilot:
                 found[name] = self.index.snapshot(name)
         return found
 
-    def sources(self, name: str) -> list[Source]:
+    def sources(self, name: str) -> list[DocumentSource]:
         from jobs.document_sources import DriveSource, FileSource
 
         domain = self.domain(name)
-        sources: list[Source] = []
+        sources: list[DocumentSource] = []
         if domain.sources.google_drive.folders or domain.sources.google_drive.documents:
             from loaders.google.drive.google_drive import open_drive
 

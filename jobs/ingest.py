@@ -16,7 +16,7 @@ from config.models import Usage
 from enrichment.chunk import DocumentCard
 from enrichment.with_model.verified_tables import TableReport
 from jobs.ingest_outcome import IngestReport
-from jobs.ingest_ports import Enrich, Load, NextGeneration, Published, Source, Watch
+from jobs.ingest_ports import DocumentSource, Enrich, Load, NextGeneration, Published, Watch
 from loaders.document import Document
 from loaders.time_limit import SECONDS, time_limit
 
@@ -31,7 +31,7 @@ LOADERS = 4
 def ingest(
     domain: str,
     *,
-    sources: Sequence[Source],
+    sources: Sequence[DocumentSource],
     stage: Callable[[str], AbstractContextManager[NextGeneration]],
     enrich: Enrich,
     enriched_by: str = "extractive",
@@ -95,7 +95,7 @@ class _Run:
     tables: TableReport = field(default_factory=TableReport)
     unenriched: int = 0
 
-    def read(self, source: Source, watch: Watch) -> None:
+    def read(self, source: DocumentSource, watch: Watch) -> None:
         """Stage what changed in a source."""
         found = source.look(
             cursor="" if self.again else self.staging.cursors.get(source.name, ""),

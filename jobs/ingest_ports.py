@@ -32,7 +32,7 @@ class Found:
     """False when a part could not be listed: then nothing may be taken for deleted."""
 
 
-class Source(Protocol):
+class DocumentSource(Protocol):
     """Somewhere that documents come from."""
 
     @property
