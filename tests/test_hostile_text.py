@@ -16,7 +16,7 @@ from pydantic import BaseModel
 from agents.answer import LONGEST_QUESTION, Turn
 from agents.extractive.conversation import cleaned, leans_on, questions_in, small_talk_reply
 from agents.extractive.past import asks_about_the_past
-from agents.verify import support
+from agents.checks.groundedness import groundedness
 from bot.question.rules import is_question
 from bot.slack.message_words import mentions, words_of
 from bot.slack.message_words import plain as slack_plain
@@ -98,7 +98,7 @@ def replied(text: str) -> None:
     """A model's reply, read and held against its sources."""
     with suppress(ValueError):
         parse_reply(text, Said)
-    support(text, ())
+    groundedness(text, SOURCES)
     harmless(text)
 
 
