@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 
 from agents.answer import Answer, Ask, Progress, Question, bounded, bounded_history
 from agents.answer_nodes import AnswerNodes
+from agents.extractive.confidence_levels import told_apart
 from agents.extractive.relevance import score_units
 from agents.fallback import Outcome
 from agents.post_processor import build_context
@@ -21,6 +22,7 @@ from agents.query_optimizer import PlanRequest, query_optimizer
 from agents.retrieval import RetrievalRequest, retrieve
 from agents.source_identifier import SourceRequest, source_identifier
 from agents.state import Draft, State
+from agents.thread.earlier_turns import readable
 from agents.trace import SourceChoice, Trace
 from config.domain import Domain
 from config.models import ChatModel, Usage
@@ -50,12 +52,16 @@ def build_ask(*, snapshot: Callable[[], Snapshot], domain: Domain, model: ChatMo
     graph = build_graph(domain, model)
 
     def ask(question: Question, progress: Progress | None = None) -> Answer:
+        seen = as_read_by(snapshot(), question.readers)
         short = replace(
-            question, text=bounded(question.text), history=bounded_history(question.history)
+            question,
+            text=bounded(question.text),
+            history=bounded_history(question.history),
+            earlier=readable(question.earlier, seen.documents),
         )
         start: State = {
             "question": short,
-            "snapshot": as_read_by(snapshot(), question.readers),
+            "snapshot": seen,
             "progress": progress or Silent(),
             "usage": Usage(),
         }
@@ -94,9 +100,11 @@ def build_graph(
     }
     graph = StateGraph(State)
     for name, node in nodes.items():
-        graph.add_node(name, _timed(name, node))  # type: ignore[call-overload]  # typed by State
+        timed: Any = _timed(name, node)  # typed by State
+        graph.add_node(name, timed)
     if begin:
-        graph.add_node("begin", begin)  # type: ignore[call-overload]  # likewise
+        first: Any = begin
+        graph.add_node("begin", first)
         graph.add_edge("begin", "query_optimizer")
     graph.add_edge(START, "begin" if begin else "query_optimizer")
     graph.add_conditional_edges("query_optimizer", _what_kind(domain, has_model=model is not None))
@@ -232,7 +240,7 @@ def _answer(state: State, total_ms: float) -> Answer:
     draft, plan = state["draft"], state["plan"]
     return Answer(
         text=draft.text,
-        path=draft.path,
+        path=told_apart(draft.path, draft.confidence),
         confidence=round(draft.confidence, 3),
         confidence_parts=draft.confidence_parts,
         citations=draft.citations,

@@ -1,0 +1,55 @@
+"""Earlier turns, as far as a reader may lean on them, and follow-ups resolved by them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Sequence
+from dataclasses import replace
+
+from agents.answer import EarlierTurn
+
+_ORDINALS = ("first", "second", "third", "fourth", "fifth")
+_PICK = re.compile(
+    r"^(?:(?:ok|okay|sorry|yes|well|i mean|i meant|it's|its|that's)\b[\s,.!:]*)*"
+    r"(?:the |option |number |no\.? ?|#)*"
+    rf"(?:(?P<word>{'|'.join(_ORDINALS)}|last|latter|former)|(?P<digit>[1-5])(?:st|nd|rd|th)?)"
+    r"(?: (?:one|option|question|of (?:those|these|them)))?"
+    r"(?:[\s,.!]*(?:please|thanks|thank you))?\W*$",
+    re.IGNORECASE,
+)
+
+
+def readable(turns: Sequence[EarlierTurn], documents: Collection[str]) -> tuple[EarlierTurn, ...]:
+    """Of each turn, what may be leant on by somebody for whom there are these documents alone.
+
+    A question and readings may carry words of all that the answer was drawn from: where some of it
+    is gone or closed, the asker's own words are left."""
+    return tuple(
+        turn
+        if all(one in documents for one in turn.documents)
+        else replace(
+            turn,
+            question=turn.asked,
+            options=(),
+            documents=tuple(one for one in turn.documents if one in documents),
+            cited=tuple(one for one in turn.cited if one.document in documents),
+        )
+        for turn in turns
+    )
+
+
+def picked(text: str, turns: Sequence[EarlierTurn]) -> str:
+    """The reading that a message like `the second one` chooses of those offered last; else ''."""
+    found = _PICK.match(text.strip())
+    options = turns[-1].options if turns else ()
+    if not found or not options:
+        return ""
+    word = (found["word"] or "").lower()
+    places = {"last": len(options) - 1, "latter": len(options) - 1, "former": 0}
+    if word in _ORDINALS:
+        place = _ORDINALS.index(word)
+    elif word:
+        place = places[word]
+    else:
+        place = int(found["digit"]) - 1
+    return options[place] if place < len(options) else ""
