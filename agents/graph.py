@@ -9,10 +9,9 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal, cast
 
-from agents.answer import Answer, Ask, Progress, Question, bounded, bounded_history
+from agents.answer import Answer, Ask, Progress, Question
 from agents.answer_nodes import AnswerNodes
 from agents.extractive.confidence_levels import told_apart
 from agents.extractive.relevance import score_units
@@ -22,7 +21,8 @@ from agents.query_optimizer import PlanRequest, query_optimizer
 from agents.retrieval import RetrievalRequest, retrieve
 from agents.source_identifier import SourceRequest, source_identifier
 from agents.state import Draft, State
-from agents.thread.earlier_turns import readable
+from agents.thread.asked_when import zone_notes
+from agents.thread.earlier_turns import resolved
 from agents.trace import SourceChoice, Trace
 from config.domain import Domain
 from config.models import ChatModel, Usage
@@ -53,17 +53,13 @@ def build_ask(*, snapshot: Callable[[], Snapshot], domain: Domain, model: ChatMo
 
     def ask(question: Question, progress: Progress | None = None) -> Answer:
         seen = as_read_by(snapshot(), question.readers)
-        short = replace(
-            question,
-            text=bounded(question.text),
-            history=bounded_history(question.history),
-            earlier=readable(question.earlier, seen.documents),
-        )
+        short = resolved(question, seen.documents)
         start: State = {
             "question": short,
             "snapshot": seen,
             "progress": progress or Silent(),
             "usage": Usage(),
+            "notes": zone_notes(question),
         }
         return answer_from(graph, start)
 

@@ -85,7 +85,7 @@ def plan_without_model(domain: Domain) -> Callable[[PlanRequest], Plan]:
 
     def run(asked: PlanRequest) -> Plan:
         text = cleaned(asked.question.text)
-        previous = leans_on(text, asked.question.history)
+        previous = leans_on(text, asked.question.history, asked.question.earlier)
         others = [other for _, other in other_ways(domain.glossary, text)][:_MOST_OTHER_WAYS]
         expanded = " ".join([written_out(text), *others])
         return Plan(
@@ -134,7 +134,7 @@ def _bounded(plan: Plan, text: str, question: Question, domain: Domain, read: st
     options = [option for option in options if not addressing(option)][:4]
     ambiguous = plan.kind == "ambiguous" and bool(plan.clarifying_question) and len(options) > 1
     kind = "in_domain" if plan.kind == "ambiguous" and not ambiguous else plan.kind
-    in_full = joined(leans_on(text, question.history), text)
+    in_full = joined(leans_on(text, question.history, question.earlier), text)
     clarifying, reply = plan.clarifying_question.strip(), plan.small_talk_reply
     if not says_little(clarifying, known=" ".join((in_full, domain.title, *options)), most=3):
         clarifying = WHICH

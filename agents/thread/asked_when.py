@@ -16,6 +16,11 @@ def said_at(question: Question) -> str:
     return f"{at:%A} {at.day} {at:%B %Y, %H:%M} ({zone})"
 
 
+def zone_notes(question: Question) -> tuple[str, ...]:
+    """For the trace."""
+    return () if is_zone(question.time_zone) else ("the asker's time zone is unknown: UTC",)
+
+
 def is_zone(name: str) -> bool:
     """Whether it names a time zone that this machine knows."""
     try:

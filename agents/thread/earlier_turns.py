@@ -1,4 +1,4 @@
-"""Earlier turns, as far as a reader may lean on them, and follow-ups resolved by them."""
+"""A question with what it may lean on: bounded, for its reader, resolved where that is plain."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 
-from agents.answer import EarlierTurn
+from agents.answer import EarlierTurn, Question, bounded, bounded_history
 
 _ORDINALS = ("first", "second", "third", "fourth", "fifth")
 _PICK = re.compile(
@@ -17,6 +17,21 @@ _PICK = re.compile(
     r"(?:[\s,.!]*(?:please|thanks|thank you))?\W*$",
     re.IGNORECASE,
 )
+
+
+def resolved(question: Question, documents: Collection[str]) -> Question:
+    """As the agents see it; `documents`: those that there are for its asker.
+
+    A reading that was picked stands for the message: it was offered as a question of its own."""
+    earlier = readable(question.earlier, documents)
+    if chosen := picked(question.text, earlier):
+        return replace(question, text=bounded(chosen), history=(), earlier=())
+    return replace(
+        question,
+        text=bounded(question.text),
+        history=bounded_history(question.history),
+        earlier=earlier,
+    )
 
 
 def readable(turns: Sequence[EarlierTurn], documents: Collection[str]) -> tuple[EarlierTurn, ...]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Annotated, Any, TypedDict, cast
 
@@ -23,6 +24,7 @@ from agents.answer import (
 from agents.thread.kept_threads import create_thread_tables, forget_places, key_of
 from agents.thread.thread_checkpoints import Overtaken, ThreadCheckpoints, Unreadable
 from agents.trace import Trace
+from config.errors import CopilotError
 
 if TYPE_CHECKING:
     from langchain_core.runnables import RunnableConfig
@@ -61,23 +63,26 @@ class ThreadMemory:
     def __init__(self, engine: Engine) -> None:
         from langgraph.graph import END, START, StateGraph
 
-        create_thread_tables(engine)
         self._engine = engine
         graph = StateGraph(ThreadState)
         graph.add_node("remember", lambda state: {})
         graph.add_edge(START, "remember")
         graph.add_edge("remember", END)
         self._graph = graph.compile(checkpointer=ThreadCheckpoints(engine))
+        self._has_tables = False
 
     def recall(self, conversation: Conversation, domain: str) -> Recalled:
         """The turns before this question; itself asked before, as after a crash, is none."""
         try:
+            if not self._has_tables:
+                create_thread_tables(self._engine)
+                self._has_tables = True
             kept = self._graph.get_state(_config(conversation, domain)).values.get("turns", [])
             turns = _turns.validate_python(kept)
         except (Unreadable, ValidationError):
             self.forget(conversation.place)
             return Recalled(note="what was kept of this thread can't be read: by its words alone")
-        except SQLAlchemyError as error:
+        except (SQLAlchemyError, CopilotError) as error:
             return Recalled(note=_away(error))
         ids = [turn.id for turn in turns]
         end = ids.index(conversation.message) if conversation.message in ids else len(ids)
@@ -110,7 +115,7 @@ class ThreadMemory:
             log.warning("what is kept of a thread could not be deleted", cause=str(error))
 
 
-def remembering(ask: Ask, memory: ThreadMemory, domain: str) -> Ask:
+def remembering(ask: Ask, memory: Callable[[], ThreadMemory], domain: str) -> Ask:
     """The same agents, told what is kept of the question's thread; they keep this one for the
     next. Without a conversation, nothing is."""
 
@@ -118,11 +123,12 @@ def remembering(ask: Ask, memory: ThreadMemory, domain: str) -> Ask:
         talk = question.conversation
         if talk is None:
             return ask(question, progress)
-        recalled = memory.recall(talk, domain)
+        kept = memory()
+        recalled = kept.recall(talk, domain)
         answer = ask(replace(question, earlier=recalled.turns), progress)
         if recalled.note or answer.path == "small_talk":
             return _noted(answer, recalled.note)
-        return _noted(answer, memory.remember(talk, domain, _turn(talk, question, answer)))
+        return _noted(answer, kept.remember(talk, domain, _turn(talk, question, answer)))
 
     return run
 
@@ -134,7 +140,7 @@ def _turn(talk: Conversation, question: Question, answer: Answer) -> EarlierTurn
         id=talk.message,
         asker=talk.asker,
         asked=asked,
-        question=answer.standalone_question or asked,
+        question=bounded(answer.standalone_question) or asked,
         path=answer.path,
         documents=tuple(sorted(answer.drawn_from)),
         cited=tuple(dict.fromkeys(cited)),
@@ -158,6 +164,6 @@ def _config(conversation: Conversation, domain: str) -> RunnableConfig:
     return {"configurable": named}
 
 
-def _away(error: SQLAlchemyError) -> str:
+def _away(error: Exception) -> str:
     log.warning("a question is answered without what is kept of its thread", cause=str(error))
     return "what is kept of this thread is out of reach: answered by its words alone"

@@ -87,12 +87,12 @@ class PersonalData:
         forgotten, working = self._empty_inbox(user)
         events = [one.id for one in working]
         with self.engine.begin() as connection:
+            kept = forget_threads_of(connection, [one for one in (user, email) if one])
             mine = select(questions.c.id).where(questions.c.asker == user)
             busy = ids_of(connection, mine.where(questions.c.event_id.in_(events)))
             gone = delete_questions(connection, ids_of(connection, mine) - busy)
             said = connection.execute(delete(feedback).where(feedback.c.user == user)).rowcount
             helped = _forget_helper(connection, user)
-            kept = forget_threads_of(connection, [one for one in (user, email) if one])
         return Erased(
             questions=gone, feedback=said, handoffs=helped, threads=kept, inbox=forgotten,
             still_working=len(working),
