@@ -70,7 +70,9 @@ def crowds(arguments: argparse.Namespace) -> Iterator[Crowd]:
 
 def measure(one: Crowd, data: Path, *, embedder: MiniLM) -> None:
     ingest(
-        sorted({each.domain for each in one.sets}), data, written(one.sets, data, {"when": "always"})
+        sorted({each.domain for each in one.sets}),
+        data,
+        written(one.sets, data, {"when": "always"}),
     )
     for budget in BUDGETS:
         config = written(one.sets, data, {"context_characters": budget})

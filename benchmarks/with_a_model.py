@@ -237,9 +237,7 @@ def _markdown(path: Path) -> tuple[str, str, str]:
 SYSTEMS: Mapping[str, Any] = {"ours": ours, "plain": plain}
 
 
-def answered(
-    ask: Asking, one: AskedSet, golden: GoldenQuestion, system: str
-) -> dict[str, Any]:
+def answered(ask: Asking, one: AskedSet, golden: GoldenQuestion, system: str) -> dict[str, Any]:
     """A line of the file; `error` instead of an answer when there was none."""
     calls = Calls()
     CALLS.set(calls)
@@ -247,7 +245,9 @@ def answered(
     begun = time.perf_counter()
     line = told(one, golden, system)
     try:
-        line |= record(one, golden, ask(one, Question(text=golden.question, history=history)), calls)
+        line |= record(
+            one, golden, ask(one, Question(text=golden.question, history=history)), calls
+        )
     except Exception as error:  # one question must not end the others
         line["error"] = f"{type(error).__name__}: {error}"
     return {**line, "seconds": round(time.perf_counter() - begun, 1)}

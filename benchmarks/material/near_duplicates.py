@@ -207,6 +207,4 @@ def crowd(sets: Sequence[AskedSet], count: int, folder: Path) -> list[AskedSet]:
         ]
         for identity, text in near_duplicates([original(path) for path in paths], count):
             (place / f"{identity}.md").write_text(text, "utf-8")
-    return [
-        with_files(one, [places[one.domain]], domain=f"{one.domain}-{count}") for one in sets
-    ]
+    return [with_files(one, [places[one.domain]], domain=f"{one.domain}-{count}") for one in sets]
