@@ -68,3 +68,20 @@ def picked(text: str, turns: Sequence[EarlierTurn]) -> str:
     else:
         place = int(found["digit"]) - 1
     return options[place] if place < len(options) else ""
+
+
+def in_words(question: Question) -> list[tuple[str, str]]:
+    """Who → what, for a planner: what is kept of the thread and not in its history, where the
+    readings that were offered are buttons."""
+    found: list[tuple[str, str]] = []
+    if not question.history:
+        found += [("user", turn.asked) for turn in question.earlier]
+    for turn in question.earlier[-1:]:
+        places = "; ".join(dict.fromkeys(one.heading for one in turn.cited))
+        offered = "; ".join(f"{n}. {one}" for n, one in enumerate(turn.options, start=1))
+        found += [
+            ("the last question in full", turn.question if turn.question != turn.asked else ""),
+            ("answered from the sections", places),
+            ("readings offered", offered),
+        ]
+    return [(who, words) for who, words in found if words]
