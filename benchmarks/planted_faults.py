@@ -15,7 +15,7 @@ import random
 import re
 import sys
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from rich.console import Console
@@ -113,17 +113,15 @@ def answered(
         foreign = tuple(one for one in sentences(said) if 40 < len(one) < 160 and one[0].isupper())
         names = tuple(dict.fromkeys(NAME.findall(said)))
         asked = " ".join((*(turn.content for turn in question.history), question.question))
-        make = lambda kind, text: Answered(
-            corpus, kind, asked, text, sources, glossary, names, foreign
-        )
-        yield make("reference", question.reference)
-        for text in _cells(question, sources):
-            yield make("cell", text)
-        for one in question.evidence:
-            if len(one.quote.split()) >= 6:
-                yield make(
-                    "quotation", one.quote.strip() + ("" if one.quote.endswith(".") else ".")
-                )
+        texts = [("reference", question.reference)]
+        texts += [("cell", text) for text in _cells(question, sources)]
+        texts += [
+            ("quotation", f"{one.quote.strip().rstrip('.')}.")
+            for one in question.evidence
+            if len(one.quote.split()) >= 6
+        ]
+        for kind, text in texts:
+            yield Answered(corpus, kind, asked, text, sources, glossary, names, foreign)
 
 
 def _cells(question: GoldenQuestion, sources: Sequence[Source]) -> Iterator[str]:
@@ -153,22 +151,24 @@ def words_only(text: str) -> str:
     return re.sub(r"\W+", "", text)
 
 
-def _sources(question: GoldenQuestion, chunks: dict[str, list[Chunk]]) -> Iterator[Source]:
-    seen = set()
-    for one in question.evidence:
-        if (one.document, one.heading) in seen:
-            continue
-        seen.add((one.document, one.heading))
-        flat = lambda text: re.sub(r"\W+", "", text)
+def _sources(question: GoldenQuestion, chunks: Mapping[str, Sequence[Chunk]]) -> Iterator[Source]:
+    """The sections of the evidence, each once."""
+    for document, heading in dict.fromkeys(
+        (one.document, one.heading) for one in question.evidence
+    ):
+        quotes = [one.quote for one in question.evidence if one.heading == heading]
         held = [
-            c
-            for c in chunks.get(one.document, [])
-            if flat(one.heading) in [flat(h) for h in (*c.heading_path, c.document_title)][-1:]
-            or (c.heading_path and flat(c.heading_path[-1]) == flat(one.heading))
+            chunk
+            for chunk in chunks.get(document, ())
+            if words_only([chunk.document_title, *chunk.heading_path][-1]) == words_only(heading)
         ]
-        held = held or [c for c in chunks.get(one.document, []) if flat(one.quote) in flat(c.text)]
+        held = held or [
+            chunk
+            for chunk in chunks.get(document, ())
+            if any(words_only(quote) in words_only(chunk.text) for quote in quotes)
+        ]
         if held:
-            yield Source(chunks=tuple(held), text="\n\n".join(c.text for c in held))
+            yield Source(chunks=tuple(held), text="\n\n".join(chunk.text for chunk in held))
 
 
 def other_number(one: Answered, chance: random.Random) -> str | None:
@@ -182,18 +182,14 @@ def other_number(one: Answered, chance: random.Random) -> str | None:
 
 def other_unit(one: Answered, chance: random.Random) -> str | None:
     for group in chance.sample(UNITS, len(UNITS)):
-        alternatives = "|".join(map(re.escape, group))
-        found = list(
-            re.finditer(
-                rf"(?<=\d)(\s?)({alternatives})(?=s?\b)|()({'[€$£]' if '€' in group else '(?!)'})(?=\d)",
-                one.text,
-            )
-        )
+        of_group = "|".join(map(re.escape, group))
+        found = list(re.finditer(rf"(?<=\d)(\s?)({of_group})(?=s?\b)", one.text))
+        if "€" in group:
+            found = list(re.finditer(rf"()({of_group})(?=\d)", one.text))
         if found:
             match = chance.choice(found)
-            unit = match[2] or match[4]
-            other = chance.choice([each for each in group if each != unit])
-            return _put(one.text, match, (match[1] or "") + other)
+            other = chance.choice([each for each in group if each != match[2]])
+            return _put(one.text, match, match[1] + other)
     return None
 
 
@@ -256,7 +252,7 @@ def swapped(one: Answered, chance: random.Random, by_row: bool) -> str | None:
             table = chunk.table
             if table is None:
                 continue
-            for row, cells in enumerate(table.rows):
+            for cells in table.rows:
                 label = " ".join(cells[: table.label_columns]).strip(" `*").lower()
                 if not label or label not in one.text.lower():
                     continue

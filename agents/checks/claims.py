@@ -74,7 +74,7 @@ class _Piece:
 def claims_of(text: str) -> tuple[Claim, ...]:
     """In order. Code, headers, lead-ins and questions claim nothing; a citation on a lead-in, on a
     header, or after a block covers the block."""
-    reader = _Reader()
+    reader = _ClaimReader()
     reader.read(SyntaxTreeNode(read_blocks(text)).children, (), "")
     return tuple(_claims(reader.pieces))
 
@@ -88,7 +88,7 @@ def numbers_in(text: str) -> Numbers:
     return tuple(dict.fromkeys(int(number) for number in CITED.findall(text)))
 
 
-class _Reader:
+class _ClaimReader:
     """Blocks → pieces, each with the numbers that cover it."""
 
     def __init__(self) -> None:

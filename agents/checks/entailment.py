@@ -5,11 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import combinations
 
 from agents.checks.claims import Claim
 from agents.checks.polarity import is_not, operators_fault
 from agents.checks.quantities import Quantity, quantities
-from agents.checks.statements import Shown, Statement
+from agents.checks.statements import CitedText, CitedStatement
 from agents.checks.table_cells import cell_fault
 from enrichment.language.words import is_code, naming_words, stem, stems, tokens
 
@@ -32,7 +33,7 @@ _DENIED = re.compile(
 )
 """`10 minutes, not 15`: what the second figure is, nobody claims."""
 _WORKED_OUT = re.compile(
-    r"\b(?:in all|altogether|in total|total(?:s|ling)?|together|so|makes|sum|i\.e\.|leaves?|leaving|left)\b|=",
+    r"\b(?:in all|altogether|in total|total(?:s|ling)?|together|so|makes|sum|leaves?|left)\b|=",
     re.IGNORECASE,
 )
 _ELSEWHERE = 0.4
@@ -43,7 +44,7 @@ _QUOTED_SHARE = 0.8
 
 
 @dataclass(frozen=True)
-class Asked:
+class FromAsker:
     """What the asker and the glossary contribute to an answer."""
 
     words: frozenset[str]
@@ -53,16 +54,16 @@ class Asked:
     """Stem → stems of what the glossary takes for the same."""
 
 
-def asked_for(text: str, glossary: Mapping[str, Sequence[str]]) -> Asked:
+def asked_for(text: str, glossary: Mapping[str, Sequence[str]]) -> FromAsker:
     same: dict[str, frozenset[str]] = {}
     for short, long in glossary.items():
         forms = stems(" ".join((short, *long)))
         for word in forms:
             same[word] = same.get(word, frozenset()) | forms
-    return Asked(stems(text), text.casefold(), quantities(text), same)
+    return FromAsker(stems(text), text.casefold(), quantities(text), same)
 
 
-def fault_of(claim: Claim, shown: Shown, asked: Asked, answer: frozenset[str]) -> str:
+def fault_of(claim: Claim, shown: CitedText, asked: FromAsker, answer: frozenset[str]) -> str:
     """Why the sources don't hold up the claim; '' when they do, as far as words tell."""
     numbers = _figure_fault(claim, shown, asked)
     if numbers or claim.kind == "code":
@@ -78,12 +79,15 @@ def fault_of(claim: Claim, shown: Shown, asked: Asked, answer: frozenset[str]) -
     )
 
 
-def _figure_fault(claim: Claim, shown: Shown, asked: Asked) -> str:
+def _figure_fault(claim: Claim, shown: CitedText, asked: FromAsker) -> str:
     found = quantities(claim.text)
+    grounded = [shown.has(mine) for mine in found]
     excused, wrong = _sums(claim, found)
     if wrong:
         return wrong
-    grounded = [shown.has(mine) for mine in found]
+    excused |= _totals_said(
+        claim, [one for one, held in zip(found, grounded, strict=True) if held], found
+    )
     for mine, held in zip(found, grounded, strict=True):
         if held or mine in excused or _is_a_count(mine, claim):
             continue
@@ -116,7 +120,7 @@ def _is_a_count(quantity: Quantity, claim: Claim) -> bool:
 
 def _sums(claim: Claim, found: Sequence[Quantity]) -> tuple[set[Quantity], str]:
     """Totals that the claim works out from its other figures, and what is wrong with one."""
-    excused = _totals_said(claim, found)
+    excused: set[Quantity] = set()
     place = 0
     while place < len(found) - 1:
         terms = [found[place]]
@@ -147,28 +151,32 @@ def _sums(claim: Claim, found: Sequence[Quantity]) -> tuple[set[Quantity], str]:
     return excused, ""
 
 
-def _totals_said(claim: Claim, found: Sequence[Quantity]) -> set[Quantity]:
-    """`10 minutes and 20 more, so 30 minutes in all`: worked out of two others of one measure."""
-    if len(found) < 3 or not _WORKED_OUT.search(claim.text):
+def _totals_said(
+    claim: Claim, parts: Sequence[Quantity], found: Sequence[Quantity]
+) -> set[Quantity]:
+    """`10 minutes and 20 more, so 30 minutes in all`: worked out of two that the sources hold."""
+    if not _WORKED_OUT.search(claim.text):
         return set()
-    values = [
-        float(one.value) if one.value.replace(".", "", 1).isdigit() else None for one in found
-    ]
-    excused: set[Quantity] = set()
-    for place, mine in enumerate(found[:_MOST_TERMS]):
-        for first, left in enumerate(values[:_MOST_TERMS]):
-            for second, right in enumerate(values[:first]):
-                if place in (first, second) or None in (left, right, values[place]):
-                    continue
-                same = found[first].measure == found[second].measure == mine.measure
-                if same and values[place] in (left + right, abs(left - right)):
-                    excused.add(mine)
-                if values[place] == left * right and "" in (
-                    found[first].measure,
-                    found[second].measure,
-                ):
-                    excused.add(mine)
-    return excused
+    pairs = list(combinations(_numbers(parts[:_MOST_TERMS]), 2))
+    return {
+        mine
+        for mine, total in _numbers(found[:_MOST_TERMS])
+        if any(_makes(total, mine, left, right) for left, right in pairs)
+    }
+
+
+def _numbers(found: Sequence[Quantity]) -> list[tuple[Quantity, float]]:
+    return [(one, float(one.value)) for one in found if one.value.replace(".", "", 1).isdigit()]
+
+
+def _makes(
+    total: float, mine: Quantity, left: tuple[Quantity, float], right: tuple[Quantity, float]
+) -> bool:
+    """Whether two figures add up to a third, differ by it, or one is so many times the other."""
+    measures = {left[0].measure, right[0].measure}
+    if measures == {mine.measure} and total in (left[1] + right[1], abs(left[1] - right[1])):
+        return True
+    return "" in measures and total == left[1] * right[1]
 
 
 def _sign(text: str, left: Quantity, right: Quantity) -> str:
@@ -219,7 +227,7 @@ def _close(value: str, result: float) -> bool:
     )
 
 
-def _name_fault(claim: Claim, shown: Shown, asked: Asked) -> str:
+def _name_fault(claim: Claim, shown: CitedText, asked: FromAsker) -> str:
     for name in _names(_without_dates(claim.text)):
         lowered = name.casefold()
         if lowered in shown.lower or lowered in asked.lower:
@@ -267,7 +275,7 @@ def _names(text: str) -> Iterator[str]:
             yield word.removesuffix("'s").removesuffix("’s")
 
 
-def _initials(name: str, shown: Shown) -> bool:
+def _initials(name: str, shown: CitedText) -> bool:
     """Whether the source writes a short form out: `MFA`, `multi-factor authentication`."""
     letters = name.casefold()
     parts = re.findall(r"[a-z0-9]+", shown.lower)
@@ -275,7 +283,7 @@ def _initials(name: str, shown: Shown) -> bool:
     return len(letters) > 1 and letters in initials
 
 
-def _coverage_fault(claim: Claim, shown: Shown, asked: Asked) -> str:
+def _coverage_fault(claim: Claim, shown: CitedText, asked: FromAsker) -> str:
     said = naming_words(_without_dates(claim.text))
     named = {word for word in said if not word.isdigit() and len(word) > 1}
     own = {word for word in named if word in shown.stems or word not in asked.words}
@@ -289,13 +297,12 @@ def _coverage_fault(claim: Claim, shown: Shown, asked: Asked) -> str:
     return f"{_named(claim)} does not say this: {', '.join(absent)}"
 
 
-def _window(own: frozenset[str], shown: Shown, asked: Asked) -> frozenset[str]:
+def _window(own: frozenset[str], shown: CitedText, asked: FromAsker) -> frozenset[str]:
     """Which of the words a few statements hold together, in these or similar forms."""
     held: set[str] = set(own & shown.place)
     for word in own - shown.stems:
-        if len(word) >= 5 and word[:5] in shown.beginnings:
-            held.add(word)
-        elif asked.same.get(word, frozenset()) & shown.stems:
+        is_similar = len(word) >= 5 and word[:5] in shown.beginnings
+        if is_similar or asked.same.get(word, frozenset()) & shown.stems:
             held.add(word)
     left = own & shown.stems
     for _ in range(_WINDOW):
@@ -308,7 +315,7 @@ def _window(own: frozenset[str], shown: Shown, asked: Asked) -> frozenset[str]:
     return frozenset(held)
 
 
-def _meant_fault(claim: Claim, shown: Shown) -> str:
+def _meant_fault(claim: Claim, shown: CitedText) -> str:
     """A value that the source has for something else than the claim names."""
     found = [one for one in quantities(claim.text) if one.measure and one.measure != "date"]
     for mine in found:
@@ -326,13 +333,14 @@ def _meant_fault(claim: Claim, shown: Shown) -> str:
         if with_it is None:
             continue
         for place, share in ranked.items():
+            number = shown.statements[place].number
             other = _instead(shown.statements[place], mine, found)
             if other and share - with_it > _CLOSER:
-                return f"source {shown.statements[place].number} has {other.written} here, not {mine.written}"
+                return f"source {number} has {other.written} here, not {mine.written}"
     return ""
 
 
-def _meant_name_fault(claim: Claim, shown: Shown) -> str:
+def _meant_name_fault(claim: Claim, shown: CitedText) -> str:
     """A name that the source has for something else than the claim says of it."""
     names = {
         stem(name.casefold()): name
@@ -363,11 +371,13 @@ def _meant_name_fault(claim: Claim, shown: Shown) -> str:
     return ""
 
 
-def _has(statement: Statement, mine: Quantity) -> bool:
+def _has(statement: CitedStatement, mine: Quantity) -> bool:
     return any(mine.agrees(theirs) for theirs in statement.quantities)
 
 
-def _instead(statement: Statement, mine: Quantity, said: Sequence[Quantity]) -> Quantity | None:
+def _instead(
+    statement: CitedStatement, mine: Quantity, said: Sequence[Quantity]
+) -> Quantity | None:
     """Another value of the same measure, which the claim doesn't say as well."""
     theirs = [one for one in statement.quantities if one.measure == mine.measure]
     if not theirs or any(one.agrees(each) for one in theirs for each in said):
@@ -375,7 +385,9 @@ def _instead(statement: Statement, mine: Quantity, said: Sequence[Quantity]) -> 
     return theirs[0]
 
 
-def _condition_fault(claim: Claim, shown: Shown, asked: Asked, answer: frozenset[str]) -> str:
+def _condition_fault(
+    claim: Claim, shown: CitedText, asked: FromAsker, answer: frozenset[str]
+) -> str:
     named = frozenset(word for word in stems(claim.text) if not word[0].isdigit())
     if len(named) < _QUOTED_WORDS or claim.cells:
         return ""

@@ -8,8 +8,8 @@ from types import MappingProxyType
 from typing import Literal
 
 from agents.checks.claims import Claim, claims_of
-from agents.checks.entailment import Asked, asked_for, fault_of
-from agents.checks.statements import Shown
+from agents.checks.entailment import FromAsker, asked_for, fault_of
+from agents.checks.statements import CitedText
 from agents.context.source import Source
 from enrichment.language.words import naming_words, stems, tokens
 
@@ -37,6 +37,11 @@ class Groundedness:
         return sum(checked.held for checked in self.claims) / len(self.claims)
 
     @property
+    def unsupported(self) -> tuple[str, ...]:
+        """What is claimed and not held, without its numbers."""
+        return tuple(one.claim.text for one in self.claims if not one.held)
+
+    @property
     def reasons(self) -> tuple[str, ...]:
         """One line for each claim that isn't held."""
         return tuple(f"“{one.claim.text}”: {one.reason}" for one in self.claims if not one.held)
@@ -54,7 +59,7 @@ def groundedness(
     `asked`: the question, whose words an answer may use."""
     known = asked_for(asked, glossary)
     answer = frozenset(token.casefold() for token in tokens(text))
-    kept: dict[tuple[int, ...], Shown] = {}
+    kept: dict[tuple[int, ...], CitedText] = {}
     checked: list[CheckedClaim] = []
     for claim in claims_of(text):
         reason = _reason(claim, sources, kept, known, answer)
@@ -78,8 +83,8 @@ def best_quote(claims: str, source: Source) -> str:
 def _reason(
     claim: Claim,
     sources: Sequence[Source],
-    kept: dict[tuple[int, ...], Shown],
-    asked: Asked,
+    kept: dict[tuple[int, ...], CitedText],
+    asked: FromAsker,
     answer: frozenset[str],
 ) -> str:
     """Why a claim isn't held; '' when it is."""
@@ -89,5 +94,5 @@ def _reason(
     if not known:
         return "it cites a source that doesn't exist" if claim.numbers else "no source is cited"
     if known not in kept:
-        kept[known] = Shown(known, sources)
+        kept[known] = CitedText(known, sources)
     return fault_of(claim, kept[known], asked, answer)

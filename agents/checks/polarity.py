@@ -5,28 +5,31 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 
-from agents.checks.statements import Shown, Statement, Word, normalised
+from agents.checks.statements import CitedText, CitedStatement, Word, normalised
 from enrichment.language.words import stem
 
-_NOT = frozenset("not no never none nobody nothing neither nor without cannot".split())
-_CONTRACTED = frozenset(
-    "dont doesnt didnt cant wont isnt arent wasnt werent shouldnt mustnt couldnt wouldnt".split()
+_NOTS_LISTED = "not no never none nobody nothing neither nor without cannot"
+_CONTRACTED_LISTED = (
+    "dont doesnt didnt cant wont isnt arent wasnt werent shouldnt mustnt couldnt wouldnt"
 )
-_LIKE_NOT = frozenset(
-    stem(word)
-    for word in """
-    avoid ban block cancel cease decline deny disable disallow except exclude exempt forbid hardly illegal impossible
-    instead invalid lack miss missing only prevent prohibit refuse reject skip stop too unable
-    unless void unauthorized optional unnecessary off out lose less few fail before until remain
-    stay zero empty waive close end free
-    """.split()
-)
+_LIKE_NOT_LISTED = """
+avoid ban block cancel cease decline deny disable disallow except exclude exempt forbid hardly
+illegal impossible instead invalid lack miss missing only prevent prohibit refuse reject skip stop
+too unable unless void unauthorized optional unnecessary off out lose less few fail before until
+remain stay zero empty waive close end free
+"""
+_NOT = frozenset(_NOTS_LISTED.split())
+_CONTRACTED = frozenset(_CONTRACTED_LISTED.split())
+_LIKE_NOT = frozenset(stem(word) for word in _LIKE_NOT_LISTED.split())
 """May say the same as a `not`, and so excuse one that is missing or added."""
 _OPPOSITES_LISTED = """
 before,prior,earlier / after,following,later,afterwards
-more,above,over,exceed,exceeding,exceeds,longer,higher,greater,minimum,least,min / less,fewer,below,under,shorter,lower,smaller,maximum,most,max
-increase,increases,increased,raise,raises,raised,grow / decrease,decreases,decreased,reduce,reduces,reduced,lower,lowers,lowered,shrink,cut
-allow,allows,allowed,permit,permits,permitted / deny,denies,denied,forbid,forbids,forbidden,prohibit,prohibits,prohibited,disallow,disallowed,ban,banned
+more,above,over,exceed,exceeding,exceeds,longer,higher,greater,minimum,least,min \
+/ less,fewer,below,under,shorter,lower,smaller,maximum,most,max
+increase,increases,increased,raise,raises,raised,grow \
+/ decrease,decreases,decreased,reduce,reduces,reduced,lowers,lowered,shrink,cut
+allow,allows,allowed,permit,permits,permitted \
+/ deny,denies,denied,forbid,forbids,forbidden,prohibit,prohibits,prohibited,disallowed,banned
 include,includes,included,including / exclude,excludes,excluded,excluding,except,excepting
 enable,enables,enabled / disable,disables,disabled
 accept,accepts,accepted,approve,approves,approved / reject,rejects,rejected,refuse,refuses,refused
@@ -66,7 +69,8 @@ _MODALS = {
     "could": 0,
 }
 _MODAL_NAMES = {2: "must", 1: "should", 0: "may"}
-_COPULAS = frozenset("is are was were be been must may can will shall should does do".split())
+_COPULAS_LISTED = "is are was were be been must may can will shall should does do"
+_COPULAS = frozenset(_COPULAS_LISTED.split())
 _NEAR = 8
 """Words to each side that say what an operator is about."""
 _QUOTED = 0.85
@@ -81,7 +85,7 @@ _ABOUT = 0.65
 """Share of those that another statement must hold to be about the same."""
 
 
-def operators_fault(said: str, shown: Shown, answer: frozenset[str]) -> str:
+def operators_fault(said: str, shown: CitedText, answer: frozenset[str]) -> str:
     """What is turned round, in plain words; '' when nothing is seen to be.
 
     `answer`: lower-case words of the whole answer, which may say the rest elsewhere."""
@@ -125,7 +129,7 @@ def _stems(words: Iterable[Word]) -> frozenset[str]:
     return frozenset(word.stem for word in words if word.stem)
 
 
-def _about_the_same(wanted: frozenset[str], shown: Shown) -> list[Statement]:
+def _about_the_same(wanted: frozenset[str], shown: CitedText) -> list[CitedStatement]:
     """The statements that hold most of these words, when they hold enough of them."""
     if not wanted:
         return []
@@ -138,12 +142,12 @@ def _about_the_same(wanted: frozenset[str], shown: Shown) -> list[Statement]:
     return [statement for share, statement in counts if share >= best - 0.1]
 
 
-def _misquoted(words: Sequence[Word], shown: Shown) -> str:
+def _misquoted(words: Sequence[Word], shown: CitedText) -> str:
     """Repeats a sentence nearly word by word, but for a `not` or a modal."""
     mine = _stems(words)
     if len(mine) < 2:
         return ""
-    nots = [word.said for word in words if is_not(word.said)]
+    nots = _nots(words)
     modals = {_MODALS[word.said] for word in words if word.said in _MODALS}
     fault = ""
     for statement in shown.statements:
@@ -152,7 +156,7 @@ def _misquoted(words: Sequence[Word], shown: Shown) -> str:
         for theirs in statement.sentences:
             if len(mine & _stems(theirs)) < _QUOTED * len(mine | _stems(theirs)):
                 continue
-            others = [word.said for word in theirs if is_not(word.said)]
+            others = _nots(theirs)
             strengths = {_MODALS[word.said] for word in theirs if word.said in _MODALS}
             if len(others) == len(nots) and not (modals and strengths and not modals & strengths):
                 return ""
@@ -168,7 +172,12 @@ def _misquoted(words: Sequence[Word], shown: Shown) -> str:
     return fault
 
 
-def _added_not(words: Sequence[Word], shown: Shown) -> str:
+def _nots(words: Sequence[Word]) -> list[str]:
+    """`without` may go with what it adds: `locks after 5 minutes without use`."""
+    return [word.said for word in words if is_not(word.said) and word.said != "without"]
+
+
+def _added_not(words: Sequence[Word], shown: CitedText) -> str:
     for place, word in enumerate(words):
         if not is_not(word.said) or _contrasts(words, place):
             continue
@@ -198,7 +207,7 @@ def _contrasts(words: Sequence[Word], place: int) -> bool:
     return opens or (following[0].said[0].isdigit() and before.said not in _COPULAS)
 
 
-def _turned_near(statement: Statement, words: Sequence[Word], place: int) -> bool:
+def _turned_near(statement: CitedStatement, words: Sequence[Word], place: int) -> bool:
     """Whether the statement denies what this `not` denies."""
     targets = set(_turned_by(words, place)) or _stems(_near(words, place))
     theirs = statement.words
@@ -209,7 +218,7 @@ def _turned_near(statement: Statement, words: Sequence[Word], place: int) -> boo
     return not touched or any(_turns([theirs[at], *_near(theirs, at)], mine) for at in touched)
 
 
-def _lost_not(words: Sequence[Word], shown: Shown, answer: frozenset[str]) -> str:
+def _lost_not(words: Sequence[Word], shown: CitedText, answer: frozenset[str]) -> str:
     mine = _stems(words)
     about = _about_the_same(mine, shown)
     for statement in about:
@@ -231,11 +240,11 @@ def _lost_not(words: Sequence[Word], shown: Shown, answer: frozenset[str]) -> st
     return ""
 
 
-def _says_without(statement: Statement, targets: Sequence[str]) -> bool:
+def _says_without(statement: CitedStatement, targets: Sequence[str]) -> bool:
     return set(targets) <= _stems(statement.words) and not _turns(statement.words, frozenset())
 
 
-def _opposite(words: Sequence[Word], shown: Shown) -> str:
+def _opposite(words: Sequence[Word], shown: CitedText) -> str:
     for place, word in enumerate(words):
         mine = _OPPOSITES.get(word.said)
         near = _near(words, place, _BESIDE)
@@ -252,7 +261,7 @@ def _opposite(words: Sequence[Word], shown: Shown) -> str:
     return ""
 
 
-def _pole(statement: Statement, mine: tuple[int, int], near: frozenset[str]) -> str | None:
+def _pole(statement: CitedStatement, mine: tuple[int, int], near: frozenset[str]) -> str | None:
     """The opposite that the statement says beside the same words; None when it says the same, ''
     when neither."""
     theirs = statement.words
@@ -270,7 +279,7 @@ def _pole(statement: Statement, mine: tuple[int, int], near: frozenset[str]) -> 
     return found
 
 
-def _modal(words: Sequence[Word], shown: Shown) -> str:
+def _modal(words: Sequence[Word], shown: CitedText) -> str:
     for place, strength, verbs in _modals(words):
         about = _about_the_same(_stems(_near(words, place)), shown)
         theirs = [

@@ -6,23 +6,17 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-_WORDS = (
-    {
-        word: number
-        for number, word in enumerate(
-            "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen "
-            "fifteen sixteen seventeen eighteen nineteen twenty".split()
-        )
-    }
-    | dict(
-        zip(
-            "thirty forty fifty sixty seventy eighty ninety".split(),
-            range(30, 100, 10),
-            strict=True,
-        )
-    )
-    | {"hundred": 100, "thousand": 1000, "dozen": 12, "half": 0.5}
+_ONES_LISTED = (
+    "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen "
+    "sixteen seventeen eighteen nineteen twenty"
 )
+_TENS_LISTED = "thirty forty fifty sixty seventy eighty ninety"
+_MONTHS_LISTED = "jan feb mar apr may jun jul aug sep oct nov dec"
+_WORDS: dict[str, float] = {
+    **{word: number for number, word in enumerate(_ONES_LISTED.split())},
+    **dict(zip(_TENS_LISTED.split(), range(30, 100, 10), strict=True)),
+    **{"hundred": 100, "thousand": 1000, "dozen": 12, "half": 0.5},
+}
 _AS_IN_ONE = frozenset({"a", "an", "one", "half a", "half an", "per", "each", "every"})
 """Count something only before a unit of measure."""
 _UNITS = {
@@ -49,14 +43,7 @@ _UNITS = {
 }  # fmt: skip
 """Unit → what it measures, and how much of it."""
 _WORKING = frozenset({"business", "working", "work"})
-_MONTHS = {
-    name[:3]: number
-    for number, name in enumerate(
-        "january february march april may june july august september october november "
-        "december".split(),
-        start=1,
-    )
-}
+_MONTHS = {name: number for number, name in enumerate(_MONTHS_LISTED.split(), start=1)}
 _MONTH = r"(?:jan|feb|mar|apr|may|june?|july?|aug|sept?|oct|nov|dec)[a-z]{0,6}"
 _DATE = re.compile(
     rf"(?<!\w)(?:(\d{{4}})-(\d\d)-(\d\d)(?!\d)"
@@ -78,9 +65,8 @@ _UNIT = re.compile(
     re.IGNORECASE,
 )
 _NOUN = re.compile(r"[ -]([a-z]{3,20})\b", re.IGNORECASE)
-_NO_NOUNS = frozenset(
-    "and are but for from has have into must not per that the was when with".split()
-)
+_NO_NOUNS_LISTED = "and are but for from has have into must not per that the was when with"
+_NO_NOUNS = frozenset(_NO_NOUNS_LISTED.split())
 _BETWEEN = re.compile(r"\s*(?:-|–|—|to|and|or|/|,)\s*(?:about |up to |at most )?", re.IGNORECASE)
 _THOUSANDS = re.compile(r"(?<=\d),(?=\d{3}(?!\d))")
 _ORDINAL = re.compile(r"(?:st|nd|rd|th)\b", re.IGNORECASE)

@@ -14,7 +14,6 @@ from enrichment.chunk import ChunkTable, Unit
 from enrichment.language.sentences import sentences
 from enrichment.language.words import search_terms, stems, tokens
 
-
 _CLAUSE = re.compile(r"[,;:()|—–]|[.!?]\s|\s(?:and|but|or|because|so|while)\s", re.IGNORECASE)
 
 
@@ -30,7 +29,7 @@ _SAME_AS = (
     (re.compile(r"\bmore than one\b", re.I), "several"),
     (
         re.compile(
-            r"\b(?:not only|not even|not at all|whether or not|if not|or not|no longer|no\. ?(?=\d))\b",
+            r"\b(?:not (?:only|even|at all)|(?:whether or|if|or) not|no longer|no\. ?(?=\d))\b",
             re.I,
         ),
         " ",
@@ -71,7 +70,7 @@ def normalised(text: str) -> list[Word]:
 
 
 @dataclass(frozen=True, eq=False)
-class Statement:
+class CitedStatement:
     """One sentence, item or row of a source."""
 
     number: int
@@ -106,11 +105,11 @@ class Statement:
         return tuple(one for cell in self.table.rows[self.row] for one in quantities(cell))
 
 
-class Shown:
+class CitedText:
     """What the sources of one claim say."""
 
     def __init__(self, numbers: Sequence[int], sources: Sequence[Source]) -> None:
-        self.statements: list[Statement] = []
+        self.statements: list[CitedStatement] = []
         places: list[str] = []
         for number in numbers:
             source = sources[number - 1]
@@ -174,19 +173,21 @@ class Shown:
         return list(seen.values())
 
 
-def _statements(number: int, source: Source) -> list[Statement]:
-    found: list[Statement] = []
+def _statements(number: int, source: Source) -> list[CitedStatement]:
+    found: list[CitedStatement] = []
     for chunk in source.chunks:
         heading = " ".join(chunk.heading_path[-1:])
         if not chunk.units:
-            found += [Statement(number, one, f"{heading} {one}") for one in sentences(chunk.text)]
+            found += [
+                CitedStatement(number, one, f"{heading} {one}") for one in sentences(chunk.text)
+            ]
         for unit in chunk.units:
             found.append(_statement(number, unit, chunk.table, heading))
     return found
 
 
-def _statement(number: int, unit: Unit, table: ChunkTable | None, heading: str) -> Statement:
+def _statement(number: int, unit: Unit, table: ChunkTable | None, heading: str) -> CitedStatement:
     placed = f"{heading} {unit.index_text}"
     if unit.row is not None and table is not None and unit.row < len(table.rows):
-        return Statement(number, unit.text, placed, table, unit.row)
-    return Statement(number, unit.text, placed)
+        return CitedStatement(number, unit.text, placed, table, unit.row)
+    return CitedStatement(number, unit.text, placed)

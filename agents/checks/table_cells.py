@@ -6,16 +6,15 @@ from collections.abc import Iterator
 
 from agents.checks.claims import Claim
 from agents.checks.quantities import quantities
-from agents.checks.statements import Shown
+from agents.checks.statements import CitedText
 from enrichment.chunk import ChunkTable
 from enrichment.language.words import is_code, stems, tokens
-
 
 _ENUMERATED = 4
 """A sentence with more figures than this goes through rows, and no word says which is whose."""
 
 
-def cell_fault(claim: Claim, shown: Shown) -> str:
+def cell_fault(claim: Claim, shown: CitedText) -> str:
     """A claim that names a row and says another row's cell, or names a column and says another
     column's; '' when no table says so."""
     if not claim.cells and len(quantities(claim.text)) > _ENUMERATED:
@@ -40,7 +39,7 @@ def _said(claim: Claim) -> Iterator[tuple[str, str]]:
         yield cell, f"{claim.around} {label} {header}"
 
 
-def _in_table(said: str, about: str, table: ChunkTable, shown: Shown) -> str | None:
+def _in_table(said: str, about: str, table: ChunkTable, shown: CitedText) -> str | None:
     """What is wrong; '' when the table doesn't tell, None when it says the same."""
     placing = stems(about)
     rows = _named_rows(placing, table)
@@ -75,9 +74,9 @@ def _in_table(said: str, about: str, table: ChunkTable, shown: Shown) -> str | N
     if len(wrong) < len(right):
         return None
     for row, at in wrong:
-        own = table.rows[row][columns[0]]
-        if own and not _same(own, table.rows[row][at]):
-            return f"{own!r} under {table.header[columns[0]]!r}, not {table.rows[row][at]!r}"
+        meant = table.rows[row][columns[0]]
+        if meant and not _same(meant, table.rows[row][at]):
+            return f"{meant!r} under {table.header[columns[0]]!r}, not {table.rows[row][at]!r}"
     return ""
 
 
@@ -121,7 +120,7 @@ def _holds(said: str, cell: str) -> bool:
     return len(words) > 2 and f" {words} " in f" {_flat(said)} "
 
 
-def _stands_in_prose(cell: str, shown: Shown) -> bool:
+def _stands_in_prose(cell: str, shown: CitedText) -> bool:
     """Whether a sentence says the value, too: then the table isn't what it was read from."""
     values, words = quantities(cell), _flat(cell)
     prose = [statement for statement in shown.statements if statement.table is None]
