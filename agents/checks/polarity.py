@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 
-from agents.checks.statements import CitedText, CitedStatement, Word, normalised
+from agents.checks.statements import CitedStatement, CitedText, Word, normalised
 from enrichment.language.words import stem
 
 _NOTS_LISTED = "not no never none nobody nothing neither nor without cannot"
