@@ -12,12 +12,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal, cast
 
-from agents.answer import Answer, Ask, Progress, Question, bounded, bounded_history
+from agents.answer import Answer, Ask, Progress, Question
 from agents.answer_nodes import AnswerNodes
 from agents.context.source import sources_of
+from agents.extractive.confidence_levels import told_apart
 from agents.extractive.relevance import score_units
 from agents.fallback import Outcome
 from agents.post_processor import build_context
@@ -26,6 +26,8 @@ from agents.retrieval import RetrievalRequest, retrieve
 from agents.second_look.answerer import Answerer
 from agents.source_identifier import SourceRequest, source_identifier
 from agents.state import Draft, State
+from agents.thread.asked_when import zone_notes
+from agents.thread.earlier_turns import resolved
 from agents.trace import SourceChoice, Trace
 from config.domain import Domain
 from config.models import ChatModel, Usage
@@ -55,14 +57,14 @@ def build_ask(*, snapshot: Callable[[], Snapshot], domain: Domain, model: ChatMo
     graph = build_graph(domain, model)
 
     def ask(question: Question, progress: Progress | None = None) -> Answer:
-        short = replace(
-            question, text=bounded(question.text), history=bounded_history(question.history)
-        )
+        seen = as_read_by(snapshot(), question.readers)
+        short = resolved(question, seen.documents)
         start: State = {
             "question": short,
-            "snapshot": as_read_by(snapshot(), question.readers),
+            "snapshot": seen,
             "progress": progress or Silent(),
             "usage": Usage(),
+            "notes": zone_notes(question),
         }
         return answer_from(graph, start)
 
@@ -100,9 +102,11 @@ def build_graph(
     }
     graph = StateGraph(State)
     for name, node in nodes.items():
-        graph.add_node(name, _timed(name, node))  # type: ignore[call-overload]  # typed by State
+        timed: Any = _timed(name, node)  # typed by State
+        graph.add_node(name, timed)
     if begin:
-        graph.add_node("begin", begin)  # type: ignore[call-overload]  # likewise
+        first: Any = begin
+        graph.add_node("begin", first)
         graph.add_edge("begin", "query_optimizer")
     graph.add_edge(START, "begin" if begin else "query_optimizer")
     graph.add_conditional_edges("query_optimizer", _what_kind(domain, has_model=model is not None))
@@ -262,10 +266,11 @@ def _drawn_from(draft: Draft, documents: Mapping[str, DocumentCard]) -> frozense
 
 def _answer(state: State, total_ms: float) -> Answer:
     draft, plan = state["draft"], state["plan"]
+    confidence = round(draft.confidence, 3)
     return Answer(
         text=draft.text,
-        path=draft.path,
-        confidence=round(draft.confidence, 3),
+        path=told_apart(draft.path, confidence),
+        confidence=confidence,
         confidence_parts=draft.confidence_parts,
         citations=draft.citations,
         context=state.get("context", ()),
