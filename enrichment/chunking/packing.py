@@ -21,7 +21,7 @@ def pack(
         added = [*_missing_leads(group, piece), piece]
         limit = table_size if any(each.table for each in (*group, piece)) else size
         full = _tokens(group) + _tokens(added) > limit
-        apart = _tokens(group) + _run_tokens(pieces, index) > limit >= 2 * _tokens(group)
+        apart = _tokens(group) + _list_tokens(pieces, index) > limit >= 2 * _tokens(group)
         if group and (full or apart or _clash(group, piece)):
             groups.append(group)
             repeated = _tail(group, overlap) if piece.kind == "text" else []
@@ -44,18 +44,26 @@ def _clash(group: Sequence[Piece], piece: Piece) -> bool:
     return two_tables or (piece.starts_topic and _tokens(group) >= 40)
 
 
-def _run_tokens(pieces: Sequence[Piece], start: int) -> int:
+def _list_tokens(pieces: Sequence[Piece], start: int) -> int:
     """Size of the list that begins here; 0 inside one: a list isn't torn while it fits a chunk."""
-    leads = pieces[start].leads
-    if not leads or (start and pieces[start - 1].leads[:1] == leads[:1]):
+    run = _outermost(pieces[start])
+    if not run or (start and _outermost(pieces[start - 1]) == run):
         return 0
     following = islice(pieces, start, None)
-    run = takewhile(lambda piece: piece.leads[:1] == leads[:1], following)
-    return sum(piece.tokens for piece in run) + _tokens(leads)
+    whole = takewhile(lambda piece: _outermost(piece) == run, following)
+    return sum(piece.tokens for piece in whole) + _tokens(pieces[start].leads)
+
+
+def _outermost(piece: Piece) -> str:
+    """Id of the list or code block that it is a part of, if it is."""
+    return piece.stretches[0].run if piece.stretches else ""
 
 
 def _missing_leads(group: Sequence[Piece], piece: Piece) -> list[Piece]:
-    return [lead for lead in piece.leads if lead not in group]
+    """A lead may stand there joined with what is below it."""
+    return [
+        lead for lead in piece.leads if not any(each.text.startswith(lead.text) for each in group)
+    ]
 
 
 def _tail(group: Sequence[Piece], overlap: int) -> list[Piece]:
