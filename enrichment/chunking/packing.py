@@ -7,6 +7,11 @@ from itertools import islice, pairwise, takewhile
 
 from enrichment.chunking.pieces import Piece
 
+_LONGEST_LIST = 1.5
+"""Chunks' sizes that a list may fill before it is cut. One that is a little longer than a chunk is
+better read whole: of 2,900 chunks of six corpora 275 are parts of lists, with 1.0 there
+would be 620; evidence in 24,000 characters of public documents 0.82 against 0.79."""
+
 
 def pack(
     pieces: Sequence[Piece], *, size: int, table_size: int, overlap: int = 0
@@ -17,11 +22,18 @@ def pack(
     what is said around a table is mostly about it."""
     groups: list[list[Piece]] = []
     group: list[Piece] = []
+    kept_whole = ""
     for index, piece in enumerate(pieces):
         added = [*_missing_leads(group, piece), piece]
-        limit = table_size if any(each.table for each in (*group, piece)) else size
-        full = _tokens(group) + _tokens(added) > limit
-        apart = _tokens(group) + _list_tokens(pieces, index) > limit >= 2 * _tokens(group)
+        list_tokens = _list_tokens(pieces, index)
+        if 0 < list_tokens <= _LONGEST_LIST * size:
+            kept_whole = _outermost(piece)
+        begins_whole = list_tokens > 0 and _outermost(piece) == kept_whole
+        has_table = any(each.table for each in (*group, piece))
+        usual = table_size if has_table else size
+        inside = kept_whole and _outermost(piece) == kept_whole and not has_table
+        full = _tokens(group) + _tokens(added) > (_LONGEST_LIST * size if inside else usual)
+        apart = begins_whole and _tokens(group) + list_tokens > usual
         if group and (full or apart or _clash(group, piece)):
             groups.append(group)
             repeated = _tail(group, overlap) if piece.kind == "text" else []

@@ -8,6 +8,9 @@ from collections.abc import Callable
 LONGEST_SHOWN = 80
 """Characters of an address that are indexed: host and path, seldom a query's values."""
 _ADDRESS = re.compile(r"(?:https?|ftp)://[^\s<>|\"`\])]+|(?<=\]\()[^\s()<>]+", re.I)
+_AS_LONG_AS = "a link to some page of another site here"
+"""Evidence in 12,000 and 24,000 characters of public documents: 0.70 and 0.79 where an address
+counts as one word, 0.73 and 0.79 as these nine, 0.72 and 0.79 as it is written."""
 _LETTERS = re.compile(r"[^\W_]{2,}")
 
 
@@ -16,8 +19,9 @@ def is_address(word: str) -> bool:
 
 
 def without_addresses(count_tokens: Callable[[str], int]) -> Callable[[str], int]:
-    """Counts each address as one word: what is embedded doesn't hold it, or only its beginning."""
-    return lambda text: count_tokens(_ADDRESS.sub("link", text))
+    """Counts each address as a few words: what is embedded has only its beginning, if anything,
+    but whoever reads the chunk reads all of it."""
+    return lambda text: count_tokens(_ADDRESS.sub(_AS_LONG_AS, text))
 
 
 def shortened_addresses(text: str) -> str:
