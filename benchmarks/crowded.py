@@ -3,11 +3,12 @@
     python -m benchmarks.crowded [--sets …] [--near-duplicates 100 1000] [--apart] [--together]
         [--data FOLDER] [--lost FILE]
 
-Every golden question with evidence is asked in its own domain as it is, then among made-up
-near-duplicates of that domain's documents (`material/near_duplicates.py`; with `--apart`), then in
-one domain of all sets, without and with near-duplicates (with `--together`). *Evidence*: all quotes inside the context of that many characters; *document*: all
-documents with evidence among those of the context. Differences are paired, with the 95% interval
-of a bootstrap over questions. `--lost`: where each lost passage came out, as JSON lines."""
+Every golden question with evidence is asked in its own domain as it is; with `--together` in one
+domain of all sets, as it is and among made-up near-duplicates (`material/near_duplicates.py`);
+with `--apart` in its own domain among near-duplicates of that domain's documents. *Evidence*: all
+quotes inside the context of that many characters; *document*: all documents with evidence among
+those of the context. Differences are paired, with the 95% interval of a bootstrap over questions.
+`--lost`: where each lost passage came out, as JSON lines."""
 
 from __future__ import annotations
 
