@@ -106,12 +106,9 @@ class _ClaimReader:
                 introduced = lead = numbers_in(_content(node))
                 words = around = CITED.sub("", _content(node))
             elif node.type == "paragraph":
-                before = len(self.pieces)
                 introduced = self._paragraph(_content(node), following in _BLOCKS, lead, around)
                 introduced = introduced or lead
                 words = f"{around} {CITED.sub('', _content(node))}"
-                if following in _BLOCKS and not introduced and before < len(self.pieces):
-                    self._awaiting = before
             else:
                 self._block(node, introduced, words)
                 introduced, words = lead, around
