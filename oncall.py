@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from langgraph.graph.state import CompiledStateGraph
 
     from agents.answer import Ask
+    from agents.confidence.kept_thresholds import KeptThresholds
     from api.doors.tokens import LiveTokens
     from api.served import MayAsk
     from bot.app import Bot
@@ -106,6 +107,13 @@ class Copilot:
         )
 
     @cached_property
+    def thresholds(self) -> KeptThresholds:
+        """From which confidence on answers are shown without reserve."""
+        from agents.confidence.kept_thresholds import KeptThresholds
+
+        return KeptThresholds(self.index.engine, self.model.name if self.model else "")
+
+    @cached_property
     def audit(self) -> AuditLog:
         from index.audit import AuditLog
 
@@ -135,8 +143,12 @@ class Copilot:
         domain = self.domain(name)
         known = self._asks.get(name)
         if known is None or known[0] is not domain:
+            most = domain.answer.max_wrong
             ask = build_ask(
-                snapshot=lambda: self.access.snapshot(name), domain=domain, model=self.model
+                snapshot=lambda: self.access.snapshot(name),
+                domain=domain,
+                model=self.model,
+                needed=lambda: self.thresholds.needed(name, most),
             )
             known = self._asks[name] = (domain, ask)
         return known[1]

@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import replace
 
 from agents.answer import Citation
+from agents.confidence.calibrated import confidence
 from agents.context.source import sources_of
 from agents.extractive.ambiguity import readings_of
-from agents.extractive.confidence_levels import ENOUGH
 from agents.extractive.conversation import cleaned
 from agents.extractive.extractive_answer import citation, extractive_answer
 from agents.extractive.refusal import (
-    confidence,
+    ENOUGH,
     confidence_parts,
     nearest_documents,
     refusal,
@@ -116,10 +116,11 @@ class AnswerNodes:
         note = f"verify: {held.score:.0%} of the sentences are cited and supported"
         if held.score < _SUPPORTED_ENOUGH:
             return {"draft": self._extractive(state), "notes": (f"{note}; quoted instead",)}
+        parts = {**draft.confidence_parts, "groundedness": held.score}
         verified = replace(
             draft,
-            confidence=draft.confidence * held.score,
-            confidence_parts={**draft.confidence_parts, "support": held.score},
+            confidence=confidence(parts, by_model=True),
+            confidence_parts=parts,
         )
         return {"draft": verified, "notes": (note,)}
 
@@ -130,20 +131,21 @@ class AnswerNodes:
 
     def _extractive(self, state: State, *, tell: bool = False) -> Draft:
         parts = _parts(state)
-        text, citations = extractive_answer(
+        quoted = extractive_answer(
             state["plan"],
             state["snapshot"],
             state["context"],
             state["scored"],
             self._domain.glossary,
         )
-        if confidence(parts) < ENOUGH or not text:
+        if parts.get("evidence", 0.0) < ENOUGH or not quoted.text:
             draft = self._refusal(state, parts)
         else:
+            parts["share said"] = quoted.share_said
             draft = Draft(
-                text=text,
+                text=quoted.text,
                 path="company_specific_rag_success",
-                citations=citations,
+                citations=quoted.citations,
                 documents=_read(state),
                 confidence=confidence(parts),
                 confidence_parts=parts,
@@ -155,7 +157,7 @@ class AnswerNodes:
     def _by_model(self, written: Written, state: State) -> Draft:
         parts = _parts(state)
         if not written.text:
-            return self._refusal(state, parts)
+            return self._refusal(state, parts, by_model=True)
         return Draft(
             text=written.text,
             path="company_specific_rag_success",
@@ -164,17 +166,17 @@ class AnswerNodes:
             documents=_read(state),
             by_model=True,
             cut=written.usage.cut,
-            confidence=confidence(parts),
+            confidence=confidence(parts, by_model=True),
             confidence_parts=parts,
         )
 
-    def _refusal(self, state: State, parts: dict[str, float]) -> Draft:
+    def _refusal(self, state: State, parts: dict[str, float], *, by_model: bool = False) -> Draft:
         snapshot = state["snapshot"]
         return Draft(
             text=refusal(self._domain, snapshot),
             path="no_answer_found",
             nearest=nearest_documents(snapshot, state.get("hits", [])),
-            confidence=confidence(parts),
+            confidence=confidence(parts, refused=True, by_model=by_model),
             confidence_parts=parts,
         )
 

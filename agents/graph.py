@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 
 from agents.answer import Answer, Ask, Progress, Question, bounded, bounded_history
 from agents.answer_nodes import AnswerNodes
+from agents.confidence.confidence_levels import MEDIUM, told_apart
 from agents.extractive.relevance import score_units
 from agents.fallback import Outcome
 from agents.post_processor import build_context
@@ -44,9 +45,17 @@ class Silent:
         """Ignored."""
 
 
-def build_ask(*, snapshot: Callable[[], Snapshot], domain: Domain, model: ChatModel | None) -> Ask:
+def build_ask(
+    *,
+    snapshot: Callable[[], Snapshot],
+    domain: Domain,
+    model: ChatModel | None,
+    needed: Callable[[], float] = lambda: MEDIUM,
+) -> Ask:
     """One domain's agents, wired. `snapshot` is called once a question and may raise
-    IndexUnavailable; nothing else is raised, whatever the question."""
+    IndexUnavailable; nothing else is raised, whatever the question.
+
+    `needed`: the confidence from which on an answer is shown without reserve."""
     graph = build_graph(domain, model)
 
     def ask(question: Question, progress: Progress | None = None) -> Answer:
@@ -59,7 +68,8 @@ def build_ask(*, snapshot: Callable[[], Snapshot], domain: Domain, model: ChatMo
             "progress": progress or Silent(),
             "usage": Usage(),
         }
-        return answer_from(graph, start)
+        answer = answer_from(graph, start)
+        return replace(answer, path=told_apart(answer.path, answer.confidence, needed()))
 
     return ask
 

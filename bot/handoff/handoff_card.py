@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from agents.answer import Answer
-from agents.extractive.confidence_levels import in_words
+from agents.confidence.confidence_levels import in_words
 from bot.memory.record import Record, decoded
 from bot.memory.state_tables import ERASED, FORGOTTEN
 from bot.message.blockkit import Json, actions, button, context, section
@@ -110,7 +110,7 @@ def _tried(answer: Answer | None, now: datetime, *, private: bool) -> Iterator[J
         yield section(f"*What I tried*\n{mrkdwn(excerpt(answer.text, MAX_TRIED))}")
         if lines := source_lines(answer, now):
             yield section("\n".join(lines))
-        if not answer.found_nothing:
+        if answer.from_documents:
             yield context([f"Confidence: {in_words(answer.confidence)}"])
 
 
