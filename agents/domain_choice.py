@@ -42,11 +42,10 @@ def first_confident(
 
 def worth_saying(answer: Answer) -> bool:
     """Good enough to say without being asked."""
-    return answer.from_documents and answer.confidence >= CONFIDENT
+    return answer.from_documents and not answer.unsure and answer.confidence >= CONFIDENT
 
 
-def _rank(answer: Answer) -> tuple[bool, float]:
-    if answer.found_nothing:
-        # The less sure it is that the documents don't say, the more its nearest ones are worth.
-        return False, -answer.confidence
-    return True, answer.confidence
+def _rank(answer: Answer) -> tuple[bool, bool, float]:
+    # The less sure it is that the documents don't say, the more its nearest ones are worth.
+    sure = -answer.confidence if answer.found_nothing else answer.confidence
+    return not answer.found_nothing, not answer.unsure, sure

@@ -12,10 +12,9 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal, cast
 
-from agents.answer import Answer, Ask, Progress, Question, bounded, bounded_history
+from agents.answer import Answer, Ask, Progress, Question
 from agents.answer_nodes import AnswerNodes
 from agents.confidence.confidence_levels import MEDIUM, told_apart
 from agents.context.source import sources_of
@@ -27,6 +26,8 @@ from agents.retrieval import RetrievalRequest, retrieve
 from agents.second_look.answerer import Answerer
 from agents.source_identifier import SourceRequest, source_identifier
 from agents.state import Draft, State
+from agents.thread.asked_when import zone_notes
+from agents.thread.earlier_turns import resolved
 from agents.trace import SourceChoice, Trace
 from config.domain import Domain
 from config.models import ChatModel, Usage
@@ -64,26 +65,27 @@ def build_ask(
     graph = build_graph(domain, model)
 
     def ask(question: Question, progress: Progress | None = None) -> Answer:
-        short = replace(
-            question, text=bounded(question.text), history=bounded_history(question.history)
-        )
+        seen = as_read_by(snapshot(), question.readers)
+        short = resolved(question, seen.documents)
         start: State = {
             "question": short,
-            "snapshot": as_read_by(snapshot(), question.readers),
+            "snapshot": seen,
             "progress": progress or Silent(),
             "usage": Usage(),
+            "notes": zone_notes(question),
         }
-        answer = answer_from(graph, start)
-        return replace(answer, path=told_apart(answer.path, answer.confidence, needed()))
+        return answer_from(graph, start, needed=needed())
 
     return ask
 
 
-def answer_from(graph: CompiledStateGraph[Any, Any, Any, Any], start: State) -> Answer:
-    """Run a compiled graph to its end."""
+def answer_from(
+    graph: CompiledStateGraph[Any, Any, Any, Any], start: State, *, needed: float = MEDIUM
+) -> Answer:
+    """Run a compiled graph to its end. `needed`: see `build_ask`."""
     begun = time.perf_counter()
     state = cast("State", graph.invoke(start))
-    return _answer(state, (time.perf_counter() - begun) * 1000)
+    return _answer(state, (time.perf_counter() - begun) * 1000, needed)
 
 
 def build_graph(
@@ -110,9 +112,11 @@ def build_graph(
     }
     graph = StateGraph(State)
     for name, node in nodes.items():
-        graph.add_node(name, _timed(name, node))  # type: ignore[call-overload]  # typed by State
+        timed: Any = _timed(name, node)  # typed by State
+        graph.add_node(name, timed)
     if begin:
-        graph.add_node("begin", begin)  # type: ignore[call-overload]  # likewise
+        first: Any = begin
+        graph.add_node("begin", first)
         graph.add_edge("begin", "query_optimizer")
     graph.add_edge(START, "begin" if begin else "query_optimizer")
     graph.add_conditional_edges("query_optimizer", _what_kind(domain, has_model=model is not None))
@@ -270,12 +274,13 @@ def _drawn_from(draft: Draft, documents: Mapping[str, DocumentCard]) -> frozense
     return used | (successors & set(documents))
 
 
-def _answer(state: State, total_ms: float) -> Answer:
+def _answer(state: State, total_ms: float, needed: float) -> Answer:
     draft, plan = state["draft"], state["plan"]
+    confidence = round(draft.confidence, 3)
     return Answer(
         text=draft.text,
-        path=draft.path,
-        confidence=round(draft.confidence, 3),
+        path=told_apart(draft.path, confidence, needed),
+        confidence=confidence,
         confidence_parts=draft.confidence_parts,
         citations=draft.citations,
         context=state.get("context", ()),
