@@ -13,6 +13,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal, cast
 
 from agents.answer import Answer, Ask, Progress, Question, bounded, bounded_history
+from agents.answer_cache.cached_answer import AnswerCache
+from agents.answer_cache.recall import given_again, recalled
 from agents.answer_nodes import AnswerNodes
 from agents.extractive.relevance import score_units
 from agents.fallback import Outcome
@@ -44,10 +46,16 @@ class Silent:
         """Ignored."""
 
 
-def build_ask(*, snapshot: Callable[[], Snapshot], domain: Domain, model: ChatModel | None) -> Ask:
+def build_ask(
+    *,
+    snapshot: Callable[[], Snapshot],
+    domain: Domain,
+    model: ChatModel | None,
+    cache: AnswerCache | None = None,
+) -> Ask:
     """One domain's agents, wired. `snapshot` is called once a question and may raise
     IndexUnavailable; nothing else is raised, whatever the question."""
-    graph = build_graph(domain, model)
+    graph = build_graph(domain, model, cache=cache)
 
     def ask(question: Question, progress: Progress | None = None) -> Answer:
         short = replace(
@@ -59,7 +67,15 @@ def build_ask(*, snapshot: Callable[[], Snapshot], domain: Domain, model: ChatMo
             "progress": progress or Silent(),
             "usage": Usage(),
         }
-        return answer_from(graph, start)
+        begun = time.perf_counter()
+        # A follow-up says what it asks only once it is planned.
+        first = {} if short.history else recalled(cache, short.text, start)
+        if "cached" in first:
+            return given_again({**start, **first}, (time.perf_counter() - begun) * 1000)
+        answer = answer_from(graph, {**start, **first})
+        if cache:
+            cache.keep(answer, short, start["snapshot"])
+        return answer
 
     return ask
 
@@ -68,20 +84,26 @@ def answer_from(graph: CompiledStateGraph[Any, Any, Any, Any], start: State) -> 
     """Run a compiled graph to its end."""
     begun = time.perf_counter()
     state = cast("State", graph.invoke(start))
-    return _answer(state, (time.perf_counter() - begun) * 1000)
+    total_ms = (time.perf_counter() - begun) * 1000
+    return given_again(state, total_ms) if "cached" in state else _answer(state, total_ms)
 
 
 def build_graph(
-    domain: Domain, model: ChatModel | None, *, begin: Node | None = None
+    domain: Domain,
+    model: ChatModel | None,
+    *,
+    begin: Node | None = None,
+    cache: AnswerCache | None = None,
 ) -> CompiledStateGraph[Any, Any, Any, Any]:
     """The compiled graph; its drawing is in the README.
 
-    `begin` comes first and sets what a caller who knows nothing but the question can't."""
+    `begin` comes first and sets what a caller who knows nothing but the question can't. In
+    `cache` the self-contained question of a follow-up is looked up."""
     from langgraph.graph import END, START, StateGraph
 
     answering = AnswerNodes(domain, model)
     nodes: Mapping[str, Node] = {
-        "query_optimizer": _plan(domain, model),
+        "query_optimizer": _plan(domain, model, cache),
         "source_identifier": _identify_sources(domain, model),
         "retrieval": _retrieve,
         "post_processor": _post_process(domain),
@@ -113,10 +135,14 @@ def build_graph(
 
 def _what_kind(
     domain: Domain, *, has_model: bool
-) -> Callable[[State], Literal["reply", "answer_generally", "source_identifier", "retrieval"]]:
+) -> Callable[
+    [State], Literal["__end__", "reply", "answer_generally", "source_identifier", "retrieval"]
+]:
     def what_kind(
         state: State,
-    ) -> Literal["reply", "answer_generally", "source_identifier", "retrieval"]:
+    ) -> Literal["__end__", "reply", "answer_generally", "source_identifier", "retrieval"]:
+        if "cached" in state:
+            return "__end__"
         kind = state["plan"].kind
         if kind == "small_talk":
             return "reply"
@@ -150,13 +176,18 @@ def has_several_readings(state: State) -> Literal["__end__", "answer"]:
     return "__end__" if "draft" in state else "answer"
 
 
-def _plan(domain: Domain, model: ChatModel | None) -> Node:
+def _plan(domain: Domain, model: ChatModel | None, cache: AnswerCache | None) -> Node:
     optimize = query_optimizer(domain, model)
 
     def node(state: State) -> State:
         state["progress"].status("Understanding the question…")
         outcome = optimize(PlanRequest(question=state["question"], snapshot=state["snapshot"]))
-        return {"plan": outcome.value, **_cost_of(outcome)}
+        update: State = {"plan": outcome.value, **_cost_of(outcome)}
+        resolved = outcome.value.kind == "in_domain" and not outcome.degraded
+        if state["question"].history and resolved:
+            found = recalled(cache, outcome.value.question, state)
+            update |= {**found, "notes": (*update["notes"], *found.get("notes", ()))}
+        return update
 
     return node
 

@@ -30,7 +30,7 @@ def ask(
 
     copilot = wired()
     turns = read_history(history) if history else ()
-    answer = copilot.ask(domain)(Question(text=question, history=turns), None)
+    answer = copilot.ask(domain, anew=explain)(Question(text=question, history=turns), None)
     if as_json:
         print_json(to_full_response(answer))
         return

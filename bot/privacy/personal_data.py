@@ -11,9 +11,11 @@ from typing import Any
 
 from sqlalchemy import Column, Connection, Engine, Table, delete, or_, select, update
 
+from agents.answer_cache.kept_answers import create_table, drop_saying
 from bot.inbox.stored_items import StoredItem, StoredItems
 from bot.memory.proposals import propose
 from bot.memory.state_tables import ERASED, create_tables, feedback, handoffs, questions
+from bot.privacy.cached_words import answers_of, cached_of
 from bot.privacy.questions_gone import delete_questions, ids_of
 from index.audit import AuditLog
 
@@ -70,6 +72,7 @@ class PersonalData:
             "user": user,
             **held,
             "proposals": proposals,
+            "cached": cached_of(self.engine, user),
             "inbox": [{"id": one.id, "status": one.status, "item": one.item} for one in stored],
             "shown": list(self.audit.export(askers=askers)),
         }
@@ -77,6 +80,10 @@ class PersonalData:
     def erase(self, user: str) -> Erased:
         """Take away everything of theirs but the audit log; once more does no harm."""
         create_tables(self.engine)
+        create_table(self.engine)
+        with self.engine.begin() as connection:
+            # Before their answers go, which lead there.
+            drop_saying(connection, answers_of(connection, questions.c.asker == user))
         self._withdraw(user)
         forgotten, working = self._empty_inbox(user)
         events = [one.id for one in working]

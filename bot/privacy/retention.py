@@ -26,6 +26,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.exc import IntegrityError
 
+from agents.answer_cache import kept_answers
 from bot.memory.record import now
 from bot.memory.state_tables import FORGOTTEN, create_tables, feedback, handoffs, posts, questions
 from bot.privacy.questions_gone import delete_questions, ids_of
@@ -71,6 +72,7 @@ class Retention:
     def __post_init__(self) -> None:
         create_tables(self.engine)
         migrate(self.engine, _METADATA, "upkeep")
+        kept_answers.create_table(self.engine)
         try:
             with self.engine.begin() as connection:
                 connection.execute(insert(_UPKEEP).values(task=_PURGE, done_on=date.min))
@@ -123,6 +125,7 @@ class Retention:
             blanked += _blank(connection, waiting)
             gone += delete_questions(connection, expired - waiting)
         _delete_strays(connection, shortest)
+        kept_answers.purge(connection, lambda name: _days_cached(domains.get(name)))
         rows = self.audit.forget(connection, before=days_ago(self.audit_days))
         return Purged(questions=gone, open_handoffs=blanked, audit_rows=rows)
 
@@ -132,6 +135,11 @@ def scrub_all(engine: Engine, inbox: Path) -> None:
     if engine.dialect.name == "sqlite" and engine.url.database:
         scrub(Path(engine.url.database))
         scrub(inbox)
+
+
+def _days_cached(domain: Domain | None) -> int:
+    """None at all of a domain that is gone: nobody is answered from it."""
+    return min(domain.retention.days, domain.answer.cache.days) if domain else 0
 
 
 def _asked_before(

@@ -18,7 +18,7 @@ from typing import Any
 
 import pytest
 import yaml
-from sqlalchemy import delete, update
+from sqlalchemy import delete, text, update
 
 from agents.answer import Answer, Question
 from bot.memory.state_tables import handoffs, posts, questions
@@ -70,6 +70,7 @@ KETTLE = "# Kettle\n\n## Descaling\n\nThe kettle is descaled every Friday with v
 
 TASTERS = "tasters@tidewater.example"
 
+SENCHA = "How many minutes does Sencha steep?"
 Observe = Callable[["House", Mapping[str, Any]], object]
 """Looks at the product under a domain file; equal results mean that nothing changed."""
 
@@ -85,6 +86,8 @@ class House:
     domains: dict[str, Domain]
     said: dict[str, Any]
     """What the model plans, beyond the question itself."""
+    written: dict[str, str]
+    """Prompt → what the model writes; else that the documents don't say."""
     seen: dict[tuple[Observe, str], object] = field(default_factory=dict)
 
     def look(self, observe: Observe, values: Mapping[str, Any]) -> object:
@@ -166,6 +169,7 @@ def house(tmp_path_factory: pytest.TempPathFactory) -> Iterator[House]:
         ),
     ]
     said: dict[str, Any] = {}
+    written: dict[str, str] = {}
 
     def script(request: Request) -> str | dict[str, Any]:
         if request.name == "plan":
@@ -174,7 +178,7 @@ def house(tmp_path_factory: pytest.TempPathFactory) -> Iterator[House]:
             # A model that has learnt from the examples, and from nothing else.
             learnt = re.findall(r"when is the kettle descaled → (\S+)", request.text)
             return {"documents": [{"id": one, "reason": "as in the example"} for one in learnt]}
-        return "NO_ANSWER"
+        return written.get(request.name, "NO_ANSWER")
 
     agents, domains = Agents(), {"tea": domain("tea")}
     with (
@@ -183,7 +187,7 @@ def house(tmp_path_factory: pytest.TempPathFactory) -> Iterator[House]:
         SlackStandIn(enforce_rate_limits=False) as slack,
         running(slack, tmp_path_factory.mktemp("bot"), agents, domains) as bot,
     ):
-        found = House(folder, google, server, Desk(slack, bot, agents), domains, said)
+        found = House(folder, google, server, Desk(slack, bot, agents), domains, said, written)
         copilot = found.copilot(BASE, data="shared")
         assert copilot.ingest("tea").failed == ()
         copilot.index.close()
@@ -256,6 +260,31 @@ def told_the_model(house: House, values: Mapping[str, Any]) -> object:
     house.ask(values, "how long does green tea steep?", model=True)
     asked = house.server.requests[before:]
     return sum("Name the cup first." in request.text for request in asked)
+
+
+def answered_again(second: str, *, after_days: int = 0) -> Observe:
+    """How a question is answered that was asked before, with a model."""
+
+    def observe(house: House, values: Mapping[str, Any]) -> object:
+        copilot = house.copilot(values, data="shared", model=True)
+        try:
+            kept = copilot.kept_answers
+            kept.clear()
+            house.written["answer"] = "Sencha steeps for 1 minute [1]."
+            ask = copilot.ask("tea")
+            ask(Question(text=SENCHA), None)
+            with copilot.index.engine.begin() as connection:
+                earlier = datetime.now(UTC).replace(tzinfo=None) - timedelta(days=after_days)
+                connection.execute(text("UPDATE cached_answers SET kept_at = :at"), {"at": earlier})
+            path = ask(Question(text=second), None).path
+            kept.clear()
+            return path
+        finally:
+            house.written.clear()
+            copilot.index.close()
+
+    observe.__name__ = f"answered again: {second} {after_days}"
+    return observe
 
 
 def found_by_hypothesis(house: House, values: Mapping[str, Any]) -> object:
@@ -364,6 +393,13 @@ PROBES: dict[str, tuple[Any, Any, Observe]] = {
     "answer.instructions": ("", "Name the cup first.", told_the_model),
     "answer.context_characters": (12_000, 1_000, characters),
     "answer.alert_bots": ([], ["B0BEACON"], said_to("KettleHot firing", app=True)),
+    "answer.cache.enabled": (True, False, answered_again(SENCHA)),
+    "answer.cache.similarity": (
+        0.5,
+        1.0,
+        answered_again("Could you please tell me how many minutes the Sencha steeps?"),
+    ),
+    "answer.cache.days": (7, 1, answered_again(SENCHA, after_days=3)),
     "answer.links": ([], ["wiki.example.com"], said_to("@ how long?")),
     "retrieval.top_k": (1, 3, passages),
     "retrieval.hyde": (False, True, found_by_hypothesis),
