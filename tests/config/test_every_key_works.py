@@ -70,7 +70,7 @@ KETTLE = "# Kettle\n\n## Descaling\n\nThe kettle is descaled every Friday with v
 
 TASTERS = "tasters@tidewater.example"
 
-SENCHA = "How many minutes does Sencha steep?"
+DESCALED = "Is the kettle descaled every Friday with vinegar?"
 Observe = Callable[["House", Mapping[str, Any]], object]
 """Looks at the product under a domain file; equal results mean that nothing changed."""
 
@@ -86,8 +86,8 @@ class House:
     domains: dict[str, Domain]
     said: dict[str, Any]
     """What the model plans, beyond the question itself."""
-    written: dict[str, str]
-    """Prompt → what the model writes; else that the documents don't say."""
+    said_of_it: list[str]
+    """What the model writes of the kettle; without it, that the documents don't say."""
     seen: dict[tuple[Observe, str], object] = field(default_factory=dict)
 
     def look(self, observe: Observe, values: Mapping[str, Any]) -> object:
@@ -169,7 +169,7 @@ def house(tmp_path_factory: pytest.TempPathFactory) -> Iterator[House]:
         ),
     ]
     said: dict[str, Any] = {}
-    written: dict[str, str] = {}
+    said_of_it: list[str] = []
 
     def script(request: Request) -> str | dict[str, Any]:
         if request.name == "plan":
@@ -178,7 +178,8 @@ def house(tmp_path_factory: pytest.TempPathFactory) -> Iterator[House]:
             # A model that has learnt from the examples, and from nothing else.
             learnt = re.findall(r"when is the kettle descaled → (\S+)", request.text)
             return {"documents": [{"id": one, "reason": "as in the example"} for one in learnt]}
-        return written.get(request.name, "NO_ANSWER")
+        place = re.search(r"source (\d+) \|[^<]*?every Friday", request.text)
+        return f"{said_of_it[0]} [{place[1]}]." if said_of_it and place else "NO_ANSWER"
 
     agents, domains = Agents(), {"tea": domain("tea")}
     with (
@@ -187,7 +188,7 @@ def house(tmp_path_factory: pytest.TempPathFactory) -> Iterator[House]:
         SlackStandIn(enforce_rate_limits=False) as slack,
         running(slack, tmp_path_factory.mktemp("bot"), agents, domains) as bot,
     ):
-        found = House(folder, google, server, Desk(slack, bot, agents), domains, said, written)
+        found = House(folder, google, server, Desk(slack, bot, agents), domains, said, said_of_it)
         copilot = found.copilot(BASE, data="shared")
         assert copilot.ingest("tea").failed == ()
         copilot.index.close()
@@ -270,9 +271,9 @@ def answered_again(second: str, *, after_days: int = 0) -> Observe:
         try:
             kept = copilot.kept_answers
             kept.clear()
-            house.written["answer"] = "Sencha steeps for 1 minute [1]."
+            house.said_of_it.append("The kettle is descaled every Friday with vinegar")
             ask = copilot.ask("tea")
-            ask(Question(text=SENCHA), None)
+            ask(Question(text=DESCALED), None)
             with copilot.index.engine.begin() as connection:
                 earlier = datetime.now(UTC).replace(tzinfo=None) - timedelta(days=after_days)
                 connection.execute(text("UPDATE cached_answers SET kept_at = :at"), {"at": earlier})
@@ -280,7 +281,7 @@ def answered_again(second: str, *, after_days: int = 0) -> Observe:
             kept.clear()
             return path
         finally:
-            house.written.clear()
+            house.said_of_it.clear()
             copilot.index.close()
 
     observe.__name__ = f"answered again: {second} {after_days}"
@@ -393,13 +394,15 @@ PROBES: dict[str, tuple[Any, Any, Observe]] = {
     "answer.instructions": ("", "Name the cup first.", told_the_model),
     "answer.context_characters": (12_000, 1_000, characters),
     "answer.alert_bots": ([], ["B0BEACON"], said_to("KettleHot firing", app=True)),
-    "answer.cache.enabled": (True, False, answered_again(SENCHA)),
+    "answer.cache.enabled": (True, False, answered_again(DESCALED)),
     "answer.cache.similarity": (
         0.5,
         1.0,
-        answered_again("Could you please tell me how many minutes the Sencha steeps?"),
+        answered_again(
+            "Could you please tell me whether the kettle is descaled every Friday with vinegar?"
+        ),
     ),
-    "answer.cache.days": (7, 1, answered_again(SENCHA, after_days=3)),
+    "answer.cache.days": (7, 1, answered_again(DESCALED, after_days=3)),
     "answer.links": ([], ["wiki.example.com"], said_to("@ how long?")),
     "retrieval.top_k": (1, 3, passages),
     "retrieval.hyde": (False, True, found_by_hypothesis),
