@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from agents.answer import Ask
     from agents.answer_cache.cached_answer import AnswerCache
     from agents.answer_cache.kept_answers import KeptAnswers
+    from agents.thread.thread_memory import ThreadMemory
     from api.doors.tokens import LiveTokens
     from api.served import MayAsk
     from bot.app import Bot
@@ -120,6 +121,13 @@ class Copilot:
 
         return build_reranker(self.settings.cross_encoder, self.model)
 
+    @cached_property
+    def threads(self) -> ThreadMemory:
+        """What the agents keep from one question of a thread to the next."""
+        from agents.thread.thread_memory import ThreadMemory
+
+        return ThreadMemory(self.index.engine)
+
     def domain(self, name: str) -> Domain:
         """Raises UsageError that names the nearest domain."""
         from config.domain_files import nearest
@@ -139,6 +147,7 @@ class Copilot:
         """The agents of one domain, built anew when its file changes; its generation is looked
         up at each question. `anew`: no answer comes from the cache, and none is kept."""
         from agents.graph import build_ask
+        from agents.thread.thread_memory import remembering
 
         domain = self.domain(name)
         known = self._asks.get((name, anew))
@@ -149,7 +158,8 @@ class Copilot:
                 model=self.model,
                 cache=None if anew else self._cache(domain),
             )
-            known = self._asks[name, anew] = (domain, ask)
+            known = (domain, remembering(ask, lambda: self.threads, name))
+            self._asks[name, anew] = known
         return known[1]
 
     def _cache(self, domain: Domain) -> AnswerCache | None:

@@ -11,15 +11,15 @@ from agents.trace import Trace
 
 
 def recalled(cache: AnswerCache | None, asked: str, state: State) -> State:
-    """With `cached`, when `asked` was answered before; told at once."""
+    """The state with `cached`, when `asked` was answered before; told at once."""
     if cache is None:
-        return {}
+        return state
     found = cache.find(asked, state["question"], state["snapshot"])
-    update: State = {"notes": (found.note,) if found.note else ()}
-    if found.answer:
-        state["progress"].delta(found.answer.text)
-        update["cached"] = found.answer
-    return update
+    noted: State = {**state, "notes": (*state["notes"], *([found.note] if found.note else []))}
+    if found.answer is None:
+        return noted
+    state["progress"].delta(found.answer.text)
+    return {**noted, "cached": found.answer}
 
 
 def given_again(state: State, total_ms: float) -> Answer:
