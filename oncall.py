@@ -156,13 +156,13 @@ class Copilot:
                 snapshot=lambda: self.access.snapshot(name),
                 domain=domain,
                 model=self.model,
-                cache=None if anew else self._cache(domain),
+                cache=None if anew else self.answer_cache(domain),
             )
             known = (domain, remembering(ask, lambda: self.threads, name))
             self._asks[name, anew] = known
         return known[1]
 
-    def _cache(self, domain: Domain) -> AnswerCache | None:
+    def answer_cache(self, domain: Domain) -> AnswerCache | None:
         """None without a model: then an answer costs nothing."""
         if self.model is None or not domain.answer.cache.enabled:
             return None

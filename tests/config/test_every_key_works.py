@@ -11,7 +11,7 @@ import copy
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -70,7 +70,7 @@ KETTLE = "# Kettle\n\n## Descaling\n\nThe kettle is descaled every Friday with v
 
 TASTERS = "tasters@tidewater.example"
 
-DESCALED = "Is the kettle descaled every Friday with vinegar?"
+DESCALED = "When is the kettle descaled?"
 Observe = Callable[["House", Mapping[str, Any]], object]
 """Looks at the product under a domain file; equal results mean that nothing changed."""
 
@@ -86,8 +86,6 @@ class House:
     domains: dict[str, Domain]
     said: dict[str, Any]
     """What the model plans, beyond the question itself."""
-    said_of_it: list[str]
-    """What the model writes of the kettle; without it, that the documents don't say."""
     seen: dict[tuple[Observe, str], object] = field(default_factory=dict)
 
     def look(self, observe: Observe, values: Mapping[str, Any]) -> object:
@@ -169,7 +167,6 @@ def house(tmp_path_factory: pytest.TempPathFactory) -> Iterator[House]:
         ),
     ]
     said: dict[str, Any] = {}
-    said_of_it: list[str] = []
 
     def script(request: Request) -> str | dict[str, Any]:
         if request.name == "plan":
@@ -178,8 +175,7 @@ def house(tmp_path_factory: pytest.TempPathFactory) -> Iterator[House]:
             # A model that has learnt from the examples, and from nothing else.
             learnt = re.findall(r"when is the kettle descaled → (\S+)", request.text)
             return {"documents": [{"id": one, "reason": "as in the example"} for one in learnt]}
-        place = re.search(r"source (\d+) \|[^<]*?every Friday", request.text)
-        return f"{said_of_it[0]} [{place[1]}]." if said_of_it and place else "NO_ANSWER"
+        return "NO_ANSWER"
 
     agents, domains = Agents(), {"tea": domain("tea")}
     with (
@@ -188,7 +184,7 @@ def house(tmp_path_factory: pytest.TempPathFactory) -> Iterator[House]:
         SlackStandIn(enforce_rate_limits=False) as slack,
         running(slack, tmp_path_factory.mktemp("bot"), agents, domains) as bot,
     ):
-        found = House(folder, google, server, Desk(slack, bot, agents), domains, said, said_of_it)
+        found = House(folder, google, server, Desk(slack, bot, agents), domains, said)
         copilot = found.copilot(BASE, data="shared")
         assert copilot.ingest("tea").failed == ()
         copilot.index.close()
@@ -263,28 +259,33 @@ def told_the_model(house: House, values: Mapping[str, Any]) -> object:
     return sum("Name the cup first." in request.text for request in asked)
 
 
-def answered_again(second: str, *, after_days: int = 0) -> Observe:
-    """How a question is answered that was asked before, with a model."""
+def answered_again(words: str, *, after_days: int = 0) -> Observe:
+    """How a question is answered, that was answered before by a model that was sure."""
 
     def observe(house: House, values: Mapping[str, Any]) -> object:
         copilot = house.copilot(values, data="shared", model=True)
         try:
-            kept = copilot.kept_answers
-            kept.clear()
-            house.said_of_it.append("The kettle is descaled every Friday with vinegar")
-            ask = copilot.ask("tea")
-            ask(Question(text=DESCALED), None)
+            cache = copilot.answer_cache(copilot.domain("tea"))
+            copilot.kept_answers.clear()
+            if cache:
+                snapshot = copilot.access.snapshot("tea")
+                cited = replace(answer().citations[0], document=min(snapshot.documents))
+                sure = replace(
+                    answer(confidence=0.99, usage=Usage(calls=3)),
+                    citations=(cited,),
+                    documents=frozenset({cited.document}),
+                )
+                cache.keep(sure, Question(text=DESCALED), snapshot)
             with copilot.index.engine.begin() as connection:
                 earlier = datetime.now(UTC).replace(tzinfo=None) - timedelta(days=after_days)
                 connection.execute(text("UPDATE cached_answers SET kept_at = :at"), {"at": earlier})
-            path = ask(Question(text=second), None).path
-            kept.clear()
+            path = copilot.ask("tea")(Question(text=words), None).path
+            copilot.kept_answers.clear()
             return path
         finally:
-            house.said_of_it.clear()
             copilot.index.close()
 
-    observe.__name__ = f"answered again: {second} {after_days}"
+    observe.__name__ = f"answered again: {words} {after_days}"
     return observe
 
 
@@ -395,13 +396,7 @@ PROBES: dict[str, tuple[Any, Any, Observe]] = {
     "answer.context_characters": (12_000, 1_000, characters),
     "answer.alert_bots": ([], ["B0BEACON"], said_to("KettleHot firing", app=True)),
     "answer.cache.enabled": (True, False, answered_again(DESCALED)),
-    "answer.cache.similarity": (
-        0.5,
-        1.0,
-        answered_again(
-            "Could you please tell me whether the kettle is descaled every Friday with vinegar?"
-        ),
-    ),
+    "answer.cache.similarity": (0.0, 1.0, answered_again(f"Please, {DESCALED.lower()}")),
     "answer.cache.days": (7, 1, answered_again(DESCALED, after_days=3)),
     "answer.links": ([], ["wiki.example.com"], said_to("@ how long?")),
     "retrieval.top_k": (1, 3, passages),
