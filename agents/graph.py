@@ -18,8 +18,8 @@ from agents.answer import Answer, Ask, Progress, Question
 from agents.answer_cache.cached_answer import AnswerCache
 from agents.answer_cache.recall import given_again, recalled
 from agents.answer_nodes import AnswerNodes
+from agents.confidence.confidence_levels import MEDIUM, told_apart
 from agents.context.source import sources_of
-from agents.extractive.confidence_levels import told_apart
 from agents.extractive.relevance import score_units
 from agents.fallback import Outcome
 from agents.post_processor import build_context
@@ -59,9 +59,12 @@ def build_ask(
     domain: Domain,
     model: ChatModel | None,
     cache: AnswerCache | None = None,
+    needed: Callable[[], float] = lambda: MEDIUM,
 ) -> Ask:
     """One domain's agents, wired. `snapshot` is called once a question and may raise
-    IndexUnavailable; nothing else is raised, whatever the question."""
+    IndexUnavailable; nothing else is raised, whatever the question.
+
+    `needed`: the confidence from which on an answer is shown without reserve."""
     graph = build_graph(domain, model, cache=cache)
 
     def ask(question: Question, progress: Progress | None = None) -> Answer:
@@ -80,7 +83,7 @@ def build_ask(
             start = recalled(cache, short.text, start)
         if "cached" in start:
             return given_again(start, (time.perf_counter() - begun) * 1000)
-        answer = answer_from(graph, start)
+        answer = answer_from(graph, start, needed=needed())
         if cache:
             cache.keep(answer, short, start["snapshot"])
         return answer
@@ -88,12 +91,14 @@ def build_ask(
     return ask
 
 
-def answer_from(graph: CompiledStateGraph[Any, Any, Any, Any], start: State) -> Answer:
-    """Run a compiled graph to its end."""
+def answer_from(
+    graph: CompiledStateGraph[Any, Any, Any, Any], start: State, *, needed: float = MEDIUM
+) -> Answer:
+    """Run a compiled graph to its end. `needed`: see `build_ask`."""
     begun = time.perf_counter()
     state = cast("State", graph.invoke(start))
     total_ms = (time.perf_counter() - begun) * 1000
-    return given_again(state, total_ms) if "cached" in state else _answer(state, total_ms)
+    return given_again(state, total_ms) if "cached" in state else _answer(state, total_ms, needed)
 
 
 def build_graph(
@@ -300,12 +305,12 @@ def _drawn_from(draft: Draft, documents: Mapping[str, DocumentCard]) -> frozense
     return used | (successors & set(documents))
 
 
-def _answer(state: State, total_ms: float) -> Answer:
+def _answer(state: State, total_ms: float, needed: float) -> Answer:
     draft, plan = state["draft"], state["plan"]
     confidence = round(draft.confidence, 3)
     return Answer(
         text=draft.text,
-        path=told_apart(draft.path, confidence),
+        path=told_apart(draft.path, confidence, needed),
         confidence=confidence,
         confidence_parts=draft.confidence_parts,
         citations=draft.citations,

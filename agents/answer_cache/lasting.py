@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from agents.answer import Answer
-from agents.extractive.confidence_levels import HIGH
+from agents.confidence.confidence_levels import HIGH
 
 _DAY = r"(?:mon|tues|wednes|thurs|fri|satur|sun)day"
 _SPAN = r"(?:minute|hour|day|night|week|weekend|month|quarter|year)s?"

@@ -237,6 +237,11 @@ def greeting(house: House, values: Mapping[str, Any]) -> object:
     return house.ask(values, "hello").text
 
 
+def reserved(house: House, values: Mapping[str, Any]) -> object:
+    """Whether an answer is shown as one that a human should look at."""
+    return house.ask(values, "how long does green tea steep?").path
+
+
 def steps(house: House, values: Mapping[str, Any]) -> object:
     return sorted(house.ask(values, "how long does green tea steep?").timings_ms)
 
@@ -396,8 +401,13 @@ PROBES: dict[str, tuple[Any, Any, Observe]] = {
     "answer.context_characters": (12_000, 1_000, characters),
     "answer.alert_bots": ([], ["B0BEACON"], said_to("KettleHot firing", app=True)),
     "answer.cache.enabled": (True, False, answered_again(DESCALED)),
-    "answer.cache.similarity": (0.0, 1.0, answered_again(f"Please, {DESCALED.lower()}")),
+    "answer.cache.similarity": (
+        0.0,
+        1.0,
+        answered_again("Please tell me when the kettle is descaled?"),
+    ),
     "answer.cache.days": (7, 1, answered_again(DESCALED, after_days=3)),
+    "answer.max_wrong": (0.5, 0.01, reserved),
     "answer.links": ([], ["wiki.example.com"], said_to("@ how long?")),
     "retrieval.top_k": (1, 3, passages),
     "retrieval.hyde": (False, True, found_by_hypothesis),

@@ -35,7 +35,7 @@ REWORDED = "Could you tell me how old an API signing key may get?"
 GIVEN = Answer(
     text="It may be 60 days old [1].",
     path="company_specific_rag_success",
-    confidence=0.9,
+    confidence=0.95,
     citations=(
         Citation(
             number=1, document="key-rotation", title="Key Rotation Standard", heading="Maximum age",
@@ -160,7 +160,7 @@ def test_questions_below_the_similarity_of_the_domain_file_are_not_compared(
     "change",
     [
         {"path": "no_answer_found"},
-        {"confidence": 0.7},
+        {"confidence": 0.9},
         {"cut": True},
         {"degraded": ("answer",)},
         {"usage": Usage()},
