@@ -88,7 +88,7 @@ class AnswerNodes:
                 self._domain,
                 state["plan"],
                 state["question"].text,
-                sources_of(state["context"]),
+                sources_of(state["context"], state["snapshot"]),
                 state["snapshot"].documents,
                 state["progress"].delta,
             )
