@@ -2,25 +2,31 @@
 
     small talk?  general?  in the documents?
     query optimizer → source identifier → retrieval → post-processor → answer → verify
+                                                            ↑            ↓
+                                                            └── look ←───┘   not enough?
 
-`fast` leaves out the source identifier; `standard` asks a model at most three times."""
+`fast` leaves out the source identifier and never looks twice; `standard` asks a model three times
+where the first passages are enough, and six times at most."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal, cast
 
-from agents.answer import Answer, Ask, Progress, Question, bounded, bounded_history
+from agents.answer import Answer, Ask, Progress, Question
 from agents.answer_nodes import AnswerNodes
 from agents.context.post_processor import FoundPassages, build_context, most_characters
+from agents.extractive.confidence_levels import told_apart
 from agents.extractive.relevance import score_units
 from agents.fallback import Outcome
 from agents.query_optimizer import PlanRequest, query_optimizer
 from agents.retrieval import RetrievalRequest, retrieve
+from agents.second_look.answerer import Answerer
 from agents.source_identifier import SourceRequest, source_identifier
 from agents.state import Draft, State
+from agents.thread.asked_when import zone_notes
+from agents.thread.earlier_turns import resolved
 from agents.trace import SourceChoice, Trace
 from config.domain import Domain
 from config.models import ChatModel, Usage
@@ -50,14 +56,14 @@ def build_ask(*, snapshot: Callable[[], Snapshot], domain: Domain, model: ChatMo
     graph = build_graph(domain, model)
 
     def ask(question: Question, progress: Progress | None = None) -> Answer:
-        short = replace(
-            question, text=bounded(question.text), history=bounded_history(question.history)
-        )
+        seen = as_read_by(snapshot(), question.readers)
+        short = resolved(question, seen.documents)
         start: State = {
             "question": short,
-            "snapshot": as_read_by(snapshot(), question.readers),
+            "snapshot": seen,
             "progress": progress or Silent(),
             "usage": Usage(),
+            "notes": zone_notes(question),
         }
         return answer_from(graph, start)
 
@@ -79,7 +85,7 @@ def build_graph(
     `begin` comes first and sets what a caller who knows nothing but the question can't."""
     from langgraph.graph import END, START, StateGraph
 
-    answering = AnswerNodes(domain, model)
+    answering, answerer = AnswerNodes(domain, model), Answerer(domain, model)
     nodes: Mapping[str, Node] = {
         "query_optimizer": _plan(domain, model),
         "source_identifier": _identify_sources(domain, model),
@@ -87,26 +93,31 @@ def build_graph(
         "post_processor": _post_process(domain, has_model=model is not None),
         "reply": answering.reply,
         "answer_generally": answering.generally,
-        "answer": answering.answer,
+        "answer": answerer.answer,
+        "look": answerer.look,
         "clarify": answering.clarify,
         "refuse": answering.refuse,
-        "verify": answering.verify,
+        "verify": answerer.verify,
     }
     graph = StateGraph(State)
     for name, node in nodes.items():
-        graph.add_node(name, _timed(name, node))  # type: ignore[call-overload]  # typed by State
+        timed: Any = _timed(name, node)  # typed by State
+        graph.add_node(name, timed)
     if begin:
-        graph.add_node("begin", begin)  # type: ignore[call-overload]  # likewise
+        first: Any = begin
+        graph.add_node("begin", first)
         graph.add_edge("begin", "query_optimizer")
     graph.add_edge(START, "begin" if begin else "query_optimizer")
     graph.add_conditional_edges("query_optimizer", _what_kind(domain, has_model=model is not None))
     graph.add_conditional_edges("answer_generally", _is_answered(domain))
     graph.add_edge("source_identifier", "retrieval")
     graph.add_edge("retrieval", "post_processor")
-    graph.add_conditional_edges("post_processor", has_evidence)
+    graph.add_conditional_edges("post_processor", _has_evidence(has_model=model is not None))
     graph.add_conditional_edges("clarify", has_several_readings)
-    graph.add_edge("answer", "verify")
-    for last in ("reply", "refuse", "verify"):
+    graph.add_conditional_edges("answer", is_enough)
+    graph.add_conditional_edges("look", has_found_more)
+    graph.add_conditional_edges("verify", is_held_up)
+    for last in ("reply", "refuse"):
         graph.add_edge(last, END)
     return graph.compile()
 
@@ -142,12 +153,35 @@ def _is_answered(
     return is_answered
 
 
-def has_evidence(state: State) -> Literal["clarify", "refuse"]:
-    return "clarify" if state["context"] else "refuse"
+def _has_evidence(*, has_model: bool) -> Callable[[State], Literal["clarify", "answer", "refuse"]]:
+    """A model sees for itself whether the passages have several readings."""
+
+    def has_evidence(state: State) -> Literal["clarify", "answer", "refuse"]:
+        if not state["context"]:
+            return "refuse"
+        return "answer" if has_model else "clarify"
+
+    return has_evidence
 
 
 def has_several_readings(state: State) -> Literal["__end__", "answer"]:
     return "__end__" if "draft" in state else "answer"
+
+
+def is_enough(state: State) -> Literal["look", "verify"]:
+    return "look" if state.get("requests") else "verify"
+
+
+def has_found_more(state: State) -> Literal["post_processor", "answer", "verify"]:
+    """A refusal that a search in all documents changes nothing about stands."""
+    known = {chunk.id for chunk in state["context"]}
+    if not known.issuperset(state["wanted"]):
+        return "post_processor"
+    return "verify" if "draft" in state else "answer"
+
+
+def is_held_up(state: State) -> Literal["__end__", "answer"]:
+    return "answer" if state["objections"] else "__end__"
 
 
 def _plan(domain: Domain, model: ChatModel | None) -> Node:
@@ -185,13 +219,20 @@ def _post_process(domain: Domain, *, has_model: bool) -> Node:
     def node(state: State) -> State:
         plan, snapshot, hits = state["plan"], state["snapshot"], state["hits"]
         scored = score_units(plan, snapshot, hits, domain.glossary)
-        found = FoundPassages(plan=plan, snapshot=snapshot, hits=hits, scored=scored)
+        found = FoundPassages(
+            plan=plan,
+            snapshot=snapshot,
+            hits=hits,
+            scored=scored,
+            wanted=state.get("wanted", ()),
+        )
         context = build_context(found, characters=characters)
         documents = len({chunk.document_id for chunk in context.chunks})
         state["progress"].status(f"Reading {documents} document{'s' * (documents != 1)}…")
         return {
             "scored": scored,
             "context": context.chunks,
+            "read": context.sources,
             "dropped": context.dropped,
             "notes": _withheld(context.chunks, snapshot),
         }
@@ -234,10 +275,11 @@ def _drawn_from(draft: Draft, documents: Mapping[str, DocumentCard]) -> frozense
 
 def _answer(state: State, total_ms: float) -> Answer:
     draft, plan = state["draft"], state["plan"]
+    confidence = round(draft.confidence, 3)
     return Answer(
         text=draft.text,
-        path=draft.path,
-        confidence=round(draft.confidence, 3),
+        path=told_apart(draft.path, confidence),
+        confidence=confidence,
         confidence_parts=draft.confidence_parts,
         citations=draft.citations,
         context=state.get("context", ()),

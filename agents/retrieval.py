@@ -61,7 +61,7 @@ def _retrieved(narrowed: RetrievalRequest, limit: int, *, escape: int = 3) -> li
         )
 
     found = [search(tuple(text for text in wholes if text), limit)]
-    found += [search((part,), limit // 2) for part in plan.sub_questions]
+    found += [search((part,), limit // 2) for part in plan.parts]
     return merged(found)[:limit]
 
 

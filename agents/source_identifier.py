@@ -24,7 +24,14 @@ from index.search import SearchQuery, Snapshot
 
 LONGEST_LIST = 60
 """Documents that one prompt lists; of more, the likeliest are shortlisted by search."""
+_PASSAGES = 240
+"""Enough of them to rank more documents than one prompt lists."""
+_LONGEST_SUMMARY, _LONGEST_OUTLINE = 200, 360
+"""Characters of a document's line in the list."""
 _MOST_CHOSEN = 8
+_NOT_LISTED = (
+    "The list is a shortlist made by search: {} further documents are less like the question."
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -79,13 +86,15 @@ def choose_with_model(
 ) -> Callable[[SourceRequest], tuple[SourceChoice, Usage]]:
     def run(planned: SourceRequest) -> tuple[SourceChoice, Usage]:
         cards = shortlist(planned, domain.examples)
+        others = len(planned.snapshot.documents) - len(cards)
         prompt = render(
             "sources",
             title=domain.title,
+            listing=_NOT_LISTED.format(others) if others else "",
             examples=Foreign("questions answered before", listed(map(_answered, domain.examples))),
             documents=Foreign("documents", listed(map(_described, cards))),
             question=Foreign("question", planned.plan.question),
-            sub_questions=Foreign("parts of the question", listed(planned.plan.sub_questions)),
+            sub_questions=Foreign("parts of the question", listed(planned.plan.parts)),
         )
         reply, usage = model.structured(prompt, ChosenDocuments)
         known = {card.id for card in cards}
@@ -105,7 +114,7 @@ def shortlist(planned: SourceRequest, examples: Iterable[Example]) -> list[Docum
     likely = [document for document in likely_documents(planned, examples) if document in cards]
     matches = {document: _card_match(card, planned.plan) for document, card in cards.items()}
     by_card = sorted(matches, key=lambda document: -matches[document])
-    ranked = dict.fromkeys([*likely[: LONGEST_LIST * 2 // 3], *by_card])
+    ranked = dict.fromkeys([*likely[: LONGEST_LIST * 5 // 6], *by_card])
     return planned.snapshot.cards(islice(ranked, LONGEST_LIST))
 
 
@@ -114,9 +123,9 @@ def likely_documents(planned: SourceRequest, examples: Iterable[Example]) -> lis
     plan = planned.plan
     hits = planned.snapshot.search(
         SearchQuery(
-            variants=(plan.question, *plan.sub_questions, *plan.paraphrases),
+            variants=(plan.question, *plan.parts, *plan.paraphrases),
             keywords=tuple(plan.keywords),
-            limit=60,
+            limit=_PASSAGES,
         )
     )
     scores: dict[str, float] = defaultdict(float)
@@ -164,7 +173,13 @@ def _described(card: DocumentCard) -> str:
     parts = [f"`{card.id}`: {card.title}"]
     if status := standing(card):
         parts.append(f"({status})")
-    parts.append(f"— {card.summary[:300]}")
-    if card.faqs:
-        parts.append("Answers: " + " / ".join(faq.question for faq in card.faqs[:4]))
+    if says := _shortened(card.summary, _LONGEST_SUMMARY):
+        parts.append(f"— {says}")
+    if card.headings:
+        parts.append(f"· Headings: {_shortened('; '.join(card.headings), _LONGEST_OUTLINE)}")
     return " ".join(" ".join(parts).split())
+
+
+def _shortened(text: str, most: int) -> str:
+    """At a word's end, with a sign that it goes on."""
+    return text if len(text) <= most else text[:most].rsplit(" ", 1)[0].rstrip(",;") + " …"

@@ -91,7 +91,7 @@ class Editions:
 
 
 def editions_for(plan: Plan, documents: Mapping[str, DocumentCard]) -> Editions:
-    said = " ".join((plan.question, *plan.sub_questions))
+    said = " ".join((plan.question, *plan.parts))
     return Editions(asked=stems(said), past=asks_about_the_past(plan.question), documents=documents)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from agents.context.editions import Editions, are_editions, editions_for, is_near_duplicate
@@ -78,8 +78,13 @@ def build_context(found: FoundPassages, *, characters: int) -> Context:
     part of the question, then the next best while they help.
 
     Documents are in the order of their best passage, passages in reading order."""
-    relevance = chunk_scores(found.hits, found.scored)
-    ranked = sorted((hit.chunk for hit in found.hits), key=lambda chunk: -relevance[chunk.id])
+    # What a second look brought may have been found before, further down.
+    first: dict[str, Hit] = {}
+    for hit in found.hits:
+        first.setdefault(hit.chunk.id, hit)
+    hits = list(first.values())
+    relevance = chunk_scores(hits, found.scored)
+    ranked = sorted((hit.chunk for hit in hits), key=lambda chunk: -relevance[chunk.id])
     chosen = _Chosen(editions_for(found.plan, found.snapshot.documents), characters)
     for chunk in _wanted(found):
         chosen.take(chunk, asked_for=True)
@@ -205,11 +210,11 @@ def chunk_scores(hits: Sequence[Hit], scored: Sequence[Scored]) -> dict[str, flo
 
     The odds of a chunk's statements add up, so one with several that may answer comes before one
     with a single lucky one."""
-    strengths: dict[str, list[float]] = {}
+    strengths: dict[str, dict[int, float]] = {}
     for unit in scored:
-        strengths.setdefault(unit.chunk.id, []).append(unit.strength)
+        strengths.setdefault(unit.chunk.id, {}).setdefault(unit.index, unit.strength)
     return {
-        hit.chunk.id: _together(strengths.get(hit.chunk.id, ()))
+        hit.chunk.id: _together(strengths.get(hit.chunk.id, {}).values())
         + _SEARCH / (1 + rank / 5)
         + _ANY_SEARCH / (1 + min(hit.ranks.values(), default=_LAST) / 10)
         - len(hit.chunk.text) / _ROOM
@@ -217,7 +222,7 @@ def chunk_scores(hits: Sequence[Hit], scored: Sequence[Scored]) -> dict[str, flo
     }
 
 
-def _together(strengths: Sequence[float]) -> float:
+def _together(strengths: Iterable[float]) -> float:
     odds = sum(math.exp(strength) for strength in strengths)
     return max(_NOTHING, math.log(odds)) if odds else _NOTHING
 
