@@ -188,6 +188,13 @@ class AnswerPolicy(_Section):
     alert_bots: list[BotId] = Field(
         [], description="Bot or app ids (B…, A…) whose alerts are answered; other bots never are"
     )
+    max_wrong: Annotated[float, Strict()] | None = Field(
+        None,
+        gt=0,
+        le=0.5,
+        description="Share of wrong answers that there may be among those shown without reserve, "
+        "e.g. 0.05; for the rest a human is offered first. `oncall evaluate` finds the threshold",
+    )
     links: list[Host] = Field(
         [],
         description="Hosts that an answer may link to besides its citations, e.g. wiki.example.com",
