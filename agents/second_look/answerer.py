@@ -7,12 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from agents.answer import CITED, Citation
-<<<<<<< HEAD
-from agents.checks.claims import claims_citing
-from agents.checks.groundedness import Groundedness, best_quote, groundedness, tier_of
-=======
 from agents.confidence.calibrated import confidence
->>>>>>> integrate
 from agents.drafts import documents_read, extractive_draft, refusal_draft, signals
 from agents.extractive.extractive_answer import citation
 from agents.look_requests import LookRequest
@@ -104,19 +99,11 @@ class Answerer:
                 "objections": objections,
                 "notes": (f"{note}; written again",),
             }
-<<<<<<< HEAD
         unsupported = held.unsupported
-        if doubted and doubted.confidence_parts["support"] >= held.score:
-            draft, note = doubted, f"{note}; the first version stands"
-            unsupported = self._held(draft, state).unsupported
-        if tier_of(draft.confidence_parts["support"]) != "fine":
-=======
-        unsupported: Sequence[str] = held.unsupported
         if doubted and doubted.confidence_parts["groundedness"] >= held.score:
             draft, note = doubted, f"{note}; the first version stands"
-            unsupported = support(draft.text, draft.sources).unsupported
-        if draft.confidence_parts["groundedness"] < _FINE:
->>>>>>> integrate
+            unsupported = self._held(draft, state).unsupported
+        if tier_of(draft.confidence_parts["groundedness"]) != "fine":
             draft = replace(draft, text=f"{draft.text}\n\n{_marked(unsupported)}")
         return {"draft": draft, "objections": (), "notes": (note,)}
 
