@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from agents.answer import CITED, Citation
+from agents.checks.claims import claims_citing
+from agents.checks.groundedness import Groundedness, best_quote, groundedness, tier_of
 from agents.confidence.calibrated import confidence
 from agents.context.source import outline_of
 from agents.drafts import documents_read, extractive_draft, refusal_draft, signals
