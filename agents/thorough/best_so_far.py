@@ -8,7 +8,9 @@ from agents.second_look.answerer import marked
 from agents.state import Draft
 from agents.thorough.values import Rated
 
-_WANTING = "_A second check was not convinced by this answer: look into its sources before you act._"
+_WANTING = (
+    "_A second check was not convinced by this answer: look into its sources before you act._"
+)
 
 
 def better(best: Rated | None, rated: Rated) -> Rated:

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
+from typing import Any, cast
 
 from agents.fallback import Outcome
+from agents.retrieval import CANDIDATES, merged
 from agents.second_look.model_answer import labelled
+from agents.state import State
 from agents.thorough.best_so_far import as_shown, better
 from agents.thorough.coverage import covers_every_part
 from agents.thorough.critique import ToCriticise, answer_critic
+from agents.thorough.edges import is_stale
 from agents.thorough.judge import ToJudge, retrieval_judge
 from agents.thorough.rewrite import ToRewrite, query_rewriter
 from agents.thorough.routes import (
@@ -27,13 +31,16 @@ from config.domain import Domain
 from config.models import ChatModel
 from config.prompts import Foreign
 
+Node = Callable[[State], State]
+
 _SAID = {
     "answer": "answered from it",
     "look": "looked for more",
     "rewrite": "searched again",
     "refuse": "no try is left",
+    "critique": "no try is left",
 }
-_NOTHING_FOUND = Judgement(score=0.0, issues=("missing_key_info",))
+_NOTHING_FOUND = Judgement(score=0.0, issues=("off_topic",))
 _COVERED = Judgement(score=1.0)
 
 
@@ -49,11 +56,13 @@ class Gates:
         """Is this enough? What the answerer asked for beyond it is not judged again."""
         if state.get("way") == "answer":
             return {}
-        outcome, why = self._judged(state)
+        outcome, how = self._judged(state)
         judgement = outcome.value
-        way = after_judging(judgement, tries=_tries(state), rounds=state.get("rounds", 0))
+        way: str = after_judging(judgement, tries=_tries(state), rounds=state.get("rounds", 0))
+        if way == "refuse" and "best" in state:
+            way = "critique"  # an answer of an earlier search is better than none
         named = ", ".join((*judgement.issues, *judgement.missing))
-        note = f"judge: {judgement.score:.2f}, {why}{': ' * bool(named)}{named}; {_SAID[way]}"
+        note = f"judge: {judgement.score:.2f}, {how}{': ' * bool(named)}{named}; {_SAID[way]}"
         return {
             "way": way,
             "judgement": judgement,
@@ -92,12 +101,12 @@ class Gates:
     def criticise(self, state: ThoroughState) -> ThoroughState:
         """Is the answer good enough? The best one of all tries leaves."""
         draft, best = state["draft"], state.get("best")
-        if best and draft is best.draft:
+        if best and is_stale(state):
             return _left(best, "critique: nothing better was written")
         unrated = Rated(draft=draft, context=state["context"], score=PASSABLE, passed=True)
         if _is_a_surprise(state):
             note = "the sources looked enough, and no answer was found in them; searched again"
-            return {"way": "rewrite", "best": unrated, "notes": (note,)}
+            return {"way": "rewrite", "best": unrated, "criticised": draft, "notes": (note,)}
         if not draft.by_model or draft.path != "company_specific_rag_success":
             return _left(better(best, unrated))
         state["progress"].status("Checking the answer…")
@@ -138,10 +147,12 @@ def _weighed(state: ThoroughState, critique: Critique) -> ThoroughState:
     if way == "__end__":
         return _left(best, note)
     if way == "rewrite":
-        return {"way": way, "best": best, "notes": (f"{note}; searched again",)}
+        searching = (f"{note}; searched again",)
+        return {"way": way, "best": best, "criticised": draft, "notes": searching}
     return {
         "way": way,
         "best": best,
+        "criticised": draft,
         "tries": 1,
         "objections": (draft.text, *critique.objections),
         "notes": (f"{note}; written again",),
@@ -188,3 +199,23 @@ def _cited_first(state: ThoroughState) -> list[Foreign]:
 def _cost_of(outcome: Outcome[Any], note: str) -> ThoroughState:
     notes = tuple(filter(None, (outcome.note, note)))
     return {"usage": outcome.usage, "degraded": outcome.degraded, "notes": notes}
+
+
+def gates(domain: Domain, model: ChatModel, retrieve: Node) -> dict[str, Node]:
+    """Node name → node. `retrieve` searches; what an earlier search found stays beside it."""
+    gate = Gates(domain, model)
+
+    def retrieval(state: ThoroughState) -> State:
+        update = retrieve(state)
+        before = state.get("found_before", [])
+        return (
+            {**update, "hits": merged([update["hits"], before])[:CANDIDATES]} if before else update
+        )
+
+    nodes = {
+        "retrieval": retrieval,
+        "judge": gate.judge,
+        "rewrite": gate.rewrite,
+        "critique": gate.criticise,
+    }
+    return cast("dict[str, Node]", nodes)

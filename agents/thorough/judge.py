@@ -40,7 +40,9 @@ class JudgedSources(BaseModel):
     score: float = Field(ge=0, le=1, description="How far these sources answer the question")
     issues: list[Issue] = Field(default_factory=list)
     missing: list[str] = Field(default_factory=list, description="Up to 4 things, few words each")
-    requests: list[str] = Field(default_factory=list, description="Up to 4 lines: find, open, around")
+    requests: list[str] = Field(
+        default_factory=list, description="Up to 4 lines: find, open, around"
+    )
 
 
 def retrieval_judge(domain: Domain, model: ChatModel) -> Callable[[ToJudge], Outcome[Judgement]]:

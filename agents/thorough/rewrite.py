@@ -98,7 +98,9 @@ def _bounded(reply: Rewording, asked: ToRewrite, domain: Domain) -> Plan:
     """A search that was made before is not made again: then only its strategy changes."""
     known = set(_tried(asked.searched))
     wordings = [text for text in few(reply.paraphrases) if text not in known][:_MOST_PARAPHRASES]
-    names = dict.fromkeys([*few(reply.keywords, most=_MOST_KEYWORDS), *codes(asked.searched[-1].question)])
+    names = dict.fromkeys(
+        [*few(reply.keywords, most=_MOST_KEYWORDS), *codes(asked.searched[-1].question)]
+    )
     if not wordings and known.issuperset(names):
         return _in_another_way(asked)
     hypothetical = "".join(few([reply.hypothetical_answer])) if domain.retrieval.hyde else ""

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import Literal
 
+from agents.second_look.answerer import ROUNDS
 from agents.thorough.values import Critique, Judgement
 
 MOST_TRIES = 3
 """Searches and writings in all: the first, and two more of either."""
-MOST_ROUNDS = 5
+MOST_ROUNDS = ROUNDS["thorough"]
 """Times that somebody may look for more, judge and answerer together."""
 GOOD = 0.65
 """What the prompts call enough: of a retrieval, and of an answer after a good one."""

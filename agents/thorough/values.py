@@ -55,9 +55,10 @@ class ThoroughState(State, total=False):
     """A question on its way through the gates as well."""
 
     tries: Annotated[int, operator.add]  # counted by rewrite and critique: further ones
-    way: str  # set by judge and critique: the node that comes next
+    way: str  # set by judge, rewrite and critique: the node that comes next
     judgement: Judgement  # set by judge
     judged: tuple[str, ...]  # set by judge: ids of the chunks that it judged
     searched: Annotated[tuple[Plan, ...], operator.add]  # added to by rewrite: what didn't do
     found_before: list[Hit]  # set by rewrite: what the next search adds to
     best: Rated  # set by critique
+    criticised: Draft  # set by critique: what it looked at last
