@@ -2,8 +2,11 @@
 
     small talk?  general?  in the documents?
     query optimizer → source identifier → retrieval → post-processor → answer → verify
+                                                            ↑            ↓
+                                                            └── look ←───┘   not enough?
 
-`fast` leaves out the source identifier; `standard` asks a model at most three times."""
+`fast` leaves out the source identifier and never looks twice; `standard` asks a model three times
+where the first passages are enough, and six times at most."""
 
 from __future__ import annotations
 
@@ -14,11 +17,13 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 
 from agents.answer import Answer, Ask, Progress, Question, bounded, bounded_history
 from agents.answer_nodes import AnswerNodes
+from agents.context.source import sources_of
 from agents.extractive.relevance import score_units
 from agents.fallback import Outcome
 from agents.post_processor import build_context
 from agents.query_optimizer import PlanRequest, query_optimizer
 from agents.retrieval import RetrievalRequest, retrieve
+from agents.second_look.answerer import Answerer
 from agents.source_identifier import SourceRequest, source_identifier
 from agents.state import Draft, State
 from agents.trace import SourceChoice, Trace
@@ -79,7 +84,7 @@ def build_graph(
     `begin` comes first and sets what a caller who knows nothing but the question can't."""
     from langgraph.graph import END, START, StateGraph
 
-    answering = AnswerNodes(domain, model)
+    answering, answerer = AnswerNodes(domain, model), Answerer(domain, model)
     nodes: Mapping[str, Node] = {
         "query_optimizer": _plan(domain, model),
         "source_identifier": _identify_sources(domain, model),
@@ -87,10 +92,11 @@ def build_graph(
         "post_processor": _post_process(domain),
         "reply": answering.reply,
         "answer_generally": answering.generally,
-        "answer": answering.answer,
+        "answer": answerer.answer,
+        "look": answerer.look,
         "clarify": answering.clarify,
         "refuse": answering.refuse,
-        "verify": answering.verify,
+        "verify": answerer.verify,
     }
     graph = StateGraph(State)
     for name, node in nodes.items():
@@ -103,10 +109,12 @@ def build_graph(
     graph.add_conditional_edges("answer_generally", _is_answered(domain))
     graph.add_edge("source_identifier", "retrieval")
     graph.add_edge("retrieval", "post_processor")
-    graph.add_conditional_edges("post_processor", has_evidence)
+    graph.add_conditional_edges("post_processor", _has_evidence(has_model=model is not None))
     graph.add_conditional_edges("clarify", has_several_readings)
-    graph.add_edge("answer", "verify")
-    for last in ("reply", "refuse", "verify"):
+    graph.add_conditional_edges("answer", is_enough)
+    graph.add_conditional_edges("look", has_found_more)
+    graph.add_conditional_edges("verify", is_held_up)
+    for last in ("reply", "refuse"):
         graph.add_edge(last, END)
     return graph.compile()
 
@@ -142,12 +150,35 @@ def _is_answered(
     return is_answered
 
 
-def has_evidence(state: State) -> Literal["clarify", "refuse"]:
-    return "clarify" if state["context"] else "refuse"
+def _has_evidence(*, has_model: bool) -> Callable[[State], Literal["clarify", "answer", "refuse"]]:
+    """A model sees for itself whether the passages have several readings."""
+
+    def has_evidence(state: State) -> Literal["clarify", "answer", "refuse"]:
+        if not state["context"]:
+            return "refuse"
+        return "answer" if has_model else "clarify"
+
+    return has_evidence
 
 
 def has_several_readings(state: State) -> Literal["__end__", "answer"]:
     return "__end__" if "draft" in state else "answer"
+
+
+def is_enough(state: State) -> Literal["look", "verify"]:
+    return "look" if state.get("requests") else "verify"
+
+
+def has_found_more(state: State) -> Literal["post_processor", "answer", "verify"]:
+    """A refusal that a search in all documents changes nothing about stands."""
+    known = {chunk.id for chunk in state["context"]}
+    if not known.issuperset(state["wanted"]):
+        return "post_processor"
+    return "verify" if "draft" in state else "answer"
+
+
+def is_held_up(state: State) -> Literal["__end__", "answer"]:
+    return "answer" if state["objections"] else "__end__"
 
 
 def _plan(domain: Domain, model: ChatModel | None) -> Node:
@@ -188,6 +219,7 @@ def _post_process(domain: Domain) -> Node:
         return {
             "scored": scored,
             "context": context.chunks,
+            "read": sources_of(context.chunks),
             "dropped": context.dropped,
             "notes": _withheld(context.chunks, state["snapshot"]),
         }

@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
+from pydantic.json_schema import SkipJsonSchema
 
-Kind = Literal["in_domain", "general", "ambiguous", "small_talk"]
+Kind = Literal["in_domain", "general", "small_talk"]
 
 
 class Plan(BaseModel):
@@ -17,11 +18,15 @@ class Plan(BaseModel):
     question: str = Field(description="The question, self-contained, in the asker's language")
     kind: Kind = Field(
         description="in_domain: the documents may know. general: common knowledge, not about this "
-        "company. ambiguous: the documents hold different answers and the question doesn't say "
-        "which. small_talk: greeting, thanks, chatter"
+        "company. small_talk: greeting, thanks, chatter"
     )
     sub_questions: list[str] = Field(
         default_factory=list, description="Simpler questions to look up separately; empty for one"
+    )
+    readings: list[str] = Field(
+        default_factory=list,
+        description="Up to 4 questions, each naming one thing that an open question may mean; "
+        "empty when it says which",
     )
     paraphrases: list[str] = Field(
         default_factory=list, description="Up to 3: technical wording, plain wording, other aspect"
@@ -36,15 +41,13 @@ class Plan(BaseModel):
     hypothetical_answer: str = Field(
         default_factory=str, description="A plausible answer as the documents would word it"
     )
-    clarifying_question: str = Field(
-        default_factory=str, description="Only when ambiguous: one question back"
-    )
-    options: list[str] = Field(
-        default_factory=list, description="Only when ambiguous: 2-4 self-contained questions"
-    )
     small_talk_reply: str = Field(
         default_factory=str, description="Only for small talk: one short human sentence"
     )
-    previous: str = Field(
-        default_factory=str, description="The earlier user message this one leans on; else empty"
-    )
+    previous: SkipJsonSchema[str] = ""
+    """The earlier user message that this one leans on, when planned without a model."""
+
+    @property
+    def parts(self) -> tuple[str, ...]:
+        """What is looked up apart: sub-questions, and what an open question may mean."""
+        return (*self.sub_questions, *self.readings)

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from itertools import islice
 
 from agents.answer import Question
-from agents.extractive.ambiguity import WHICH
 from agents.extractive.conversation import cleaned, joined, leans_on, questions_in, small_talk_reply
 from agents.extractive.glossary import explained, other_ways
 from agents.fallback import Outcome, with_fallback
@@ -17,12 +16,11 @@ from agents.prompts import render
 from config.domain import Domain
 from config.models import ChatModel, Usage
 from config.prompts import Foreign, listed
-from enrichment.language.words import codes, written_out
-from enrichment.trust.addressing import addressing
+from enrichment.language.words import codes, stems, written_out
 from enrichment.trust.grounding import says_little
 from enrichment.trust.withholding import kept
 from index.pipelines import Planner, Searches
-from index.search import Snapshot
+from index.search import SearchQuery, Snapshot
 
 logger = logging.getLogger(__name__)
 
@@ -69,7 +67,7 @@ def search_planner(domain: Domain, model: ChatModel | None, snapshot: Snapshot) 
         if outcome.note:
             logger.warning(outcome.note)
         made = outcome.value
-        wordings = (question, made.question, *made.sub_questions, *made.paraphrases)
+        wordings = (question, made.question, *made.parts, *made.paraphrases)
         return Searches(
             queries=tuple(dict.fromkeys(wordings)),
             keywords=tuple(made.keywords),
@@ -106,19 +104,18 @@ def plan_with_model(
 ) -> Callable[[PlanRequest], tuple[Plan, Usage]]:
     def run(asked: PlanRequest) -> tuple[Plan, Usage]:
         text = cleaned(asked.question.text)
+        titles = titles_shown(asked.snapshot, text).values()
         prompt = render(
             "plan",
             title=domain.title,
+            today="",
             instructions=domain.answer.instructions or "none",
             glossary=explained(domain.glossary),
-            documents=Foreign(
-                "documents of this channel", listed(titles_shown(asked.snapshot).values())
-            ),
+            documents=Foreign(_listing(len(titles), len(asked.snapshot.documents)), listed(titles)),
             history=Foreign("earlier turns", _history(asked.question)),
             question=Foreign("message", text),
         )
         plan, usage = model.structured(prompt, Plan)
-        titles = titles_shown(asked.snapshot).values()
         read = " ".join((*titles, _history(asked.question)))
         return _bounded(plan, text, asked.question, domain, read), usage
 
@@ -128,29 +125,23 @@ def plan_with_model(
 def _bounded(plan: Plan, text: str, question: Question, domain: Domain, read: str) -> Plan:
     """The model's plan within our limits; what it left out is filled in.
 
-    Two of its sentences are shown without a look at the documents, and the planner reads titles
-    and what others said in the thread (`read`): neither may say much besides the asker's words."""
-    options = [option.strip() for option in plan.options if option.strip()]
-    options = [option for option in options if not addressing(option)][:4]
-    ambiguous = plan.kind == "ambiguous" and bool(plan.clarifying_question) and len(options) > 1
-    kind = "in_domain" if plan.kind == "ambiguous" and not ambiguous else plan.kind
-    in_full = joined(leans_on(text, question.history), text)
-    clarifying, reply = plan.clarifying_question.strip(), plan.small_talk_reply
-    if not says_little(clarifying, known=" ".join((in_full, domain.title, *options)), most=3):
-        clarifying = WHICH
+    Its reply to small talk is shown without a look at the documents, and the planner reads titles
+    and what others said in the thread (`read`): it may say little besides the asker's words."""
+    reply = plan.small_talk_reply
     if not reply or not says_little(reply, known=f"{text} {domain.title}", most=8, but=read):
         reply = f"Ask me anything about {domain.title}."
+    known = stems(" ".join((text, read, explained(domain.glossary))))
+    # A name that is only guessed pulls the keyword search away from what is there.
+    keywords = [one for one in plan.keywords if stems(one) and stems(one) <= known]
     return plan.model_copy(
         update={
-            "question": plan.question.strip() or in_full,
-            "kind": kind,
+            "question": plan.question.strip() or joined(leans_on(text, question.history), text),
             "sub_questions": _distinct(plan.sub_questions)[:_MOST_PARTS],
+            "readings": _distinct(plan.readings)[:_MOST_PARTS],
             "paraphrases": _distinct(plan.paraphrases)[:3],
-            "keywords": _distinct([*plan.keywords, *codes(text)])[:12],
+            "keywords": _distinct([*keywords, *codes(text)])[:12],
             "hypothetical_answer": plan.hypothetical_answer if domain.retrieval.hyde else "",
-            "options": options if ambiguous else [],
-            "clarifying_question": clarifying if ambiguous else "",
-            "small_talk_reply": reply if kind == "small_talk" else "",
+            "small_talk_reply": reply if plan.kind == "small_talk" else "",
             "previous": "",
         }
     )
@@ -167,11 +158,21 @@ def _history(question: Question) -> str:
     )
 
 
-def titles_shown(snapshot: Snapshot) -> dict[str, str]:
-    """Document id → title, of those that a model is told of when it plans."""
-    return {
-        card.id: card.title for card in snapshot.cards(islice(snapshot.documents, _MOST_TITLES))
-    }
+def titles_shown(snapshot: Snapshot, text: str) -> dict[str, str]:
+    """Document id → title, of those that a model is told of when it plans: of many, the ones that
+    a search for the message finds."""
+    documents: Iterable[str] = snapshot.documents
+    if len(snapshot.documents) > _MOST_TITLES:
+        hits = snapshot.search(SearchQuery(variants=(text,), limit=4 * _MOST_TITLES))
+        documents = islice(dict.fromkeys(hit.chunk.document_id for hit in hits), _MOST_TITLES)
+    return {card.id: card.title for card in snapshot.cards(documents)}
+
+
+def _listing(shown: int, there: int) -> str:
+    """The label of the list of titles."""
+    if shown == there:
+        return "documents of this channel"
+    return f"documents of this channel, the {shown} of {there} that are most like the message"
 
 
 def _distinct(texts: list[str]) -> list[str]:

@@ -29,7 +29,7 @@ def retrieve(narrowed: RetrievalRequest, *, limit: int = CANDIDATES) -> list[Hit
     plan = narrowed.plan
     wholes = (plan.question, *plan.paraphrases, plan.hypothetical_answer)
     found = [_search(narrowed, tuple(text for text in wholes if text), limit)]
-    found += [_search(narrowed, (part,), limit // 2) for part in plan.sub_questions]
+    found += [_search(narrowed, (part,), limit // 2) for part in plan.parts]
     return merged(found)[:limit]
 
 

@@ -24,7 +24,12 @@ from index.search import SearchQuery, Snapshot
 
 LONGEST_LIST = 60
 """Documents that one prompt lists; of more, the likeliest are shortlisted by search."""
+_PASSAGES = 240
+"""Enough of them to rank more documents than one prompt lists."""
 _MOST_CHOSEN = 8
+_NOT_LISTED = (
+    "The list is a shortlist made by search: {} further documents are less like the question."
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -79,13 +84,15 @@ def choose_with_model(
 ) -> Callable[[SourceRequest], tuple[SourceChoice, Usage]]:
     def run(planned: SourceRequest) -> tuple[SourceChoice, Usage]:
         cards = shortlist(planned, domain.examples)
+        others = len(planned.snapshot.documents) - len(cards)
         prompt = render(
             "sources",
             title=domain.title,
+            listing=_NOT_LISTED.format(others) if others else "",
             examples=Foreign("questions answered before", listed(map(_answered, domain.examples))),
             documents=Foreign("documents", listed(map(_described, cards))),
             question=Foreign("question", planned.plan.question),
-            sub_questions=Foreign("parts of the question", listed(planned.plan.sub_questions)),
+            sub_questions=Foreign("parts of the question", listed(planned.plan.parts)),
         )
         reply, usage = model.structured(prompt, ChosenDocuments)
         known = {card.id for card in cards}
@@ -105,7 +112,7 @@ def shortlist(planned: SourceRequest, examples: Iterable[Example]) -> list[Docum
     likely = [document for document in likely_documents(planned, examples) if document in cards]
     matches = {document: _card_match(card, planned.plan) for document, card in cards.items()}
     by_card = sorted(matches, key=lambda document: -matches[document])
-    ranked = dict.fromkeys([*likely[: LONGEST_LIST * 2 // 3], *by_card])
+    ranked = dict.fromkeys([*likely[: LONGEST_LIST * 5 // 6], *by_card])
     return planned.snapshot.cards(islice(ranked, LONGEST_LIST))
 
 
@@ -114,9 +121,9 @@ def likely_documents(planned: SourceRequest, examples: Iterable[Example]) -> lis
     plan = planned.plan
     hits = planned.snapshot.search(
         SearchQuery(
-            variants=(plan.question, *plan.sub_questions, *plan.paraphrases),
+            variants=(plan.question, *plan.parts, *plan.paraphrases),
             keywords=tuple(plan.keywords),
-            limit=60,
+            limit=_PASSAGES,
         )
     )
     scores: dict[str, float] = defaultdict(float)

@@ -14,6 +14,7 @@ from langgraph.channels.untracked_value import UntrackedValue
 from agents.answer import AnswerPath, Citation, Progress, Question
 from agents.context.source import Source
 from agents.extractive.relevance import Scored
+from agents.look_requests import LookRequest
 from agents.plan import Plan
 from agents.trace import SourceChoice
 from config.models import Usage
@@ -59,8 +60,15 @@ class State(TypedDict, total=False):
     hits: list[Hit]  # set by retrieval, best first
     scored: list[Scored]  # set by post_processor, best first
     context: tuple[Chunk, ...]  # set by post_processor, in reading order
+    read: tuple[Source, ...]  # set by post_processor: the context as the answerer gets it
     dropped: Mapping[str, str]  # set by post_processor: chunk id → why
+    requests: tuple[LookRequest, ...]  # set by answer, carried out and emptied by look
+    rounds: Annotated[int, operator.add]  # counted by look
+    wanted: Annotated[tuple[str, ...], operator.add]  # added to by look: chunks that it brought
+    looked: Annotated[tuple[str, ...], operator.add]  # added to by look: what each request brought
     draft: Draft  # set by reply, clarify, refuse or answer; checked by verify
+    doubted: Draft  # set by verify, which has it written again
+    objections: tuple[str, ...]  # set by verify, empty again once they are answered
     timings_ms: Annotated[Mapping[str, float], joined]  # added to by every node
     usage: Annotated[Usage, operator.add]  # added to by every node
     degraded: Annotated[tuple[str, ...], operator.add]  # added to by every node that fell back

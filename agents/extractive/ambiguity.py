@@ -9,11 +9,11 @@ from agents.answer import Citation
 from agents.extractive import confidence_levels, refusal
 from agents.extractive.extractive_answer import statement_of, written
 from agents.extractive.glossary import Glossary
-from agents.extractive.relevance import Scored, aspects_of, score_units
+from agents.extractive.relevance import Scored, aspects_of
 from agents.plan import Plan
 from enrichment.chunk import Chunk
 from enrichment.standing import is_out_of_force
-from index.search import SearchQuery, Snapshot
+from index.search import Snapshot
 
 WHICH = "That depends on what you mean. Which of these is it?"
 _MOST_OPTIONS = 4
@@ -24,8 +24,6 @@ _CLOSE = 2.0
 _RELATED = 0.75
 """Share of the confidence that an answer needs; with less, no reading is in the documents, and
 refusing is more honest."""
-_BACKED = 0.3
-"""Score that a reading's best statement needs to count as an answer."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,15 +40,6 @@ class Readings:
 
 
 def readings_of(
-    plan: Plan, snapshot: Snapshot, scored: Sequence[Scored], glossary: Glossary
-) -> Readings | None:
-    """None when there is one reading, or when the documents answer only one of them."""
-    if plan.kind == "ambiguous":
-        return _backed_by_documents(plan, snapshot, glossary)
-    return _documents_that_differ(plan, snapshot, scored, glossary)
-
-
-def _documents_that_differ(
     plan: Plan, snapshot: Snapshot, scored: Sequence[Scored], glossary: Glossary
 ) -> Readings | None:
     """Several documents answer about equally well a question that says very little.
@@ -90,23 +79,3 @@ def _best_of_each_document(snapshot: Snapshot, scored: Sequence[Scored]) -> list
 
 def _place(chunk: Chunk) -> str:
     return " › ".join(dict.fromkeys((chunk.document_title, *chunk.heading_path[-1:])))
-
-
-def _backed_by_documents(plan: Plan, snapshot: Snapshot, glossary: Glossary) -> Readings | None:
-    """The model's options that different passages answer."""
-    backed: dict[tuple[str, int], str] = {}
-    documents: set[str] = set()
-    for option in plan.options:
-        alone = Plan(question=option, kind="in_domain")
-        hits = snapshot.search(SearchQuery(variants=(option,), limit=10))
-        best = next(iter(score_units(alone, snapshot, hits, glossary)), None)
-        if best and best.score >= _BACKED:
-            backed.setdefault((best.chunk.id, best.index), option)
-            documents.add(best.chunk.document_id)
-    if len(backed) < 2:
-        return None
-    return Readings(
-        text=plan.clarifying_question,
-        options=tuple(backed.values()),
-        documents=frozenset(documents),
-    )

@@ -89,7 +89,7 @@ def aspects_of(plan: Plan, snapshot: Snapshot, glossary: Glossary) -> list[Aspec
             weights={w: snapshot.rarity(s) for w, s in naming_words(part).items()},
             same=same_words(glossary, part),
         )
-        for part in plan.sub_questions
+        for part in plan.parts
     ]
     same = same_words(glossary, plan.question)
     return [Aspect(text=plan.question, weights=whole, same=same), *parts]

@@ -5,18 +5,32 @@ import pytest
 from agents.prompts import render
 from config.prompts import Foreign
 
-FOREIGN = ["documents", "history", "question", "examples", "sub_questions", "sources", "asked"]
-VALUES = {name: f"<{name}>" for name in ["title", "instructions", "glossary"]}
+FOREIGN = [
+    *("documents", "history", "question", "examples", "sub_questions", "sources", "asked"),
+    *("outline", "looked", "objections"),
+]
+OURS = ["title", "instructions", "glossary", "today", "listing", "rounds"]
+VALUES = {name: f"<{name}>" for name in OURS}
 FENCED = {name: Foreign(name, f"<{name}>") for name in FOREIGN}
 
 
 @pytest.mark.parametrize(
     ("name", "promises"),
     [
-        ("plan", ["self-contained", "ambiguous", "sub_questions", "keywords", "language"]),
+        ("plan", ["stands alone", "readings", "sub_questions", "keywords", "language"]),
         ("sources", ["exactly as listed", "supersedes", "empty list"]),
-        ("answer", ["[2]", "NO_ANSWER", "language of the question", "superseded", "table"]),
-        ("general", ["NO_ANSWER", "nothing about this company"]),
+        (
+            "answer",
+            [
+                "[2]",
+                "**NOTHING**",
+                "**LOOK**",
+                "**WHICH**",
+                "Language of the question",
+                "superseded",
+            ],
+        ),
+        ("general", ["NOTHING", "nothing about this company"]),
     ],
 )
 def test_a_prompt_holds_its_rules_and_the_question(name: str, promises: list[str]) -> None:

@@ -60,21 +60,16 @@ def test_where_a_human_would_look_next_counts() -> None:
     assert answer.drawn_from == {citation.document for citation in answer.nearest}
 
 
-def test_a_question_back_counts_all_titles_that_its_writer_saw() -> None:
-    plan = {
-        **PLAN,
-        "kind": "ambiguous",
-        "clarifying_question": "For Project Heron, or for laptops?",
-        "options": [
-            "after how many hours does the service desk wipe the laptop?",
-            "after how many minutes without use does the screen lock?",
-        ],
-    }
-    answer = asking(FOUND, ScriptedModel({"plan": plan}))("how long?", readers=INES)
-    assert answer.path == "ambiguous_query"
-    assert {"laptops", "payout"} <= answer.drawn_from
-    closed = asking(FOUND, ScriptedModel({"plan": plan}))("how long?", readers=BOB)
-    assert "payout" not in closed.drawn_from
+def test_a_question_back_counts_all_that_its_writer_read() -> None:
+    says = (
+        "WHICH\nWhich do you mean?\n"
+        "- Lost laptop: the service desk wipes it after 4 hours [1]\n"
+        "- Screen lock: the screen locks after 5 minutes [2]\n"
+    )
+    model = ScriptedModel({"answer": says, "sources": {"documents": []}})
+    answer = asking(FOUND, model)("how long?", readers=INES)
+    assert {citation.document for citation in answer.citations} <= answer.drawn_from
+    assert answer.drawn_from == {chunk.document_id for chunk in answer.context}
 
 
 def test_chatter_by_a_model_that_saw_titles_counts_them_and_our_own_courtesy_does_not() -> None:

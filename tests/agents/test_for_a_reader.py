@@ -58,22 +58,19 @@ def test_a_model_is_not_told_of_it() -> None:
     assert answer.trace.sources.documents == ()
 
 
-@pytest.mark.parametrize(("readers", "path"), [(INES, "ambiguous_query"), (BOB, "no_answer_found")])
-def test_it_is_no_reading_of_an_ambiguous_question(readers: frozenset[str], path: str) -> None:
-    plan = {
-        **PLAN,
-        "question": "soup",
-        "kind": "ambiguous",
-        "clarifying_question": "Until what?",
-        "options": [
-            "after how many hours does the service desk wipe the laptop?",
-            "after how many minutes without use does the screen lock?",
-        ],
-    }
+@pytest.mark.parametrize("asked_for", ["find: wipes the laptop", "open: Laptop Guide", "around: 1"])
+def test_nothing_that_the_answerer_asks_for_opens_it(asked_for: str) -> None:
     found = snapshot(LUNCH, LAPTOPS, permissions=ONLY_INES)
-    model = ScriptedModel({"plan": plan, "answer": "NO_ANSWER"})
-    answer = asking(found, model)("how long?", readers=readers)
-    assert answer.path == path
+
+    def read(readers: frozenset[str]) -> str:
+        plan = {**PLAN, "question": "what soup is served for lunch?"}
+        model = ScriptedModel({"plan": plan, "answer": f"LOOK\n{asked_for}"})
+        asking(found, model)("what is for lunch?", readers=readers)
+        assert "answer" in model.called
+        return "".join(prompt.system + prompt.user for prompt in model.prompts)
+
+    assert "Laptop Guide" in read(INES)
+    assert "service desk" not in read(BOB)
 
 
 def test_a_successor_that_is_closed_is_not_named() -> None:

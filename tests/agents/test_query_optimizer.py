@@ -51,7 +51,7 @@ def test_without_its_model_it_plans_as_far_as_rules_can(script: dict[str, Says] 
     assert searches.hypothetical_answer == ""
 
 
-@pytest.mark.parametrize("kind", ["general", "small_talk", "ambiguous"])
+@pytest.mark.parametrize("kind", ["general", "small_talk"])
 def test_whatever_the_kind_there_is_something_to_search_for(kind: str) -> None:
     model = ScriptedModel({"plan": {**MADE, "kind": kind}})
     assert len(search_planner(domain(), model, snapshot())(ASKED).queries) == 5

@@ -5,7 +5,6 @@ from dataclasses import replace
 import pytest
 
 from agents.context.source import sources_of
-from agents.model_answer import NO_ANSWER
 from agents.verify import support
 from config.errors import InvalidModelOutput, ModelUnavailable
 from config.models import Prompt
@@ -61,10 +60,10 @@ def test_an_outage_in_one_agent_still_gives_a_cited_answer(
 
 def test_a_model_that_finds_nothing_is_believed() -> None:
     watching = Watching()
-    model = ScriptedModel({"answer": NO_ANSWER})
+    model = ScriptedModel({"answer": "NOTHING"})
     answer = asking(model=model)(ASKED, progress=watching)
     assert answer.path == "no_answer_found"
-    assert NO_ANSWER not in watching.text + answer.text
+    assert "NOTHING" not in watching.text + answer.text
 
 
 def test_invented_sources_vanish_and_real_ones_are_numbered_as_cited() -> None:
@@ -72,20 +71,9 @@ def test_invented_sources_vanish_and_real_ones_are_numbered_as_cited() -> None:
     watching = Watching()
     answer = asking(model=ScriptedModel({"answer": says}))(ASKED, progress=watching)
     assert "[77]" not in answer.text
-    assert watching.text == answer.text
+    assert watching.text.strip() in answer.text
     assert answer.text.index("[1]") < answer.text.index("[2]")
     assert [citation.number for citation in answer.citations] == [1, 2]
-
-
-def test_words_that_the_sources_do_not_hold_up_give_way_to_quotations() -> None:
-    says = "Signing keys live for 999 days [1]. Bananas are exempt from every rotation [1]."
-    answer = asking(model=ScriptedModel({"answer": says}))(
-        "what is the maximum age of an API signing key for restricted data?"
-    )
-    assert "999" not in answer.text
-    assert "60 days" in answer.text
-    assert answer.trace is not None
-    assert any("quoted instead" in note for note in answer.trace.notes)
 
 
 def test_small_talk_costs_no_call() -> None:
@@ -109,7 +97,7 @@ def test_general_knowledge_that_fails_is_looked_up_instead() -> None:
     assert answer.degraded == ("answer_generally",)
 
 
-@pytest.mark.parametrize("general", [ModelUnavailable("down"), "NO_ANSWER"])
+@pytest.mark.parametrize("general", [ModelUnavailable("down"), "NOTHING"])
 @pytest.mark.parametrize(
     ("effort", "called"),
     [
@@ -127,51 +115,38 @@ def test_what_is_not_general_after_all_goes_the_way_of_the_domain_s_effort(
     assert answer.text == GOOD
 
 
-def test_a_question_back_needs_documents_that_answer_each_reading() -> None:
-    plan = {
-        **PLAN,
-        "kind": "ambiguous",
-        "clarifying_question": "Which credential do you mean?",
-        "options": [
-            "What is the maximum age of a webhook secret for restricted data?",
-            "What is the maximum age of a TLS certificate for restricted data?",
-        ],
-    }
-    answer = asking(model=ScriptedModel({"plan": plan, "answer": good}))("how old can it get?")
+WHICH = """WHICH
+Which credential do you mean?
+- Webhook secret: 30 days on Restricted data [1]
+- TLS certificate: 90 days on Restricted data [1]
+"""
+
+
+def which(prompt: Prompt) -> str:
+    return WHICH.replace("[1]", good(prompt)[-5:-1].strip())
+
+
+def test_a_question_back_tells_what_each_reading_is_answered_by() -> None:
+    watching = Watching()
+    answer = asking(model=ScriptedModel({"answer": which}))(
+        "how old can it get?", progress=watching
+    )
     assert answer.path == "ambiguous_query"
     assert answer.text.startswith("Which credential do you mean?")
-    assert answer.options == tuple(plan["options"])
+    assert answer.options == (
+        "maximum age of an API signing key: Webhook secret?",
+        "maximum age of an API signing key: TLS certificate?",
+    )
+    assert [citation.document for citation in answer.citations] == ["key-rotation"]
 
 
-@pytest.mark.parametrize(
-    ("glossary", "path"),
-    [
-        ({}, "company_specific_rag_success"),
-        ({"WHS": ["webhook secret"], "TC": ["TLS certificate"]}, "ambiguous_query"),
-    ],
-)
-def test_readings_in_a_team_s_own_words_are_looked_up_by_its_glossary(
-    glossary: dict[str, list[str]], path: str
-) -> None:
-    plan = {
-        **PLAN,
-        "kind": "ambiguous",
-        "clarifying_question": "Which one?",
-        "options": ["maximum age of a WHS?", "maximum age of a TC?"],
-    }
-    model = ScriptedModel({"plan": plan, "answer": good})
-    assert asking(model=model, glossary=glossary)("how old can it get?").path == path
-
-
-def test_readings_that_one_passage_answers_are_not_asked_about() -> None:
-    plan = {
-        **PLAN,
-        "kind": "ambiguous",
-        "clarifying_question": "Which one?",
-        "options": ["maximum age of an API signing key?", "what is an API signing key's max age?"],
-    }
-    answer = asking(model=ScriptedModel({"plan": plan, "answer": good}))("how old can it get?")
-    assert answer.path == "company_specific_rag_success"
+@pytest.mark.parametrize("beside", ["", "- Yacht: 3 masts [1]\n", "- TLS certificate: 90 days\n"])
+def test_a_reading_that_no_source_holds_is_none(beside: str) -> None:
+    says = "WHICH\nWhich one?\n- Webhook secret: 30 days on Restricted data [1]\n" + beside
+    model = ScriptedModel({"answer": lambda p: says.replace("[1]", good(p)[-5:-1].strip())})
+    answer = asking(model=model)("how old can it get?")
+    assert answer.path != "ambiguous_query"
+    assert "Yacht" not in answer.text
 
 
 def test_a_hostile_document_reaches_the_model_only_as_fenced_data() -> None:

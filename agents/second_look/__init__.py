@@ -1,0 +1,1 @@
+"""The answerer judges what it reads, and asks for what is missing."""

@@ -1,0 +1,227 @@
+"""The answerer's nodes: answer, look for what is missing, check what was said."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+
+from agents.answer import CITED, Citation
+from agents.drafts import documents_read, extractive_draft, refusal_draft, signals
+from agents.extractive.extractive_answer import citation
+from agents.extractive.refusal import confidence
+from agents.look_requests import LookRequest
+from agents.second_look.looking import look
+from agents.second_look.model_answer import ToAnswer, Written, answer_from_sources
+from agents.state import Draft, State
+from agents.verify import best_quote, claims_citing, support
+from config.domain import Domain
+from config.errors import ModelError
+from config.models import ChatModel
+
+ROUNDS = {"fast": 0, "standard": 2}
+"""How often the answerer may ask for more, by effort."""
+_MOST_OPTIONS = 4
+_READING = re.compile(r"\s*(?:[-*+]|\d{1,2}[.)])\s+([^\n:]{2,120}?)\s*:\s")
+"""A line of a question back: what is meant, then its answer."""
+_FINE, _DOUBTFUL = 0.8, 0.6
+_MOST_MARKED = 2
+_LONGEST_MARKED = 90
+
+
+class Answerer:
+    """For one domain and perhaps a model."""
+
+    def __init__(self, domain: Domain, model: ChatModel | None) -> None:
+        self._domain = domain
+        self._model = model
+
+    def answer(self, state: State) -> State:
+        """A draft, or what has to be looked for first."""
+        if self._model is None:
+            return self._quoted(state)
+        asked_back = bool(state.get("objections"))
+        left = ROUNDS[self._domain.answer.effort] - state.get("rounds", 0)
+        # What was shown once is not shown twice: a second version comes when it is checked.
+        tell = _quietly if asked_back else state["progress"].delta
+        try:
+            written = answer_from_sources(
+                self._model, self._domain, self._given(state, max(0, left)), tell
+            )
+        except ModelError as error:
+            return self._without_the_model(state, error)
+        update: State = {"usage": written.usage}
+        if written.strays:
+            held = len(written.strays)
+            update["notes"] = (
+                f"{held} sentences of the model stand in no source and were held back",
+            )
+        if written.verdict == "look":
+            return {**update, **self._asked_for_more(state, written, left)}
+        if written.verdict == "nothing":
+            update["draft"] = self._nothing(written, state)
+            if left > 0 and not state.get("rounds", 0):
+                # That the documents don't say is said only after a search in all of them.
+                update["requests"] = _everywhere(state)
+            return update
+        if not written.text or (written.strays and not written.sources):
+            return {**update, **self._quoted(state)}
+        which = self._which(written, state) if written.verdict == "which" else None
+        return {**update, "draft": which or self._by_model(written, state)}
+
+    def look(self, state: State) -> State:
+        requests = state["requests"]
+        state["progress"].status("Looking further…")
+        looked = look(requests, state["read"], state["snapshot"])
+        return {
+            "requests": (),
+            "rounds": 1,
+            "hits": [*looked.hits, *state["hits"]],
+            "wanted": tuple(hit.chunk.id for hit in looked.hits),
+            "looked": looked.notes,
+            "notes": looked.notes,
+        }
+
+    def verify(self, state: State) -> State:
+        """What the sources don't hold up is written again, once; what still fails is marked."""
+        draft = state["draft"]
+        if not draft.by_model or draft.path != "company_specific_rag_success":
+            return {"objections": ()}
+        held = support(draft.text, draft.sources)
+        note = f"check: {held.score:.0%} of what is said is cited and held up"
+        draft = _supported(draft, held.score)
+        doubted = state.get("doubted")
+        if doubted is None and held.score < _DOUBTFUL and self._domain.answer.effort != "fast":
+            state["progress"].status("Checking the answer…")
+            objections = (draft.text, *held.unsupported)
+            return {
+                "doubted": draft,
+                "objections": objections,
+                "notes": (f"{note}; written again",),
+            }
+        unsupported: Sequence[str] = held.unsupported
+        if doubted and doubted.confidence_parts["support"] >= held.score:
+            draft, note = doubted, f"{note}; the first version stands"
+            unsupported = support(draft.text, draft.sources).unsupported
+        if draft.confidence_parts["support"] < _FINE:
+            draft = replace(draft, text=f"{draft.text}\n\n{_marked(unsupported)}")
+        return {"draft": draft, "objections": (), "notes": (note,)}
+
+    def _given(self, state: State, rounds_left: int) -> ToAnswer:
+        return ToAnswer(
+            plan=state["plan"],
+            asked=state["question"].text,
+            today="",
+            sources=state["read"],
+            documents=state["snapshot"].documents,
+            looked=state.get("looked", ()),
+            rounds_left=rounds_left,
+            objections=state.get("objections", ()),
+        )
+
+    def _without_the_model(self, state: State, error: ModelError) -> State:
+        """The best so far stands, marked; without any, what the documents say verbatim."""
+        note = f"answer went on without the model: {error.problem}"
+        if "doubted" in state or "draft" in state:
+            return {"degraded": ("answer",), "notes": (note,), "objections": ()}
+        return {**self._quoted(state), "degraded": ("answer",), "notes": (note,)}
+
+    def _asked_for_more(self, state: State, written: Written, left: int) -> State:
+        if left > 0:
+            return {"requests": written.requests or _everywhere(state)}
+        if "draft" in state:
+            return {}
+        note = "the model kept asking for more"
+        return {**self._quoted(state), "degraded": ("answer",), "notes": (note,)}
+
+    def _quoted(self, state: State) -> State:
+        draft = extractive_draft(state, self._domain)
+        state["progress"].delta(draft.text)
+        return {"draft": draft}
+
+    def _by_model(self, written: Written, state: State) -> Draft:
+        parts = signals(state)
+        return Draft(
+            text=written.text,
+            path="company_specific_rag_success",
+            citations=_citations(written, state),
+            sources=written.sources,
+            documents=documents_read(state),
+            by_model=True,
+            cut=written.usage.cut,
+            confidence=confidence(parts),
+            confidence_parts=parts,
+        )
+
+    def _nothing(self, written: Written, state: State) -> Draft:
+        """With the nearest that the documents do say, when the model named it."""
+        draft = refusal_draft(state, self._domain, signals(state))
+        if not written.text:
+            return draft
+        cited = _citations(written, state)
+        return replace(
+            draft,
+            text=written.text,
+            citations=cited,
+            nearest=() if cited else draft.nearest,
+            sources=written.sources,
+            documents=documents_read(state),
+            by_model=True,
+        )
+
+    def _which(self, written: Written, state: State) -> Draft | None:
+        """None unless two readings at least are held up by a source."""
+        lines = written.text.splitlines()
+        things = [match[1].strip("*_ ") for line in lines if CITED.search(line)
+                  for match in [_READING.match(line)] if match]  # fmt: skip
+        if len(set(things)) < 2:
+            return None
+        asked = state["plan"].question.rstrip("?!. ")
+        return Draft(
+            text=written.text,
+            path="ambiguous_query",
+            citations=_citations(written, state),
+            options=tuple(f"{asked}: {thing}?" for thing in dict.fromkeys(things))[:_MOST_OPTIONS],
+            sources=written.sources,
+            documents=documents_read(state),
+            by_model=True,
+            confidence=0.5,
+        )
+
+
+def _quietly(_: str) -> None:
+    """Tells nobody."""
+
+
+def _everywhere(state: State) -> tuple[LookRequest, ...]:
+    plan = state["plan"]
+    words = dict.fromkeys((plan.question, *plan.sub_questions, *plan.paraphrases[:1]))
+    return tuple(LookRequest(tool="find", words=text) for text in words)
+
+
+def _supported(draft: Draft, score: float) -> Draft:
+    return replace(
+        draft,
+        confidence=draft.confidence * score,
+        confidence_parts={**draft.confidence_parts, "support": score},
+    )
+
+
+def _marked(unsupported: Sequence[str]) -> str:
+    """A line that names what could not be traced."""
+    said = [" ".join(one.split())[:_LONGEST_MARKED].rstrip(" .") for one in unsupported]
+    quoted = "; ".join(f"“{one}”" for one in said[:_MOST_MARKED])
+    return f"_Not found as said in the sources, look there before you act: {quoted}_"
+
+
+def _citations(written: Written, state: State) -> tuple[Citation, ...]:
+    documents = state["snapshot"].documents
+    return tuple(
+        citation(
+            source.first,
+            number,
+            best_quote(claims_citing(written.text, number), source),
+            documents,
+        )
+        for number, source in enumerate(written.sources, start=1)
+    )

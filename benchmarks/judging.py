@@ -1,0 +1,294 @@
+"""Blind judging of answers, and what came of it.
+
+    python -m benchmarks.judging sheets ours.jsonl plain.jsonl --out var/judging
+    python -m benchmarks.judging read --out var/judging --judge ANNA anna/*.jsonl [--judge BEN …]
+
+`sheets` takes files of `benchmarks/with_a_model.py` and writes OUT/sheets/part-01.md (and the same
+as JSON), 25 questions each, the answers in random order without names, and OUT/key.json, which no
+judge should see. A judge, a person or a model, follows `material/judging_rules.md` and writes a
+line of JSON for each answer. `read` prints a table for each system, by kind, the paired
+differences, the calibration of confidence, and how far judges agree where two judged the same;
+the first judge named counts. It writes OUT/judged.jsonl: the lines of the answers with `judged`."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import random
+import statistics
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import combinations
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from rich.console import Console
+from rich.table import Table
+
+from benchmarks.material.judged_answers import (
+    HIGH,
+    MEANS,
+    SHARES,
+    Judged,
+    Verdict,
+    bins_of,
+    bootstrap,
+    expected_calibration_error,
+    weighted_kappa,
+    wilson,
+)
+from benchmarks.with_a_model import kept
+
+RULES = Path(__file__).parent / "material/judging_rules.md"
+LABELS = "ABCDEFGH"
+LONGEST_QUOTE = 240
+"""Characters of a citation that a judge sees: systems must not be told by the size of theirs."""
+ALL = "all"
+
+
+def sheets(files: Sequence[Path], out: Path, *, size: int, seed: int) -> int:
+    """Writes sheets and key for the questions that every file answers; how many these are."""
+    answers = [{f"{one['set']}/{one['id']}": one for one in kept(path)} for path in files]
+    common = [key for key in answers[0] if all(key in one for one in answers)]
+    chance = random.Random(seed)
+    chance.shuffle(common)
+    folder = out / "sheets"
+    folder.mkdir(parents=True, exist_ok=True)
+    key: dict[str, dict[str, dict[str, Any]]] = {}
+    for part, start in enumerate(range(0, len(common), size), start=1):
+        entries = []
+        for name in common[start : start + size]:
+            lines = [one[name] for one in answers]
+            chance.shuffle(lines)
+            key[name] = dict(zip(LABELS, lines, strict=False))
+            entries.append(_entry(name, key[name]))
+        text = "\n\n".join(map(_shown, entries))
+        path = folder / f"part-{part:02}.md"
+        path.write_text(f"{RULES.read_text('utf-8')}\n\n{text}\n", "utf-8")
+        path.with_suffix(".json").write_text(_json(entries), "utf-8")
+    (out / "key.json").write_text(_json(key), "utf-8")
+    return len(common)
+
+
+def _json(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False, indent=1)
+
+
+def _entry(name: str, answers: Mapping[str, dict[str, Any]]) -> dict[str, Any]:
+    line = next(iter(answers.values()))
+    about = ("kind", "question", "history", "reference", "must_include", "rubric", "evidence")
+    return {
+        "id": name,
+        **{key: line[key] for key in about},
+        "answers": {
+            label: {
+                "text": one["text"],
+                "options": one["options"],
+                "sources": [_place(each, with_quote=True) for each in one["citations"]],
+                "nearest": [_place(each) for each in one["nearest"]],
+            }
+            for label, one in answers.items()
+        },
+    }
+
+
+def _place(citation: Mapping[str, Any], *, with_quote: bool = False) -> str:
+    place = " › ".join(filter(None, (citation["title"], citation["heading"])))
+    if not with_quote:
+        return place
+    quote = " ".join(citation["quote"].split())
+    short = quote if len(quote) <= LONGEST_QUOTE else f"{quote[:LONGEST_QUOTE]}…"
+    return f"[{citation['number']}] {place}: “{short}”"
+
+
+def _shown(entry: Mapping[str, Any]) -> str:
+    parts = [f"# {entry['id']} ({entry['kind']})"]
+    parts += [f"> {turn['role']}: {turn['content']}" for turn in entry["history"]]
+    parts += [f"**Question:** {entry['question']}", f"**Reference:** {entry['reference']}"]
+    points = [*entry["must_include"], *entry["rubric"]]
+    if points:
+        parts.append("**Points:** " + "; ".join(points))
+    parts += [
+        f"**Evidence** ({one['document']} › {one['heading']}): {one['quote']}"
+        for one in entry["evidence"]
+    ]
+    for label, answer in entry["answers"].items():
+        parts += [f"## Answer {label}", answer["text"] or "(nothing)"]
+        parts += [f"- option: {option}" for option in answer["options"]]
+        parts += answer["sources"]
+        parts += [f"nearest: {place}" for place in answer["nearest"]]
+    return "\n\n".join(parts)
+
+
+def verdicts(judge: str, files: Sequence[Path]) -> Iterator[tuple[tuple[str, str], Verdict]]:
+    """((id, label), verdict). Raises ValueError with file and line for one that breaks a rule."""
+    for path in files:
+        for number, text in enumerate(path.read_text("utf-8").splitlines(), start=1):
+            if not text.strip():
+                continue
+            try:
+                said = json.loads(text)
+                score = int(said["score"])
+                one = Verdict(
+                    judge, score, bool(said["incorrect"]), bool(said["padded"]),
+                    str(said.get("note", "")),
+                )  # fmt: skip
+                if not 0 <= score <= 5 or bool(said["acceptable"]) != one.acceptable:
+                    raise ValueError("`acceptable` goes with a score of 4 or 5")
+            except (KeyError, ValueError) as error:
+                raise ValueError(f"{path}:{number}: {error!r}") from error
+            yield (str(said["id"]), str(said["label"])), one
+
+
+def joined(out: Path, judges: Mapping[str, Sequence[Path]]) -> list[list[Judged]]:
+    """For each judge the answers that they judged."""
+    key = json.loads((out / "key.json").read_text("utf-8"))
+    return [
+        [
+            Judged(key[name][label], verdict)
+            for (name, label), verdict in dict(verdicts(judge, files)).items()
+        ]
+        for judge, files in judges.items()
+    ]
+
+
+def counting(by_judge: Sequence[Sequence[Judged]]) -> list[Judged]:
+    """One verdict for each answer: that of the first judge who gave one."""
+    first: dict[tuple[str, str], Judged] = {}
+    for judged in by_judge:
+        for one in judged:
+            first.setdefault((one.line["system"], one.key), one)
+    return list(first.values())
+
+
+def table_of(system: str, judged: Sequence[Judged]) -> Table:
+    kinds = [ALL, *sorted({one.kind for one in judged})]
+    table = Table(title=f"{system}: {len(judged)} answers", title_justify="left")
+    for name in ("", "n", *SHARES, "evidence", "words", *MEANS):
+        table.add_column(name, justify="right" if name else "left")
+    for kind in kinds:
+        some = [one for one in judged if kind in (ALL, one.kind)]
+        cells = [share([test(one) for one in some]) for test in SHARES.values()]
+        seen = [one.line["all_evidence_in_context"] for one in some]
+        cells.append(share([bool(each) for each in seen if each is not None]))
+        words = np.array([one.line["words"] for one in some])
+        cells.append(_with_interval(words, np.median, "{:.0f}"))
+        for value in MEANS.values():
+            cells.append(_with_interval(np.array([value(one) for one in some]), np.mean, "{:,.1f}"))
+        table.add_row(kind, str(len(some)), *cells)
+    return table
+
+
+def share(values: Sequence[bool]) -> str:
+    if not values:
+        return "–"
+    low, high = wilson(sum(values), len(values))
+    return f"{sum(values) / len(values):.2f} ({low:.2f}–{high:.2f})"
+
+
+def _with_interval(values: np.ndarray, figure: Any, form: str) -> str:
+    low, high = bootstrap(len(values), lambda places: float(figure(values[places])))
+    return f"{form.format(figure(values))} ({form.format(low)} to {form.format(high)})"
+
+
+def differences(first: str, second: str, judged: Sequence[Judged]) -> Table:
+    """Of the questions that both answered."""
+    held = [{one.key: one for one in judged if one.line["system"] == s} for s in (first, second)]
+    both = [key for key in held[0] if key in held[1]]
+    table = Table(title=f"{first} − {second}, {len(both)} questions", title_justify="left")
+    table.add_column("")
+    table.add_column("difference", justify="right")
+    words = {"words": lambda one: float(one.line["words"])}
+    for name, value in {**SHARES, **words, **MEANS}.items():
+        apart = np.array([float(value(held[0][k])) - float(value(held[1][k])) for k in both])
+        if len(apart):
+            form = "{:+.2f}" if name in SHARES else "{:+,.1f}"
+            table.add_row(name, _with_interval(apart, np.mean, form))
+    return table
+
+
+def calibration(system: str, judged: Sequence[Judged], *, bins: int) -> Table:
+    sure = np.array([one.line["confidence"] for one in judged], dtype=float)
+    right = np.array([one.verdict.acceptable for one in judged], dtype=float)
+    error = expected_calibration_error(sure, right, bins)
+    low, high = bootstrap(
+        len(sure), lambda places: expected_calibration_error(sure[places], right[places], bins)
+    )
+    title = f"{system}: expected calibration error {error:.3f} ({low:.3f}–{high:.3f})"
+    table = Table(title=title, title_justify="left")
+    for name in ("confidence", "acceptable", "answers"):
+        table.add_column(name, justify="right")
+    for one in bins_of(sure, right, bins):
+        table.add_row(f"{one.confidence:.2f}", f"{one.acceptable:.2f}", str(one.answers))
+    high_ones = [one for one in judged if one.line["confidence"] >= HIGH]
+    table.add_row(
+        f"≥ {HIGH}", "not acceptable", share([not o.verdict.acceptable for o in high_ones])
+    )
+    table.add_row(f"≥ {HIGH}", "incorrect", share([one.verdict.incorrect for one in high_ones]))
+    return table
+
+
+def agreement(first: Sequence[Judged], second: Sequence[Judged]) -> str:
+    held = [
+        {(one.line["system"], one.key): one.verdict for one in some} for some in (first, second)
+    ]
+    both = [key for key in held[0] if key in held[1]]
+    if not both:
+        return "no answer was judged by both"
+    scores = [[some[key].score for key in both] for some in held]
+    names = " and ".join(some[both[0]].judge for some in held)
+    same = [
+        statistics.mean(getattr(held[0][k], name) == getattr(held[1][k], name) for k in both)
+        for name in ("acceptable", "incorrect", "padded")
+    ]
+    return (
+        f"{names}, {len(both)} answers: weighted κ of scores {weighted_kappa(*scores):.2f}; "
+        f"the same on acceptable {same[0]:.2f}, incorrect {same[1]:.2f}, padded {same[2]:.2f}"
+    )
+
+
+def report(out: Path, judges: Mapping[str, Sequence[Path]], *, bins: int) -> None:
+    console = Console(width=190)
+    by_judge = joined(out, judges)
+    judged = counting(by_judge)
+    systems = sorted({one.line["system"] for one in judged})
+    for system in systems:
+        of_system = [one for one in judged if one.line["system"] == system]
+        console.print(table_of(system, of_system))
+        console.print(calibration(system, of_system, bins=bins))
+    for first, second in combinations(systems, 2):
+        console.print(differences(first, second, judged))
+    for one, other in combinations(by_judge, 2):
+        console.print(agreement(one, other))
+    with (out / "judged.jsonl").open("w", encoding="utf-8") as lines:
+        for one in judged:
+            line = {
+                **one.line,
+                "judged": {**vars(one.verdict), "acceptable": one.verdict.acceptable},
+            }
+            lines.write(json.dumps(line, ensure_ascii=False) + "\n")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    commands = parser.add_subparsers(dest="command", required=True)
+    making = commands.add_parser("sheets")
+    making.add_argument("files", nargs="+", type=Path)
+    making.add_argument("--size", type=int, default=25, help="questions on a sheet")
+    making.add_argument("--seed", type=int, default=0)
+    reading = commands.add_parser("read")
+    reading.add_argument("--judge", nargs="+", action="append", required=True, metavar="NAME FILE")
+    reading.add_argument("--bins", type=int, default=5)
+    for each in (making, reading):
+        each.add_argument("--out", type=Path, required=True)
+    arguments = parser.parse_args()
+    if arguments.command == "sheets":
+        count = sheets(arguments.files, arguments.out, size=arguments.size, seed=arguments.seed)
+        print(f"{count} questions in {arguments.out / 'sheets'}")
+        return
+    judges = {name: [Path(file) for file in files] for name, *files in arguments.judge}
+    report(arguments.out, judges, bins=arguments.bins)
+
+
+if __name__ == "__main__":
+    main()

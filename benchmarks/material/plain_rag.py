@@ -1,0 +1,135 @@
+"""Plain RAG, as a competent colleague writes it in an afternoon: the baseline.
+
+Fixed pieces of 800 characters with their document's title, nearest by vectors, one prompt. The
+question is searched together with the previous turn of whoever asks, so that a follow-up finds
+something, and the model reads the thread."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+
+import numpy as np
+
+from agents.answer import CITED, Answer, AnswerPath, Citation, Question
+from config.models import ChatModel, Prompt, Usage, Vectors
+from enrichment.chunk import Chunk
+
+PIECE, OVERLAP = 800, 100
+"""Characters."""
+_BORDERS = ("\n\n", "\n", ". ", " ")
+"""Where a text may be cut, best first."""
+NO_ANSWER = "NO_ANSWER"
+SYSTEM = f"""\
+You are an on-call assistant. Answer the colleague's question from the numbered sources below and \
+from nothing else. Be correct and brief. Cite the sources you use by number in square brackets, \
+like [2]. If the question can be understood in several ways that have different answers, ask which \
+one is meant. If the sources do not contain the answer, reply {NO_ANSWER}."""
+
+
+class PlainRag:
+    """Chunks, vectors, one prompt."""
+
+    def __init__(
+        self,
+        documents: Sequence[tuple[str, str, str]],
+        embed: Callable[[Sequence[str]], Vectors],
+        *,
+        model: ChatModel | None,
+        characters: int,
+    ) -> None:
+        """`documents`: id, title, markdown. `characters`: budget of all sources together."""
+        self._chunks = [chunk for one in documents for chunk in _chunks(*one)]
+        self._vectors = embed([chunk.index_text for chunk in self._chunks])
+        self._embed, self._model, self._characters = embed, model, characters
+
+    def ask(self, question: Question) -> Answer:
+        context = self.retrieve(question)
+        if self._model is None:
+            return Answer(text="", path="no_answer_found", confidence=0.0, context=context)
+        prompt = Prompt(
+            name="plain", version="1", system=SYSTEM, user=_user(question, context),
+            max_tokens=2_000,
+        )  # fmt: skip
+        pieces = list(self._model.stream(prompt))
+        text = "".join(piece for piece in pieces if isinstance(piece, str)).strip()
+        usage = next((piece for piece in pieces if isinstance(piece, Usage)), Usage())
+        path: AnswerPath = "company_specific_rag_success"
+        if NO_ANSWER in text:
+            path = "no_answer_found"
+            text = text.replace(NO_ANSWER, "").strip() or "The documents don't say."
+        numbers = dict.fromkeys(int(match[1]) for match in CITED.finditer(text))
+        return Answer(
+            text=text,
+            path=path,
+            confidence=1.0,
+            citations=tuple(
+                _citation(number, context[number - 1])
+                for number in numbers
+                if 0 < number <= len(context)
+            ),
+            context=context,
+            usage=usage,
+        )
+
+    def retrieve(self, question: Question) -> tuple[Chunk, ...]:
+        """The nearest pieces that fit the budget."""
+        said = [turn.content for turn in question.history if turn.role == "user"]
+        vector = self._embed(["\n".join([*said[-1:], question.text])])[0]
+        room, found = self._characters, []
+        for place in np.argsort(-(self._vectors @ vector)):
+            chunk = self._chunks[place]
+            room -= len(chunk.text)
+            if room < 0:
+                break
+            found.append(chunk)
+        return tuple(found)
+
+
+def pieces(text: str) -> Iterator[str]:
+    """At most 800 characters each, cut at the best border in the last half, 100 shared."""
+    start = 0
+    while len(text) - start > PIECE:
+        window = text[start : start + PIECE]
+        cuts = (window.rfind(border) + len(border) for border in _BORDERS)
+        cut = next((each for each in cuts if each > PIECE // 2), PIECE)
+        yield window[:cut].strip()
+        start += cut - OVERLAP
+    if text[start:].strip():
+        yield text[start:].strip()
+
+
+def _chunks(document: str, title: str, markdown: str) -> Iterator[Chunk]:
+    for position, text in enumerate(pieces(markdown)):
+        yield Chunk(
+            id=f"{document}#{position}",
+            document_id=document,
+            document_title=title,
+            kind="text",
+            position=position,
+            heading_path=(),
+            text=text,
+            index_text=f"{title}\n{text}",
+            tokens=0,
+        )
+
+
+def _user(question: Question, context: Sequence[Chunk]) -> str:
+    sources = [f"[{n}] {one.document_title}\n{one.text}" for n, one in enumerate(context, start=1)]
+    thread = [f"{turn.role}: {turn.content}" for turn in question.history]
+    parts = ["Sources:", *sources]
+    if thread:
+        parts += ["Thread so far:", *thread]
+    return "\n\n".join([*parts, f"Question: {question.text}"])
+
+
+def _citation(number: int, chunk: Chunk) -> Citation:
+    headings = re.findall(r"^#+ (.+)$", chunk.text, re.M)
+    return Citation(
+        number=number,
+        document=chunk.document_id,
+        title=chunk.document_title,
+        heading=headings[0] if headings else "",
+        url="",
+        quote=chunk.text,
+    )

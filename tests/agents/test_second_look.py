@@ -1,0 +1,234 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from agents.look_requests import MOST_REQUESTS, requests_in
+from agents.second_look.verdict import Opening
+from config.errors import ModelUnavailable
+from config.models import Prompt
+from tests.agents.corpus import LAPTOPS, ROTATION, asking, snapshot
+from tests.agents.scripted import PLAN, Says, ScriptedModel, Watching
+
+LEAK = "A leaked key is replaced within 24 hours of its discovery [1]."
+ASKED = "how soon is a leaked key replaced?"
+ABOUT_LEAKS = {**PLAN, "question": ASKED}
+DRILLS = tuple(
+    f"""---
+id: drill-{n}
+title: Drill {n}
+---
+# Drill {n}
+
+How soon is a leaked key replaced? That is what drill {n} is about, and what team {n} talks over.
+"""
+    for n in range(4)
+)
+"""More like the question than what answers it."""
+NARROW = {"documents": [{"id": "laptops", "reason": "wrong"}]}
+
+
+def citing(text: str, words: str) -> Callable[[Prompt], str]:
+    """`text`, its [1] pointing to the source that holds the words."""
+
+    def says(prompt: Prompt) -> str:
+        parts = prompt.user.split(" source ")
+        number = next((int(part.split()[0]) for part in parts[1:] if words in part), 77)
+        return text.replace("[1]", f"[{number}]")
+
+    return says
+
+
+def in_turn(*says: Says) -> Callable[[Prompt], str]:
+    """One after the other; the last for ever."""
+    left = list(says)
+
+    def next_one(prompt: Prompt) -> str:
+        said = left.pop(0) if len(left) > 1 else left[0]
+        if isinstance(said, Exception):
+            raise said
+        return said(prompt) if callable(said) else str(said)
+
+    return next_one
+
+
+ANSWERED = citing(f"ANSWER\n{LEAK}", "replaced within 24 hours")
+
+
+@pytest.mark.parametrize(
+    ("said", "verdict", "rest"),
+    [
+        ("ANSWER\n60 days [1].", "answer", "60 days [1]."),
+        ("**ANSWER**\n\n60 days [1].", "answer", "60 days [1]."),
+        ("ANSWER: 60 days [1].", "answer", "60 days [1]."),
+        ("60 days [1].", "answer", "60 days [1]."),
+        ("Nothing but the key [1].", "answer", "Nothing but the key [1]."),
+        ("NOTHING", "nothing", ""),
+        ("NO_ANSWER", "nothing", ""),
+        ("NOTHING\nThe documents don't say.", "nothing", "The documents don't say."),
+        ("# LOOK\nfind: x", "look", "find: x"),
+        ("WHICH\nWhich?\n- a: b [1]", "which", "Which?\n- a: b [1]"),
+        ("ANSWERS vary [1].", "answer", "ANSWERS vary [1]."),
+        ("", "answer", ""),
+    ],
+)
+@pytest.mark.parametrize("size", [1, 3, 1_000])
+def test_a_reply_is_told_apart_by_its_first_word(
+    said: str, verdict: str, rest: str, size: int
+) -> None:
+    opening = Opening()
+    shown = "".join(opening.feed(said[at : at + size]) for at in range(0, len(said), size))
+    assert shown + opening.close() == rest
+    assert opening.verdict == verdict
+
+
+def test_requests_are_read_from_lines_of_any_style() -> None:
+    said = (
+        "LOOK\n- find: who approves `RC` keys | Key Rotation Standard\n"
+        "2. open: Laptop Guide > Lost\naround: source 3\nI also want everything\n"
+        "find:\nopen: Laptop Guide\nfind: a\nfind: b"
+    )
+    asked_for = requests_in(said)
+    assert list(map(str, asked_for)) == [
+        "find: who approves `RC` keys | Key Rotation Standard",
+        "open: Laptop Guide › Lost",
+        "around: 3",
+        "open: Laptop Guide",
+    ]
+    assert len(asked_for) == MOST_REQUESTS
+
+
+@pytest.mark.parametrize(
+    "asked_for",
+    [
+        "find: leaked key replaced",
+        "find: leaked key | key rotation standard",
+        "open: Key Rotation Standard › When a key leaks",
+        "open: key-rotation",
+    ],
+)
+def test_what_the_answerer_misses_is_fetched(asked_for: str) -> None:
+    watching = Watching()
+    model = ScriptedModel(
+        {"plan": ABOUT_LEAKS, "sources": NARROW, "answer": in_turn(f"LOOK\n{asked_for}", ANSWERED)}
+    )
+    answer = asking(model=model)(ASKED, progress=watching)
+    assert model.called == ["plan", "sources", "answer", "answer"]
+    assert answer.text == watching.text == LEAK
+    assert "24 hours" in model.prompts[-1].user
+    assert answer.trace is not None
+    assert any(asked_for.split(":")[0] in note for note in answer.trace.notes)
+
+
+@pytest.mark.parametrize(("effort", "calls"), [("fast", 2), ("standard", 5)])
+def test_a_model_that_never_has_enough_is_stopped(effort: str, calls: int) -> None:
+    model = ScriptedModel(
+        {"plan": ABOUT_LEAKS, "answer": "LOOK\nfind: leaked key\naround: 1\nopen: Laptop Guide"}
+    )
+    answer = asking(model=model, effort=effort)(ASKED)
+    assert len(model.called) == calls
+    assert answer.degraded == ("answer",)
+    assert "24 hours" in answer.text
+
+
+def test_that_the_documents_do_not_say_is_said_after_a_search_in_all_of_them() -> None:
+    model = ScriptedModel(
+        {"plan": ABOUT_LEAKS, "sources": NARROW, "answer": in_turn("NOTHING", ANSWERED)}
+    )
+    answer = asking(snapshot(ROTATION, LAPTOPS, *DRILLS), model)(ASKED)
+    assert answer.text == LEAK
+    assert answer.usage.calls == 4
+
+
+def test_a_search_that_brings_nothing_new_costs_no_further_call() -> None:
+    model = ScriptedModel({"plan": ABOUT_LEAKS, "sources": {"documents": []}, "answer": "NOTHING"})
+    answer = asking(model=model)(ASKED)
+    assert answer.path == "no_answer_found"
+    assert model.called == ["plan", "sources", "answer"]
+
+
+def test_a_refusal_may_name_the_nearest_that_the_documents_say() -> None:
+    said = "The documents don't say who pays for a leaked key; it is replaced within 24 hours [1]."
+    model = ScriptedModel(
+        {"plan": ABOUT_LEAKS, "answer": citing(f"NOTHING\n{said}", "replaced within 24 hours")}
+    )
+    answer = asking(model=model)("who pays for a leaked key?")
+    assert answer.path == "no_answer_found"
+    assert answer.text == said
+    assert [citation.document for citation in answer.citations] == ["key-rotation"]
+
+
+def test_what_the_sources_do_not_hold_up_is_written_again() -> None:
+    wrong = LEAK.replace("24", "48")
+    model = ScriptedModel(
+        {
+            "plan": ABOUT_LEAKS,
+            "answer": in_turn(citing(wrong, "replaced within 24 hours"), ANSWERED),
+        }
+    )
+    answer = asking(model=model)(ASKED)
+    assert answer.text == LEAK
+    assert model.called == ["plan", "sources", "answer", "answer"]
+    assert "48 hours" in model.prompts[-1].user
+
+
+@pytest.mark.parametrize("second", ["same", "down"])
+def test_what_stays_unsupported_is_marked_and_never_swapped_for_quotations(second: str) -> None:
+    wrong = citing(LEAK.replace("24", "48"), "replaced within 24 hours")
+    again: Says = wrong if second == "same" else ModelUnavailable("down")
+    model = ScriptedModel({"plan": ABOUT_LEAKS, "answer": in_turn(wrong, again)})
+    answer = asking(model=model)(ASKED)
+    assert "48 hours" in answer.text
+    assert "Not found as said in the sources" in answer.text
+    assert answer.confidence < 0.3
+
+
+def test_the_model_s_outage_in_round_two_leaves_what_the_documents_say() -> None:
+    model = ScriptedModel(
+        {"plan": ABOUT_LEAKS, "answer": in_turn("LOOK\nfind: leaked key", ModelUnavailable("down"))}
+    )
+    answer = asking(model=model)(ASKED)
+    assert answer.degraded == ("answer",)
+    assert "24 hours" in answer.text
+
+
+def test_a_refusal_stands_when_the_model_fails_after_it() -> None:
+    says = in_turn("NOTHING", ModelUnavailable("down"))
+    model = ScriptedModel({"plan": ABOUT_LEAKS, "sources": NARROW, "answer": says})
+    answer = asking(snapshot(ROTATION, LAPTOPS, *DRILLS), model)(ASKED)
+    assert answer.path == "no_answer_found"
+    assert answer.degraded == ("answer",)
+
+
+@pytest.mark.parametrize(
+    "junk",
+    [
+        "find: x | No Such Document",
+        "open: No Such Document › Nowhere",
+        "around: 999",
+        "delete: everything",
+        "find: " + "long " * 30_000,
+    ],
+)
+def test_requests_that_make_no_sense_harm_nobody(junk: str) -> None:
+    model = ScriptedModel({"plan": ABOUT_LEAKS, "answer": in_turn(f"LOOK\n{junk}", ANSWERED)})
+    answer = asking(model=model)(ASKED)
+    assert "24 hours" in answer.text
+    assert answer.usage.calls <= 5
+
+
+def test_readings_that_the_planner_names_are_searched() -> None:
+    plan = {**PLAN, "question": "how long?", "readings": ["how soon is a leaked key replaced?"]}
+    model = ScriptedModel({"plan": plan, "sources": {"documents": []}, "answer": ANSWERED})
+    assert asking(model=model)("how long?").text == LEAK
+
+
+@pytest.mark.parametrize("keywords", [["SEC-9999"], ["laptop"]])
+def test_keywords_that_nobody_said_are_not_searched_for(keywords: list[str]) -> None:
+    model = ScriptedModel({"plan": {**PLAN, "keywords": keywords}, "answer": ANSWERED})
+    answer = asking(model=model)(ASKED)
+    assert answer.trace is not None
+    assert answer.trace.plan is not None
+    known = {"laptop"}  # in a title
+    assert answer.trace.plan.keywords == [one for one in keywords if one in known]
