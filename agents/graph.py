@@ -26,6 +26,10 @@ from agents.retrieval import RetrievalRequest, retrieve
 from agents.second_look.answerer import Answerer
 from agents.source_identifier import SourceRequest, source_identifier
 from agents.state import Draft, State
+from agents.thorough.edges import MOST_STEPS, Edge, with_gates
+from agents.thorough.gates import gates
+from agents.thorough.values import ThoroughState
+from agents.thorough.withheld import Withheld
 from agents.trace import SourceChoice, Trace
 from config.domain import Domain
 from config.models import ChatModel, Usage
@@ -53,18 +57,23 @@ def build_ask(*, snapshot: Callable[[], Snapshot], domain: Domain, model: ChatMo
     """One domain's agents, wired. `snapshot` is called once a question and may raise
     IndexUnavailable; nothing else is raised, whatever the question."""
     graph = build_graph(domain, model)
+    waits = model is not None and domain.answer.effort == "thorough"
 
     def ask(question: Question, progress: Progress | None = None) -> Answer:
+        watched = progress or Silent()
         short = replace(
             question, text=bounded(question.text), history=bounded_history(question.history)
         )
         start: State = {
             "question": short,
             "snapshot": as_read_by(snapshot(), question.readers),
-            "progress": progress or Silent(),
+            "progress": Withheld(watched) if waits else watched,
             "usage": Usage(),
         }
-        return answer_from(graph, start)
+        answer = answer_from(graph, start)
+        if waits:
+            watched.delta(answer.text)
+        return answer
 
     return ask
 
@@ -85,7 +94,7 @@ def build_graph(
     from langgraph.graph import END, START, StateGraph
 
     answering, answerer = AnswerNodes(domain, model), Answerer(domain, model)
-    nodes: Mapping[str, Node] = {
+    nodes: dict[str, Node] = {
         "query_optimizer": _plan(domain, model),
         "source_identifier": _identify_sources(domain, model),
         "retrieval": _retrieve,
@@ -98,9 +107,20 @@ def build_graph(
         "refuse": answering.refuse,
         "verify": answerer.verify,
     }
-    graph = StateGraph(State)
+    edges: dict[str, Edge] = {
+        "post_processor": _has_evidence(has_model=model is not None),
+        "clarify": has_several_readings,
+        "answer": is_enough,
+        "look": has_found_more,
+        "verify": is_held_up,
+    }
+    thorough = model if domain.answer.effort == "thorough" else None
+    if thorough:
+        nodes, edges = {**nodes, **gates(domain, thorough, _retrieve)}, with_gates(edges)
+    flowing = ThoroughState if thorough else State
+    graph = StateGraph(flowing)
     for name, node in nodes.items():
-        graph.add_node(name, _timed(name, node))  # type: ignore[call-overload]  # typed by State
+        graph.add_node(name, _timed(name, node), input_schema=flowing)  # type: ignore[call-overload]
     if begin:
         graph.add_node("begin", begin)  # type: ignore[call-overload]  # likewise
         graph.add_edge("begin", "query_optimizer")
@@ -109,14 +129,11 @@ def build_graph(
     graph.add_conditional_edges("answer_generally", _is_answered(domain))
     graph.add_edge("source_identifier", "retrieval")
     graph.add_edge("retrieval", "post_processor")
-    graph.add_conditional_edges("post_processor", _has_evidence(has_model=model is not None))
-    graph.add_conditional_edges("clarify", has_several_readings)
-    graph.add_conditional_edges("answer", is_enough)
-    graph.add_conditional_edges("look", has_found_more)
-    graph.add_conditional_edges("verify", is_held_up)
+    for name, edge in edges.items():
+        graph.add_conditional_edges(name, edge)
     for last in ("reply", "refuse"):
         graph.add_edge(last, END)
-    return graph.compile()
+    return graph.compile().with_config(recursion_limit=MOST_STEPS)
 
 
 def _what_kind(

@@ -19,7 +19,7 @@ from config.domain import Domain
 from config.errors import ModelError
 from config.models import ChatModel
 
-ROUNDS = {"fast": 0, "standard": 2}
+ROUNDS = {"fast": 0, "standard": 2, "thorough": 5}
 """How often the answerer may ask for more, by effort."""
 _MOST_OPTIONS = 4
 _READING = re.compile(r"\s*(?:[-*+]|\d{1,2}[.)])\s+([^\n:]{2,120}?)\s*:\s")
@@ -104,7 +104,7 @@ class Answerer:
             draft, note = doubted, f"{note}; the first version stands"
             unsupported = support(draft.text, draft.sources).unsupported
         if draft.confidence_parts["support"] < _FINE:
-            draft = replace(draft, text=f"{draft.text}\n\n{_marked(unsupported)}")
+            draft = replace(draft, text=f"{draft.text}\n\n{marked(unsupported)}")
         return {"draft": draft, "objections": (), "notes": (note,)}
 
     def _given(self, state: State, rounds_left: int) -> ToAnswer:
@@ -207,7 +207,7 @@ def _supported(draft: Draft, score: float) -> Draft:
     )
 
 
-def _marked(unsupported: Sequence[str]) -> str:
+def marked(unsupported: Sequence[str]) -> str:
     """A line that names what could not be traced."""
     said = [" ".join(one.split())[:_LONGEST_MARKED].rstrip(" .") for one in unsupported]
     quoted = "; ".join(f"“{one}”" for one in said[:_MOST_MARKED])

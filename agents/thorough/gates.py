@@ -124,7 +124,7 @@ class Gates:
             return Outcome(value=_NOTHING_FOUND), "nothing was found"
         if _read(state) == state.get("judged"):
             return Outcome(value=replace(state["judgement"], requests=())), "nothing new was found"
-        if covers_every_part(state["scored"], state["context"]):
+        if covers_every_part(state["plan"], state["scored"], state["context"]):
             return Outcome(value=_COVERED), "every part is covered"
         state["progress"].status("Weighing what was found…")
         sources = labelled(state["read"], state["snapshot"].documents)

@@ -11,6 +11,10 @@ MOST_TRIES = 3
 """Searches and writings in all: the first, and two more of either."""
 MOST_ROUNDS = ROUNDS["thorough"]
 """Times that somebody may look for more, judge and answerer together."""
+MOST_CALLS = 20
+"""Of a model for one question: plan, general answer and sources; a judgement of each search and
+after each round that the judge asks for; an answer of each try, after each round that the answerer
+asks for, and once after the check without a model; two rewritings; a critique of each try."""
 GOOD = 0.65
 """What the prompts call enough: of a retrieval, and of an answer after a good one."""
 PASSABLE = 0.5
