@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from langgraph.graph.state import CompiledStateGraph
 
     from agents.answer import Ask
+    from agents.thread.thread_memory import ThreadMemory
     from api.doors.tokens import LiveTokens
     from api.served import MayAsk
     from bot.app import Bot
@@ -118,6 +119,13 @@ class Copilot:
 
         return build_reranker(self.settings.cross_encoder, self.model)
 
+    @cached_property
+    def threads(self) -> ThreadMemory:
+        """What the agents keep from one question of a thread to the next."""
+        from agents.thread.thread_memory import ThreadMemory
+
+        return ThreadMemory(self.index.engine)
+
     def domain(self, name: str) -> Domain:
         """Raises UsageError that names the nearest domain."""
         from config.domain_files import nearest
@@ -131,6 +139,7 @@ class Copilot:
         """The agents of one domain, built anew when its file changes; its generation is looked
         up at each question."""
         from agents.graph import build_ask
+        from agents.thread.thread_memory import remembering
 
         domain = self.domain(name)
         known = self._asks.get(name)
@@ -138,7 +147,8 @@ class Copilot:
             ask = build_ask(
                 snapshot=lambda: self.access.snapshot(name), domain=domain, model=self.model
             )
-            known = self._asks[name] = (domain, ask)
+            known = (domain, remembering(ask, lambda: self.threads, name))
+            self._asks[name] = known
         return known[1]
 
     def retrieve(

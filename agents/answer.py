@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Literal, Protocol
 
 from agents.trace import Trace
@@ -25,10 +25,12 @@ AnswerPath = Literal[
 _LEFT_OUT = "\n…\n"
 CITED = re.compile(r"\s?\[(\d{1,3})\]")
 """A `[n]` in an answer's text, with the space before it."""
-FOUND_NOTHING: frozenset[AnswerPath] = frozenset(
-    ("no_answer_found", "company_specific_rag_failure")
+FOUND_NOTHING: frozenset[AnswerPath] = frozenset(("no_answer_found",))
+FROM_DOCUMENTS: frozenset[AnswerPath] = frozenset(
+    ("company_specific_rag_success", "company_specific_rag_failure", "cached")
 )
-FROM_DOCUMENTS: frozenset[AnswerPath] = frozenset(("company_specific_rag_success", "cached"))
+UNSURE: frozenset[AnswerPath] = frozenset(("no_answer_found", "company_specific_rag_failure"))
+"""What people are offered a human for before anything else."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,6 +42,48 @@ class Turn:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Cited:
+    """A section that an earlier answer cited."""
+
+    document: str
+    heading: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class EarlierTurn:
+    """What the agents keep of a question, for those that follow it in its thread: no word of the
+    answer, only where it came from."""
+
+    id: str
+    """Of the asking message: asked again, it is the same turn."""
+    asker: str
+    """See `Conversation.asker`."""
+    asked: str
+    """The asker's own words."""
+    question: str
+    """The same, self-contained."""
+    path: str
+    documents: tuple[str, ...] = ()
+    """See `Answer.drawn_from`."""
+    cited: tuple[Cited, ...] = ()
+    options: tuple[str, ...] = ()
+    """The readings that were offered, in order."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Conversation:
+    """The thread that a question is part of."""
+
+    place: str
+    """The same for all its questions and for no other's; who may ask in it may lean on it."""
+    message: str
+    """The id of this question's own message."""
+    asker: str
+    """Slack user id, e-mail address or name of a token; what is kept is handed out and erased by
+    it."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class Question:
     """What somebody asked, with what the agents may know about it."""
 
@@ -48,6 +92,14 @@ class Question:
     """Earlier turns, oldest first."""
     readers: frozenset[str] | None = None
     """See SearchQuery.readers."""
+    asked_at: datetime = field(default_factory=lambda: datetime.now(UTC), compare=False)
+    """UTC."""
+    time_zone: str = "UTC"
+    """Where the asker is, as IANA names it; see `agents/thread/asked_when.py`."""
+    conversation: Conversation | None = None
+    """None: nothing is kept of it."""
+    earlier: tuple[EarlierTurn, ...] = ()
+    """What is kept of the thread, oldest first; not what was said."""
 
 
 LONGEST_QUESTION = 8_000
@@ -144,8 +196,13 @@ class Answer:
 
     @property
     def found_nothing(self) -> bool:
-        """The documents don't say, or what they say could not be told."""
+        """The documents don't say."""
         return self.path in FOUND_NOTHING
+
+    @property
+    def unsure(self) -> bool:
+        """A human may know better."""
+        return self.path in UNSURE
 
 
 def shown_by(answer: Answer) -> dict[str, list[str]]:

@@ -6,18 +6,19 @@
                                                             └── look ←───┘   not enough?
 
 `fast` leaves out the source identifier and never looks twice; `standard` asks a model three times
-where the first passages are enough, and six times at most."""
+where the first passages are enough, and six times at most. `thorough` judges what was found,
+searches in other ways, and lets an answer go only once it stood a critique."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal, cast
 
-from agents.answer import Answer, Ask, Progress, Question, bounded, bounded_history
+from agents.answer import Answer, Ask, Progress, Question
 from agents.answer_nodes import AnswerNodes
 from agents.context.source import sources_of
+from agents.extractive.confidence_levels import told_apart
 from agents.extractive.relevance import score_units
 from agents.fallback import Outcome
 from agents.post_processor import build_context
@@ -30,6 +31,8 @@ from agents.thorough.edges import MOST_STEPS, Edge, with_gates
 from agents.thorough.gates import gates
 from agents.thorough.values import ThoroughState
 from agents.thorough.withheld import Withheld
+from agents.thread.asked_when import zone_notes
+from agents.thread.earlier_turns import resolved
 from agents.trace import SourceChoice, Trace
 from config.domain import Domain
 from config.models import ChatModel, Usage
@@ -61,14 +64,14 @@ def build_ask(*, snapshot: Callable[[], Snapshot], domain: Domain, model: ChatMo
 
     def ask(question: Question, progress: Progress | None = None) -> Answer:
         watched = progress or Silent()
-        short = replace(
-            question, text=bounded(question.text), history=bounded_history(question.history)
-        )
+        seen = as_read_by(snapshot(), question.readers)
+        short = resolved(question, seen.documents)
         start: State = {
             "question": short,
-            "snapshot": as_read_by(snapshot(), question.readers),
+            "snapshot": seen,
             "progress": Withheld(watched) if waits else watched,
             "usage": Usage(),
+            "notes": zone_notes(question),
         }
         answer = answer_from(graph, start)
         if waits:
@@ -120,9 +123,11 @@ def build_graph(
     flowing = ThoroughState if thorough else State
     graph = StateGraph(flowing)
     for name, node in nodes.items():
-        graph.add_node(name, _timed(name, node), input_schema=flowing)  # type: ignore[call-overload]
+        timed: Any = _timed(name, node)
+        graph.add_node(name, timed, input_schema=flowing)
     if begin:
-        graph.add_node("begin", begin)  # type: ignore[call-overload]  # likewise
+        first: Any = begin
+        graph.add_node("begin", first)
         graph.add_edge("begin", "query_optimizer")
     graph.add_edge(START, "begin" if begin else "query_optimizer")
     graph.add_conditional_edges("query_optimizer", _what_kind(domain, has_model=model is not None))
@@ -279,10 +284,11 @@ def _drawn_from(draft: Draft, documents: Mapping[str, DocumentCard]) -> frozense
 
 def _answer(state: State, total_ms: float) -> Answer:
     draft, plan = state["draft"], state["plan"]
+    confidence = round(draft.confidence, 3)
     return Answer(
         text=draft.text,
-        path=draft.path,
-        confidence=round(draft.confidence, 3),
+        path=told_apart(draft.path, confidence),
+        confidence=confidence,
         confidence_parts=draft.confidence_parts,
         citations=draft.citations,
         context=state.get("context", ()),

@@ -13,6 +13,8 @@ from agents.extractive.glossary import explained, other_ways
 from agents.fallback import Outcome, with_fallback
 from agents.plan import Plan
 from agents.prompts import render
+from agents.thread.asked_when import said_at
+from agents.thread.earlier_turns import in_words
 from config.domain import Domain
 from config.models import ChatModel, Usage
 from config.prompts import Foreign, listed
@@ -83,7 +85,7 @@ def plan_without_model(domain: Domain) -> Callable[[PlanRequest], Plan]:
 
     def run(asked: PlanRequest) -> Plan:
         text = cleaned(asked.question.text)
-        previous = leans_on(text, asked.question.history)
+        previous = leans_on(text, asked.question.history, asked.question.earlier)
         others = [other for _, other in other_ways(domain.glossary, text)][:_MOST_OTHER_WAYS]
         expanded = " ".join([written_out(text), *others])
         return Plan(
@@ -108,7 +110,7 @@ def plan_with_model(
         prompt = render(
             "plan",
             title=domain.title,
-            today="",
+            today=said_at(asked.question),
             instructions=domain.answer.instructions or "none",
             glossary=explained(domain.glossary),
             documents=Foreign(_listing(len(titles), len(asked.snapshot.documents)), listed(titles)),
@@ -135,7 +137,8 @@ def _bounded(plan: Plan, text: str, question: Question, domain: Domain, read: st
     keywords = [one for one in plan.keywords if stems(one) and stems(one) <= known]
     return plan.model_copy(
         update={
-            "question": plan.question.strip() or joined(leans_on(text, question.history), text),
+            "question": plan.question.strip()
+            or joined(leans_on(text, question.history, question.earlier), text),
             "sub_questions": _distinct(plan.sub_questions)[:_MOST_PARTS],
             "readings": _distinct(plan.readings)[:_MOST_PARTS],
             "paraphrases": _distinct(plan.paraphrases)[:3],
@@ -152,9 +155,10 @@ def _small_talk(asked: PlanRequest, reply: str) -> Plan:
 
 
 def _history(question: Question) -> str:
+    said = [(turn.role, turn.content) for turn in question.history[-_TURNS:]]
     return listed(
-        f"{turn.role}: {' '.join(kept(turn.content).split())[:_TURN_CHARACTERS]}"
-        for turn in question.history[-_TURNS:]
+        f"{who}: {' '.join(kept(words).split())[:_TURN_CHARACTERS]}"
+        for who, words in (*said, *in_words(question))
     )
 
 

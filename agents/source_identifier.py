@@ -26,6 +26,8 @@ LONGEST_LIST = 60
 """Documents that one prompt lists; of more, the likeliest are shortlisted by search."""
 _PASSAGES = 240
 """Enough of them to rank more documents than one prompt lists."""
+_LONGEST_SUMMARY, _LONGEST_OUTLINE = 200, 360
+"""Characters of a document's line in the list."""
 _MOST_CHOSEN = 8
 _NOT_LISTED = (
     "The list is a shortlist made by search: {} further documents are less like the question."
@@ -171,7 +173,13 @@ def _described(card: DocumentCard) -> str:
     parts = [f"`{card.id}`: {card.title}"]
     if status := standing(card):
         parts.append(f"({status})")
-    parts.append(f"— {card.summary[:300]}")
-    if card.faqs:
-        parts.append("Answers: " + " / ".join(faq.question for faq in card.faqs[:4]))
+    if says := _shortened(card.summary, _LONGEST_SUMMARY):
+        parts.append(f"— {says}")
+    if card.headings:
+        parts.append(f"· Headings: {_shortened('; '.join(card.headings), _LONGEST_OUTLINE)}")
     return " ".join(" ".join(parts).split())
+
+
+def _shortened(text: str, most: int) -> str:
+    """At a word's end, with a sign that it goes on."""
+    return text if len(text) <= most else text[:most].rsplit(" ", 1)[0].rstrip(",;") + " …"

@@ -2,19 +2,29 @@
 
 from __future__ import annotations
 
+import json
+import secrets
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any, Literal
 
 from fastapi import APIRouter, Request
 from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import StreamingResponse
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, field_validator
 
-from agents.answer import LONGEST_QUESTION, Answer, Ask, Question, Turn, shown_by
+from agents.answer import (
+    LONGEST_QUESTION,
+    Answer,
+    Ask,
+    Conversation,
+    Question,
+    Turn,
+    shown_by,
+)
 from agents.domain_choice import first_confident
 from agents.response import to_response
-from api.served import ADDRESS, Served
+from agents.thread.asked_when import is_zone
+from api.served import ADDRESS, Opened, Served
 from api.streamed import Stream, Streams, Unheard
 from config.domain import Domain
 
@@ -28,13 +38,23 @@ class QnaRequest(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
     query: str = Field(min_length=1, max_length=LONGEST_QUESTION)
-    conversation_id: str = Field("", max_length=200)
+    conversation_id: str = Field(
+        "", description="What was asked under it before is leant on; by one asker", max_length=200
+    )
     conversation_history: list[EarlierMessage] = Field([], max_length=50)
     domain: str = Field("", description="All domains are tried without one", max_length=64)
     asker_email: str = Field(
         "", description="Whose document permissions count", max_length=320, pattern=ADDRESS
     )
+    time_zone: str = Field("UTC", description="The asker's, as IANA names it", max_length=64)
     stream: bool = Field(False, description="Server-sent events: status, delta, answer")
+
+    @field_validator("time_zone")
+    @classmethod
+    def _known(cls, name: str) -> str:
+        if not is_zone(name):
+            raise ValueError("no such time zone; write it as IANA does, like Asia/Singapore")
+        return name
 
 
 def question_routes(served: Served, ask: Callable[[str], Ask]) -> APIRouter:
@@ -45,7 +65,7 @@ def question_routes(served: Served, ask: Callable[[str], Ask]) -> APIRouter:
     async def agentic_qna(
         asked: QnaRequest, request: Request
     ) -> dict[str, Any] | StreamingResponse:
-        caller = request.state.caller
+        caller, mark = request.state.caller, secrets.token_hex(8)
         opened = served.to(caller, asked.asker_email)
         # In a thread: whether a person may ask is looked up in Slack.
         domains = await run_in_threadpool(opened.candidates, asked.domain)
@@ -57,8 +77,7 @@ def question_routes(served: Served, ask: Callable[[str], Ask]) -> APIRouter:
             progress = stream if known or not stream else Unheard(stream)
 
             def in_domain(domain: Domain) -> Answer:
-                question = replace(_question(asked), readers=opened.readers(domain))
-                return ask(domain.domain)(question, progress)
+                return ask(domain.domain)(_question(asked, opened, domain, mark), progress)
 
             answer, domain = first_confident(domains, in_domain)
             opened.showing("agentic_qna", domain, answer.generation, shown_by(answer))
@@ -73,8 +92,15 @@ def question_routes(served: Served, ask: Callable[[str], Ask]) -> APIRouter:
     return routes
 
 
-def _question(asked: QnaRequest) -> Question:
+def _question(asked: QnaRequest, opened: Opened, domain: Domain, mark: str) -> Question:
+    """`mark`: tells this request from the others of its conversation."""
+    who = opened.asker or opened.caller.identity
+    place = json.dumps(["api", opened.caller.name, who, asked.conversation_id])
+    talk = Conversation(place=place, message=mark, asker=who or opened.caller.name)
     return Question(
         text=asked.query,
         history=tuple(Turn(role=m.role, content=m.content) for m in asked.conversation_history),
+        readers=opened.readers(domain),
+        time_zone=asked.time_zone,
+        conversation=talk if asked.conversation_id else None,
     )

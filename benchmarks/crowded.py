@@ -1,13 +1,14 @@
 """What retrieval loses in a crowd, without a language model.
 
-    python -m benchmarks.crowded [--sets …] [--near-duplicates 0 100 1000] [--all-in-one]
+    python -m benchmarks.crowded [--sets …] [--near-duplicates 100 1000] [--apart] [--together]
         [--data FOLDER] [--lost FILE]
 
-Every golden question with evidence is asked in its own domain as it is, then among made-up
-near-duplicates of that domain's documents (`material/near_duplicates.py`), then in one domain of
-all sets. *Evidence*: all quotes inside the context of that many characters; *document*: all
-documents with evidence among those of the context. Differences are paired, with the 95% interval
-of a bootstrap over questions. `--lost`: where each lost passage came out, as JSON lines."""
+Every golden question with evidence is asked in its own domain as it is; with `--together` in one
+domain of all sets, as it is and among made-up near-duplicates (`material/near_duplicates.py`);
+with `--apart` in its own domain among near-duplicates of that domain's documents. *Evidence*: all
+quotes inside the context of that many characters; *document*: all documents with evidence among
+those of the context. Differences are paired, with the 95% interval of a bootstrap over questions.
+`--lost`: where each lost passage came out, as JSON lines."""
 
 from __future__ import annotations
 
@@ -59,13 +60,14 @@ def crowds(arguments: argparse.Namespace) -> Iterator[Crowd]:
     sets = [named_set(name) for name in arguments.sets]
     folder = arguments.data / "near-duplicates"
     yield Crowd("each set alone", sets)
-    for count in filter(None, arguments.near_duplicates):
-        yield Crowd(f"and {count:,} near-duplicates", crowd(sets, count, folder))
-    if arguments.all_in_one:
+    if arguments.together:
         together = in_one_domain(sets)
         yield Crowd("all sets in one", together)
-        for count in filter(None, arguments.near_duplicates):
-            yield Crowd(f"all, and {count:,} near-duplicates", crowd(together, count, folder))
+        for count in arguments.near_duplicates:
+            yield Crowd(f"all in one, and {count:,}", crowd(together, count, folder))
+    if arguments.apart:
+        for count in arguments.near_duplicates:
+            yield Crowd(f"each set, and {count:,}", crowd(sets, count, folder))
 
 
 def measure(one: Crowd, data: Path, *, embedder: MiniLM) -> None:
@@ -170,8 +172,9 @@ def write_lost(found: Sequence[Crowd], path: Path) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--sets", nargs="+", choices=(*DEMO, *PUBLIC), default=(*DEMO, *PUBLIC))
-    parser.add_argument("--near-duplicates", nargs="*", type=int, default=[100, 1000])
-    parser.add_argument("--all-in-one", action="store_true")
+    parser.add_argument("--near-duplicates", nargs="*", type=int, default=[100, 1_000])
+    parser.add_argument("--together", action="store_true")
+    parser.add_argument("--apart", action="store_true")
     parser.add_argument("--data", type=Path, default=ROOT / "var/benchmarks/crowded")
     parser.add_argument("--lost", type=Path)
     arguments = parser.parse_args()

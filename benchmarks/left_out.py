@@ -178,7 +178,7 @@ def figures(asked: Asked) -> dict[str, float]:
         return {"clarified": found["clarified"]}
     if golden.answerable and golden.evidence:
         found["mrr"] = _reciprocal_rank(asked)
-    if answer.path == "company_specific_rag_success":
+    if answer.from_documents:
         found |= {"sure": answer.confidence, "right": found.get("cited", 0.0)}
         if answer.confidence >= HIGH:
             found["right when sure"] = found["right"]

@@ -194,7 +194,7 @@ def ingest(domains: Sequence[str], data: Path, config: Path) -> None:
         begun = time.perf_counter()
         report = copilot.ingest(name)
         took = f"{report.chunks} chunks, {time.perf_counter() - begun:.0f} s"
-        print(f"{name}: generation {report.generation}, {took}", file=sys.stderr)
+        print(f"{name}: generation {report.generation}, {took}", file=sys.stderr, flush=True)
         embedder.kept.save()
     copilot.index.close()
 

@@ -26,11 +26,13 @@ def ask(
     """Answer a question in the terminal."""
     from agents.answer import Question
     from agents.response import to_full_response
+    from agents.thread.asked_when import zone_of_this_machine
     from cli.past_turns import read_history
 
     copilot = wired()
     turns = read_history(history) if history else ()
-    answer = copilot.ask(domain)(Question(text=question, history=turns), None)
+    asked = Question(text=question, history=turns, time_zone=zone_of_this_machine())
+    answer = copilot.ask(domain)(asked, None)
     if as_json:
         print_json(to_full_response(answer))
         return

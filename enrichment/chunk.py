@@ -43,6 +43,29 @@ class ChunkTable:
 
 
 @dataclass(frozen=True, kw_only=True)
+class ChunkRun:
+    """Which part of a list or code block a chunk holds, when that is longer than one chunk.
+
+    The parts of a run are chunks of one section, in order; all of them together are the whole.
+    A table's part is told by its `ChunkTable`."""
+
+    id: str
+    """Same for all parts of one list or code block; unique within a generation."""
+    what: Literal["items", "lines"]
+    """What is counted: outermost list items, or lines of code."""
+    part: int
+    """0-based: which of the parts this one is."""
+    parts: int
+    """At least 2."""
+    first: int
+    """0-based: the first item or line here. An item that is cut belongs to both parts."""
+    count: int
+    """Items or lines here."""
+    total: int
+    """Of the whole list or code block."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class Entity:
     """A name worth an exact match: `SEC-1234`, `web-eu1`, `P0`, `Incident Commander`."""
 
@@ -73,6 +96,8 @@ class Chunk:
     """Size of `text` in the embedder's tokens."""
     units: tuple[Unit, ...] = ()
     table: ChunkTable | None = None
+    runs: tuple[ChunkRun, ...] = ()
+    """Lists and code blocks of which this is a part; what it holds whole isn't named here."""
     summary: str = ""
     """Tables: two lines; text: empty unless enriched."""
     keywords: tuple[str, ...] = ()
@@ -94,6 +119,9 @@ class DocumentCard:
     title: str
     url: str
     summary: str
+    """What it is about; '' when nothing better than title and headings is known."""
+    headings: tuple[str, ...] = ()
+    """The outline in reading order: the deeper levels are left out where it would be long."""
     faqs: tuple[Faq, ...] = ()
     keywords: tuple[str, ...] = ()
     document_type: str = ""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from agents.answer import Turn, bounded
+from agents.answer import EarlierTurn, Turn, bounded
 from enrichment.language.courtesy import is_courtesy, is_greeting, says_only_yes_or_no
 from enrichment.language.words import naming_words, tokens
 
@@ -64,14 +64,19 @@ def small_talk_reply(text: str, title: str) -> str:
     return "You're welcome! Ask again any time." if thanked else ""
 
 
-def leans_on(text: str, history: Sequence[Turn]) -> str:
+def leans_on(text: str, history: Sequence[Turn], earlier: Sequence[EarlierTurn] = ()) -> str:
     """The earlier user words that a follow-up needs to be understood; '' when it stands alone.
 
-    At most the two last user turns: all turns put together find no more facts, on the demo
-    (`benchmarks/each_agent.py`)."""
+    Of the question asked last it is the self-contained form that a model gave it and the agents
+    kept, unless somebody has said something since. Without it, at most the two last user turns:
+    all turns put together find no more facts, on the demo (`benchmarks/each_agent.py`)."""
     asked = [cleaned(turn.content) for turn in history if turn.role == "user"]
     asked = [words for words in asked if naming_words(words)]
-    if not asked or not _is_elliptical(text):
+    if not _is_elliptical(text):
+        return ""
+    if earlier and (not asked or _says_more(earlier[-1], asked[-1])):
+        return earlier[-1].question
+    if not asked:
         return ""
     if len(asked) > 1 and _is_elliptical(asked[-1]):
         return f"{_open_ended(asked[-2])}, {asked[-1]}"
@@ -93,6 +98,11 @@ def questions_in(text: str) -> list[str]:
 def _is_elliptical(text: str) -> bool:
     named = len(naming_words(text))
     return named <= 3 or bool(_LEANS.match(text)) or (named <= 7 and bool(_REFERS.search(text)))
+
+
+def _says_more(kept: EarlierTurn, asked: str) -> bool:
+    """It is the turn asked last, in other words than `joined` puts it."""
+    return cleaned(kept.asked) == asked and not kept.question.endswith(asked)
 
 
 def _open_ended(text: str) -> str:

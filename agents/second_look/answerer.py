@@ -14,6 +14,7 @@ from agents.look_requests import LookRequest
 from agents.second_look.looking import look
 from agents.second_look.model_answer import ToAnswer, Written, answer_from_sources
 from agents.state import Draft, State
+from agents.thread.asked_when import said_at
 from agents.verify import best_quote, claims_citing, support
 from config.domain import Domain
 from config.errors import ModelError
@@ -111,7 +112,7 @@ class Answerer:
         return ToAnswer(
             plan=state["plan"],
             asked=state["question"].text,
-            today="",
+            today=said_at(state["question"]),
             sources=state["read"],
             documents=state["snapshot"].documents,
             looked=state.get("looked", ()),

@@ -103,7 +103,7 @@ def _weighed(reply: CriticisedAnswer, draft: Draft) -> Critique:
             *(f"nobody asked for: {what}" for what in few(reply.superfluous)),
         ),
         unsupported=accused,
-        in_sources=reply.in_sources,
+        mendable=bool(accused) or reply.in_sources or reply.accurate.score == score < GOOD,
     )
 
 

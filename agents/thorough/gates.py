@@ -59,8 +59,9 @@ class Gates:
         outcome, how = self._judged(state)
         judgement = outcome.value
         way: str = after_judging(judgement, tries=_tries(state), rounds=state.get("rounds", 0))
-        if way == "refuse" and "best" in state:
-            way = "critique"  # an answer of an earlier search is better than none
+        in_vain = way == "refuse" or (way == "answer" and _read(state) == state.get("judged"))
+        if in_vain and "best" in state:
+            way = "critique"  # the best of the searches before stands
         named = ", ".join((*judgement.issues, *judgement.missing))
         note = f"judge: {judgement.score:.2f}, {how}{': ' * bool(named)}{named}; {_SAID[way]}"
         return {

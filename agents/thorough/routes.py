@@ -63,5 +63,4 @@ def after_critique(critique: Critique, judgement: Judgement, *, tries: int) -> A
     """What the sources hold is written again; what they lack is searched for."""
     if passes(critique, judgement) or tries >= MOST_TRIES:
         return "__end__"
-    found_enough = judgement.score >= GOOD or critique.in_sources
-    return "answer" if found_enough else "rewrite"
+    return "answer" if critique.mendable else "rewrite"

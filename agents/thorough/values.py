@@ -36,8 +36,8 @@ class Critique:
     """What to mend, one line each."""
     unsupported: tuple[str, ...] = ()
     """Sentences of the answer, verbatim, that their sources don't hold up."""
-    in_sources: bool = False
-    """What is missing stands in the sources."""
+    mendable: bool = False
+    """By writing again from the same sources."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -17,7 +17,7 @@ import yaml
 from benchmarks.material.asked_sets import AskedSet, with_files
 
 SECTIONS = (1, 2, 3)
-LONGEST = 4_000
+LONGEST = 2_000
 """Characters of a body: a thousand of them are indexed in minutes."""
 FACTORS = (0.5, 1.5, 2.0, 3.0)
 YEARS = range(2016, 2026)

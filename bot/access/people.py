@@ -9,7 +9,7 @@ from typing import Any, Literal
 import structlog
 
 from bot.access.short_memory import PATIENCE, ShortMemory
-from bot.slack.web import SlackRefused, Web
+from bot.slack.web import SlackBusy, SlackRefused, SlackUnsure, Web
 from index.readers import Person
 
 log = structlog.get_logger()
@@ -24,6 +24,8 @@ class Acquaintance:
 
     person: Person
     standing: Standing
+    time_zone: str = "UTC"
+    """As their Slack shows the time; IANA."""
 
 
 class People:
@@ -45,6 +47,13 @@ class People:
     def person(self, user: str) -> Person:
         """Without an address when Slack won't say, which opens nothing."""
         return self.known(user).person
+
+    def time_zone(self, user: str) -> str:
+        """UTC where Slack doesn't say, or can't be reached: no answer waits for it."""
+        try:
+            return self.known(user).time_zone
+        except (SlackBusy, SlackUnsure):
+            return "UTC"
 
     def known_by_email(self, email: str, patience: float = PATIENCE) -> Acquaintance:
         """Unknown when nobody has this address. Raises as `known` does."""
@@ -70,6 +79,7 @@ class People:
         return Acquaintance(
             person=Person(slack_user=str(user["id"]), email=str(profile.get("email") or "")),
             standing=standing_of(user, self._ours),
+            time_zone=str(user.get("tz") or "UTC"),
         )
 
 

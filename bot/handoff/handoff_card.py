@@ -110,7 +110,7 @@ def _tried(answer: Answer | None, now: datetime, *, private: bool) -> Iterator[J
         yield section(f"*What I tried*\n{mrkdwn(excerpt(answer.text, MAX_TRIED))}")
         if lines := source_lines(answer, now):
             yield section("\n".join(lines))
-        if not answer.found_nothing:
+        if answer.from_documents:
             yield context([f"Confidence: {in_words(answer.confidence)}"])
 
 

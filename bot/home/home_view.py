@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence, Set
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from agents.answer import FOUND_NOTHING
-from agents.extractive.confidence_levels import MEDIUM, in_words
+from agents.answer import FOUND_NOTHING, UNSURE
+from agents.extractive.confidence_levels import in_words
 from bot.feedback import Verdicts
 from bot.memory.record import Record
 from bot.message.blockkit import Json, age, context, link, section, short, words
@@ -117,8 +117,7 @@ def went_wrong(record: Record) -> bool:
         return False
     if record.state == "failed":
         return True
-    unsure = record.path in FOUND_NOTHING or record.confidence < MEDIUM
-    return record.state == "posted" and bool(record.path) and is_question(record) and unsure
+    return record.state == "posted" and record.path in UNSURE and is_question(record)
 
 
 def _outcome(record: Record) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
@@ -13,6 +13,7 @@ from sqlalchemy import Engine, Row, delete, func, insert, select, tuple_, update
 from sqlalchemy.exc import IntegrityError
 
 from agents.answer import Answer
+from agents.thread.kept_threads import create_thread_tables, forget_places, slack_place
 from bot.memory.state_tables import create_tables, handoffs, posts, questions
 from bot.slack.event import Asked
 
@@ -74,6 +75,7 @@ class Records:
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
         create_tables(engine)
+        create_thread_tables(engine)
 
     def claim(
         self,
@@ -113,6 +115,17 @@ class Records:
         change = update(questions).where(questions.c.id == question_id).values(**values)
         with self._engine.begin() as connection:
             connection.execute(change)
+
+    def withdraw(self, question_id: str) -> None:
+        """Taken back: its words go, also those that the agents keep of its thread."""
+        self.mark(question_id, state="withdrawn", text="", answer=None)
+        if record := self.get(question_id):
+            self.forget_threads([record])
+
+    def forget_threads(self, records: Iterable[Record]) -> None:
+        """What the agents keep of these questions' threads."""
+        with self._engine.begin() as connection:
+            forget_places(connection, (slack_place(one.channel, one.thread_ts) for one in records))
 
     def advance(self, record: Record, **values: object) -> bool:
         """Set columns, unless the question was deleted or edited since `record` was read."""

@@ -206,7 +206,7 @@ def _buttons(answer: Answer, question_id: str) -> Iterator[Json]:
         return
     if not answer.options:
         yield _verdict(question_id)
-    style = {"style": "primary"} if answer.found_nothing else {}
+    style = {"style": "primary"} if answer.unsure else {}
     yield actions([_ask_human(question_id, **style)], block_id="oncall_human")
 
 

@@ -16,7 +16,7 @@ def source_lines(answer: Answer, now: datetime) -> list[str]:
     """A heading, then a line for each place; empty without any.
 
     Citations of one place share a line: the same link twice tells nothing."""
-    if answer.found_nothing or (answer.nearest and not answer.citations):
+    if not answer.citations:
         return _fitting("*Nearest documents*", [f"• {_place(c, now)}" for c in answer.nearest])
     numbers: dict[str, list[str]] = {}
     for citation in answer.citations:

@@ -51,7 +51,7 @@ class PrivacyByHand:
     def erase(self, person: Person) -> Erased:
         with stored_items(inbox_url(self.settings)) as items:
             data = PersonalData(engine=self.engine, audit=self.audit, inbox=items)
-            erased = data.erase(person.slack_user)
+            erased = data.erase(person.slack_user, person.email)
         self._scrub()
         return erased
 

@@ -11,6 +11,7 @@ from typing import Any
 
 from sqlalchemy import Column, Connection, Engine, Table, delete, or_, select, update
 
+from agents.thread.kept_threads import create_thread_tables, forget_threads_of, kept_of
 from bot.inbox.stored_items import StoredItem, StoredItems
 from bot.memory.proposals import propose
 from bot.memory.state_tables import ERASED, create_tables, feedback, handoffs, questions
@@ -32,6 +33,8 @@ class Erased:
     """Verdicts and corrections they gave to others' questions."""
     handoffs: int = 0
     """Others' hand-offs, from which their id and words were taken."""
+    threads: int = 0
+    """Threads they asked in, of which the agents kept something for follow-ups."""
     inbox: int = 0
     """Stored events."""
     still_working: int = 0
@@ -48,7 +51,8 @@ class PersonalData:
 
     def export(self, user: str, email: str = "") -> dict[str, Any]:
         """Everything, as JSON; `email`: by which the API may have known them."""
-        create_tables(self.engine)
+        self._create_tables()
+        askers = [one for one in (user, email) if one]
         with self.engine.connect() as connection:
             asked = _rows(connection, questions, questions.c.asker)
             own = ids_of(connection, select(questions.c.id).where(questions.c.asker == user))
@@ -57,6 +61,7 @@ class PersonalData:
                 "feedback": _rows(connection, feedback, feedback.c.user)(user),
                 "handoffs": _rows(connection, handoffs, *_PEOPLE)(user),
                 "resolved": _rows(connection, questions, questions.c.resolved_by)(user),
+                "threads": kept_of(connection, askers),
             }
         proposals = [
             {"id": one.id, "domain": one.domain, "question": one.question,
@@ -65,7 +70,6 @@ class PersonalData:
             if one.by == user or one.id in own
         ]  # fmt: skip
         stored = self.inbox.of(user) if self.inbox else []
-        askers = [one for one in (user, email) if one]
         return {
             "user": user,
             **held,
@@ -74,22 +78,29 @@ class PersonalData:
             "shown": list(self.audit.export(askers=askers)),
         }
 
-    def erase(self, user: str) -> Erased:
-        """Take away everything of theirs but the audit log; once more does no harm."""
-        create_tables(self.engine)
+    def erase(self, user: str, email: str = "") -> Erased:
+        """Take away everything of theirs but the audit log; once more does no harm.
+
+        `email`: as for `export`."""
+        self._create_tables()
         self._withdraw(user)
         forgotten, working = self._empty_inbox(user)
         events = [one.id for one in working]
         with self.engine.begin() as connection:
+            kept = forget_threads_of(connection, [one for one in (user, email) if one])
             mine = select(questions.c.id).where(questions.c.asker == user)
             busy = ids_of(connection, mine.where(questions.c.event_id.in_(events)))
             gone = delete_questions(connection, ids_of(connection, mine) - busy)
             said = connection.execute(delete(feedback).where(feedback.c.user == user)).rowcount
             helped = _forget_helper(connection, user)
         return Erased(
-            questions=gone, feedback=said, handoffs=helped, inbox=forgotten,
+            questions=gone, feedback=said, handoffs=helped, threads=kept, inbox=forgotten,
             still_working=len(working),
         )  # fmt: skip
+
+    def _create_tables(self) -> None:
+        create_tables(self.engine)
+        create_thread_tables(self.engine)
 
     def _withdraw(self, user: str) -> None:
         """Their questions that are being answered are taken back, as if they had deleted them."""

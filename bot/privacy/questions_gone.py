@@ -7,6 +7,7 @@ from typing import Any
 
 from sqlalchemy import Connection, Select, delete, select
 
+from agents.thread.kept_threads import forget_places, slack_place
 from bot.memory.state_tables import feedback, handoffs, posts, questions
 from bot.message.private import post_key
 
@@ -14,10 +15,13 @@ _AT_ONCE = 500
 
 
 def delete_questions(connection: Connection, ids: Collection[str]) -> int:
-    """With their answers, posts, feedback and hand-offs, whoever gave them."""
+    """With their answers, posts, feedback and hand-offs, whoever gave them, and what the agents
+    keep of their threads."""
     for batch in batches(ids):
         events = connection.scalars(select(questions.c.event_id).where(questions.c.id.in_(batch)))
         keys = [*batch, *map(post_key, events)]
+        places = select(questions.c.channel, questions.c.thread_ts).where(questions.c.id.in_(batch))
+        forget_places(connection, (slack_place(*row) for row in connection.execute(places)))
         connection.execute(delete(posts).where(posts.c.question_id.in_(keys)))
         connection.execute(delete(feedback).where(feedback.c.question_id.in_(batch)))
         connection.execute(delete(handoffs).where(handoffs.c.question_id.in_(batch)))

@@ -26,6 +26,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.exc import IntegrityError
 
+from agents.thread.kept_threads import create_thread_tables, domains_kept, forget_begun_before
 from bot.memory.record import now
 from bot.memory.state_tables import FORGOTTEN, create_tables, feedback, handoffs, posts, questions
 from bot.privacy.questions_gone import delete_questions, ids_of
@@ -54,6 +55,8 @@ class Purged:
     """With their answers, feedback, hand-offs and posts."""
     open_handoffs: int = 0
     """Questions that lost their words, as somebody still waits for a human."""
+    threads: int = 0
+    """What the agents kept of them for follow-ups, also of those at the API."""
     audit_rows: int = 0
 
 
@@ -70,6 +73,7 @@ class Retention:
 
     def __post_init__(self) -> None:
         create_tables(self.engine)
+        create_thread_tables(self.engine)
         migrate(self.engine, _METADATA, "upkeep")
         try:
             with self.engine.begin() as connection:
@@ -122,9 +126,13 @@ class Retention:
             waiting -= _asked_before(connection, name, 2 * days, unfinished)
             blanked += _blank(connection, waiting)
             gone += delete_questions(connection, expired - waiting)
+        threads = 0
+        for name in domains_kept(connection):
+            days = domains[name].retention.days if name in domains else shortest
+            threads += forget_begun_before(connection, name, now() - timedelta(days=days))
         _delete_strays(connection, shortest)
         rows = self.audit.forget(connection, before=days_ago(self.audit_days))
-        return Purged(questions=gone, open_handoffs=blanked, audit_rows=rows)
+        return Purged(questions=gone, open_handoffs=blanked, threads=threads, audit_rows=rows)
 
 
 def scrub_all(engine: Engine, inbox: Path) -> None:

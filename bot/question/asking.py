@@ -5,9 +5,11 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 
-from agents.answer import Answer, Ask, Progress, Question, Turn
+from agents.answer import Answer, Ask, Conversation, Progress, Question, Turn
 from agents.domain_choice import first_confident
+from agents.thread.kept_threads import slack_place
 from bot import metrics
 from bot.access.people import People
 from bot.memory.record import Record, Records, decoded, encoded, now
@@ -49,11 +51,13 @@ class Asking:
         answer, domain = first_confident(
             candidates, lambda domain: self._ask_in(domain, event, text, history, progress)
         )
-        self.records.advance(
+        kept = self.records.advance(
             record, domain=domain.domain, state="answered", answer=encoded(answer),
             path=answer.path, confidence=answer.confidence, generation=answer.generation,
             tokens=answer.usage.input_tokens + answer.usage.output_tokens, answered_at=now(),
         )  # fmt: skip
+        if not kept:  # deleted or edited meanwhile, and the agents have kept its words
+            self.records.forget_threads([record])
         return answer, domain
 
     def is_private(self, domain: Domain, answer: Answer) -> bool:
@@ -79,11 +83,25 @@ class Asking:
                 domain.access.audience,
                 lambda: self.identities(domain, self.people.person(event.user)),
             ),
+            asked_at=_sent_at(event),
+            time_zone="UTC" if event.bot else self.people.time_zone(event.user),
+            conversation=Conversation(
+                place=slack_place(event.channel, event.thread_ts),
+                message=event.id,
+                asker=event.user or event.bot,
+            ),
         )
         began = time.monotonic()
         answer = self.ask(domain.domain)(question, progress)
         _measure(domain.domain, answer, time.monotonic() - began)
         return answer
+
+
+def _sent_at(event: Asked) -> datetime:
+    try:
+        return datetime.fromtimestamp(float(event.ts), UTC)
+    except (ValueError, OverflowError, OSError):
+        return datetime.now(UTC)
 
 
 def may_watch(domain: Domain) -> bool:

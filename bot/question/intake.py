@@ -52,7 +52,7 @@ class Intake:
         # Claimed even when unknown: the deletion may overtake the question.
         self._claim(event_id, gone)
         record = self.records.get(event.id)
-        self.records.mark(event.id, state="withdrawn", text="", answer=None)
+        self.records.withdraw(event.id)
         if record and record.event_id != event_id:
             post = self.attempts.post(record.event, stream=self.attempts.streaming)
             post.withdraw()
@@ -132,7 +132,7 @@ class Intake:
         What an attempt before a crash had begun to show is taken back."""
         record = self.records.get(event.id)
         if record and record.asker == event.user and record.state in {"working", "answered"}:
-            self.records.mark(record.id, state="withdrawn", text="", answer=None)
+            self.records.withdraw(record.id)
             self.attempts.post(record.event, stream=self.attempts.streaming).withdraw()
         if event.mentioned and not event.bot:
             self.say_why_not(event)

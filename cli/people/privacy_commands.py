@@ -28,7 +28,8 @@ def privacy_purge() -> None:
     purged = wired().privacy.purge()
     typer.echo(
         f"{purged.questions} questions deleted, {purged.open_handoffs} open hand-offs without "
-        f"their words now, {purged.audit_rows} audit rows deleted"
+        f"their words now, the state of {purged.threads} threads deleted, {purged.audit_rows} "
+        "audit rows deleted"
     )
 
 
@@ -54,8 +55,8 @@ def privacy_erase(
     erased = privacy.erase(person)
     typer.echo(
         f"erased: {erased.questions} questions, {erased.feedback} verdicts, {erased.handoffs} "
-        f"hand-offs of others, {erased.inbox} stored events; messages in Slack stay there, and the "
-        "audit log keeps its days"
+        f"hand-offs of others, the state of {erased.threads} threads, {erased.inbox} stored "
+        "events; messages in Slack stay there, and the audit log keeps its days"
     )
     if erased.still_working:
         typer.echo(

@@ -3,20 +3,26 @@
 from __future__ import annotations
 
 import hashlib
-from collections import Counter, deque
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Literal
 
 from config.domain import ChunkOptions
 from config.models import Vectors
-from enrichment.chunk import Chunk, Unit
+from enrichment.chunk import Chunk, ChunkRun, Unit
+from enrichment.chunking.code_pieces import CodeCutter
+from enrichment.chunking.footnotes import note_pieces, with_footnotes, with_notes_repeated
 from enrichment.chunking.packing import pack, text_of
-from enrichment.chunking.pieces import CountTokens, Cutter, Piece, is_lead_in, with_footnotes
+from enrichment.chunking.pieces import CountTokens, Piece
+from enrichment.chunking.runs import runs_of
+from enrichment.chunking.section_pieces import SectionCutter
 from enrichment.chunking.sections import Section, breadcrumb, sections
-from enrichment.chunking.table_pieces import TableCutter, is_box, tells_how_to_read
-from loaders.document import Block, Document
+from enrichment.chunking.table_pieces import TableCutter
+from enrichment.chunking.text_pieces import TextCutter
+from enrichment.chunking.web_addresses import without_addresses
+from loaders.document import Document
 
 
 def split(
@@ -29,18 +35,44 @@ def split(
     """Chunks in reading order. `embed` is needed only for `semantic_threshold`."""
     chunks: list[Chunk] = []
     seen: Counter[str] = Counter()
-    for section in sections(document):
-        pieces = _pieces(document, section, count_tokens, options)
-        if options.semantic_threshold is not None and embed is not None:
-            pieces = _with_topics(pieces, options.semantic_threshold, embed)
-        groups = pack(
-            pieces, size=options.size, table_size=options.table_size, overlap=options.overlap
-        )
-        for group in groups:
+    for number, section in enumerate(sections(document)):
+        for group, runs in _groups(document, section, number, count_tokens, options, embed):
             draft = _Draft(document, section, group)
             seen[draft.content] += 1
-            chunks.append(draft.chunk(len(chunks), seen[draft.content], count_tokens))
+            chunk = draft.chunk(len(chunks), seen[draft.content], count_tokens)
+            chunks.append(replace(chunk, runs=runs))
     return chunks
+
+
+def _groups(
+    document: Document,
+    section: Section,
+    number: int,
+    count_tokens: CountTokens,
+    options: ChunkOptions,
+    embed: Callable[[Sequence[str]], Vectors] | None,
+) -> Iterator[tuple[Sequence[Piece], tuple[ChunkRun, ...]]]:
+    """The pieces of each chunk of a section, and the lists and code blocks that it is a part of."""
+    count = without_addresses(count_tokens)
+    text = TextCutter(count_tokens=count, size=options.size, heading=section.title)
+    cutter = SectionCutter(
+        text=text,
+        codes=CodeCutter(count_tokens=count, size=options.size, heading=section.title),
+        tables=TableCutter(
+            count_tokens=count,
+            size=options.table_size,
+            heading=section.title,
+            document_id=document.id,
+        ),
+        section=f"{document.id}.{number}",
+    )
+    notes = note_pieces(section.footnotes, text)
+    pieces = with_footnotes(cutter.pieces(section.blocks), notes)
+    if options.semantic_threshold is not None and embed is not None:
+        pieces = _with_topics(pieces, options.semantic_threshold, embed)
+    groups = pack(pieces, size=options.size, table_size=options.table_size, overlap=options.overlap)
+    for group, runs in zip(groups, runs_of(groups), strict=True):
+        yield with_notes_repeated(group, notes, options.size // 4), runs
 
 
 @dataclass(frozen=True)
@@ -77,56 +109,6 @@ class _Draft:
             units=_units(self.group),
             table=next((piece.table for piece in self.group if piece.table), None),
         )
-
-
-def _pieces(
-    document: Document, section: Section, count_tokens: CountTokens, options: ChunkOptions
-) -> list[Piece]:
-    text = Cutter(count_tokens=count_tokens, size=options.size, heading=section.title)
-    tables = TableCutter(
-        count_tokens=count_tokens,
-        size=options.table_size,
-        heading=section.title,
-        document_id=document.id,
-    )
-    found: list[Piece] = []
-    blocks = deque(section.blocks)
-    leads: tuple[Piece, ...] = ()
-    while blocks:
-        block = blocks.popleft()
-        following = blocks[0] if blocks else None
-        if is_lead_in(block, following):
-            pieces = text.paragraph(block)
-            leads = tuple(pieces[-1:])
-            found += pieces[:-1]
-            continue
-        if block.kind == "list_item":
-            run = [block]
-            while blocks and blocks[0].kind == "list_item":
-                run.append(blocks.popleft())
-            found += text.list_items(run, leads)
-        elif block.table and not is_box(block.table):
-            note = following if following and tells_how_to_read(following) else None
-            if note:
-                blocks.popleft()
-            found += tables.pieces(block, leads, note)
-        elif block.kind == "code":
-            found += text.code(block, leads)
-        else:
-            found += text.paragraph(_readable(block))
-        leads = ()
-    return with_footnotes([piece for piece in found if piece.text], section.footnotes, text)
-
-
-def _readable(block: Block) -> Block:
-    """Boxes and images as text."""
-    if block.table:
-        cell = block.table.rows[0][0]
-        return replace(block, text=cell.text, markdown=cell.markdown.replace("<br>", "\n\n"))
-    if block.image:
-        said = ": ".join(filter(None, (block.image.title, block.image.alt)))
-        return replace(block, text=said, markdown=f"[Image: {said}]" if said else "")
-    return block
 
 
 def _with_topics(

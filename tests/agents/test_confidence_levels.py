@@ -27,7 +27,7 @@ def test_the_levels_ask_for_more_and_more() -> None:
         ("ambiguous_query", False, False),
         ("small_talk", False, False),
         ("no_answer_found", False, True),
-        ("company_specific_rag_failure", False, True),
+        ("company_specific_rag_failure", True, False),
     ],
 )
 def test_an_answer_knows_whether_documents_hold_it(

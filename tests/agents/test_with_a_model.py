@@ -185,7 +185,7 @@ def test_the_list_of_documents_tells_what_is_no_longer_current(
     found.documents = {**found.documents, "laptops": laptops}
     model = ScriptedModel({"answer": good})
     asking(found, model)(ASKED)
-    assert f"`laptops`: Laptop Guide{told} —" in model.prompts[1].user
+    assert f"`laptops`: Laptop Guide{told} " in model.prompts[1].user
 
 
 def test_an_asker_can_not_close_the_fence() -> None:

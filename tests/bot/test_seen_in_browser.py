@@ -37,14 +37,12 @@ ROLES = """\
 | `hbr-admin` | 2 hours | 8 hours in total | [Harbor system owner] |
 | `tally-restricted` | 4 hours | 12 hours in total | [Data owner of the dataset] |
 """
-WHICH = {
-    "kind": "ambiguous",
-    "clarifying_question": "Which kind of credential do you mean?",
-    "options": [
-        "What is the maximum age of an API signing key on Restricted data?",
-        "What is the maximum age of a merchant webhook secret?",
-    ],
-}
+WHICH = """\
+WHICH
+Which kind of credential do you mean?
+- API signing key: 60 days in SG for Restricted data [60 days in SG only]
+- merchant webhook secret: 365 days in every region [365 days in every]
+"""
 
 
 @dataclass(frozen=True)
@@ -84,7 +82,7 @@ class Scene:
 def office(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Office]:
     with open_office(tmp_path_factory.mktemp("office")) as opened:
         opened.director.says |= {"signing key": AGES, "elevated": ROLES}
-        opened.director.plans |= {"how old can it get": WHICH}
+        opened.director.says |= {"how old can it get?": WHICH}
         yield opened
 
 
@@ -234,7 +232,7 @@ def test_a_question_back_is_answered_by_a_click(scene: Scene) -> None:
     expect(thread.get_by_role("button", name="helpful")).to_have_count(0)
     scene.picture("question-back", thread)
     thread.get_by_role("button", name="merchant webhook secret").click()
-    see(thread.get_by_text("Chosen: What is the maximum age of a merchant webhook secret?"))
+    see(thread.get_by_text("Chosen: how old can it get: merchant webhook secret?"))
     see(thread.get_by_text("Sources"))
     see(thread.get_by_text("365 days"))
     scene.picture("chosen", thread)

@@ -155,13 +155,6 @@ def test_code_stays_with_its_lead_in() -> None:
     assert chunk.text == "Then run:\n\n```sh\nmuster lock --asset TP-1\n```"
 
 
-def test_long_code_is_fenced_again_in_every_part() -> None:
-    chunks = Writer().add("code", "\n".join(f"line {n} = {n}" for n in range(100))).chunks(size=60)
-    assert len(chunks) > 3
-    assert all(c.text.startswith("```") and c.text.endswith("```") for c in chunks)
-    assert {c.kind for c in chunks} == {"code"}
-
-
 def test_a_footnote_goes_with_the_row_that_refers_to_it() -> None:
     rows = [(f"role {n}", f"{n} days, then ask again for more") for n in range(30)]
     rows[20] = ("role 20", "45 days[^1]")

@@ -1,0 +1,109 @@
+"""The table of what is kept of threads, and who asked in them: found, handed out, deleted.
+
+`agents.thread.thread_checkpoints` reads and writes the state in it."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Collection, Iterable
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import (
+    Column,
+    Connection,
+    DateTime,
+    Engine,
+    Index,
+    Integer,
+    MetaData,
+    String,
+    Table,
+    Text,
+    delete,
+    select,
+)
+
+from index.store.schema import migrate
+
+_METADATA = MetaData()
+
+threads = Table(
+    "agent_threads",
+    _METADATA,
+    Column("place", String(64), primary_key=True, comment="see `key_of`"),
+    Column("domain", String(64), primary_key=True),
+    Column("format", Integer, primary_key=True, autoincrement=False),
+    Column("checkpoint_id", String(64), nullable=False),
+    Column("checkpoint", Text, nullable=False, comment="JSON"),
+    Column("begun_at", DateTime, nullable=False, comment="UTC"),
+    Index("agent_threads_begun", "domain", "begun_at"),
+)
+people = Table(
+    "agent_thread_people",
+    _METADATA,
+    Column("place", String(64), primary_key=True),
+    Column("person", String(320), primary_key=True, comment="see `Conversation.asker`"),
+    Index("agent_thread_people_person", "person"),
+)
+
+
+def create_thread_tables(engine: Engine) -> None:
+    """Create what is missing; safe when several workers start at once."""
+    migrate(engine, _METADATA, "threads")
+
+
+def slack_place(channel: str, thread_ts: str) -> str:
+    return f"slack/{channel}/{thread_ts}"
+
+
+def key_of(place: str) -> str:
+    """A place may name a person and a conversation as a client calls it: of any length, and not
+    for a column that is looked through."""
+    return hashlib.sha256(place.encode()).hexdigest()
+
+
+def forget_places(connection: Connection, places: Iterable[str]) -> int:
+    """Threads of which something was kept."""
+    return _forget(connection, [key_of(place) for place in places])
+
+
+def forget_begun_before(connection: Connection, domain: str, before: datetime) -> int:
+    """`before`: UTC, without a zone."""
+    old = select(threads.c.place).where(threads.c.domain == domain, threads.c.begun_at < before)
+    return _forget(connection, list(connection.scalars(old)))
+
+
+def forget_threads_of(connection: Connection, names: Collection[str]) -> int:
+    """Whole threads in which one of these people asked: what is left of them is in Slack."""
+    theirs = select(people.c.place).where(people.c.person.in_(names))
+    return _forget(connection, list(connection.scalars(theirs)))
+
+
+def kept_of(connection: Connection, names: Collection[str]) -> list[dict[str, Any]]:
+    """Every turn of these people, as `EarlierTurn` has it, with its domain; what can't be read is
+    handed out as it is."""
+    theirs = select(people.c.place).where(people.c.person.in_(names))
+    query = select(threads.c.domain, threads.c.checkpoint).where(threads.c.place.in_(theirs))
+    found: list[dict[str, Any]] = []
+    for row in connection.execute(query):
+        try:
+            turns = json.loads(row.checkpoint)["checkpoint"]["channel_values"]["turns"]
+            mine = [turn for turn in turns if turn["asker"] in names]
+        except (ValueError, KeyError, TypeError):
+            mine = [{"unreadable": row.checkpoint}]
+        found += [{"domain": row.domain, **turn} for turn in mine]
+    return found
+
+
+def domains_kept(connection: Connection) -> list[str]:
+    return list(connection.scalars(select(threads.c.domain).distinct()))
+
+
+def _forget(connection: Connection, keys: Collection[str]) -> int:
+    gone = 0
+    for key in set(keys):
+        gone += connection.execute(delete(threads).where(threads.c.place == key)).rowcount > 0
+        connection.execute(delete(people).where(people.c.place == key))
+    return gone

@@ -1,0 +1,116 @@
+"""Code, console output and tables drawn in characters as pieces: whole inside their fence."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import groupby
+
+from enrichment.chunk import Unit
+from enrichment.chunking.pieces import LONGEST_HEADING, CountTokens, Piece, Stretch
+from loaders.document import Block
+
+LONGEST = 4
+"""Chunks' sizes that a fence may fill before it is cut. Of 131 fences in six corpora three are
+larger than one chunk and none is larger than three."""
+_CHARACTERS_FOR_TOKEN = 4
+_DRAWN_RULE = re.compile(r"\s*[|│┃║]?[+├┌└┬┴┼╔╚╠╞╪═─━┏┗┣│|=:-]{3,}[+┤┐┘┬┴┼╗╝╣╡═─━┓┛┫│|=:-]\s*")
+_DRAWN_ROW = re.compile(r"\s*[|│┃║].*[|│┃║]\s*")
+_FRAME = re.compile(r"[|│┃║]")
+_FENCE = re.compile(r"^\s*(`{3,})", re.M)
+
+
+@dataclass(frozen=True, kw_only=True)
+class CodeCutter:
+    """Turns a code block into one piece, or into parts of at most `LONGEST` times `size` tokens."""
+
+    count_tokens: CountTokens
+    size: int
+    heading: str
+
+    def code(self, block: Block, leads: tuple[Piece, ...], run: str) -> list[Piece]:
+        """`run`: the block's id, for the case that it is cut; every part is fenced again."""
+        groups = list(self._groups(block.text))
+        total = sum(len(lines) for lines in groups)
+        found: list[Piece] = []
+        first = 0
+        for number, lines in enumerate(groups, start=1):
+            part = f"(part {number} of {len(groups)})\n\n" if len(groups) > 1 else ""
+            end = first + len(lines)
+            stretch = Stretch(run=run, what="lines", first=first, end=end, total=total)
+            piece = self._piece(block, part, lines, leads)
+            found.append(replace(piece, stretches=(stretch,)) if part else piece)
+            first = end
+        return found
+
+    def _piece(
+        self, block: Block, part: str, lines: Sequence[str], leads: tuple[Piece, ...]
+    ) -> Piece:
+        code = "\n".join(lines)
+        fence = max(["```", *(f"{ticks}`" for ticks in _FENCE.findall(code))], key=len)
+        text = f"{part}{fence}{block.language}\n{code}\n{fence}"
+        heading = self.heading[:LONGEST_HEADING]
+        return Piece(
+            text=text,
+            plain=code,
+            tokens=max(1, self.count_tokens(text)),
+            kind="code",
+            units=tuple(
+                Unit(kind="sentence", text=line, index_text=f"{heading}: {_without_frame(line)}")
+                for line in map(str.strip, lines)
+                if re.search(r"\w{2}", line)
+            ),
+            leads=leads,
+            page=block.page,
+        )
+
+    def _groups(self, code: str) -> Iterator[list[str]]:
+        most = LONGEST * self.size
+        lines = code.split("\n")
+        if self.count_tokens(code) <= most:
+            yield lines
+            return
+        gathered: list[str] = []
+        tokens = 0
+        for line in _short_lines(lines, _CHARACTERS_FOR_TOKEN * self.size):
+            cost = max(1, self.count_tokens(line))
+            if gathered and tokens + cost > most:
+                yield gathered
+                gathered, tokens = [], 0
+            gathered.append(line)
+            tokens += cost
+        yield gathered
+
+
+def drawn_tables_as_code(blocks: Sequence[Block]) -> list[Block]:
+    """Paragraphs in a row that draw a table line by line, as one block that keeps its columns."""
+    found: list[Block] = []
+    for drawn, run in groupby(blocks, key=_is_drawn):
+        lines = list(run)
+        text = "\n".join(block.text for block in lines)
+        if drawn and any(map(_DRAWN_RULE.fullmatch, text.split("\n"))) and "\n" in text:
+            found.append(replace(lines[0], kind="code", text=text, markdown=text))
+        else:
+            found += lines
+    return found
+
+
+def _is_drawn(block: Block) -> bool:
+    lines = block.text.split("\n")
+    return block.kind == "paragraph" and all(
+        _DRAWN_RULE.fullmatch(line) or _DRAWN_ROW.fullmatch(line) for line in lines
+    )
+
+
+def _short_lines(lines: Sequence[str], width: int) -> Iterator[str]:
+    for line in lines:
+        for start in range(0, max(1, len(line)), width):
+            yield line[start : start + width]
+
+
+def _without_frame(line: str) -> str:
+    """`│ web-eu1 │ 4 │` as words."""
+    if not _DRAWN_ROW.fullmatch(line):
+        return line
+    return " | ".join(filter(None, map(str.strip, _FRAME.split(line))))
