@@ -171,7 +171,10 @@ class AnswerPolicy(_Section):
         "mention", description="Answer only mentions, also unmentioned questions, or every message"
     )
     effort: Literal["fast", "standard", "thorough"] = Field(
-        "standard", description="`fast` searches all documents without choosing among them first"
+        "standard",
+        description="`fast` searches all documents without choosing among them first; `thorough` "
+        "judges what was found and criticises the answer, usually with 5 calls of a model, 20 at "
+        "most"
     )
     follow_ups: Literal["mention", "thread"] = Field(
         "thread", description="Whether a follow-up in a thread needs a mention"
