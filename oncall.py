@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from langgraph.graph.state import CompiledStateGraph
 
     from agents.answer import Ask
+    from agents.confidence.kept_thresholds import KeptThresholds
     from agents.thread.thread_memory import ThreadMemory
     from api.doors.tokens import LiveTokens
     from api.served import MayAsk
@@ -107,6 +108,13 @@ class Copilot:
         )
 
     @cached_property
+    def thresholds(self) -> KeptThresholds:
+        """From which confidence on answers are shown without reserve."""
+        from agents.confidence.kept_thresholds import KeptThresholds
+
+        return KeptThresholds(self.index.engine, self.model.name if self.model else "")
+
+    @cached_property
     def audit(self) -> AuditLog:
         from index.audit import AuditLog
 
@@ -144,8 +152,12 @@ class Copilot:
         domain = self.domain(name)
         known = self._asks.get(name)
         if known is None or known[0] is not domain:
+            most = domain.answer.max_wrong
             ask = build_ask(
-                snapshot=lambda: self.access.snapshot(name), domain=domain, model=self.model
+                snapshot=lambda: self.access.snapshot(name),
+                domain=domain,
+                model=self.model,
+                needed=lambda: self.thresholds.needed(name, most),
             )
             known = (domain, remembering(ask, lambda: self.threads, name))
             self._asks[name] = known

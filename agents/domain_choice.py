@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 from agents.answer import Answer
-from agents.extractive.confidence_levels import CONFIDENT
+from agents.confidence.confidence_levels import CONFIDENT
 from config.domain import Domain
 from config.errors import CopilotError, IndexUnavailable, PermissionsUnknown
 
@@ -13,8 +13,8 @@ from config.errors import CopilotError, IndexUnavailable, PermissionsUnknown
 def first_confident(
     domains: Iterable[Domain], ask: Callable[[Domain], Answer]
 ) -> tuple[Answer, Domain]:
-    """The first answer that is worth saying, else the best: one that found something, then the
-    more confident one.
+    """The first answer that is worth saying, else the best: one that found something, the most
+    confident, or the refusal that is least sure that the documents don't say.
 
     Raises IndexUnavailable when none of the domains has published documents, and
     PermissionsUnknown when nothing was found but one of them could not be searched for it."""
@@ -42,8 +42,10 @@ def first_confident(
 
 def worth_saying(answer: Answer) -> bool:
     """Good enough to say without being asked."""
-    return answer.from_documents and answer.confidence >= CONFIDENT
+    return answer.from_documents and not answer.unsure and answer.confidence >= CONFIDENT
 
 
-def _rank(answer: Answer) -> tuple[bool, float]:
-    return not answer.found_nothing, answer.confidence
+def _rank(answer: Answer) -> tuple[bool, bool, float]:
+    # The less sure it is that the documents don't say, the more its nearest ones are worth.
+    sure = -answer.confidence if answer.found_nothing else answer.confidence
+    return not answer.found_nothing, not answer.unsure, sure

@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 
 from agents.answer import Answer, Ask, Progress, Question
 from agents.answer_nodes import AnswerNodes
+from agents.confidence.confidence_levels import MEDIUM, told_apart
 from agents.context.source import sources_of
-from agents.extractive.confidence_levels import told_apart
 from agents.extractive.relevance import score_units
 from agents.fallback import Outcome
 from agents.post_processor import build_context
@@ -56,9 +56,17 @@ class Silent:
         """Ignored."""
 
 
-def build_ask(*, snapshot: Callable[[], Snapshot], domain: Domain, model: ChatModel | None) -> Ask:
+def build_ask(
+    *,
+    snapshot: Callable[[], Snapshot],
+    domain: Domain,
+    model: ChatModel | None,
+    needed: Callable[[], float] = lambda: MEDIUM,
+) -> Ask:
     """One domain's agents, wired. `snapshot` is called once a question and may raise
-    IndexUnavailable; nothing else is raised, whatever the question."""
+    IndexUnavailable; nothing else is raised, whatever the question.
+
+    `needed`: the confidence from which on an answer is shown without reserve."""
     graph = build_graph(domain, model)
     waits = model is not None and domain.answer.effort == "thorough"
 
@@ -73,7 +81,7 @@ def build_ask(*, snapshot: Callable[[], Snapshot], domain: Domain, model: ChatMo
             "usage": Usage(),
             "notes": zone_notes(question),
         }
-        answer = answer_from(graph, start)
+        answer = answer_from(graph, start, needed=needed())
         if waits:
             watched.delta(answer.text)
         return answer
@@ -81,11 +89,13 @@ def build_ask(*, snapshot: Callable[[], Snapshot], domain: Domain, model: ChatMo
     return ask
 
 
-def answer_from(graph: CompiledStateGraph[Any, Any, Any, Any], start: State) -> Answer:
-    """Run a compiled graph to its end."""
+def answer_from(
+    graph: CompiledStateGraph[Any, Any, Any, Any], start: State, *, needed: float = MEDIUM
+) -> Answer:
+    """Run a compiled graph to its end. `needed`: see `build_ask`."""
     begun = time.perf_counter()
     state = cast("State", graph.invoke(start))
-    return _answer(state, (time.perf_counter() - begun) * 1000)
+    return _answer(state, (time.perf_counter() - begun) * 1000, needed)
 
 
 def build_graph(
@@ -282,12 +292,12 @@ def _drawn_from(draft: Draft, documents: Mapping[str, DocumentCard]) -> frozense
     return used | (successors & set(documents))
 
 
-def _answer(state: State, total_ms: float) -> Answer:
+def _answer(state: State, total_ms: float, needed: float) -> Answer:
     draft, plan = state["draft"], state["plan"]
     confidence = round(draft.confidence, 3)
     return Answer(
         text=draft.text,
-        path=told_apart(draft.path, confidence),
+        path=told_apart(draft.path, confidence, needed),
         confidence=confidence,
         confidence_parts=draft.confidence_parts,
         citations=draft.citations,

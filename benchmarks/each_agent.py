@@ -16,7 +16,7 @@ from rich.console import Console
 from rich.table import Table
 
 from agents.answer import Answer, Question, Turn
-from agents.extractive import confidence_levels, refusal, relevance
+from agents.extractive import refusal, relevance
 from agents.extractive.conversation import cleaned, questions_in
 from agents.extractive.extractive_answer import extractive_answer
 from agents.plan import Plan
@@ -106,11 +106,13 @@ def answered(variant: Variant, measured: Measured, question: GoldenQuestion) -> 
         build_context(hits, scored, characters=BUDGET).chunks if variant.ordered else first_of(hits)
     )
     parts = refusal.confidence_parts(plan, snapshot, scored)
-    text, citations = extractive_answer(plan, snapshot, context, scored, glossary)
-    if variant.refuses and refusal.confidence(parts) < confidence_levels.ENOUGH:
+    quoted = extractive_answer(plan, snapshot, context, scored, glossary)
+    if variant.refuses and refusal.evidence_probability(parts) < refusal.ENOUGH:
         return Answer(text="", path="no_answer_found", confidence=0.0, context=context)
-    path = "company_specific_rag_success" if text else "no_answer_found"
-    return Answer(text=text, path=path, confidence=1.0, citations=citations, context=context)
+    path = "company_specific_rag_success" if quoted.text else "no_answer_found"
+    return Answer(
+        text=quoted.text, path=path, confidence=1.0, citations=quoted.citations, context=context
+    )
 
 
 def first_of(hits: Sequence[Hit]) -> tuple[Chunk, ...]:

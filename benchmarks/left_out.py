@@ -1,10 +1,12 @@
 """Answers without a model, on corpora that the fit did not see; and the weights to ship.
 
-    python -m benchmarks.left_out [--as-shipped] [demo] [public]
+    python -m benchmarks.left_out [--as-shipped] [--halves] [demo] [public]
 
 Each corpus is answered with weights fitted on the questions of all others: the weights of
-statements (`agents/extractive/relevance.py`) and those of confidence and refusal
-(`agents/extractive/refusal.py`). Every figure has the 95% interval of a bootstrap over questions.
+statements (`agents/extractive/relevance.py`), those of evidence and refusal
+(`agents/extractive/refusal.py`), and those of confidence (`agents/confidence/calibrated.py`). With
+`--halves`, each set with those fitted on the other. Every figure has the 95% interval of a
+bootstrap over questions.
 Then the weights fitted on all corpora are printed, to be copied. `--as-shipped`: the weights in
 use instead, which have seen every corpus."""
 
@@ -14,16 +16,17 @@ import sys
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from rich.console import Console
 from rich.table import Table
 
 from agents.answer import Answer
-from agents.extractive import confidence_levels, refusal, relevance
+from agents.confidence import calibrated
+from agents.confidence.calibrated import Calibration
+from agents.extractive import refusal, relevance
 from agents.extractive.ambiguity import readings_of
-from agents.extractive.confidence_levels import HIGH
 from agents.extractive.extractive_answer import extractive_answer
 from agents.extractive.relevance import Aspect, Scored
 from agents.plan import Plan
@@ -31,8 +34,9 @@ from agents.post_processor import build_context
 from benchmarks.material.asked_questions import Asked, all_asked
 from benchmarks.material.fitting import Matrix, bias_of, interval, listwise, logistic
 from benchmarks.material.golden_domains import measured_domains
+from benchmarks.material.reliability import reliability_table
 from index.search import Hit, Snapshot
-from jobs.scoring import score
+from jobs.scoring import acceptable, score
 
 BUDGET = 12_000
 WRONGLY = 0.05
@@ -40,8 +44,6 @@ WRONGLY = 0.05
 PULL_OF_STATEMENTS, PULL_OF_CONFIDENCE = 3.0, 2.0
 SHORT = 0.3
 """What a question made of a heading or cell counts in the fit, against one of people."""
-BINS = 5
-"""Of confidence, with as many answers each, for its calibration error."""
 
 
 @dataclass(frozen=True)
@@ -50,9 +52,11 @@ class Weights:
 
     statement: Matrix
     statement_bias: float
-    confidence: Matrix
-    confidence_bias: float
+    evidence: Matrix
+    evidence_bias: float
     enough: float
+    quoted: Calibration
+    refused: Calibration
 
 
 def in_use() -> Weights:
@@ -61,7 +65,9 @@ def in_use() -> Weights:
         relevance.BIAS,
         np.array(list(refusal.WEIGHTS.values())),
         refusal.BIAS,
-        confidence_levels.ENOUGH,
+        refusal.ENOUGH,
+        calibrated.QUOTED,
+        calibrated.REFUSED_WITHOUT_A_MODEL,
     )
 
 
@@ -78,8 +84,9 @@ def using(weights: Weights) -> Iterator[None]:
 
 def _use(weights: Weights) -> None:
     relevance.WEIGHTS, relevance.BIAS = weights.statement, weights.statement_bias
-    refusal.WEIGHTS = dict(zip(refusal.WEIGHTS, weights.confidence.tolist(), strict=True))
-    refusal.BIAS, confidence_levels.ENOUGH = weights.confidence_bias, weights.enough
+    refusal.WEIGHTS = dict(zip(refusal.WEIGHTS, weights.evidence.tolist(), strict=True))
+    refusal.BIAS, refusal.ENOUGH = weights.evidence_bias, weights.enough
+    calibrated.QUOTED, calibrated.REFUSED_WITHOUT_A_MODEL = weights.quoted, weights.refused
 
 
 class Measurements:
@@ -113,23 +120,30 @@ def answered(asked: Asked) -> Answer:
     readings = readings_of(plan, snapshot, statements, asked.measured.domain.glossary)
     if readings:
         return Answer(text=readings.text, path="ambiguous_query", confidence=0.5, context=context)
-    text, citations = extractive_answer(
-        plan, snapshot, context, statements, asked.measured.domain.glossary
-    )
-    sure = refusal.confidence(refusal.confidence_parts(plan, snapshot, statements))
-    if sure < confidence_levels.ENOUGH or not text:
-        return Answer(text="", path="no_answer_found", confidence=sure, context=context)
+    quoted = extractive_answer(plan, snapshot, context, statements, asked.measured.domain.glossary)
+    parts = refusal.confidence_parts(plan, snapshot, statements)
+    if parts.get("evidence", 0.0) < refusal.ENOUGH or not quoted.text:
+        return Answer(
+            text="",
+            path="no_answer_found",
+            confidence=calibrated.confidence(parts, refused=True),
+            confidence_parts=parts,
+            context=context,
+        )
+    parts["share said"] = quoted.share_said
     return Answer(
-        text=text,
+        text=quoted.text,
         path="company_specific_rag_success",
-        confidence=sure,
-        citations=citations,
+        confidence=calibrated.confidence(parts),
+        confidence_parts=parts,
+        citations=quoted.citations,
         context=context,
     )
 
 
 def fitted(training: Sequence[Asked], measurements: Measurements) -> Weights:
-    """Statements first; then confidence, on what these make of each question."""
+    """Statements first; then evidence, on what these make of each question; then confidence, on
+    what is answered and refused by it."""
     shown = [one for one in training if one.golden and one.golden.answerable and one.right.any()]
     tables = [_table(one, measurements) for one in shown]
     statement = listwise(tables, [one.right for one in shown], pull=PULL_OF_STATEMENTS)
@@ -137,16 +151,49 @@ def fitted(training: Sequence[Asked], measurements: Measurements) -> Weights:
     bias = bias_of(strengths, np.concatenate([one.right for one in shown]))
     told = [one for one in training if one.golden is None or one.golden.kind != "ambiguous"]
     people = np.array([one.golden is not None for one in told])
-    never_refusing = Weights(statement, bias, np.zeros(len(refusal.WEIGHTS)), 0.0, 0.0)
+    never_refusing = replace(
+        in_use(),
+        statement=statement,
+        statement_bias=bias,
+        evidence=np.zeros(len(refusal.WEIGHTS)),
+        evidence_bias=0.0,
+        enough=0.0,
+    )
     with using(never_refusing):
         rows = np.array([_parts(one) for one in told])
         right = np.array([_is_right(one) for one in told])
     counts = np.where(people, 1.0, SHORT)
-    confidence, shift = logistic(rows, right, counts, pull=PULL_OF_CONFIDENCE)
-    sure = 1 / (1 + np.exp(-(rows @ confidence + shift)))
+    evidence, shift = logistic(rows, right, counts, pull=PULL_OF_CONFIDENCE)
+    sure = 1 / (1 + np.exp(-(rows @ evidence + shift)))
     answerable = people & np.array([one.answerable for one in told])
     enough = float(np.quantile(sure[answerable], WRONGLY))
-    return Weights(statement, bias, confidence, shift, enough)
+    refusing = replace(never_refusing, evidence=evidence, evidence_bias=shift, enough=enough)
+    with using(refusing):
+        told_people = [one for one in told if one.golden is not None]
+        return replace(refusing, **_calibrations([(one, answered(one)) for one in told_people]))
+
+
+def _calibrations(found: Sequence[tuple[Asked, Answer]]) -> dict[str, Calibration]:
+    """Of quotations, from those shown; of refusals, from all: few are refused."""
+    shown = [
+        (answer, bool(accepted))
+        for one, answer in found
+        if one.golden and answer.path == "company_specific_rag_success"
+        for accepted in [acceptable(one.golden, answer)]
+        if accepted is not None
+    ]
+    silent = [(answer, not one.answerable) for one, answer in found]
+    return {
+        "quoted": _calibration(calibrated.QUOTED, shown),
+        "refused": _calibration(calibrated.REFUSED_WITHOUT_A_MODEL, silent),
+    }
+
+
+def _calibration(like: Calibration, found: Sequence[tuple[Answer, bool]]) -> Calibration:
+    rows = np.array([[one.confidence_parts.get(n, 0.0) for n in like.weights] for one, _ in found])
+    right = np.array([outcome for _, outcome in found])
+    weights, bias = logistic(rows, right, np.ones(len(rows)), pull=PULL_OF_CONFIDENCE)
+    return Calibration(bias, dict(zip(like.weights, weights.tolist(), strict=True)))
 
 
 def _is_right(asked: Asked) -> bool:
@@ -178,12 +225,10 @@ def figures(asked: Asked) -> dict[str, float]:
         return {"clarified": found["clarified"]}
     if golden.answerable and golden.evidence:
         found["mrr"] = _reciprocal_rank(asked)
-    if answer.from_documents:
-        found |= {"sure": answer.confidence, "right": found.get("cited", 0.0)}
-        if answer.confidence >= HIGH:
-            found["right when sure"] = found["right"]
-            if "facts_all" in found:
-                found["complete when sure"] = found["facts_all"]
+    accepted = acceptable(golden, answer)
+    if accepted is not None:
+        kind = "refused" if _refused(answer) else "answered"
+        found |= {f"sure, {kind}": answer.confidence, f"right, {kind}": float(accepted)}
     return found
 
 
@@ -204,13 +249,6 @@ def _reciprocal_rank(asked: Asked) -> float:
     return 1 / next(ranks, 10**9)
 
 
-def calibration_error(sure: Matrix, right: Matrix) -> float:
-    """Expected calibration error over bins of as many answers each, 0–1."""
-    bins = np.array_split(np.argsort(sure), BINS)
-    gaps = [abs(sure[each].mean() - right[each].mean()) * len(each) for each in bins]
-    return float(sum(gaps) / len(sure))
-
-
 ROWS: Mapping[str, str] = {
     "mrr": "right statement, reciprocal rank",
     "cited": "right document cited",
@@ -223,8 +261,6 @@ ROWS: Mapping[str, str] = {
     "clarified_wrong": "others asked back",
     "short refused, strange": "short, of other corpora: refused",
     "short refused, own": "short, of its own: refused",
-    "right when sure": f"right document cited when confidence is {HIGH} or more",
-    "complete when sure": "all facts said then",
 }
 
 
@@ -233,16 +269,6 @@ def cell(values: Sequence[float]) -> str:
         return "–"
     low, high = interval(np.array(values))
     return f"{np.mean(values):.2f} ({low:.2f}–{high:.2f})"
-
-
-def calibration_cell(sure: Matrix, right: Matrix) -> str:
-    if not len(sure):
-        return "–"
-    chance = np.random.default_rng(0)
-    drawn = (chance.integers(0, len(sure), len(sure)) for _ in range(1000))
-    errors = [calibration_error(sure[each], right[each]) for each in drawn]
-    low, high = np.quantile(errors, [0.025, 0.975])
-    return f"{calibration_error(sure, right):.2f} ({low:.2f}–{high:.2f})"
 
 
 def table_of(
@@ -259,41 +285,60 @@ def table_of(
         table.add_row(
             label, *(cell([o[key] for o in each if key in o]) for each in groups.values())
         )
-    cells = []
-    for each in groups.values():
-        pairs = np.array([(one["sure"], one["right"]) for one in each if "sure" in one])
-        cells.append(calibration_cell(pairs[:, 0], pairs[:, 1]))
-    table.add_row("calibration error of confidence", *cells)
     return table
 
 
+def reliability(title: str, found: Sequence[dict[str, float]], kind: str) -> Table:
+    pairs = [
+        (one[f"sure, {kind}"], one[f"right, {kind}"]) for one in found if f"sure, {kind}" in one
+    ]
+    sure, right = np.array(pairs).reshape(-1, 2).T
+    return reliability_table(f"{title}: {kind}", sure, right)
+
+
 def main() -> None:
-    arguments = [one for one in sys.argv[1:] if one != "--as-shipped"]
-    as_shipped = "--as-shipped" in sys.argv
+    arguments = [one for one in sys.argv[1:] if not one.startswith("--")]
+    as_shipped, halves = "--as-shipped" in sys.argv, "--halves" in sys.argv
     console = Console(width=140)
     measurements = Measurements()
     relevance.features = measurements.features
     with measured_domains(arguments or ["demo", "public"]) as domains:
         asked = all_asked(domains)
         found: list[tuple[Asked, dict[str, float]]] = []
-        for corpus in dict.fromkeys(one.corpus for one in asked):
-            held_out = [one for one in asked if one.corpus == corpus]
-            others = [one for one in asked if one.corpus != corpus]
+        group = _set_of if halves else _corpus_of
+        for left in dict.fromkeys(map(group, asked)):
+            held_out = [one for one in asked if group(one) == left]
+            others = [one for one in asked if group(one) != left]
             weights = in_use() if as_shipped else fitted(others, measurements)
             with using(weights):
                 found += [(one, figures(one)) for one in held_out]
-        said = "with the weights in use" if as_shipped else "each corpus left out of the fit"
-        console.print(table_of(said, found, lambda one: one.corpus))
-        console.print(table_of(said, found, lambda one: one.measured.set))
-        if as_shipped:
+        left_out = "each set" if halves else "each corpus"
+        said = "with the weights in use" if as_shipped else f"{left_out} left out of the fit"
+        console.print(table_of(said, found, _corpus_of))
+        console.print(table_of(said, found, _set_of))
+        for name in ("demo", "public", "both sets"):
+            values = [each for one, each in found if name in ("both sets", _set_of(one))]
+            for kind in ("answered", "refused"):
+                if any(f"sure, {kind}" in one for one in values):
+                    console.print(reliability(f"{said}, {name}", values, kind))
+        if as_shipped or halves:
             return
         shipped = fitted(asked, measurements)
     for name, value in zip(relevance.FEATURES, shipped.statement, strict=True):
         console.print(f'    "{name}": {value:.2f},', highlight=False)
     console.print(f"BIAS = {shipped.statement_bias:.2f}", highlight=False)
-    for name, value in zip(refusal.WEIGHTS, shipped.confidence, strict=True):
+    for name, value in zip(refusal.WEIGHTS, shipped.evidence, strict=True):
         console.print(f'    "{name}": {value:.2f},', highlight=False)
-    console.print(f"BIAS = {shipped.confidence_bias:.2f}, ENOUGH = {shipped.enough:.2f}")
+    console.print(f"BIAS = {shipped.evidence_bias:.2f}, ENOUGH = {shipped.enough:.2f}")
+    console.print(f"{shipped.quoted}\n{shipped.refused}", highlight=False)
+
+
+def _corpus_of(asked: Asked) -> str:
+    return asked.corpus
+
+
+def _set_of(asked: Asked) -> str:
+    return asked.measured.set
 
 
 if __name__ == "__main__":

@@ -28,7 +28,7 @@ def config_manifest(
 def config_check() -> None:
     """Check every domain file, as a compiler would."""
     from agents.extractive.glossary import unmatched
-    from cli.domain_check import misses
+    from cli.domain_check import misses, reserve
     from config.domain_files import check_domains
     from config.settings import read_settings
     from index.publish import published_documents
@@ -43,6 +43,8 @@ def config_check() -> None:
     for name, domain in domains.items():
         if domain.path not in wrong:
             typer.echo(f"{domain.path}: ok ({name}, {len(domain.channels)} channels)")
+            for line in reserve(domain, settings):
+                typer.echo(line)
     if problems:
         raise typer.Exit(2)
 

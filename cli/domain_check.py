@@ -8,10 +8,13 @@ from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
+from agents.confidence.kept_thresholds import kept_threshold
 from bot.handoff.rota import is_address, on_call
 from config.domain import Domain
 from config.domain_files import Problem, nearest, problem_at
 from config.errors import ConfigError, LoadError
+from config.providers import provider_and_model
+from config.settings import Settings
 from loaders.files.local_files import find_files, load_file
 
 
@@ -30,6 +33,17 @@ def misses(domain: Domain, published: frozenset[str] | None) -> Iterator[Problem
     yield from _rota(domain)
     if all_known:
         yield from _examples(domain, published or frozenset(), paths)
+
+
+def reserve(domain: Domain, settings: Settings) -> Iterator[str]:
+    """What `answer.max_wrong` comes to at present, in one line. Creates nothing."""
+    most = domain.answer.max_wrong
+    if most is None:
+        return
+    model = settings.chat_model if settings.has_chat_model() else None
+    name = provider_and_model(model)[1] if model else ""
+    found = kept_threshold(settings, domain.domain, name, most)
+    yield f"{domain.path}: answer.max_wrong {most:g}: {found}"
 
 
 def _closed_files(domain: Domain) -> Iterator[Problem]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from agents.confidence.kept_thresholds import Threshold
 from jobs.evaluate import SHOWN, Report
 from jobs.evaluation_page import figure
 
@@ -23,6 +24,9 @@ def print_report(report: Report) -> None:
         if any(cells):
             table.add_row(label, *cells)
     console.print(table)
+    if "threshold" in report:
+        found = Threshold(**report["threshold"])
+        console.print(f"answer.max_wrong {found.max_wrong:g}: {found}", highlight=False)
     if "compared" in report:
         change = report["compared"]
         for name, pair in change["metrics"].items():

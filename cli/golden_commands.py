@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -36,6 +37,8 @@ def evaluate(
         golden,
         domain=domain,
         model=copilot.model.name if copilot.model else "",
+        max_wrong=copilot.domain(domain).answer.max_wrong,
+        keep=partial(copilot.thresholds.keep, domain),
         out=out,
         compare=compare,
     )

@@ -174,7 +174,7 @@ class AnswerPolicy(_Section):
         "standard",
         description="`fast` searches all documents without choosing among them first; `thorough` "
         "judges what was found and criticises the answer, usually with 5 calls of a model, 20 at "
-        "most"
+        "most",
     )
     follow_ups: Literal["mention", "thread"] = Field(
         "thread", description="Whether a follow-up in a thread needs a mention"
@@ -185,6 +185,13 @@ class AnswerPolicy(_Section):
     )
     alert_bots: list[BotId] = Field(
         [], description="Bot or app ids (B…, A…) whose alerts are answered; other bots never are"
+    )
+    max_wrong: Annotated[float, Strict()] | None = Field(
+        None,
+        gt=0,
+        le=0.5,
+        description="Share of wrong answers that there may be among those shown without reserve, "
+        "e.g. 0.05; for the rest a human is offered first. `oncall evaluate` finds the threshold",
     )
     links: list[Host] = Field(
         [],

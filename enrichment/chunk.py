@@ -8,6 +8,10 @@ from typing import Literal
 
 from loaders.document import Permission
 
+EntityKind = Literal[
+    "code", "system", "role", "team", "channel", "person", "document", "law", "date"
+]
+
 
 @dataclass(frozen=True, kw_only=True)
 class Unit:
@@ -67,9 +71,9 @@ class ChunkRun:
 
 @dataclass(frozen=True, kw_only=True)
 class Entity:
-    """A name worth an exact match: `SEC-1234`, `web-eu1`, `P0`, `Incident Commander`."""
+    """A name worth an exact match: `SEC-1234`, `web-eu1`, `#help-keys`, `ISO 27001`."""
 
-    kind: Literal["code", "system", "role", "person", "date"]
+    kind: EntityKind
     value: str
 
 

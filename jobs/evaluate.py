@@ -6,14 +6,17 @@ import json
 import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from agents.answer import Answer, Ask, Question, Turn
+from agents.confidence.kept_thresholds import Threshold
 from config.errors import ConfigError
 from jobs.evaluation_page import as_page
 from jobs.golden import GoldenQuestion, load_golden
+from jobs.golden_confidence import threshold_by
 from jobs.scoring import score, summed_up
 
 Report = dict[str, Any]
@@ -40,13 +43,17 @@ def evaluate(
     *,
     domain: str,
     model: str = "",
+    max_wrong: float | None = None,
     on_question: Callable[[int, GoldenQuestion], None] = lambda number, question: None,
 ) -> Report:
-    """Asks every question and scores the answers. Raises IndexUnavailable."""
+    """Asks every question and scores the answers. Raises IndexUnavailable.
+
+    `max_wrong`: see `answer.max_wrong`; the report then holds the threshold."""
     started = datetime.now(UTC)
     begun = time.perf_counter()
     scored: list[tuple[GoldenQuestion, Mapping[str, float]]] = []
     asked: list[dict[str, Any]] = []
+    answered: list[tuple[GoldenQuestion, Answer]] = []
     generation = 0
     for number, question in enumerate(golden, start=1):
         on_question(number, question)
@@ -55,6 +62,7 @@ def evaluate(
         metrics = score(question, answer)
         scored.append((question, metrics))
         asked.append(_as_json(question, answer, metrics))
+        answered.append((question, answer))
         generation = answer.generation
     run = {
         "domain": domain,
@@ -64,7 +72,10 @@ def evaluate(
         "started_at": started.isoformat(timespec="seconds"),
         "seconds": round(time.perf_counter() - begun, 1),
     }
-    return {"run": run, "metrics": summed_up(scored), "questions": asked}
+    report = {"run": run, "metrics": summed_up(scored), "questions": asked}
+    if max_wrong is not None:
+        report["threshold"] = asdict(threshold_by(max_wrong, answered))
+    return report
 
 
 def run_evaluation(
@@ -73,11 +84,14 @@ def run_evaluation(
     *,
     domain: str,
     model: str = "",
+    max_wrong: float | None = None,
+    keep: Callable[[Threshold], None] = lambda threshold: None,
     out: Path | None = None,
     compare: Path | None = None,
     on_question: Callable[[int, GoldenQuestion], None] = lambda number, question: None,
 ) -> Report:
-    """Golden files in, a report out; writes `report.json` and `report.html` to `out`.
+    """Golden files in, a report out; writes `report.json` and `report.html` to `out`, and keeps
+    the threshold that the answers bear out.
 
     Raises ConfigError for a golden file or an earlier report that can't be read, and, before
     anything is asked, for an `out` that can't be written."""
@@ -85,7 +99,11 @@ def run_evaluation(
     before = read_report(compare) if compare else None
     if out:
         _check_writable(out)
-    report = evaluate(ask, golden, domain=domain, model=model, on_question=on_question)
+    report = evaluate(
+        ask, golden, domain=domain, model=model, max_wrong=max_wrong, on_question=on_question
+    )
+    if max_wrong is not None:
+        keep(Threshold(**report["threshold"]))
     if before:
         report["compared"] = compared(before, report)
     if out:
@@ -173,6 +191,7 @@ def _as_json(
         "answer": answer.text,
         "path": answer.path,
         "confidence": answer.confidence,
+        "confidence_parts": dict(answer.confidence_parts),
         "options": list(answer.options),
         "citations": [
             {

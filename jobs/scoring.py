@@ -65,6 +65,20 @@ def score(question: GoldenQuestion, answer: Answer) -> dict[str, float]:
     return scores
 
 
+def acceptable(question: GoldenQuestion, answer: Answer) -> bool | None:
+    """Whether an expert would accept the answer, or that there is none: it says all literal facts
+    and cites a right document. None where the golden question can't tell: an ambiguous one, one
+    without such facts, and a question back."""
+    if question.kind == "ambiguous" or answer.path == "ambiguous_query":
+        return None
+    if question.kind == "unanswerable" or answer.path == "no_answer_found":
+        return question.kind == "unanswerable" and answer.path == "no_answer_found"
+    if not question.must_include:
+        return None
+    cited = any(citation.document in question.documents for citation in answer.citations)
+    return cited and all(says(answer.text, fact) for fact in question.must_include)
+
+
 def evidence_found(question: GoldenQuestion, answer: Answer) -> list[bool]:
     """For each evidence passage, whether the answerer saw it, in the named document."""
     seen: dict[str, str] = defaultdict(str)

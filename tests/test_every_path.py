@@ -8,8 +8,8 @@ from typing import get_args
 import pytest
 
 from agents.answer import Answer, AnswerPath, Citation
+from agents.confidence.confidence_levels import CONFIDENT, HIGH, MEDIUM, told_apart
 from agents.domain_choice import worth_saying
-from agents.extractive.confidence_levels import CONFIDENT, HIGH, MEDIUM, told_apart
 from bot.home.home_view import went_wrong
 from bot.memory.record import Record, now
 from bot.message.render import render

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from agents.answer import Citation
-from agents.extractive import confidence_levels, refusal
+from agents.extractive import refusal
 from agents.extractive.extractive_answer import statement_of, written
 from agents.extractive.glossary import Glossary
 from agents.extractive.relevance import Scored, aspects_of
@@ -22,7 +22,7 @@ _FEW_WORDS = 3
 _CLOSE = 2.0
 """Log-odds between documents that answer about equally well."""
 _RELATED = 0.75
-"""Share of the confidence that an answer needs; with less, no reading is in the documents, and
+"""Share of the evidence that an answer needs; with less, no reading is in the documents, and
 refusing is more honest."""
 
 
@@ -48,8 +48,8 @@ def readings_of(
     none of 282 others."""
     whole = aspects_of(plan, snapshot, glossary)[0]
     says_enough = len(whole.weights) > _FEW_WORDS or plan.previous or plan.sub_questions
-    sure = refusal.confidence(refusal.confidence_parts(plan, snapshot, scored))
-    if says_enough or sure < _RELATED * confidence_levels.ENOUGH:
+    sure = refusal.evidence_probability(refusal.confidence_parts(plan, snapshot, scored))
+    if says_enough or sure < _RELATED * refusal.ENOUGH:
         return None
     readings = _best_of_each_document(snapshot, scored)
     if len(readings) < 2:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -54,18 +55,37 @@ class Statement:
         return self.unit.kind == other.unit.kind == "sentence"
 
 
+@dataclass(frozen=True, kw_only=True)
+class Quotations:
+    """An answer without a model."""
+
+    text: str
+    """Markdown; empty when the context holds nothing to say."""
+    citations: tuple[Citation, ...] = ()
+    share_said: float = 0.0
+    """Of the odds of all statements found, how much those have that it says, 0–1: what a ranking
+    that knows what it wants puts into few."""
+
+
 def extractive_answer(
     plan: Plan,
     snapshot: Snapshot,
     context: Sequence[Chunk],
     scored: Sequence[Scored],
     glossary: Glossary,
-) -> tuple[str, tuple[Citation, ...]]:
-    """Markdown and its citations; ("", ()) when the context holds nothing to say."""
+) -> Quotations:
     aspects = aspects_of(plan, snapshot, glossary)
     chosen = choose(to_the_point(scored, aspects[0], snapshot.documents), context)
     statements = [statement_of(unit, aspects) for unit in chosen]
-    return written(statements, snapshot.documents, aspects[0])
+    text, citations = written(statements, snapshot.documents, aspects[0])
+    return Quotations(text=text, citations=citations, share_said=_share(chosen, scored))
+
+
+def _share(chosen: Sequence[Scored], scored: Sequence[Scored]) -> float:
+    best = max((unit.strength for unit in scored), default=0.0)
+    all_odds = math.fsum(math.exp(unit.strength - best) for unit in scored)
+    said = math.fsum(math.exp(unit.strength - best) for unit in chosen)
+    return min(1.0, said / all_odds) if all_odds else 0.0
 
 
 def to_the_point(

@@ -22,6 +22,9 @@ WEIGHTS = {
     "unheard-of names": -0.3,
 }
 BIAS = -8.8
+ENOUGH = 0.35
+"""Probability of evidence below which the documents are said not to know: of the questions that
+they answer, one in twenty is below it. Fitted by `benchmarks/left_out.py`."""
 _MANY_WORDS = 15
 _MANY_NAMES = 2
 
@@ -32,7 +35,7 @@ def confidence_parts(plan: Plan, snapshot: Snapshot, scored: Sequence[Scored]) -
         return {}
     best, named = scored[0], naming_words(plan.question)
     unheard_of = sum(snapshot.is_unheard_of(word) for word in named.values())
-    return {
+    parts = {
         "similarity": max(0.0, best.similarity),
         "coverage": best.coverage,
         # A long message is never as similar to one sentence as a short one is.
@@ -40,18 +43,29 @@ def confidence_parts(plan: Plan, snapshot: Snapshot, scored: Sequence[Scored]) -
         "searches agree": best.agreement,
         # Names that neither the documents nor common language know.
         "unheard-of names": min(unheard_of, _MANY_NAMES) / _MANY_NAMES,
+        "sufficiency": sufficiency(scored),
     }
+    return {**parts, "evidence": evidence_probability(parts)}
 
 
-def confidence(parts: Mapping[str, float]) -> float:
-    """Probability that the answer cites a document that holds it, 0–1; 0 without any evidence.
+def evidence_probability(parts: Mapping[str, float]) -> float:
+    """Probability that the best quotations cite a document that holds the answer, 0–1; 0 without
+    any evidence.
 
-    That is less than saying all of it: `docs/answers-without-a-model.md` has both. Fitted by
-    `benchmarks/left_out.py` on questions with and without an answer."""
+    It decides whether to answer. That the answer says all of it is less probable: see
+    `agents/confidence/calibrated.py`. Fitted by `benchmarks/left_out.py` on questions with and
+    without an answer."""
     if not parts:
         return 0.0
     total = BIAS + sum(weight * parts.get(name, 0.0) for name, weight in WEIGHTS.items())
     return 1 / (1 + math.exp(-total))
+
+
+def sufficiency(scored: Sequence[Scored]) -> float:
+    """How well the part of the question that is answered worst is answered, 0–1: its best
+    statement's probability."""
+    strongest = [max(of_one) for of_one in zip(*(one.aspects for one in scored), strict=True)]
+    return 1 / (1 + math.exp(-max(-50.0, min(50.0, min(strongest)))))
 
 
 def refusal(domain: Domain, snapshot: Snapshot) -> str:

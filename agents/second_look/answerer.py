@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from agents.answer import CITED, Citation
+from agents.confidence.calibrated import confidence
 from agents.drafts import documents_read, extractive_draft, refusal_draft, signals
 from agents.extractive.extractive_answer import citation
-from agents.extractive.refusal import confidence
 from agents.look_requests import LookRequest
 from agents.second_look.looking import look
 from agents.second_look.model_answer import ToAnswer, Written, answer_from_sources
@@ -60,7 +60,7 @@ class Answerer:
         if written.verdict == "look":
             return {**update, **self._asked_for_more(state, written, left)}
         if written.verdict == "nothing":
-            update["draft"] = self._nothing(written, state)
+            update["draft"] = self._nothing(written, state, looks=left > 0)
             if left > 0 and not state.get("rounds", 0):
                 # That the documents don't say is said only after a search in all of them.
                 update["requests"] = _everywhere(state)
@@ -101,10 +101,10 @@ class Answerer:
                 "notes": (f"{note}; written again",),
             }
         unsupported: Sequence[str] = held.unsupported
-        if doubted and doubted.confidence_parts["support"] >= held.score:
+        if doubted and doubted.confidence_parts["groundedness"] >= held.score:
             draft, note = doubted, f"{note}; the first version stands"
             unsupported = support(draft.text, draft.sources).unsupported
-        if draft.confidence_parts["support"] < _FINE:
+        if draft.confidence_parts["groundedness"] < _FINE:
             draft = replace(draft, text=f"{draft.text}\n\n{marked(unsupported)}")
         return {"draft": draft, "objections": (), "notes": (note,)}
 
@@ -150,13 +150,17 @@ class Answerer:
             documents=documents_read(state),
             by_model=True,
             cut=written.usage.cut,
-            confidence=confidence(parts),
+            confidence=confidence(parts, by_model=True),
             confidence_parts=parts,
         )
 
-    def _nothing(self, written: Written, state: State) -> Draft:
-        """With the nearest that the documents do say, when the model named it."""
-        draft = refusal_draft(state, self._domain, signals(state))
+    def _nothing(self, written: Written, state: State, *, looks: bool) -> Draft:
+        """With the nearest that the documents do say, when the model named it.
+
+        `looks`: a search in all documents goes before it is said, or went already."""
+        parts = signals(state)
+        again = max(parts["looked again"], float(looks))
+        draft = refusal_draft(state, self._domain, {**parts, "looked again": again}, judged=True)
         if not written.text:
             return draft
         cited = _citations(written, state)
@@ -201,11 +205,8 @@ def _everywhere(state: State) -> tuple[LookRequest, ...]:
 
 
 def _supported(draft: Draft, score: float) -> Draft:
-    return replace(
-        draft,
-        confidence=draft.confidence * score,
-        confidence_parts={**draft.confidence_parts, "support": score},
-    )
+    parts = {**draft.confidence_parts, "groundedness": score}
+    return replace(draft, confidence=confidence(parts, by_model=True), confidence_parts=parts)
 
 
 def marked(unsupported: Sequence[str]) -> str:

@@ -13,9 +13,9 @@ from agents.fallback import Outcome, with_fallback
 from agents.plan import Plan
 from agents.prompts import render
 from agents.state import Draft
+from agents.thorough.few_lines import few
 from agents.thorough.routes import GOOD
 from agents.thorough.values import Critique
-from agents.thorough.wording import few
 from agents.verify import support
 from config.domain import Domain
 from config.models import ChatModel, Usage

@@ -12,10 +12,10 @@ from agents.fallback import Outcome, with_fallback
 from agents.look_requests import requests_in
 from agents.plan import Plan
 from agents.prompts import render
+from agents.thorough.few_lines import few
 from agents.thorough.issues import Issue, issues_explained
 from agents.thorough.routes import GOOD
 from agents.thorough.values import Judgement
-from agents.thorough.wording import few
 from config.domain import Domain
 from config.models import ChatModel, Usage
 from config.prompts import Foreign, listed

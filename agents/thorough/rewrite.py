@@ -11,9 +11,9 @@ from agents.extractive.glossary import explained
 from agents.fallback import Outcome, with_fallback
 from agents.plan import Plan
 from agents.prompts import render
+from agents.thorough.few_lines import few
 from agents.thorough.issues import advice_for
 from agents.thorough.values import Judgement
-from agents.thorough.wording import few
 from config.domain import Domain
 from config.models import ChatModel, Usage
 from config.prompts import Foreign, listed

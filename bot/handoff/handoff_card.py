@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from agents.answer import Answer
-from agents.extractive.confidence_levels import in_words
+from agents.confidence.confidence_levels import in_words
 from bot.memory.record import Record, decoded
 from bot.memory.state_tables import ERASED, FORGOTTEN
 from bot.message.blockkit import Json, actions, button, context, section

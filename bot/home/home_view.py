@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from agents.answer import FOUND_NOTHING, UNSURE
-from agents.extractive.confidence_levels import in_words
+from agents.confidence.confidence_levels import in_words
 from bot.feedback import Verdicts
 from bot.memory.record import Record
 from bot.message.blockkit import Json, age, context, link, section, short, words

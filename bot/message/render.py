@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
 from agents.answer import Answer
-from agents.extractive.confidence_levels import in_words
+from agents.confidence.confidence_levels import in_words
 from bot.message.blockkit import Json, actions, button, context, section
 from bot.message.defang import defang
 from bot.message.harmless.harmless_words import WORD, is_address, mrkdwn

@@ -9,6 +9,13 @@ from dataclasses import dataclass, replace
 
 from enrichment.chunk import ChunkTable, Unit
 from enrichment.chunking.pieces import LONGEST_HEADING, CountTokens, Piece
+from enrichment.chunking.written_rows import (
+    AS_LEFT,
+    form_lines,
+    header_lines,
+    is_form,
+    table_lines,
+)
 from loaders.document import Block, Cell, Table
 from loaders.tables.table_markdown import header_paths
 
@@ -39,15 +46,29 @@ class TableCutter:
             return []
         body = table.rows[table.header_rows :] or table.rows
         names = self._names(table)
-        shown_header = _markdown_row(_escaped(name) for name in names)
-        lines = [_markdown_row(_shown(cell) for cell in row) for row in body]
         grid = self._grid(table, names, body, leads, block)
-        head = f"{shown_header}\n|{'---|' * len(grid.header)}"
+        form = is_form(table)
+        head = "" if form else header_lines(names)
+
+        def lines(span: range) -> list[str]:
+            if form:
+                return form_lines(body[span.start : span.stop])
+            return table_lines(body, span, table.header_rows, grid.label_columns)
+
         spare = self.size - self.count_tokens(head) - sum(lead.tokens for lead in leads)
-        groups = self._groups(lines, spare)
+        single = [lines(range(at, at + 1))[-1] for at in range(len(body))]
+        groups = self._groups(single, spare)
         notes = ("\n\n" + (note.markdown or note.text), note.text) if note else ("", "")
         return [
-            self._piece(block, grid, lines, span, head, leads, notes, grouped=len(groups) > 1)
+            self._piece(
+                block,
+                replace(grid, rows=grid.rows[span.start : span.stop], first_row=span.start),
+                head + "\n".join(lines(span)),
+                leads,
+                notes,
+                grouped=len(groups) > 1,
+                form=form,
+            )
             for span in groups
         ]
 
@@ -97,23 +118,28 @@ class TableCutter:
     def _piece(
         self,
         block: Block,
-        grid: ChunkTable,
-        lines: Sequence[str],
-        span: range,
-        head: str,
+        part: ChunkTable,
+        shown: str,
         leads: tuple[Piece, ...],
         notes: tuple[str, str],
         *,
         grouped: bool,
+        form: bool,
     ) -> Piece:
-        part = replace(grid, rows=grid.rows[span.start : span.stop], first_row=span.start)
-        title = f"**{grid.caption}**\n\n" if grouped and not leads else ""
-        text = title + "\n".join([head, *lines[span.start : span.stop]]) + notes[0]
+        title = f"**{part.caption}**\n\n" if grouped and not leads else ""
+        text = title + shown + notes[0]
+        between = ": " if form else " | "
         plain = "\n".join(
-            [" | ".join(filter(None, grid.header)), *map(_spoken, part.rows), notes[1]]
+            [
+                " | ".join(filter(None, part.header)),
+                *(_spoken(row, between) for row in part.rows),
+                notes[1],
+            ]
         )
-        units = [unit for row in range(len(part.rows)) for unit in self._row_units(part, row)]
-        if notes[1] and span.start == 0:
+        units = [
+            unit for row in range(len(part.rows)) for unit in self._row_units(part, row, between)
+        ]
+        if notes[1] and part.first_row == 0:
             units.append(
                 Unit(kind="sentence", text=notes[1], index_text=f"{self.heading}: {notes[1]}")
             )
@@ -128,16 +154,21 @@ class TableCutter:
             page=block.page,
         )
 
-    def _row_units(self, table: ChunkTable, row: int) -> Iterator[Unit]:
+    def _row_units(self, table: ChunkTable, row: int, between: str) -> Iterator[Unit]:
         cells = table.rows[row]
         heading = self.heading[:LONGEST_HEADING]
-        said = "; ".join(
+        said = [
             f"{name[:LONGEST_HEADING]}: {value}" if name else value
             for name, value in _without_repeats(table.header, cells)
-        )
+        ]
         if said:
-            shown = " | ".join(cells)
-            yield Unit(kind="row", text=shown, index_text=f"{heading}: {said}", row=row)
+            joiner = between if between == ": " else "; "
+            yield Unit(
+                kind="row",
+                text=between.join(_without_long_repeats(cells)),
+                index_text=f"{heading}: {joiner.join(said)}",
+                row=row,
+            )
 
 
 def tells_how_to_read(block: Block) -> bool:
@@ -177,24 +208,18 @@ def _without_repeats(header: Row, cells: Row) -> Iterator[tuple[str, str]]:
         column = end
 
 
-def _markdown_row(cells: Iterator[str]) -> str:
-    return f"| {' | '.join(cells)} |"
+def _without_long_repeats(cells: Row) -> Iterator[str]:
+    for column, cell in enumerate(cells):
+        if not column or cell != cells[column - 1] or len(cell) <= len(AS_LEFT):
+            yield cell
 
 
-def _spoken(cells: Row) -> str:
-    return " | ".join(" ".join(cell.split()) for cell in dict.fromkeys(cells) if cell.strip())
+def _spoken(cells: Row, between: str) -> str:
+    return between.join(" ".join(cell.split()) for cell in dict.fromkeys(cells) if cell.strip())
 
 
 def _plain(cell: Cell) -> str:
     return cell.text.strip()
-
-
-def _shown(cell: Cell) -> str:
-    return _escaped(cell.markdown.strip() or cell.text.strip())
-
-
-def _escaped(text: str) -> str:
-    return text.replace("\n", "<br>").replace("|", "\\|")
 
 
 def _caption(leads: Sequence[Piece], heading: str) -> str:

@@ -7,14 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Literal, TypeVar
+from typing import TypeVar
 
 from pydantic import BaseModel, Field
 
 from config.errors import ModelError
 from config.models import ChatModel, Prompt
 from config.prompts import Foreign
-from enrichment.chunk import Chunk, DocumentCard, Entity, Faq
+from enrichment.chunk import Chunk, DocumentCard, Entity, EntityKind, Faq
 from enrichment.language.figures import figures
 from enrichment.trust.addressing import addressing
 from enrichment.trust.grounding import Grounds
@@ -46,7 +46,7 @@ class DocumentReply(BaseModel):
 
 
 class EntityReply(BaseModel):
-    kind: Literal["code", "system", "role", "person", "date"]
+    kind: EntityKind
     value: str
 
 

@@ -27,6 +27,8 @@ class TableReply(BaseModel):
     markdown: str
     header_rows: int
     header_columns: int
+    is_form: bool
+    """The left column names what the right one says, and no row names columns."""
 
 
 class TableRejected(Exception):
@@ -105,6 +107,10 @@ def verified(table: Table, reply: TableReply) -> Table:
         raise TableRejected("header", f"{reply.header_rows} header rows of {len(table.rows)} rows")
     if not 0 <= reply.header_columns < len(table.rows[0]):
         raise TableRejected("header", f"{reply.header_columns} header columns")
+    if reply.is_form and (len(table.rows[0]), reply.header_rows, reply.header_columns) != (2, 0, 1):
+        raise TableRejected(
+            "header", "a form has two columns, of which the left one names the rows"
+        )
     grid = [[_same(cell.text) for cell in row] for row in table.rows]
     body = grid[reply.header_rows :]
     _check_shape(written[1:], body)

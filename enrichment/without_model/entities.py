@@ -1,4 +1,4 @@
-"""Names worth an exact match: codes, systems, roles, people, dates."""
+"""Names worth an exact match: codes, systems, roles, teams, channels, people, laws, dates."""
 
 from __future__ import annotations
 
@@ -27,8 +27,27 @@ _CODES = re.compile(
 _ISO_DATE = re.compile(r"\b\d{4}-\d{2}-\d{2}(?:[ T]\d{2}:\d{2})?\b")
 _PERSON = re.compile(r"@([A-Z][\w'’-]+(?: [A-Z][\w'’-]+){1,2})")
 _ROLE = re.compile(
-    r"\b((?:[A-Z][\w-]{1,40}+ ){0,3}(?:Administrator|Analyst|Commander|Controller|Counsel|Desk|"
-    r"Director|Engineer|Lead|Manager|Officer|Operator|Owner|Reviewer|Team))\b"
+    r"\b((?:[A-Z][\w-]{1,40}+ ){0,3}(?:Administrator|Analyst|Commander|Controller|Counsel|"
+    r"Director|Engineer|Lead|Manager|Officer|Operator|Owner|Reviewer))\b"
+)
+_TEAM = re.compile(
+    r"\b(Team [A-Z][\w&-]{1,40}+"
+    r"|(?!(?:The|Your|Our|Each|Every|This|All|New) )[A-Z][\w&-]{1,40}+(?: [A-Z&][\w&-]{0,40}+){0,3}"
+    r" (?:Team|Squad|Guild|Desk)(?! [A-Z])"
+    r"|(?<=[a-z,;] )[A-Z][\w&-]{1,40}+(?: [A-Z&][\w&-]{0,40}+){0,3} team)\b"
+)
+_CHANNEL = re.compile(r"(?<![\w#&/(.-])#[a-z][a-z0-9_-]{1,79}\b")
+_LAW = re.compile(
+    r"""(?<![\w.])(
+        (?:Article|Art\.|Section|Recital)\s\d++(?:\(\w+\))*+(?:\sof\sthe)?\s(?:[A-Z]{3,}|UK\sGDPR)
+      | Article\s\d++(?:\(\w+\))*+
+      | §{1,2}\s?\d++\w?(?:\sAbs\.\s\d++)?(?:\s[A-Z][A-Za-z]*[A-Z]\w*)?
+      | (?:ISO|IEC|ISO/IEC|DIN|EN|BS)\s\d{3,}+(?:-\d++)?(?::\d{4})?
+      | (?:NIST\s)?SP\s800-\d++[A-Z]?
+      | (?:Regulation|Directive)\s\((?:EU|EC)\)\s(?:No\s)?\d++/\d++
+      | \d++\s(?:U\.S\.C\.|CFR|C\.F\.R\.)\s(?:§{1,2}\s)?\d++(?:\.\d++)?
+    )""",
+    re.X,
 )
 _INSIDE_SENTENCE = re.compile(r"(?<=[a-z,;] )([A-Z][a-z]{2,}(?: [A-Z][a-z]+)?)\b")
 _SMALL_WORD = re.compile(r"(?<![\w-])[a-z]{3,}(?![\w-])")
@@ -47,6 +66,12 @@ def entities(markdown: str, *, systems: Iterable[str] = ()) -> tuple[Entity, ...
             found[Entity(kind="system", value=name)] = None
     for match in _ROLE.finditer(prose):
         found[Entity(kind="role", value=match[1])] = None
+    for match in _TEAM.finditer(prose):
+        found[Entity(kind="team", value=match[1])] = None
+    for match in _CHANNEL.finditer(prose):
+        found[Entity(kind="channel", value=match[0])] = None
+    for match in _LAW.finditer(prose):
+        found[Entity(kind="law", value=match[1])] = None
     for match in _PERSON.finditer(prose):
         found[Entity(kind="person", value=match[1])] = None
     for match in _ISO_DATE.finditer(prose):

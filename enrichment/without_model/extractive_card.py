@@ -13,6 +13,7 @@ from enrichment.without_model.keyphrases import document_keywords, key_phrases
 from enrichment.without_model.profile import Profile, profile
 from enrichment.without_model.succession import predecessors, says_it_is_out_of_force, successor
 from enrichment.without_model.summary import summarise
+from enrichment.without_model.table_of_contents import table_of_contents
 from loaders.document import Document
 
 _CHUNK_KEYWORDS = 6
@@ -27,6 +28,7 @@ def extractive_card(document: Document) -> DocumentCard:
         title=document.title,
         url=document.url,
         summary=summarise(document),
+        headings=table_of_contents(document),
         faqs=faqs(document),
         keywords=document_keywords(document),
         document_type=described.document_type,

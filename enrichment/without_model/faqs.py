@@ -1,4 +1,7 @@
-"""Questions that a document answers by its form: headings that ask, and sentences that define."""
+"""Questions that a document answers by its form: headings that ask, and sentences that define.
+
+A question that is none, or that nobody understands away from its page, is worse than no question:
+it takes the place of a better one, and matches by chance."""
 
 from __future__ import annotations
 
@@ -8,23 +11,23 @@ from collections.abc import Iterator
 from enrichment.chunk import Faq
 from enrichment.chunking.sections import sections
 from enrichment.language.sentences import sentences
+from enrichment.language.words import stems
 from loaders.document import Document
 
 _ASKS = re.compile(
-    r"^(?:how|what|when|where|which|who|whom|why|can|could|do|does|is|are|may|must|should|will)\b",
-    re.I,
-)
-_DIRECT = re.compile(
     r"^(?:(?:how|what|when|where|which|who|why) )?"
     r"(?:can|could|do|does|did|is|are|was|were|may|must|should|will|to)\b",
     re.I,
 )
-_NUMBERING = re.compile(r"^(?:\d+(?:\.\d+)*|[A-Z])[.)]?\s+")
+_NUMBERING = re.compile(r"^(?:\d+(?:\.\d+)*[.)]?|[A-Z][.)])\s+")
 _DEFINES = re.compile(
-    r"^(?:An? |The )?(?P<term>[A-Za-z`][\w`-]*(?: [\w`-]+){0,3}) (?:is|are|means|refers to) "
-    r"(?:an? |the |our |any |how |what |every )"
+    r"^(?P<article>An? )?(?P<term>[A-Z`a-z][\w`-]*(?: [\w`-]+){0,3}) "
+    r"(?:is|means) (?:an? |any |what )"
 )
-_POINTS_BACK = re.compile(r"^(?:it|this|that|these|those|there|they|he|she|we|you|here)\b", re.I)
+_FEWEST_WORDS_OF_A_DEFINITION = 5
+_NEEDS_ITS_PAGE = re.compile(
+    r"\b(?:it|its|this|that|these|those|they|them|one|here|the table)\b", re.I
+)
 _LONGEST_ANSWER = 280
 
 
@@ -40,24 +43,36 @@ def _asked(document: Document) -> Iterator[Faq]:
     for section in sections(document):
         heading = _NUMBERING.sub("", section.title).strip()
         asks = heading.endswith("?") or (_ASKS.match(heading) and len(heading.split()) >= 3)
+        alone = heading.count("?") <= 1 and not _NEEDS_ITS_PAGE.search(heading)
         prose = [b.text for b in section.blocks if b.kind in ("paragraph", "list_item")]
-        if not (asks and section.heading_path and prose):
+        if not (asks and alone and section.heading_path and prose):
             continue
-        direct = heading.endswith("?") or _DIRECT.match(heading)
-        question = heading[:1].upper() + heading[1:].rstrip("?") + ("?" if direct else "")
+        question = heading[:1].upper() + heading[1:].rstrip("?") + "?"
         if answer := _opening(" ".join(" ".join(text.split()) for text in prose[:3])):
             yield Faq(question=question, answer=answer)
 
 
 def _defined(document: Document) -> Iterator[Faq]:
-    for block in document.blocks:
-        if block.kind != "paragraph":
-            continue
-        for sentence in sentences(block.text)[:2]:
-            match = _DEFINES.match(sentence)
-            if match and not _POINTS_BACK.match(sentence) and len(sentence) <= _LONGEST_ANSWER:
-                term = match["term"].strip("`")
-                yield Faq(question=f"What is {term}?", answer=sentence)
+    """Only what a title or heading names: other sentences of this form rather say something of it
+    (`A contractor is a guest in the vault`) than what it is."""
+    for section in sections(document):
+        about = stems(" ".join((document.title, *section.heading_path)))
+        for block in section.blocks:
+            if block.kind != "paragraph":
+                continue
+            for sentence in sentences(block.text)[:1]:
+                match = _DEFINES.match(sentence)
+                if not match or len(sentence) > _LONGEST_ANSWER:
+                    continue
+                term = match["term"].replace("`", "")
+                said = sentence[match.end() :].split()
+                if (
+                    stems(term)
+                    and stems(term) <= about
+                    and len(said) >= _FEWEST_WORDS_OF_A_DEFINITION
+                ):
+                    article = (match["article"] or "").lower()
+                    yield Faq(question=f"What is {article}{term}?", answer=sentence)
 
 
 def _opening(text: str) -> str:
@@ -67,4 +82,4 @@ def _opening(text: str) -> str:
         if said and len(said) + len(sentence) > _LONGEST_ANSWER:
             break
         said = f"{said} {sentence}".strip()
-    return said if len(said) <= 2 * _LONGEST_ANSWER else said[:_LONGEST_ANSWER].rstrip() + " …"
+    return said if len(said) <= 2 * _LONGEST_ANSWER else ""

@@ -1,79 +1,79 @@
-"""Key sentences: what a document is about, in its own words."""
+"""What a document says of itself, or nothing."""
 
 from __future__ import annotations
 
-import math
 import re
-from collections import Counter
-from collections.abc import Iterator, Sequence
+from itertools import islice
 
 from enrichment.language.sentences import sentences
 from enrichment.language.words import prose_words, stems
 from loaders.document import Document
 
 _MOST_SENTENCES_READ = 400
-_WORDS = range(5, 60)
+_OPENING_SENTENCES = 3
+_SUBJECT_WORDS = 6
+_WORDS = range(6, 45)
 _ENDS = re.compile(r"""[.!。！]["'”’)\]]*$""")
-_POINTS_BACK = re.compile(r"(?:it|its|they|their|that|these|those|he|she|both|so|then)\b", re.I)
+_OF_ITSELF = re.compile(
+    r"this (?:\w+ )?(?:page|document|section|guide|handbook|plan|policy|standard|process|procedure|"
+    r"runbook|playbook|register|schedule|calendar|catalogue|index|overview|edition)\b",
+    re.I,
+)
+_HANGS_ON_WHAT_IS_BEFORE = re.compile(
+    r"(?:it|its|they|their|them|this|that|these|those|he|she|his|her|both|so|then|such|also|another|"
+    r"others?|however|therefore|instead|otherwise|likewise|first|second|third|next|finally|"
+    r"for example|in addition|in other words|as (?:a result|such|well)|"
+    r"the (?:same|latter|former|above|following|two|three|four|rest|others?))\b",
+    re.I,
+)
+_REFERS_ELSEWHERE = re.compile(
+    r"\b(?:section|table|figure|appendix|chapter|step|paragraph)s? [\dA-Z]"
+    r"|\b(?:above|below|following)\b|^(?:see|note|visit|refer|click|go to|optional)\b|:\s*$",
+    re.I,
+)
+_DETAIL = re.compile(r"(?:if|when|where|while|although|even|once|depending|as)\b", re.I)
+_PAIRS = (("(", ")"), ("[", "]"), ("“", "”"))
 
 
-def summarise(document: Document, *, most: int = 3, characters: int = 480) -> str:
-    """Up to `most` sentences in reading order.
+def summarise(document: Document, *, most: int = 2, characters: int = 300) -> str:
+    """Up to `most` whole sentences in reading order, or ''.
 
-    Score: how much of the document's vocabulary a sentence holds, per root of its length, with
-    the opening favoured: authors say there what a document is for. Documents without sentences
-    are summarised by their headings."""
-    candidates = list(_candidates(document))[:_MOST_SENTENCES_READ]
-    if not candidates:
-        return _by_headings(document)
-    weights = _weights(candidates)
-    title = set(stems(document.title))
-    scored = sorted(
-        range(len(candidates)),
-        key=lambda index: -_score(candidates[index], index, weights, title),
+    Only those that say what the document is for: `This page sets …`, or, at its beginning, what
+    its title names. Any other sentence is one detail of many and says less than the headings."""
+    title = frozenset(stems(document.title))
+    candidates = _candidates(document, title)
+    of_itself = [each for each in candidates if _OF_ITSELF.match(each) and " not " not in each]
+    of_subject = [
+        each
+        for each in candidates[:_OPENING_SENTENCES]
+        if stems(" ".join(each.split()[:_SUBJECT_WORDS])) & title and not _DETAIL.match(each)
+    ]
+    chosen: list[str] = []
+    for sentence in dict.fromkeys((*of_itself, *of_subject)):
+        if len(chosen) < most and sum(map(len, chosen)) + len(sentence) < characters:
+            chosen.append(sentence)
+    return " ".join(sorted(chosen, key=candidates.index))
+
+
+def _candidates(document: Document, title: frozenset[str]) -> list[str]:
+    paragraphs = (block.text for block in document.blocks if block.kind == "paragraph")
+    # A quote is somebody else speaking.
+    said = (sentence for text in paragraphs for sentence in sentences(text))
+    return [
+        sentence
+        for sentence in islice(said, _MOST_SENTENCES_READ)
+        if _stands_alone(sentence) and not stems(sentence) <= title
+    ]
+
+
+def _stands_alone(sentence: str) -> bool:
+    """Whole, and understood without what is around it."""
+    return (
+        len(prose_words(sentence)) in _WORDS
+        and _ENDS.search(sentence) is not None
+        and not sentence[0].islower()
+        and all(sentence.count(opens) == sentence.count(closes) for opens, closes in _PAIRS)
+        and sentence.count('"') % 2 == 0
+        and (_OF_ITSELF.match(sentence) or not _HANGS_ON_WHAT_IS_BEFORE.match(sentence))
+        and not _REFERS_ELSEWHERE.search(sentence)
     )
-    chosen: list[int] = []
-    for index in scored:
-        if _adds(candidates, chosen, index, characters):
-            chosen.append(index)
-        if len(chosen) == most:
-            break
-    return " ".join(candidates[index] for index in sorted(chosen)) or candidates[0][:characters]
-
-
-def _candidates(document: Document) -> Iterator[str]:
-    for block in document.blocks:
-        if block.kind != "paragraph":  # a quote is somebody else speaking
-            continue
-        for sentence in sentences(block.text):
-            if len(prose_words(sentence)) in _WORDS and _ENDS.search(sentence):
-                yield sentence
-
-
-def _weights(candidates: Sequence[str]) -> dict[str, float]:
-    counts = Counter(stem for sentence in candidates for stem in set(stems(sentence)))
-    return {stem: math.log1p(count) for stem, count in counts.items() if count > 1}
-
-
-def _score(sentence: str, index: int, weights: dict[str, float], title: set[str]) -> float:
-    said = set(stems(sentence))
-    central = sum(weights.get(stem, 0.0) for stem in said) / math.sqrt(len(said) + 4)
-    opening = 1.0 + 1.0 / (1 + index)
-    on_title = 1.0 + 0.3 * len(said & title) / max(1, len(title))
-    hanging = 0.5 if index and _POINTS_BACK.match(sentence) else 1.0
-    return central * opening * on_title * hanging
-
-
-def _adds(candidates: Sequence[str], chosen: Sequence[int], index: int, characters: int) -> bool:
-    length = sum(len(candidates[each]) + 1 for each in (*chosen, index))
-    said = set(stems(candidates[index]))
-    repeats = any(
-        len(said & set(stems(candidates[each]))) > 0.6 * max(1, len(said)) for each in chosen
-    )
-    return length <= characters and not repeats
-
-
-def _by_headings(document: Document) -> str:
-    headings = [block.text for block in document.blocks if block.kind == "heading"]
-    names = [name for name in dict.fromkeys(headings) if name != document.title][:8]
-    return f"{document.title}: {', '.join(names)}." if names else document.title

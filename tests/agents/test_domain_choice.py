@@ -7,8 +7,8 @@ from collections.abc import Mapping
 import pytest
 
 from agents.answer import Answer, AnswerPath
+from agents.confidence.confidence_levels import CONFIDENT
 from agents.domain_choice import first_confident, worth_saying
-from agents.extractive.confidence_levels import CONFIDENT
 from config.domain import Domain, Sources
 from config.errors import IndexUnavailable, PermissionsUnknown
 
@@ -56,8 +56,8 @@ UNPUBLISHED = IndexUnavailable("nothing was published")
         (said(1.0, "ambiguous_query"), said(0.6), said(1.0), "privacy", 2),
         (said(0.5, "ambiguous_query"), REFUSAL, said(0.4), "security", 3),
         (said(1.0, "general_llm_knowledge"), REFUSAL, REFUSAL, "security", 3),
-        # Of refusals the more confident.
-        (said(0.1, "no_answer_found"), said(0.3, "no_answer_found"), REFUSAL, "platform", 3),
+        # Of refusals the one that is least sure that its documents don't say.
+        (said(0.4, "no_answer_found"), said(0.3, "no_answer_found"), REFUSAL, "privacy", 3),
         # What isn't published is passed over.
         (UNPUBLISHED, said(0.2), UNPUBLISHED, "privacy", 3),
         (UNPUBLISHED, REFUSAL, UNPUBLISHED, "privacy", 3),

@@ -236,6 +236,11 @@ def greeting(house: House, values: Mapping[str, Any]) -> object:
     return house.ask(values, "hello").text
 
 
+def reserved(house: House, values: Mapping[str, Any]) -> object:
+    """Whether an answer is shown as one that a human should look at."""
+    return house.ask(values, "how long does green tea steep?").path
+
+
 def steps(house: House, values: Mapping[str, Any]) -> object:
     return sorted(house.ask(values, "how long does green tea steep?", model=True).timings_ms)
 
@@ -364,6 +369,7 @@ PROBES: dict[str, tuple[Any, Any, Observe]] = {
     "answer.instructions": ("", "Name the cup first.", told_the_model),
     "answer.context_characters": (12_000, 1_000, characters),
     "answer.alert_bots": ([], ["B0BEACON"], said_to("KettleHot firing", app=True)),
+    "answer.max_wrong": (0.5, 0.01, reserved),
     "answer.links": ([], ["wiki.example.com"], said_to("@ how long?")),
     "retrieval.top_k": (1, 3, passages),
     "retrieval.hyde": (False, True, found_by_hypothesis),

@@ -37,8 +37,12 @@ RIGHT = r"""
 """
 
 
-def reply(markdown: str, header_rows: int = 1, header_columns: int = 1) -> TableReply:
-    return TableReply(markdown=markdown, header_rows=header_rows, header_columns=header_columns)
+def reply(
+    markdown: str, header_rows: int = 1, header_columns: int = 1, is_form: bool = False
+) -> TableReply:
+    return TableReply(
+        markdown=markdown, header_rows=header_rows, header_columns=header_columns, is_form=is_form
+    )
 
 
 def test_a_faithful_table_gives_the_grid_its_header() -> None:

@@ -30,7 +30,7 @@ def engine() -> Engine:
 
 def document(edited: str = "Restart the pod.") -> Document:
     writer = Writer("Quay runbook", "quay", content_hash="1").heading("Quay runbook", 1)
-    writer.heading("Limits").paragraphs("Quay allows 300 units a second.")
+    writer.heading("Limits").paragraphs("Quay allows 300 units a second to each of its callers.")
     writer.heading("Restart").paragraphs(edited)
     return writer.heading("Ages").table(("Key", "Days"), ("signing", "60")).document()
 

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from agents.answer import Answer, Citation, Progress, Question
+from agents.confidence.kept_thresholds import Threshold
 from config.errors import ConfigError
 from enrichment.chunk import Chunk
 from jobs.evaluate import compared, evaluate, read_report, run_evaluation
@@ -231,3 +232,19 @@ def test_nothing_is_asked_when_the_report_has_no_place(
     assert asked == []
     assert "--out" in caught.value.remedy
     assert (tmp_path / "report.txt").read_text() == "mine"
+
+
+def test_an_evaluation_keeps_the_threshold_that_its_answers_bear_out(golden: Path) -> None:
+    kept: list[Threshold] = []
+    report = run_evaluation(ask, [golden], domain="security", max_wrong=0.1, keep=kept.append)
+    (found,) = kept
+    # One question was answered, incompletely; a refusal and an ambiguous question bear nothing out.
+    assert (found.answers, found.wrong, found.borne_out) == (1, 1, False)
+    assert found.threshold == 0.9
+    assert report["threshold"]["answers"] == 1
+
+
+def test_without_a_share_of_wrong_answers_no_threshold_is_kept(golden: Path) -> None:
+    kept: list[Threshold] = []
+    assert "threshold" not in run_evaluation(ask, [golden], domain="security", keep=kept.append)
+    assert kept == []

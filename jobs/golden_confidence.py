@@ -1,0 +1,21 @@
+"""What golden questions say of the confidence of their answers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from agents.answer import Answer
+from agents.confidence.kept_thresholds import Threshold, measured
+from agents.confidence.wrong_share import Judged
+from jobs.golden import GoldenQuestion
+from jobs.scoring import acceptable
+
+
+def threshold_by(max_wrong: float, answered: Sequence[tuple[GoldenQuestion, Answer]]) -> Threshold:
+    """From the questions that were answered from documents and can be judged."""
+    judged: list[Judged] = []
+    for question, answer in answered:
+        accepted = acceptable(question, answer)
+        if answer.path != "no_answer_found" and accepted is not None:
+            judged.append(Judged(confidence=answer.confidence, acceptable=accepted))
+    return measured(max_wrong, judged)
