@@ -30,7 +30,7 @@ from agents.state import Draft, State
 from agents.thorough.edges import MOST_STEPS, Edge, with_gates
 from agents.thorough.gates import gates
 from agents.thorough.values import ThoroughState
-from agents.thorough.withheld import Withheld
+from agents.thorough.withheld import told_at_the_end
 from agents.thread.asked_when import zone_notes
 from agents.thread.earlier_turns import resolved
 from agents.trace import SourceChoice, Trace
@@ -68,25 +68,20 @@ def build_ask(
 
     `needed`: the confidence from which on an answer is shown without reserve."""
     graph = build_graph(domain, model)
-    waits = model is not None and domain.answer.effort == "thorough"
 
     def ask(question: Question, progress: Progress | None = None) -> Answer:
-        watched = progress or Silent()
         seen = as_read_by(snapshot(), question.readers)
         short = resolved(question, seen.documents)
         start: State = {
             "question": short,
             "snapshot": seen,
-            "progress": Withheld(watched) if waits else watched,
+            "progress": progress or Silent(),
             "usage": Usage(),
             "notes": zone_notes(question),
         }
-        answer = answer_from(graph, start, needed=needed())
-        if waits:
-            watched.delta(answer.text)
-        return answer
+        return answer_from(graph, start, needed=needed())
 
-    return ask
+    return told_at_the_end(ask) if model and domain.answer.effort == "thorough" else ask
 
 
 def answer_from(

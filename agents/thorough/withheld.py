@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from agents.answer import Progress
+from agents.answer import Answer, Ask, Progress, Question
 
 
 class Withheld:
-    """Its words are told by whoever made it, when they are final."""
+    """Its words are told when they are final: see `told_at_the_end`."""
 
     def __init__(self, progress: Progress) -> None:
         self._progress = progress
@@ -21,3 +21,15 @@ class Withheld:
     def delta(self, text: str) -> None:
         if text:
             self.status("Writing the answer…")
+
+
+def told_at_the_end(ask: Ask) -> Ask:
+    """The same answers, each told in one piece."""
+
+    def run(question: Question, progress: Progress | None = None) -> Answer:
+        answer = ask(question, progress and Withheld(progress))
+        if progress:
+            progress.delta(answer.text)
+        return answer
+
+    return run
