@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from langgraph.graph.state import CompiledStateGraph
 
     from agents.answer import Ask
+    from agents.answer_cache.cached_answer import AnswerCache
+    from agents.answer_cache.kept_answers import KeptAnswers
     from agents.confidence.kept_thresholds import KeptThresholds
     from agents.thread.thread_memory import ThreadMemory
     from api.doors.tokens import LiveTokens
@@ -47,7 +49,7 @@ class Copilot:
     def __init__(self, settings: Settings) -> None:
         log_to_stderr()
         self.settings = settings
-        self._asks: dict[str, tuple[Domain, Ask]] = {}
+        self._asks: dict[tuple[str, bool], tuple[Domain, Ask]] = {}
 
     @cached_property
     def live_domains(self) -> LiveDomains:
@@ -143,25 +145,45 @@ class Copilot:
             raise UsageError(f"no domain {name!r}{nearest(name, sorted(domains))}")
         return domains[name]
 
-    def ask(self, name: str) -> Ask:
+    @cached_property
+    def kept_answers(self) -> KeptAnswers:
+        from agents.answer_cache.kept_answers import KeptAnswers
+
+        return KeptAnswers(self.index.engine)
+
+    def ask(self, name: str, *, anew: bool = False) -> Ask:
         """The agents of one domain, built anew when its file changes; its generation is looked
-        up at each question."""
+        up at each question. `anew`: no answer comes from the cache, and none is kept."""
         from agents.graph import build_ask
         from agents.thread.thread_memory import remembering
 
         domain = self.domain(name)
-        known = self._asks.get(name)
+        known = self._asks.get((name, anew))
         if known is None or known[0] is not domain:
             most = domain.answer.max_wrong
             ask = build_ask(
                 snapshot=lambda: self.access.snapshot(name),
                 domain=domain,
                 model=self.model,
+                cache=None if anew else self.answer_cache(domain),
                 needed=lambda: self.thresholds.needed(name, most),
             )
             known = (domain, remembering(ask, lambda: self.threads, name))
-            self._asks[name] = known
+            self._asks[name, anew] = known
         return known[1]
+
+    def answer_cache(self, domain: Domain) -> AnswerCache | None:
+        """None without a model: then an answer costs nothing."""
+        if self.model is None or not domain.answer.cache.enabled:
+            return None
+        from agents.answer_cache.semantic_cache import SemanticCache
+
+        return SemanticCache(
+            kept=lambda: self.kept_answers,
+            embedder=self.embedder,
+            domain=domain,
+            model=self.model.name,
+        )
 
     def retrieve(
         self,

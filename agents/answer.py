@@ -180,6 +180,8 @@ class Answer:
     """The question after the thread was resolved into it."""
     cut: bool = False
     """A model wrote it and came to the limit of its length."""
+    cache_similarity: float | None = None
+    """Of path `cached`: cosine of the question with the one that was answered before."""
     trace: Trace | None = field(default=None, repr=False, compare=False)
     """The steps taken; for `--explain`."""
 

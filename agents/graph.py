@@ -16,6 +16,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, cast
 
 from agents.answer import Answer, Ask, Progress, Question
+from agents.answer_cache.cached_answer import AnswerCache
+from agents.answer_cache.recall import given_again, recalled
 from agents.answer_nodes import AnswerNodes
 from agents.confidence.confidence_levels import MEDIUM, told_apart
 from agents.context.source import sources_of
@@ -61,13 +63,14 @@ def build_ask(
     snapshot: Callable[[], Snapshot],
     domain: Domain,
     model: ChatModel | None,
+    cache: AnswerCache | None = None,
     needed: Callable[[], float] = lambda: MEDIUM,
 ) -> Ask:
     """One domain's agents, wired. `snapshot` is called once a question and may raise
     IndexUnavailable; nothing else is raised, whatever the question.
 
     `needed`: the confidence from which on an answer is shown without reserve."""
-    graph = build_graph(domain, model)
+    graph = build_graph(domain, model, cache=cache)
 
     def ask(question: Question, progress: Progress | None = None) -> Answer:
         seen = as_read_by(snapshot(), question.readers)
@@ -79,7 +82,16 @@ def build_ask(
             "usage": Usage(),
             "notes": zone_notes(question),
         }
-        return answer_from(graph, start, needed=needed())
+        begun = time.perf_counter()
+        # A follow-up says what it asks only once it is planned.
+        if not short.history:
+            start = recalled(cache, short.text, start)
+        if "cached" in start:
+            return given_again(start, (time.perf_counter() - begun) * 1000)
+        answer = answer_from(graph, start, needed=needed())
+        if cache:
+            cache.keep(answer, short, start["snapshot"])
+        return answer
 
     return told_at_the_end(ask) if model and domain.answer.effort == "thorough" else ask
 
@@ -90,20 +102,26 @@ def answer_from(
     """Run a compiled graph to its end. `needed`: see `build_ask`."""
     begun = time.perf_counter()
     state = cast("State", graph.invoke(start))
-    return _answer(state, (time.perf_counter() - begun) * 1000, needed)
+    total_ms = (time.perf_counter() - begun) * 1000
+    return given_again(state, total_ms) if "cached" in state else _answer(state, total_ms, needed)
 
 
 def build_graph(
-    domain: Domain, model: ChatModel | None, *, begin: Node | None = None
+    domain: Domain,
+    model: ChatModel | None,
+    *,
+    begin: Node | None = None,
+    cache: AnswerCache | None = None,
 ) -> CompiledStateGraph[Any, Any, Any, Any]:
     """The compiled graph; its drawing is in the README.
 
-    `begin` comes first and sets what a caller who knows nothing but the question can't."""
+    `begin` comes first and sets what a caller who knows nothing but the question can't. In
+    `cache` the self-contained question of a follow-up is looked up."""
     from langgraph.graph import END, START, StateGraph
 
     answering, answerer = AnswerNodes(domain, model), Answerer(domain, model)
     nodes: dict[str, Node] = {
-        "query_optimizer": _plan(domain, model),
+        "query_optimizer": _plan(domain, model, cache),
         "source_identifier": _identify_sources(domain, model),
         "retrieval": _retrieve,
         "post_processor": _post_process(domain),
@@ -148,10 +166,14 @@ def build_graph(
 
 def _what_kind(
     domain: Domain, *, has_model: bool
-) -> Callable[[State], Literal["reply", "answer_generally", "source_identifier", "retrieval"]]:
+) -> Callable[
+    [State], Literal["__end__", "reply", "answer_generally", "source_identifier", "retrieval"]
+]:
     def what_kind(
         state: State,
-    ) -> Literal["reply", "answer_generally", "source_identifier", "retrieval"]:
+    ) -> Literal["__end__", "reply", "answer_generally", "source_identifier", "retrieval"]:
+        if "cached" in state:
+            return "__end__"
         kind = state["plan"].kind
         if kind == "small_talk":
             return "reply"
@@ -208,15 +230,24 @@ def is_held_up(state: State) -> Literal["__end__", "answer"]:
     return "answer" if state["objections"] else "__end__"
 
 
-def _plan(domain: Domain, model: ChatModel | None) -> Node:
+def _plan(domain: Domain, model: ChatModel | None, cache: AnswerCache | None) -> Node:
     optimize = query_optimizer(domain, model)
 
     def node(state: State) -> State:
         state["progress"].status("Understanding the question…")
         outcome = optimize(PlanRequest(question=state["question"], snapshot=state["snapshot"]))
-        return {"plan": outcome.value, **_cost_of(outcome)}
+        update: State = {"plan": outcome.value, **_cost_of(outcome)}
+        understood = outcome.value.kind == "in_domain" and not outcome.degraded
+        if not (state["question"].history and understood):
+            return update
+        found = recalled(cache, outcome.value.question, {**state, "notes": update["notes"]})
+        return {**update, "notes": found["notes"], **_cached(found)}
 
     return node
+
+
+def _cached(state: State) -> State:
+    return {"cached": state["cached"]} if "cached" in state else {}
 
 
 def _identify_sources(domain: Domain, model: ChatModel | None) -> Node:

@@ -14,7 +14,7 @@ def to_response(answer: Answer) -> dict[str, Any]:
     return {
         "agent_path_taken": answer.path,
         "answer": answer.text,
-        "cache_similarity": None,
+        "cache_similarity": answer.cache_similarity,
         "cached": answer.path == "cached",
         "confidence_score": round(answer.confidence, 3),
         "sources": [

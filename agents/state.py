@@ -11,7 +11,7 @@ from typing import Annotated, TypedDict
 
 from langgraph.channels.untracked_value import UntrackedValue
 
-from agents.answer import AnswerPath, Citation, Progress, Question
+from agents.answer import Answer, AnswerPath, Citation, Progress, Question
 from agents.context.source import Source
 from agents.extractive.relevance import Scored
 from agents.look_requests import LookRequest
@@ -56,6 +56,7 @@ class State(TypedDict, total=False):
     ]  # set by ask: one generation, as its reader sees it
     progress: Annotated[Progress, UntrackedValue]  # set by ask
     plan: Plan  # set by query_optimizer
+    cached: Answer  # set by ask or query_optimizer, when the same was answered before
     sources: SourceChoice  # set by source_identifier
     hits: list[Hit]  # set by retrieval, best first
     scored: list[Scored]  # set by post_processor, best first

@@ -8,6 +8,7 @@ import signal
 import sys
 import threading
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 
 import structlog
 from sqlalchemy import Engine
@@ -24,6 +25,7 @@ from bot.interactions import interact
 from bot.listeners import ignore_the_rest, listen
 from bot.memory.record import Records
 from bot.message.harmless.harmless_words import mrkdwn
+from bot.privacy.cached_words import forget_cached
 from bot.privacy.retention import Retention, scrub_all
 from bot.question.asking import Asking, EveryoneMayRead
 from bot.question.attempt import Attempts
@@ -236,6 +238,7 @@ class Bot:
             attempts=self.attempts,
             gate=self.gate,
             bot_user=self.identity.user,
+            forget_cached=partial(forget_cached, self.engine),
         )
 
     def _handoffs(self, asking: Asking) -> Handoffs:

@@ -13,6 +13,7 @@ from bot.memory.record import now
 from bot.memory.state_tables import create_tables, feedback, questions
 from bot.message.blockkit import Json
 from bot.message.modal import MAX_TEXT, input_block, modal, text_input
+from bot.privacy.cached_words import forget_cached
 
 REASON_VIEW = "feedback_reason"
 REASONS = {
@@ -48,6 +49,8 @@ class Feedback:
                 connection.execute(insert(feedback).values(**key, **values))
         except IntegrityError:
             self._update(question_id, user, values)
+        if verdict == "unhelpful":
+            forget_cached(self._engine, question_id)
 
     def explain(
         self, question_id: str, user: str, *, reason: str, correction: str, source: str

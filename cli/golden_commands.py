@@ -33,7 +33,7 @@ def evaluate(
 
     copilot = wired()
     report = run_evaluation(
-        copilot.ask(domain),
+        copilot.ask(domain, anew=True),
         golden,
         domain=domain,
         model=copilot.model.name if copilot.model else "",

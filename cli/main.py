@@ -18,7 +18,7 @@ from cli import (
     question_commands,
     running_commands,
 )
-from cli.people import audit_commands, privacy_commands
+from cli.people import audit_commands, cache_commands, privacy_commands
 from cli.trust import token_commands
 from config.disk.private_files import keep_to_owner
 from config.errors import CopilotError
@@ -39,6 +39,7 @@ for group in (
     golden_commands,
     config_commands,
     index_commands,
+    cache_commands,
     privacy_commands,
     audit_commands,
 ):

@@ -32,7 +32,7 @@ def ask(
     copilot = wired()
     turns = read_history(history) if history else ()
     asked = Question(text=question, history=turns, time_zone=zone_of_this_machine())
-    answer = copilot.ask(domain)(asked, None)
+    answer = copilot.ask(domain, anew=explain)(asked, None)
     if as_json:
         print_json(to_full_response(answer))
         return

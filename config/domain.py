@@ -166,6 +166,24 @@ class Sources(_Section):
     )
 
 
+class CachePolicy(_Section):
+    """Answers of a model, given again when the same is asked in other words."""
+
+    enabled: Switch = Field(
+        True, description="Whether an answer is given again to the same question in other words"
+    )
+    similarity: Annotated[float, Strict()] = Field(
+        0.7,
+        ge=0.0,
+        le=1.0,
+        description="Least similarity of two questions (cosine) that can be the same; what they "
+        "name, count, forbid and ask for has to agree besides",
+    )
+    days: WholeNumber = Field(
+        7, ge=1, le=365, description="An answer is given again this long, if no document changed"
+    )
+
+
 class AnswerPolicy(_Section):
     when: Literal["mention", "question", "always"] = Field(
         "mention", description="Answer only mentions, also unmentioned questions, or every message"
@@ -197,6 +215,7 @@ class AnswerPolicy(_Section):
         [],
         description="Hosts that an answer may link to besides its citations, e.g. wiki.example.com",
     )
+    cache: CachePolicy = CachePolicy()
 
 
 class RetrievalPolicy(_Section):

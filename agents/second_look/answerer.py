@@ -15,7 +15,6 @@ from agents.second_look.looking import look
 from agents.second_look.model_answer import ToAnswer, Written, answer_from_sources
 from agents.state import Draft, State
 from agents.thread.asked_when import said_at
-from agents.verify import best_quote, claims_citing, support
 from config.domain import Domain
 from config.errors import ModelError
 from config.models import ChatModel
@@ -25,7 +24,6 @@ ROUNDS = {"fast": 0, "standard": 2, "thorough": 5}
 _MOST_OPTIONS = 4
 _READING = re.compile(r"\s*(?:[-*+]|\d{1,2}[.)])\s+([^\n:]{2,120}?)\s*:\s")
 """A line of a question back: what is meant, then its answer."""
-_FINE, _DOUBTFUL = 0.8, 0.6
 _MOST_MARKED = 2
 _LONGEST_MARKED = 90
 
@@ -88,25 +86,30 @@ class Answerer:
         draft = state["draft"]
         if not draft.by_model or draft.path != "company_specific_rag_success":
             return {"objections": ()}
-        held = support(draft.text, draft.sources)
+        held = self._held(draft, state)
         note = f"check: {held.score:.0%} of what is said is cited and held up"
         draft = _supported(draft, held.score)
         doubted = state.get("doubted")
-        if doubted is None and held.score < _DOUBTFUL and self._domain.answer.effort != "fast":
+        is_strict = tier_of(held.score) == "strict"
+        if doubted is None and is_strict and self._domain.answer.effort != "fast":
             state["progress"].status("Checking the answer…")
-            objections = (draft.text, *held.unsupported)
+            objections = (draft.text, *held.reasons)
             return {
                 "doubted": draft,
                 "objections": objections,
                 "notes": (f"{note}; written again",),
             }
-        unsupported: Sequence[str] = held.unsupported
+        unsupported = held.unsupported
         if doubted and doubted.confidence_parts["groundedness"] >= held.score:
             draft, note = doubted, f"{note}; the first version stands"
-            unsupported = support(draft.text, draft.sources).unsupported
-        if draft.confidence_parts["groundedness"] < _FINE:
+            unsupported = self._held(draft, state).unsupported
+        if tier_of(draft.confidence_parts["groundedness"]) != "fine":
             draft = replace(draft, text=f"{draft.text}\n\n{marked(unsupported)}")
         return {"draft": draft, "objections": (), "notes": (note,)}
+
+    def _held(self, draft: Draft, state: State) -> Groundedness:
+        asked = f"{state['question'].text} {state['plan'].question}"
+        return groundedness(draft.text, draft.sources, asked=asked, glossary=self._domain.glossary)
 
     def _given(self, state: State, rounds_left: int) -> ToAnswer:
         return ToAnswer(

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pydantic import BaseModel, Field
 
 from agents.answer import CITED
+from agents.checks.groundedness import groundedness
 from agents.extractive.glossary import explained
 from agents.fallback import Outcome, with_fallback
 from agents.plan import Plan
@@ -16,7 +17,6 @@ from agents.state import Draft
 from agents.thorough.few_lines import few
 from agents.thorough.routes import GOOD
 from agents.thorough.values import Critique
-from agents.verify import support
 from config.domain import Domain
 from config.models import ChatModel, Usage
 from config.prompts import Foreign, listed
@@ -112,6 +112,8 @@ def _accused(reply: CriticisedAnswer, draft: Draft) -> Iterator[str]:
     for sentence in sentences(draft.text):
         named = naming_words(CITED.sub("", sentence)).keys()
         meant = named and any(len(named & copy) >= _SAME * len(named) for copy in copies)
-        contradicted = reply.accurate.score >= GOOD and support(sentence, draft.sources).score == 1
+        contradicted = (
+            reply.accurate.score >= GOOD and groundedness(sentence, draft.sources).score == 1
+        )
         if meant and not contradicted:
             yield " ".join(CITED.sub("", sentence).split())

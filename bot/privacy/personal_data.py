@@ -11,10 +11,12 @@ from typing import Any
 
 from sqlalchemy import Column, Connection, Engine, Table, delete, or_, select, update
 
+from agents.answer_cache.kept_answers import create_table, drop_saying
 from agents.thread.kept_threads import create_thread_tables, forget_threads_of, kept_of
 from bot.inbox.stored_items import StoredItem, StoredItems
 from bot.memory.proposals import propose
 from bot.memory.state_tables import ERASED, create_tables, feedback, handoffs, questions
+from bot.privacy.cached_words import answers_of, cached_of
 from bot.privacy.questions_gone import delete_questions, ids_of
 from index.audit import AuditLog
 
@@ -74,6 +76,7 @@ class PersonalData:
             "user": user,
             **held,
             "proposals": proposals,
+            "cached": cached_of(self.engine, user),
             "inbox": [{"id": one.id, "status": one.status, "item": one.item} for one in stored],
             "shown": list(self.audit.export(askers=askers)),
         }
@@ -83,6 +86,9 @@ class PersonalData:
 
         `email`: as for `export`."""
         self._create_tables()
+        with self.engine.begin() as connection:
+            # Before their answers go, which lead there.
+            drop_saying(connection, answers_of(connection, questions.c.asker == user))
         self._withdraw(user)
         forgotten, working = self._empty_inbox(user)
         events = [one.id for one in working]
@@ -101,6 +107,7 @@ class PersonalData:
     def _create_tables(self) -> None:
         create_tables(self.engine)
         create_thread_tables(self.engine)
+        create_table(self.engine)
 
     def _withdraw(self, user: str) -> None:
         """Their questions that are being answered are taken back, as if they had deleted them."""

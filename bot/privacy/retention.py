@@ -26,6 +26,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.exc import IntegrityError
 
+from agents.answer_cache import kept_answers
 from agents.thread.kept_threads import create_thread_tables, domains_kept, forget_begun_before
 from bot.memory.record import now
 from bot.memory.state_tables import FORGOTTEN, create_tables, feedback, handoffs, posts, questions
@@ -75,6 +76,7 @@ class Retention:
         create_tables(self.engine)
         create_thread_tables(self.engine)
         migrate(self.engine, _METADATA, "upkeep")
+        kept_answers.create_table(self.engine)
         try:
             with self.engine.begin() as connection:
                 connection.execute(insert(_UPKEEP).values(task=_PURGE, done_on=date.min))
@@ -131,6 +133,7 @@ class Retention:
             days = domains[name].retention.days if name in domains else shortest
             threads += forget_begun_before(connection, name, now() - timedelta(days=days))
         _delete_strays(connection, shortest)
+        kept_answers.purge(connection, lambda name: _days_cached(domains.get(name)))
         rows = self.audit.forget(connection, before=days_ago(self.audit_days))
         return Purged(questions=gone, open_handoffs=blanked, threads=threads, audit_rows=rows)
 
@@ -140,6 +143,11 @@ def scrub_all(engine: Engine, inbox: Path) -> None:
     if engine.dialect.name == "sqlite" and engine.url.database:
         scrub(Path(engine.url.database))
         scrub(inbox)
+
+
+def _days_cached(domain: Domain | None) -> int:
+    """None at all of a domain that is gone: nobody is answered from it."""
+    return min(domain.retention.days, domain.answer.cache.days) if domain else 0
 
 
 def _asked_before(

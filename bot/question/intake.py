@@ -32,6 +32,8 @@ class Intake:
     attempts: Attempts
     gate: Gate
     bot_user: str
+    forget_cached: Callable[[str], None]
+    """See `bot.privacy.cached_words`; called while the answer is still on record."""
     told: Told = field(default_factory=Told)
 
     def asked(self, event_id: str, event: Asked) -> None:
@@ -52,6 +54,7 @@ class Intake:
         # Claimed even when unknown: the deletion may overtake the question.
         self._claim(event_id, gone)
         record = self.records.get(event.id)
+        self.forget_cached(event.id)
         self.records.withdraw(event.id)
         if record and record.event_id != event_id:
             post = self.attempts.post(record.event, stream=self.attempts.streaming)

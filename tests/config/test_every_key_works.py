@@ -11,14 +11,14 @@ import copy
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
-from sqlalchemy import delete, update
+from sqlalchemy import delete, text, update
 
 from agents.answer import Answer, Question
 from bot.memory.state_tables import handoffs, posts, questions
@@ -70,6 +70,7 @@ KETTLE = "# Kettle\n\n## Descaling\n\nThe kettle is descaled every Friday with v
 
 TASTERS = "tasters@tidewater.example"
 
+DESCALED = "When is the kettle descaled?"
 Observe = Callable[["House", Mapping[str, Any]], object]
 """Looks at the product under a domain file; equal results mean that nothing changed."""
 
@@ -263,6 +264,36 @@ def told_the_model(house: House, values: Mapping[str, Any]) -> object:
     return sum("Name the cup first." in request.text for request in asked)
 
 
+def answered_again(words: str, *, after_days: int = 0) -> Observe:
+    """How a question is answered, that was answered before by a model that was sure."""
+
+    def observe(house: House, values: Mapping[str, Any]) -> object:
+        copilot = house.copilot(values, data="shared", model=True)
+        try:
+            cache = copilot.answer_cache(copilot.domain("tea"))
+            copilot.kept_answers.clear()
+            if cache:
+                snapshot = copilot.access.snapshot("tea")
+                cited = replace(answer().citations[0], document=min(snapshot.documents))
+                sure = replace(
+                    answer(confidence=0.99, usage=Usage(calls=3)),
+                    citations=(cited,),
+                    documents=frozenset({cited.document}),
+                )
+                cache.keep(sure, Question(text=DESCALED), snapshot)
+            with copilot.index.engine.begin() as connection:
+                earlier = datetime.now(UTC).replace(tzinfo=None) - timedelta(days=after_days)
+                connection.execute(text("UPDATE cached_answers SET kept_at = :at"), {"at": earlier})
+            path = copilot.ask("tea")(Question(text=words), None).path
+            copilot.kept_answers.clear()
+            return path
+        finally:
+            copilot.index.close()
+
+    observe.__name__ = f"answered again: {words} {after_days}"
+    return observe
+
+
 def found_by_hypothesis(house: House, values: Mapping[str, Any]) -> object:
     """What is found, with a model that guesses an answer."""
     house.said["hypothetical_answer"] = "The kettle is descaled every Friday with vinegar."
@@ -369,6 +400,13 @@ PROBES: dict[str, tuple[Any, Any, Observe]] = {
     "answer.instructions": ("", "Name the cup first.", told_the_model),
     "answer.context_characters": (12_000, 1_000, characters),
     "answer.alert_bots": ([], ["B0BEACON"], said_to("KettleHot firing", app=True)),
+    "answer.cache.enabled": (True, False, answered_again(DESCALED)),
+    "answer.cache.similarity": (
+        0.0,
+        1.0,
+        answered_again("Please tell me when the kettle is descaled?"),
+    ),
+    "answer.cache.days": (7, 1, answered_again(DESCALED, after_days=3)),
     "answer.max_wrong": (0.5, 0.01, reserved),
     "answer.links": ([], ["wiki.example.com"], said_to("@ how long?")),
     "retrieval.top_k": (1, 3, passages),

@@ -1,0 +1,1 @@
+"""Answers given before, given again to the same question in other words."""

@@ -1,0 +1,243 @@
+"""Answers in the state database, by domain and by all that they depend on besides the documents."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import numpy as np
+from sqlalchemy import (
+    Column,
+    Connection,
+    DateTime,
+    Engine,
+    Index,
+    LargeBinary,
+    MetaData,
+    RowMapping,
+    String,
+    Table,
+    Text,
+    UniqueConstraint,
+    delete,
+    func,
+    insert,
+    select,
+)
+from sqlalchemy.exc import IntegrityError
+
+from config.models import Vectors
+from index.store.schema import RowId, migrate
+
+MOST_PER_DOMAIN = 5_000
+"""The newest; a look-up compares a question with each of them in about a millisecond."""
+PATIENCE_MS = 500
+"""For another process that writes. A question does not wait longer for being remembered."""
+_AT_ONCE = 500
+_METADATA = MetaData()
+
+_KEPT = Table(
+    "cached_answers",
+    _METADATA,
+    Column("id", RowId, primary_key=True, autoincrement=True),
+    Column("domain", String(64), nullable=False),
+    Column("key", String(64), nullable=False, comment="digest of domain file, model and audience"),
+    Column("question", Text, nullable=False),
+    Column("question_digest", String(64), nullable=False),
+    Column("vector", LargeBinary, nullable=False, comment="float32 of the question"),
+    Column("answer", Text, nullable=False, comment="JSON"),
+    Column("answer_digest", String(64), nullable=False),
+    Column("documents", Text, nullable=False, comment="JSON: id → digest of its state"),
+    Column("kept_at", DateTime, nullable=False, comment="UTC"),
+    UniqueConstraint("domain", "key", "question_digest", name="cached_answers_once"),
+    Index("cached_answers_of_domain", "domain", "kept_at"),
+    Index("cached_answers_given", "answer_digest"),
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Kept:
+    """One question with its answer."""
+
+    id: int
+    question: str
+    answer: str
+    """JSON."""
+    documents: Mapping[str, str]
+    """Id → digest of the state in which the answer was drawn from it."""
+    kept_at: datetime
+
+
+@dataclass(frozen=True, kw_only=True)
+class ToKeep:
+    """What is kept of one answer; see the table for the shapes."""
+
+    domain: str
+    key: str
+    question: str
+    vector: bytes
+    text: str
+    """Of the answer, as it was shown."""
+    answer: str
+    documents: Mapping[str, str]
+
+
+class KeptAnswers:
+    """Safe to use from several threads and processes. Raises SQLAlchemyError."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+        create_table(engine)
+
+    def ids(self, domain: str, key: str, *, since: datetime) -> tuple[int, ...]:
+        """Newest first, at most MOST_PER_DOMAIN."""
+        query = (
+            select(_KEPT.c.id)
+            .where(_KEPT.c.domain == domain, _KEPT.c.key == key, _KEPT.c.kept_at >= since)
+            .order_by(_KEPT.c.id.desc())
+            .limit(MOST_PER_DOMAIN)
+        )
+        with self._engine.connect() as connection:
+            return tuple(connection.scalars(query))
+
+    def vectors(self, ids: Collection[int]) -> dict[int, Vectors]:
+        held, found = list(ids), {}
+        with self._engine.connect() as connection:
+            for first in range(0, len(held), _AT_ONCE):
+                batch = held[first : first + _AT_ONCE]
+                query = select(_KEPT.c.id, _KEPT.c.vector).where(_KEPT.c.id.in_(batch))
+                for row in connection.execute(query):
+                    found[row.id] = np.frombuffer(row.vector, dtype=np.float32)
+        return found
+
+    def get(self, ids: Sequence[int]) -> list[Kept]:
+        """In this order, without those that are gone."""
+        query = select(_KEPT).where(_KEPT.c.id.in_(ids))
+        with self._engine.connect() as connection:
+            rows = {row["id"]: _kept(row) for row in connection.execute(query).mappings()}
+        return [rows[one] for one in ids if one in rows]
+
+    def keep(self, one: ToKeep) -> None:
+        """In place of an earlier answer to the same words; of two at once, the first stays."""
+        digest = digest_of(one.question.casefold())
+        same = (_KEPT.c.domain == one.domain) & (_KEPT.c.key == one.key)
+        try:
+            with _impatient(self._engine) as connection:
+                connection.execute(delete(_KEPT).where(same, _KEPT.c.question_digest == digest))
+                connection.execute(
+                    insert(_KEPT).values(
+                        domain=one.domain, key=one.key, question=one.question,
+                        question_digest=digest, vector=one.vector, answer=one.answer,
+                        answer_digest=digest_of(one.text), documents=json.dumps(one.documents),
+                        kept_at=now(),
+                    )
+                )  # fmt: skip
+                _drop_oldest(connection, one.domain)
+        except IntegrityError:
+            return
+
+    def clear(self, domain: str = "") -> int:
+        """How many went; of one domain, or of all."""
+        query = delete(_KEPT).where(_KEPT.c.domain == domain) if domain else delete(_KEPT)
+        with self._engine.begin() as connection:
+            return connection.execute(query).rowcount
+
+    def counts(self) -> dict[str, tuple[int, datetime]]:
+        """Domain → how many, and when the oldest was kept."""
+        query = (
+            select(_KEPT.c.domain, func.count(), func.min(_KEPT.c.kept_at))
+            .group_by(_KEPT.c.domain)
+            .order_by(_KEPT.c.domain)
+        )
+        with self._engine.connect() as connection:
+            return {domain: (count, oldest) for domain, count, oldest in connection.execute(query)}
+
+
+def create_table(engine: Engine) -> None:
+    """Safe when several processes start at once."""
+    migrate(engine, _METADATA, "answer cache")
+
+
+def kept_saying(connection: Connection, answers: Collection[str]) -> list[dict[str, Any]]:
+    """Questions that are kept with these words as their answers."""
+    columns = (_KEPT.c.domain, _KEPT.c.question, _KEPT.c.kept_at)
+    return [
+        dict(row)
+        for batch in _batches(answers)
+        for row in connection.execute(
+            select(*columns).where(_KEPT.c.answer_digest.in_(batch))
+        ).mappings()
+    ]
+
+
+def drop_saying(connection: Connection, answers: Collection[str]) -> int:
+    """Forget these words of answers, whatever was asked; within a transaction."""
+    return sum(
+        connection.execute(delete(_KEPT).where(_KEPT.c.answer_digest.in_(batch))).rowcount
+        for batch in _batches(answers)
+    )
+
+
+def purge(connection: Connection, days_of: Callable[[str], int]) -> int:
+    """Delete what is older than its domain allows; within a transaction."""
+    gone = 0
+    for domain in connection.scalars(select(_KEPT.c.domain).distinct()).all():
+        old = _KEPT.c.kept_at < now() - timedelta(days=days_of(domain))
+        gone += connection.execute(delete(_KEPT).where(_KEPT.c.domain == domain, old)).rowcount
+    return gone
+
+
+def now() -> datetime:
+    """UTC without a zone: what both SQLite and PostgreSQL keep alike."""
+    return datetime.now(UTC).replace(tzinfo=None)
+
+
+def digest_of(text: str) -> str:
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+@contextmanager
+def _impatient(engine: Engine) -> Iterator[Connection]:
+    """One transaction, given up after PATIENCE_MS where another process holds the table."""
+    if engine.dialect.name != "sqlite":
+        with engine.begin() as connection:
+            connection.exec_driver_sql(f"SET LOCAL lock_timeout = {PATIENCE_MS}")
+            yield connection
+        return
+    with engine.connect() as connection:
+        before = connection.exec_driver_sql("PRAGMA busy_timeout").scalar_one()
+        connection.exec_driver_sql(f"PRAGMA busy_timeout={PATIENCE_MS}")
+        try:
+            yield connection
+            connection.commit()
+        finally:
+            connection.rollback()
+            connection.exec_driver_sql(f"PRAGMA busy_timeout={before}")
+
+
+def _drop_oldest(connection: Connection, domain: str) -> None:
+    mine = select(_KEPT.c.id).where(_KEPT.c.domain == domain).order_by(_KEPT.c.id.desc())
+    last = connection.scalar(mine.offset(MOST_PER_DOMAIN).limit(1))
+    if last is not None:
+        connection.execute(delete(_KEPT).where(_KEPT.c.domain == domain, _KEPT.c.id <= last))
+
+
+def _kept(row: RowMapping) -> Kept:
+    return Kept(
+        id=row["id"],
+        question=row["question"],
+        answer=row["answer"],
+        documents=json.loads(row["documents"]),
+        kept_at=row["kept_at"],
+    )
+
+
+def _batches(answers: Collection[str]) -> Iterator[list[str]]:
+    digests = sorted(map(digest_of, answers))
+    for first in range(0, len(digests), _AT_ONCE):
+        yield digests[first : first + _AT_ONCE]

@@ -1,0 +1,32 @@
+"""Looking up what was answered before, as a step of the agents."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from agents.answer import Answer
+from agents.answer_cache.cached_answer import AnswerCache
+from agents.state import State
+from agents.trace import Trace
+
+
+def recalled(cache: AnswerCache | None, asked: str, state: State) -> State:
+    """The state with `cached`, when `asked` was answered before; told at once."""
+    if cache is None:
+        return state
+    found = cache.find(asked, state["question"], state["snapshot"])
+    noted: State = {**state, "notes": (*state["notes"], *([found.note] if found.note else []))}
+    if found.answer is None:
+        return noted
+    state["progress"].delta(found.answer.text)
+    return {**noted, "cached": found.answer}
+
+
+def given_again(state: State, total_ms: float) -> Answer:
+    """What the look-up found, with what it took."""
+    return replace(
+        state["cached"],
+        usage=state["usage"],
+        timings_ms={**state.get("timings_ms", {}), "total": total_ms},
+        trace=Trace(plan=state.get("plan"), notes=state.get("notes", ())),
+    )

@@ -1,0 +1,380 @@
+"""When an answer is given again, and what happens when its table can't be used."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import closing
+from dataclasses import replace
+from datetime import timedelta
+from pathlib import Path
+
+import numpy as np
+import pytest
+from sqlalchemy import Engine, create_engine, text
+from sqlalchemy.engine import make_url
+
+from agents.answer import Answer, Citation, Question, Turn
+from agents.answer_cache import kept_answers
+from agents.answer_cache.cached_answer import CachedAnswer
+from agents.answer_cache.kept_answers import KeptAnswers
+from agents.answer_cache.semantic_cache import SemanticCache
+from config.domain import Domain
+from config.models import Usage, Vectors
+from config.settings import Settings
+from index.readers import as_read_by
+from index.search import Snapshot
+from index.store.database import open_database
+from loaders.document import Permission
+from tests.agents.corpus import domain, snapshot
+from tests.agents.memory import MemorySnapshot, bag_of_words
+from tests.databases import postgresql_server
+
+ASKED = "How old may an API signing key get?"
+REWORDED = "Could you tell me how old an API signing key may get?"
+GIVEN = Answer(
+    text="It may be 60 days old [1].",
+    path="company_specific_rag_success",
+    confidence=0.95,
+    citations=(
+        Citation(
+            number=1, document="key-rotation", title="Key Rotation Standard", heading="Maximum age",
+            url="https://docs.example/key", quote="API signing key: 60 days",
+        ),
+    ),
+    documents=frozenset({"key-rotation"}),
+    usage=Usage(calls=3, input_tokens=900, output_tokens=40),
+    standalone_question=ASKED,
+)  # fmt: skip
+
+
+class Words:
+    """Texts that share words have near vectors."""
+
+    name = "words"
+    dimensions = 512
+    max_tokens = 256
+
+    def count_tokens(self, text: str) -> int:
+        return len(text.split())
+
+    def knows(self, word: str) -> bool:
+        return True
+
+    def __call__(self, texts: Sequence[str]) -> Vectors:
+        return bag_of_words(texts, self.dimensions).astype(np.float32)
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[str]:
+    with postgresql_server() as url:
+        yield url
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def engine(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Engine]:
+    if request.param == "sqlite":
+        opened = open_database(Settings(_env_file=None, data_dir=tmp_path))
+    else:
+        url = make_url(request.getfixturevalue("server")).set(drivername="postgresql+psycopg")
+        opened = create_engine(url)
+        with opened.begin() as connection:
+            connection.execute(text("DROP TABLE IF EXISTS cached_answers, schema_versions"))
+    yield opened
+    opened.dispose()
+
+
+def cache_on(
+    engine: Engine,
+    file: Domain | None = None,
+    *,
+    model: str = "sonnet",
+    embedder: Words | None = None,
+) -> SemanticCache:
+    return SemanticCache(
+        kept=lambda: KeptAnswers(engine),
+        embedder=embedder or Words(),
+        domain=file or domain("standard"),
+        model=model,
+    )
+
+
+def asked(words: str, *, readers: frozenset[str] | None = None, history: bool = False) -> Question:
+    turns = (Turn(role="user", content="about keys"),) if history else ()
+    return Question(text=words, readers=readers, history=turns)
+
+
+def found(
+    cache: SemanticCache,
+    words: str,
+    known: Snapshot | None = None,
+    *,
+    readers: frozenset[str] | None = None,
+) -> Answer | None:
+    return cache.find(words, asked(words, readers=readers), known or snapshot()).answer
+
+
+def kept(engine: Engine, answer: Answer = GIVEN, words: str = ASKED) -> SemanticCache:
+    cache = cache_on(engine)
+    cache.keep(answer, asked(words), snapshot())
+    return cache
+
+
+def test_the_same_question_in_other_words_gets_the_answer_given_before(engine: Engine) -> None:
+    again = found(kept(engine), REWORDED)
+    assert again is not None
+    assert again.path == "cached"
+    assert again.text == GIVEN.text
+    assert again.citations == GIVEN.citations
+    assert again.usage == Usage()
+    assert again.cache_similarity is not None
+    assert 0.7 <= again.cache_similarity <= 1.0
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        "How old may a webhook secret get?",
+        "How old must an API signing key get?",
+        "How old may an API signing key not get?",
+        "Who may get an API signing key?",
+    ],
+)
+def test_another_question_does_not(engine: Engine, other: str) -> None:
+    assert found(kept(engine), other) is None
+
+
+def test_questions_below_the_similarity_of_the_domain_file_are_not_compared(
+    engine: Engine,
+) -> None:
+    file = domain("standard")
+    strict = file.answer.cache.model_copy(update={"similarity": 1.0})
+    answering = file.answer.model_copy(update={"cache": strict})
+    cache = cache_on(engine, file.model_copy(update={"answer": answering}))
+    cache.keep(GIVEN, asked(ASKED), snapshot())
+    assert found(cache, "How old may the API signing key of a payment system get?") is None
+    assert found(cache, ASKED) is not None
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"path": "no_answer_found"},
+        {"confidence": 0.9},
+        {"cut": True},
+        {"degraded": ("answer",)},
+        {"usage": Usage()},
+        {"citations": ()},
+        {"text": "It is due today [1]."},
+    ],
+)
+def test_what_is_unsure_partial_or_of_today_is_not_kept(
+    engine: Engine, change: dict[str, object]
+) -> None:
+    assert found(kept(engine, replace(GIVEN, **change)), ASKED) is None  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "How old may an API signing key get today?",
+        "Am I the owner of an API signing key?",
+        "How old may my team's API signing key get?",
+        "Which API signing key expires this week?",
+        "And how old may an API signing key get?",
+    ],
+)
+def test_what_depends_on_the_day_on_the_asker_or_on_what_was_said_is_not_kept(
+    engine: Engine, words: str
+) -> None:
+    assert found(kept(engine, words=words), words) is None
+
+
+def test_a_follow_up_is_kept_by_what_it_asks_in_full(engine: Engine) -> None:
+    cache = cache_on(engine)
+    cache.keep(GIVEN, asked("and API signing keys?", history=True), snapshot())
+    assert found(cache, ASKED) is not None
+    assert found(cache, "and API signing keys?") is None
+
+
+def changed(**values: object) -> MemorySnapshot:
+    known = snapshot()
+    assert isinstance(known, MemorySnapshot)
+    card = replace(known.documents["key-rotation"], **values)  # type: ignore[arg-type]
+    known.documents = {**known.documents, "key-rotation": card}
+    return known
+
+
+def test_a_document_that_changed_ends_its_answers(engine: Engine) -> None:
+    cache = kept(engine)
+    assert found(cache, ASKED, changed(content_hash="other")) is None
+    assert found(cache, ASKED, changed(superseded_by="key-rotation-2027")) is None
+    assert found(cache, ASKED) is not None
+
+
+def test_another_generation_with_the_same_document_does_not(engine: Engine) -> None:
+    later = changed()
+    later.generation = 2
+    again = found(kept(engine), ASKED, later)
+    assert again is not None
+    assert again.generation == 2
+
+
+def test_a_document_that_is_gone_ends_its_answers(engine: Engine) -> None:
+    known = changed()
+    known.documents = {name: c for name, c in known.documents.items() if name != "key-rotation"}
+    assert found(kept(engine), ASKED, known) is None
+
+
+def test_another_domain_file_model_or_embedder_starts_anew(engine: Engine) -> None:
+    kept(engine)
+    file = domain("standard")
+    told = file.answer.model_copy(update={"instructions": "Answer in French."})
+
+    class Other(Words):
+        name = "other words"
+
+    assert found(cache_on(engine, file.model_copy(update={"answer": told})), ASKED) is None
+    assert found(cache_on(engine, model="opus"), ASKED) is None
+    assert found(cache_on(engine, embedder=Other()), ASKED) is None
+    assert found(cache_on(engine), ASKED) is not None
+
+
+ANN, BOB = frozenset({"ann@example.com"}), frozenset({"bob@example.com"})
+
+
+def shared(**readers: Sequence[str]) -> MemorySnapshot:
+    """Everything is open to Ann and Bob, but for what is said of a document."""
+    known = changed()
+    open_to = {name.replace("_", "-"): people for name, people in readers.items()}
+    known.documents = {
+        name: replace(
+            card,
+            permissions=tuple(
+                Permission(kind="user", value=f"{person}@example.com")
+                for person in open_to.get(name, ("ann", "bob"))
+            ),
+        )
+        for name, card in known.documents.items()
+    }
+    return known
+
+
+def test_readers_of_the_same_documents_share_answers(engine: Engine) -> None:
+    cache, known = cache_on(engine), shared()
+    cache.keep(GIVEN, asked(ASKED, readers=ANN), as_read_by(known, ANN))
+    assert found(cache, ASKED, as_read_by(known, BOB), readers=BOB) is not None
+
+
+def test_who_may_not_read_the_source_or_may_read_more_is_answered_anew(engine: Engine) -> None:
+    for known in (shared(key_rotation=["ann"]), shared(laptops=["bob"])):
+        cache = cache_on(engine)
+        KeptAnswers(engine).clear()
+        cache.keep(GIVEN, asked(ASKED, readers=ANN), as_read_by(known, ANN))
+        assert found(cache, ASKED, as_read_by(known, BOB), readers=BOB) is None
+        assert found(cache, ASKED, as_read_by(known, ANN), readers=ANN) is not None
+
+
+def test_a_permission_taken_away_counts_at_once(engine: Engine) -> None:
+    cache = cache_on(engine)
+    cache.keep(GIVEN, asked(ASKED, readers=BOB), as_read_by(shared(), BOB))
+    now_closed = as_read_by(shared(key_rotation=["ann"]), BOB)
+    assert found(cache, ASKED, now_closed, readers=BOB) is None
+
+
+def test_an_old_answer_is_not_given_again(
+    engine: Engine,
+) -> None:
+    cache = kept(engine)
+    with engine.begin() as connection:
+        old = kept_answers.now() - timedelta(days=8)
+        connection.execute(text("UPDATE cached_answers SET kept_at = :old"), {"old": old})
+    assert found(cache, ASKED) is None
+
+
+def test_clearing_counts_at_once_in_every_process(engine: Engine) -> None:
+    cache, elsewhere = kept(engine), KeptAnswers(engine)
+    assert found(cache, ASKED) is not None
+    assert elsewhere.clear("another") == 0
+    assert elsewhere.clear("security") == 1
+    assert found(cache, ASKED) is None
+
+
+def test_two_workers_that_keep_the_same_at_once_leave_one_answer(engine: Engine) -> None:
+    caches = [cache_on(engine) for _ in range(4)]
+    at_once = threading.Barrier(len(caches))
+
+    def keep(cache: SemanticCache) -> None:
+        at_once.wait()
+        cache.keep(GIVEN, asked(ASKED), snapshot())
+
+    threads = [threading.Thread(target=keep, args=(cache,)) for cache in caches]
+    for one in threads:
+        one.start()
+    for one in threads:
+        one.join()
+    assert KeptAnswers(engine).counts()["security"][0] == 1
+
+
+def damage(engine: Engine, statement: str) -> None:
+    with engine.begin() as connection:
+        connection.execute(text(statement))
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "DROP TABLE cached_answers",
+        "UPDATE cached_answers SET answer = '{'",
+        "UPDATE cached_answers SET documents = '[]'",
+        "UPDATE cached_answers SET documents = 'x'",
+    ],
+)
+def test_a_damaged_table_is_as_if_there_were_none(engine: Engine, statement: str) -> None:
+    cache = kept(engine)
+    damage(engine, statement)
+    outcome = cache.find(ASKED, asked(ASKED), snapshot())
+    assert outcome.answer is None
+    cache.keep(GIVEN, asked(ASKED), snapshot())
+
+
+def test_a_damaged_vector_is_similar_to_nothing(engine: Engine) -> None:
+    cache = kept(engine)
+    with engine.begin() as connection:
+        connection.execute(text("UPDATE cached_answers SET vector = :bytes"), {"bytes": b"00"})
+    assert cache.find(ASKED, asked(ASKED), snapshot()).answer is None
+
+
+def test_a_database_that_is_away_is_noted_and_nothing_more() -> None:
+    away = create_engine("postgresql+psycopg://nobody@127.0.0.1:1/none")
+    cache = cache_on(away)
+    assert "without the cache" in cache.find(ASKED, asked(ASKED), snapshot()).note
+    cache.keep(GIVEN, asked(ASKED), snapshot())
+    assert cache.find(ASKED, asked(ASKED), snapshot()) != CachedAnswer()
+
+
+def test_while_another_process_writes_it_is_read_and_nothing_is_kept(tmp_path: Path) -> None:
+    engine = open_database(Settings(_env_file=None, data_dir=tmp_path))
+    cache = kept(engine)
+    with closing(engine.raw_connection()) as writer:
+        writer.cursor().execute("BEGIN IMMEDIATE")
+        cache.keep(GIVEN, asked("How old may a webhook secret get?"), snapshot())
+        assert found(cache, ASKED) is not None
+    assert KeptAnswers(engine).counts()["security"][0] == 1
+
+
+def test_the_newest_five_thousand_of_a_domain_are_kept(tmp_path: Path) -> None:
+    engine = open_database(Settings(_env_file=None, data_dir=tmp_path))
+    kept(engine)
+    filled = """
+        WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 20000)
+        INSERT INTO cached_answers
+            (domain, key, question, question_digest, vector, answer, answer_digest, documents,
+             kept_at)
+        SELECT domain, key, question || i, 'digest' || i, vector, answer, answer_digest,
+               documents, kept_at
+        FROM cached_answers, n"""
+    damage(engine, filled)
+    cache = kept(engine, words="How old may a TLS certificate get?")
+    assert KeptAnswers(engine).counts()["security"][0] == kept_answers.MOST_PER_DOMAIN
+    assert found(cache, "How old may a TLS certificate get?") is not None
