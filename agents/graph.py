@@ -20,10 +20,9 @@ from agents.answer_cache.cached_answer import AnswerCache
 from agents.answer_cache.recall import given_again, recalled
 from agents.answer_nodes import AnswerNodes
 from agents.confidence.confidence_levels import MEDIUM, told_apart
-from agents.context.source import sources_of
+from agents.context.post_processor import FoundPassages, build_context, most_characters
 from agents.extractive.relevance import score_units
 from agents.fallback import Outcome
-from agents.post_processor import build_context
 from agents.query_optimizer import PlanRequest, query_optimizer
 from agents.retrieval import RetrievalRequest, retrieve
 from agents.second_look.answerer import Answerer
@@ -124,7 +123,7 @@ def build_graph(
         "query_optimizer": _plan(domain, model, cache),
         "source_identifier": _identify_sources(domain, model),
         "retrieval": _retrieve,
-        "post_processor": _post_process(domain),
+        "post_processor": _post_process(domain, has_model=model is not None),
         "reply": answering.reply,
         "answer_generally": answering.generally,
         "answer": answerer.answer,
@@ -268,18 +267,28 @@ def _retrieve(state: State) -> State:
     return {"hits": retrieve(narrowed)}
 
 
-def _post_process(domain: Domain) -> Node:
+def _post_process(domain: Domain, *, has_model: bool) -> Node:
+    characters = most_characters(domain.answer, has_model=has_model)
+
     def node(state: State) -> State:
-        scored = score_units(state["plan"], state["snapshot"], state["hits"], domain.glossary)
-        context = build_context(state["hits"], scored, characters=domain.answer.context_characters)
+        plan, snapshot, hits = state["plan"], state["snapshot"], state["hits"]
+        scored = score_units(plan, snapshot, hits, domain.glossary)
+        found = FoundPassages(
+            plan=plan,
+            snapshot=snapshot,
+            hits=hits,
+            scored=scored,
+            wanted=state.get("wanted", ()),
+        )
+        context = build_context(found, characters=characters)
         documents = len({chunk.document_id for chunk in context.chunks})
         state["progress"].status(f"Reading {documents} document{'s' * (documents != 1)}…")
         return {
             "scored": scored,
             "context": context.chunks,
-            "read": sources_of(context.chunks),
+            "read": context.sources,
             "dropped": context.dropped,
-            "notes": _withheld(context.chunks, state["snapshot"]),
+            "notes": _withheld(context.chunks, snapshot),
         }
 
     return node

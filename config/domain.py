@@ -198,8 +198,12 @@ class AnswerPolicy(_Section):
         "thread", description="Whether a follow-up in a thread needs a mention"
     )
     instructions: str = Field("", description="House rules for the answerer, in plain words")
-    context_characters: WholeNumber = Field(
-        12_000, ge=1_000, le=200_000, description="Budget of context the answerer sees"
+    context_characters: WholeNumber | None = Field(
+        None,
+        ge=1_000,
+        le=200_000,
+        description="At most so much context for the answerer, filled as far as it helps; left "
+        "out: 24,000 with a model, 12,000 without",
     )
     alert_bots: list[BotId] = Field(
         [], description="Bot or app ids (B…, A…) whose alerts are answered; other bots never are"

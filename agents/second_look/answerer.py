@@ -7,7 +7,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from agents.answer import CITED, Citation
+from agents.checks.claims import claims_citing
+from agents.checks.groundedness import Groundedness, best_quote, groundedness, tier_of
 from agents.confidence.calibrated import confidence
+from agents.context.source import outline_of
 from agents.drafts import documents_read, extractive_draft, refusal_draft, signals
 from agents.extractive.extractive_answer import citation
 from agents.look_requests import LookRequest
@@ -22,6 +25,7 @@ from config.models import ChatModel
 ROUNDS = {"fast": 0, "standard": 2, "thorough": 5}
 """How often the answerer may ask for more, by effort."""
 _MOST_OPTIONS = 4
+_MOST_HEADINGS = 40
 _READING = re.compile(r"\s*(?:[-*+]|\d{1,2}[.)])\s+([^\n:]{2,120}?)\s*:\s")
 """A line of a question back: what is meant, then its answer."""
 _MOST_MARKED = 2
@@ -118,6 +122,7 @@ class Answerer:
             today=said_at(state["question"]),
             sources=state["read"],
             documents=state["snapshot"].documents,
+            outline=_outline(state),
             looked=state.get("looked", ()),
             rounds_left=rounds_left,
             objections=state.get("objections", ()),
@@ -205,6 +210,11 @@ def _everywhere(state: State) -> tuple[LookRequest, ...]:
     plan = state["plan"]
     words = dict.fromkeys((plan.question, *plan.sub_questions, *plan.paraphrases[:1]))
     return tuple(LookRequest(tool="find", words=text) for text in words)
+
+
+def _outline(state: State) -> list[str]:
+    others = outline_of(state["read"], state["snapshot"], most=_MOST_HEADINGS)
+    return [f"{title}: {'; '.join(headings)}" for title, headings in others]
 
 
 def _supported(draft: Draft, score: float) -> Draft:
