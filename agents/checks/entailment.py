@@ -170,7 +170,10 @@ def _numbers(found: Sequence[Quantity]) -> list[tuple[Quantity, float]]:
 
 
 def _makes(
-    total: float, mine: Quantity, left: tuple[Quantity, float], right: tuple[Quantity, float]
+    total: float,
+    mine: Quantity,
+    left: tuple[Quantity, float],
+    right: tuple[Quantity, float],
 ) -> bool:
     """Whether two figures add up to a third, differ by it, or one is so many times the other."""
     measures = {left[0].measure, right[0].measure}

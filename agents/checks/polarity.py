@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 
-from agents.checks.statements import CitedStatement, CitedText, Word, normalised
+from agents.checks.statements import CitedStatement, CitedText, TextWord, normalised
 from enrichment.language.words import stem
 
 _NOTS_LISTED = "not no never none nobody nothing neither nor without cannot"
@@ -103,7 +103,7 @@ def is_not(word: str) -> bool:
     return word in _NOT or word in _CONTRACTED or word.endswith("n't")
 
 
-def _turns(words: Iterable[Word], besides: frozenset[str]) -> bool:
+def _turns(words: Iterable[TextWord], besides: frozenset[str]) -> bool:
     """Whether any of them denies something, in whatever way; words that the other text (`besides`,
     its stems) has as well make no difference."""
     for word in words:
@@ -119,13 +119,13 @@ def _turns(words: Iterable[Word], besides: frozenset[str]) -> bool:
     return False
 
 
-def _near(words: Sequence[Word], place: int, reach: int = _NEAR) -> list[Word]:
+def _near(words: Sequence[TextWord], place: int, reach: int = _NEAR) -> list[TextWord]:
     near = [*words[max(0, place - reach) : place], *words[place + 1 : place + 1 + reach]]
     clause = [word for word in near if word.clause == words[place].clause]
     return clause if len(_stems(clause)) >= _CLAUSE_STEMS else near
 
 
-def _stems(words: Iterable[Word]) -> frozenset[str]:
+def _stems(words: Iterable[TextWord]) -> frozenset[str]:
     return frozenset(word.stem for word in words if word.stem)
 
 
@@ -142,7 +142,7 @@ def _about_the_same(wanted: frozenset[str], shown: CitedText) -> list[CitedState
     return [statement for share, statement in counts if share >= best - 0.1]
 
 
-def _misquoted(words: Sequence[Word], shown: CitedText) -> str:
+def _misquoted(words: Sequence[TextWord], shown: CitedText) -> str:
     """Repeats a sentence nearly word by word, but for a `not` or a modal."""
     mine = _stems(words)
     if len(mine) < 2:
@@ -172,12 +172,12 @@ def _misquoted(words: Sequence[Word], shown: CitedText) -> str:
     return fault
 
 
-def _nots(words: Sequence[Word]) -> list[str]:
+def _nots(words: Sequence[TextWord]) -> list[str]:
     """`without` may go with what it adds: `locks after 5 minutes without use`."""
     return [word.said for word in words if is_not(word.said) and word.said != "without"]
 
 
-def _added_not(words: Sequence[Word], shown: CitedText) -> str:
+def _added_not(words: Sequence[TextWord], shown: CitedText) -> str:
     for place, word in enumerate(words):
         if not is_not(word.said) or _contrasts(words, place):
             continue
@@ -188,14 +188,14 @@ def _added_not(words: Sequence[Word], shown: CitedText) -> str:
     return ""
 
 
-def _turned_by(words: Sequence[Word], place: int) -> list[str]:
+def _turned_by(words: Sequence[TextWord], place: int) -> list[str]:
     """Stems of what follows a `not`: of its own clause, else of the next words."""
     following = [word for word in words[place + 1 : place + 1 + _SCOPE] if word.stem]
     within = [word.stem for word in following if word.clause == words[place].clause]
     return (within or [word.stem for word in following])[:2]
 
 
-def _contrasts(words: Sequence[Word], place: int) -> bool:
+def _contrasts(words: Sequence[TextWord], place: int) -> bool:
     """`ten minutes, not five`, `that means no`: nothing is denied of what is claimed."""
     following = words[place + 1 : place + 2]
     if not following or following[0].clause != words[place].clause:
@@ -207,7 +207,7 @@ def _contrasts(words: Sequence[Word], place: int) -> bool:
     return opens or (following[0].said[0].isdigit() and before.said not in _COPULAS)
 
 
-def _turned_near(statement: CitedStatement, words: Sequence[Word], place: int) -> bool:
+def _turned_near(statement: CitedStatement, words: Sequence[TextWord], place: int) -> bool:
     """Whether the statement denies what this `not` denies."""
     targets = set(_turned_by(words, place)) or _stems(_near(words, place))
     theirs = statement.words
@@ -218,7 +218,7 @@ def _turned_near(statement: CitedStatement, words: Sequence[Word], place: int) -
     return not touched or any(_turns([theirs[at], *_near(theirs, at)], mine) for at in touched)
 
 
-def _lost_not(words: Sequence[Word], shown: CitedText, answer: frozenset[str]) -> str:
+def _lost_not(words: Sequence[TextWord], shown: CitedText, answer: frozenset[str]) -> str:
     mine = _stems(words)
     about = _about_the_same(mine, shown)
     for statement in about:
@@ -244,7 +244,7 @@ def _says_without(statement: CitedStatement, targets: Sequence[str]) -> bool:
     return set(targets) <= _stems(statement.words) and not _turns(statement.words, frozenset())
 
 
-def _opposite(words: Sequence[Word], shown: CitedText) -> str:
+def _opposite(words: Sequence[TextWord], shown: CitedText) -> str:
     for place, word in enumerate(words):
         mine = _OPPOSITES.get(word.said)
         near = _near(words, place, _BESIDE)
@@ -279,7 +279,7 @@ def _pole(statement: CitedStatement, mine: tuple[int, int], near: frozenset[str]
     return found
 
 
-def _modal(words: Sequence[Word], shown: CitedText) -> str:
+def _modal(words: Sequence[TextWord], shown: CitedText) -> str:
     for place, strength, verbs in _modals(words):
         about = _about_the_same(_stems(_near(words, place)), shown)
         theirs = [
@@ -296,7 +296,7 @@ def _modal(words: Sequence[Word], shown: CitedText) -> str:
     return ""
 
 
-def _modals(words: Sequence[Word]) -> Iterator[tuple[int, int, list[str]]]:
+def _modals(words: Sequence[TextWord]) -> Iterator[tuple[int, int, list[str]]]:
     """(place, strength, stems of what follows) of each `must`, `should`, `may` that isn't denied
     or narrowed."""
     for place, word in enumerate(words):

@@ -41,7 +41,7 @@ _VERDICT = re.compile(r"^[\s*_]*(?:yes|no|none|not yet)\b[\s*_]*(?:[,.:;—–-]
 
 
 @dataclass(frozen=True)
-class Word:
+class TextWord:
     """One word of a text, in order."""
 
     said: str
@@ -51,17 +51,17 @@ class Word:
     clause: int = 0
 
 
-def words_of_text(text: str) -> list[Word]:
-    found: list[Word] = []
+def words_of_text(text: str) -> list[TextWord]:
+    found: list[TextWord] = []
     for clause, part in enumerate(_CLAUSE.split(text)):
         for token in tokens(part):
             terms = search_terms(token)
             said = token.casefold().replace("’", "'")
-            found.append(Word(said, terms[0] if terms else "", clause))
+            found.append(TextWord(said, terms[0] if terms else "", clause))
     return found
 
 
-def normalised(text: str) -> list[Word]:
+def normalised(text: str) -> list[TextWord]:
     """Words without an opening verdict, with `no more than` and its like written one way."""
     text = _VERDICT.sub(" ", text)
     for pattern, same in _SAME_AS:
@@ -86,11 +86,11 @@ class CitedStatement:
         return stems(self.placed) | stems(self.text)
 
     @cached_property
-    def words(self) -> list[Word]:
+    def words(self) -> list[TextWord]:
         return normalised(self.text)
 
     @cached_property
-    def sentences(self) -> list[list[Word]]:
+    def sentences(self) -> list[list[TextWord]]:
         """Words of each sentence, and of each part between semicolons."""
         whole = sentences(self.text)
         return [
