@@ -22,7 +22,7 @@ from config.domain import Domain
 from config.errors import ModelError
 from config.models import ChatModel
 
-ROUNDS = {"fast": 0, "standard": 2}
+ROUNDS = {"fast": 0, "standard": 2, "thorough": 5}
 """How often the answerer may ask for more, by effort."""
 _MOST_OPTIONS = 4
 _MOST_HEADINGS = 40
@@ -108,7 +108,7 @@ class Answerer:
             draft, note = doubted, f"{note}; the first version stands"
             unsupported = self._held(draft, state).unsupported
         if tier_of(draft.confidence_parts["groundedness"]) != "fine":
-            draft = replace(draft, text=f"{draft.text}\n\n{_marked(unsupported)}")
+            draft = replace(draft, text=f"{draft.text}\n\n{marked(unsupported)}")
         return {"draft": draft, "objections": (), "notes": (note,)}
 
     def _held(self, draft: Draft, state: State) -> Groundedness:
@@ -222,7 +222,7 @@ def _supported(draft: Draft, score: float) -> Draft:
     return replace(draft, confidence=confidence(parts, by_model=True), confidence_parts=parts)
 
 
-def _marked(unsupported: Sequence[str]) -> str:
+def marked(unsupported: Sequence[str]) -> str:
     """A line that names what could not be traced."""
     said = [" ".join(one.split())[:_LONGEST_MARKED].rstrip(" .") for one in unsupported]
     quoted = "; ".join(f"“{one}”" for one in said[:_MOST_MARKED])

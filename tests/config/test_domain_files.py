@@ -80,7 +80,6 @@ def test_a_missing_key_is_named(tmp_path: Path) -> None:
     [
         ('refresh: "0 3 * * *"\n', "6:1", "run `oncall ingest` from cron or a CronJob"),
         ("refresh: whenever\n", "6:1", "nothing reads a schedule yet"),
-        ("answer: {effort: thorough}\n", "6:18", "use `standard`"),
         ("retrieval: {rerank: model}\n", "6:13", "oncall retrieve --pipeline rerank"),
     ],
 )
