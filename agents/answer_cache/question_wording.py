@@ -168,7 +168,7 @@ def _names(text: str) -> frozenset[str]:
         or (
             token[0].isupper()
             and not titled
-            and token not in openers
+            and token.partition("'")[0] not in openers  # `What's`
             and token not in ("I", "I'm", "I'd")
         )
     )
