@@ -6,7 +6,8 @@
                                                             └── look ←───┘   not enough?
 
 `fast` leaves out the source identifier and never looks twice; `standard` asks a model three times
-where the first passages are enough, and six times at most."""
+where the first passages are enough, and six times at most. `thorough` judges what was found,
+searches in other ways, and lets an answer go only once it stood a critique."""
 
 from __future__ import annotations
 
@@ -19,15 +20,18 @@ from agents.answer_cache.cached_answer import AnswerCache
 from agents.answer_cache.recall import given_again, recalled
 from agents.answer_nodes import AnswerNodes
 from agents.confidence.confidence_levels import MEDIUM, told_apart
-from agents.context.source import sources_of
+from agents.context.post_processor import FoundPassages, build_context, most_characters
 from agents.extractive.relevance import score_units
 from agents.fallback import Outcome
-from agents.post_processor import build_context
 from agents.query_optimizer import PlanRequest, query_optimizer
 from agents.retrieval import RetrievalRequest, retrieve
 from agents.second_look.answerer import Answerer
 from agents.source_identifier import SourceRequest, source_identifier
 from agents.state import Draft, State
+from agents.thorough.edges import MOST_STEPS, Edge, with_gates
+from agents.thorough.gates import gates
+from agents.thorough.values import ThoroughState
+from agents.thorough.withheld import told_at_the_end
 from agents.thread.asked_when import zone_notes
 from agents.thread.earlier_turns import resolved
 from agents.trace import SourceChoice, Trace
@@ -88,7 +92,7 @@ def build_ask(
             cache.keep(answer, short, start["snapshot"])
         return answer
 
-    return ask
+    return told_at_the_end(ask) if model and domain.answer.effort == "thorough" else ask
 
 
 def answer_from(
@@ -115,11 +119,11 @@ def build_graph(
     from langgraph.graph import END, START, StateGraph
 
     answering, answerer = AnswerNodes(domain, model), Answerer(domain, model)
-    nodes: Mapping[str, Node] = {
+    nodes: dict[str, Node] = {
         "query_optimizer": _plan(domain, model, cache),
         "source_identifier": _identify_sources(domain, model),
         "retrieval": _retrieve,
-        "post_processor": _post_process(domain),
+        "post_processor": _post_process(domain, has_model=model is not None),
         "reply": answering.reply,
         "answer_generally": answering.generally,
         "answer": answerer.answer,
@@ -128,10 +132,21 @@ def build_graph(
         "refuse": answering.refuse,
         "verify": answerer.verify,
     }
-    graph = StateGraph(State)
+    edges: dict[str, Edge] = {
+        "post_processor": _has_evidence(has_model=model is not None),
+        "clarify": has_several_readings,
+        "answer": is_enough,
+        "look": has_found_more,
+        "verify": is_held_up,
+    }
+    thorough = model if domain.answer.effort == "thorough" else None
+    if thorough:
+        nodes, edges = {**nodes, **gates(domain, thorough, _retrieve)}, with_gates(edges)
+    flowing = ThoroughState if thorough else State
+    graph = StateGraph(flowing)
     for name, node in nodes.items():
-        timed: Any = _timed(name, node)  # typed by State
-        graph.add_node(name, timed)
+        timed: Any = _timed(name, node)
+        graph.add_node(name, timed, input_schema=flowing)
     if begin:
         first: Any = begin
         graph.add_node("begin", first)
@@ -141,14 +156,11 @@ def build_graph(
     graph.add_conditional_edges("answer_generally", _is_answered(domain))
     graph.add_edge("source_identifier", "retrieval")
     graph.add_edge("retrieval", "post_processor")
-    graph.add_conditional_edges("post_processor", _has_evidence(has_model=model is not None))
-    graph.add_conditional_edges("clarify", has_several_readings)
-    graph.add_conditional_edges("answer", is_enough)
-    graph.add_conditional_edges("look", has_found_more)
-    graph.add_conditional_edges("verify", is_held_up)
+    for name, edge in edges.items():
+        graph.add_conditional_edges(name, edge)
     for last in ("reply", "refuse"):
         graph.add_edge(last, END)
-    return graph.compile()
+    return graph.compile().with_config(recursion_limit=MOST_STEPS)
 
 
 def _what_kind(
@@ -255,18 +267,28 @@ def _retrieve(state: State) -> State:
     return {"hits": retrieve(narrowed)}
 
 
-def _post_process(domain: Domain) -> Node:
+def _post_process(domain: Domain, *, has_model: bool) -> Node:
+    characters = most_characters(domain.answer, has_model=has_model)
+
     def node(state: State) -> State:
-        scored = score_units(state["plan"], state["snapshot"], state["hits"], domain.glossary)
-        context = build_context(state["hits"], scored, characters=domain.answer.context_characters)
+        plan, snapshot, hits = state["plan"], state["snapshot"], state["hits"]
+        scored = score_units(plan, snapshot, hits, domain.glossary)
+        found = FoundPassages(
+            plan=plan,
+            snapshot=snapshot,
+            hits=hits,
+            scored=scored,
+            wanted=state.get("wanted", ()),
+        )
+        context = build_context(found, characters=characters)
         documents = len({chunk.document_id for chunk in context.chunks})
         state["progress"].status(f"Reading {documents} document{'s' * (documents != 1)}…")
         return {
             "scored": scored,
             "context": context.chunks,
-            "read": sources_of(context.chunks),
+            "read": context.sources,
             "dropped": context.dropped,
-            "notes": _withheld(context.chunks, state["snapshot"]),
+            "notes": _withheld(context.chunks, snapshot),
         }
 
     return node

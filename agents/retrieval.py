@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import zip_longest
 
+from agents.context.editions import editions_for
 from agents.plan import Plan
 from agents.trace import SourceChoice
 from index.ranking.fusion import Ranking, fuse
@@ -25,11 +26,42 @@ class RetrievalRequest:
 
 
 def retrieve(narrowed: RetrievalRequest, *, limit: int = CANDIDATES) -> list[Hit]:
-    """Best first: the rankings of the whole question and of its parts, fused."""
+    """Best first: the rankings of the whole question and of its parts, fused.
+
+    Where editions for others (`Key Rotation: Brazil`) take the places of what was asked about,
+    it is searched again without them."""
+    found = _retrieved(narrowed, limit)
+    if narrowed.sources.documents:
+        return found
+    documents = narrowed.snapshot.documents
+    editions = editions_for(narrowed.plan, documents)
+    beside = editions.beside_the_question(hit.chunk for hit in found)
+    if not any(hit.chunk.document_id in beside for hit in found):
+        return found
+    others = tuple(document for document in documents if document not in beside)
+    nearer = _retrieved(replace(narrowed, sources=SourceChoice(documents=others)), limit, escape=0)
+    known = {hit.chunk.id for hit in nearer}
+    return [*nearer, *(hit for hit in found if hit.chunk.id not in known)][:limit]
+
+
+def _retrieved(narrowed: RetrievalRequest, limit: int, *, escape: int = 3) -> list[Hit]:
     plan = narrowed.plan
     wholes = (plan.question, *plan.paraphrases, plan.hypothetical_answer)
-    found = [_search(narrowed, tuple(text for text in wholes if text), limit)]
-    found += [_search(narrowed, (part,), limit // 2) for part in plan.parts]
+
+    def search(variants: tuple[str, ...], most: int) -> list[Hit]:
+        return narrowed.snapshot.search(
+            SearchQuery(
+                variants=variants,
+                keywords=tuple(plan.keywords),
+                strategy=plan.strategy,
+                limit=most,
+                documents=frozenset(narrowed.sources.documents) or None,
+                escape=escape,
+            )
+        )
+
+    found = [search(tuple(text for text in wholes if text), limit)]
+    found += [search((part,), limit // 2) for part in plan.parts]
     return merged(found)[:limit]
 
 
@@ -44,15 +76,3 @@ def merged(found: Sequence[Sequence[Hit]]) -> list[Hit]:
         for hit in filter(None, of_one_rank):
             best.setdefault(hit.chunk.id, hit)
     return [best[one.row] for one in fuse(by_chunk)]
-
-
-def _search(narrowed: RetrievalRequest, variants: tuple[str, ...], limit: int) -> list[Hit]:
-    return narrowed.snapshot.search(
-        SearchQuery(
-            variants=variants,
-            keywords=tuple(narrowed.plan.keywords),
-            strategy=narrowed.plan.strategy,
-            limit=limit,
-            documents=frozenset(narrowed.sources.documents) or None,
-        )
-    )

@@ -16,11 +16,11 @@ from rich.console import Console
 from rich.table import Table
 
 from agents.answer import Answer, Question, Turn
+from agents.context.post_processor import WITHOUT_A_MODEL, FoundPassages, build_context
 from agents.extractive import refusal, relevance
 from agents.extractive.conversation import cleaned, questions_in
 from agents.extractive.extractive_answer import extractive_answer
 from agents.plan import Plan
-from agents.post_processor import build_context
 from agents.query_optimizer import PlanRequest, query_optimizer
 from agents.retrieval import RetrievalRequest, retrieve
 from agents.source_identifier import SourceRequest, likely_documents
@@ -33,7 +33,6 @@ from index.search import Hit
 from jobs.golden import GoldenQuestion
 from jobs.scoring import score
 
-BUDGET = 12_000
 Replan = Callable[[Plan, GoldenQuestion], Plan]
 
 
@@ -102,9 +101,9 @@ def answered(variant: Variant, measured: Measured, question: GoldenQuestion) -> 
     hits = retrieve(RetrievalRequest(plan=plan, sources=sources, snapshot=snapshot))
     glossary = measured.domain.glossary
     scored = relevance.score_units(plan, snapshot, hits, glossary)
-    context = (
-        build_context(hits, scored, characters=BUDGET).chunks if variant.ordered else first_of(hits)
-    )
+    found = FoundPassages(plan=plan, snapshot=snapshot, hits=hits, scored=scored)
+    processed = build_context(found, characters=WITHOUT_A_MODEL).chunks
+    context = processed if variant.ordered else first_of(hits)
     parts = refusal.confidence_parts(plan, snapshot, scored)
     quoted = extractive_answer(plan, snapshot, context, scored, glossary)
     if variant.refuses and refusal.evidence_probability(parts) < refusal.ENOUGH:
@@ -116,7 +115,7 @@ def answered(variant: Variant, measured: Measured, question: GoldenQuestion) -> 
 
 
 def first_of(hits: Sequence[Hit]) -> tuple[Chunk, ...]:
-    room, kept = BUDGET, []
+    room, kept = WITHOUT_A_MODEL, []
     for hit in hits:
         if len(hit.chunk.text) <= room:
             kept.append(hit.chunk)

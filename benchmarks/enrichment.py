@@ -16,8 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from agents.answer import Question, Turn
+from agents.context.post_processor import chunk_scores
 from agents.extractive.relevance import score_units
-from agents.post_processor import chunk_scores
 from agents.query_optimizer import PlanRequest, query_optimizer
 from agents.retrieval import RetrievalRequest, retrieve
 from agents.trace import SourceChoice

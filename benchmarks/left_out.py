@@ -25,12 +25,12 @@ from rich.table import Table
 from agents.answer import Answer
 from agents.confidence import calibrated
 from agents.confidence.calibrated import Calibration
+from agents.context.post_processor import WITHOUT_A_MODEL, FoundPassages, build_context
 from agents.extractive import refusal, relevance
 from agents.extractive.ambiguity import readings_of
 from agents.extractive.extractive_answer import extractive_answer
 from agents.extractive.relevance import Aspect, Scored
 from agents.plan import Plan
-from agents.post_processor import build_context
 from benchmarks.material.asked_questions import Asked, all_asked
 from benchmarks.material.fitting import Matrix, bias_of, interval, listwise, logistic
 from benchmarks.material.golden_domains import measured_domains
@@ -38,7 +38,6 @@ from benchmarks.material.reliability import reliability_table
 from index.search import Hit, Snapshot
 from jobs.scoring import acceptable, score
 
-BUDGET = 12_000
 WRONGLY = 0.05
 """Share of the answerable golden questions that may be refused."""
 PULL_OF_STATEMENTS, PULL_OF_CONFIDENCE = 3.0, 2.0
@@ -116,7 +115,8 @@ def answered(asked: Asked) -> Answer:
     """What the graph answers without a model."""
     plan, snapshot = asked.plan, asked.measured.snapshot
     statements = scored(asked)
-    context = build_context(asked.hits, statements, characters=BUDGET).chunks
+    found = FoundPassages(plan=plan, snapshot=snapshot, hits=asked.hits, scored=statements)
+    context = build_context(found, characters=WITHOUT_A_MODEL).chunks
     readings = readings_of(plan, snapshot, statements, asked.measured.domain.glossary)
     if readings:
         return Answer(text=readings.text, path="ambiguous_query", confidence=0.5, context=context)

@@ -29,7 +29,6 @@ import yaml
 from pydantic import SecretStr
 
 from agents.answer import CITED, Answer, Citation, Question, Turn
-from agents.context.source import sources_of
 from benchmarks.material.asked_sets import (
     DEMO,
     PUBLIC,
@@ -53,6 +52,8 @@ from oncall import Copilot
 
 PATIENCE_SECONDS = 5_400.0
 """For one reply: whoever plays the model may be slow."""
+LOOKS = ("find: ", "open: ", "around: ")
+"""How the notes of a trace begin that tell what a second look brought."""
 Asking = Callable[[AskedSet, Question], Answer]
 
 
@@ -110,10 +111,11 @@ def record(one: AskedSet, golden: GoldenQuestion, answer: Answer, calls: Calls) 
         "longest_prompt": calls.characters,
         "words": len(CITED.sub("", answer.text).split()),
         "context_characters": sum(len(chunk.text) for chunk in answer.context),
-        "sources": len(sources_of(answer.context)),
+        "sections": len({(c.document_id, c.heading_path or c.id) for c in answer.context}),
         "evidence_seen": found,
         "all_evidence_in_context": all(found) if found else None,
-        "looked": max(0, calls.prompts.count("answer") - 1),
+        "answered_again": max(0, calls.prompts.count("answer") - 1),
+        "looked": [note for note in notes if note.startswith(LOOKS)],
         "standalone_question": answer.standalone_question,
         "degraded": list(answer.degraded),
         "notes": list(notes),

@@ -28,7 +28,6 @@ NOT_YET = {
     "refresh": "nothing reads a schedule yet; run `oncall ingest` from cron or a CronJob",
     "retrieval.rerank": "answers are not reranked yet; leave it out, "
     "and see what it would do with `oncall retrieve --pipeline rerank`",
-    "answer.effort: thorough": "nothing does more than `standard` yet; use `standard`",
 }
 """Planned keys and values, refused until they change something."""
 
@@ -189,15 +188,22 @@ class AnswerPolicy(_Section):
     when: Literal["mention", "question", "always"] = Field(
         "mention", description="Answer only mentions, also unmentioned questions, or every message"
     )
-    effort: Literal["fast", "standard"] = Field(
-        "standard", description="`fast` searches all documents without choosing among them first"
+    effort: Literal["fast", "standard", "thorough"] = Field(
+        "standard",
+        description="`fast` searches all documents without choosing among them first; `thorough` "
+        "judges what was found and criticises the answer, usually with 5 calls of a model, 20 at "
+        "most",
     )
     follow_ups: Literal["mention", "thread"] = Field(
         "thread", description="Whether a follow-up in a thread needs a mention"
     )
     instructions: str = Field("", description="House rules for the answerer, in plain words")
-    context_characters: WholeNumber = Field(
-        12_000, ge=1_000, le=200_000, description="Budget of context the answerer sees"
+    context_characters: WholeNumber | None = Field(
+        None,
+        ge=1_000,
+        le=200_000,
+        description="At most so much context for the answerer, filled as far as it helps; left "
+        "out: 24,000 with a model, 12,000 without",
     )
     alert_bots: list[BotId] = Field(
         [], description="Bot or app ids (B…, A…) whose alerts are answered; other bots never are"

@@ -38,12 +38,14 @@ def rooms() -> str:
 
 
 def graph() -> str:
-    """The agents' graph as Mermaid, drawn from the compiled graph."""
+    """The agents' graph as Mermaid, drawn from the compiled graph with everything in it."""
     from agents.graph import build_graph
-    from config.domain import Domain, Sources
+    from config.domain import AnswerPolicy, Domain, Sources
 
-    domain = Domain(domain="example", title="Example", sources=Sources())
-    drawn = build_graph(domain, None).get_graph().draw_mermaid(with_styles=False)
+    policy = AnswerPolicy(effort="thorough")
+    domain = Domain(domain="example", title="Example", sources=Sources(), answer=policy)
+    never_asked: Any = object()
+    drawn = build_graph(domain, never_asked).get_graph().draw_mermaid(with_styles=False)
     return f"```mermaid\n{drawn.strip()}\n```"
 
 

@@ -14,9 +14,10 @@ import pytest
 from pydantic import BaseModel
 
 from agents.answer import LONGEST_QUESTION, Turn
+from agents.checks.groundedness import groundedness
+from agents.context.source import sources_of
 from agents.extractive.conversation import cleaned, leans_on, questions_in, small_talk_reply
 from agents.extractive.past import asks_about_the_past
-from agents.verify import support
 from bot.question.rules import is_question
 from bot.slack.message_words import mentions, words_of
 from bot.slack.message_words import plain as slack_plain
@@ -29,6 +30,7 @@ from loaders.docs.docs_response import parse_document
 from loaders.document import Document
 from loaders.document_output import document_to_markdown
 from loaders.files.local_files import load_bytes
+from tests.agents.corpus import ROTATION, snapshot
 
 MOST = 15.0
 """Times as slow as plain text. The slowest, a table of thousands of cells, is 4."""
@@ -98,7 +100,7 @@ def replied(text: str) -> None:
     """A model's reply, read and held against its sources."""
     with suppress(ValueError):
         parse_reply(text, Said)
-    support(text, ())
+    groundedness(text, SOURCES)
     harmless(text)
 
 
@@ -150,7 +152,12 @@ QUESTIONS = [
     "[", "[\\", "<@", "<http://", "<#", "`", ":a", "\n", "\n ", "~~~\n", "?", "a.", "a_", "1,",
     "and ", "ok, ", " -- ", "\u0301\u0316", "A-", "\\\n", "hi ", "@", "*",
 ]  # fmt: skip
-REPLIES = ["<think>", "{", "[1", "!", "<|", "[", "| a ", "a\n-\n", '{"text": ']
+REPLIES = [
+    "<think>", "{", "[1", "!", "<|", "[", "| a ", "a\n-\n", '{"text": ', "30 + ", "1 a", "not ",
+    "before ", "unless ", "A-1 ", "12 May ", "half ", "two-", "**a** ", "[1] ", "The sources ",
+    "Aa ", "1.", "> ", "no more ", "$1", "- a:\n  ", "key. [1] ",
+]  # fmt: skip
+SOURCES = sources_of(snapshot(ROTATION).chunks("key-rotation"))
 
 
 @pytest.fixture(scope="module")

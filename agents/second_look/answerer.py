@@ -7,7 +7,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from agents.answer import CITED, Citation
+from agents.checks.claims import claims_citing
+from agents.checks.groundedness import Groundedness, best_quote, groundedness, tier_of
 from agents.confidence.calibrated import confidence
+from agents.context.source import outline_of
 from agents.drafts import documents_read, extractive_draft, refusal_draft, signals
 from agents.extractive.extractive_answer import citation
 from agents.look_requests import LookRequest
@@ -15,17 +18,16 @@ from agents.second_look.looking import look
 from agents.second_look.model_answer import ToAnswer, Written, answer_from_sources
 from agents.state import Draft, State
 from agents.thread.asked_when import said_at
-from agents.verify import best_quote, claims_citing, support
 from config.domain import Domain
 from config.errors import ModelError
 from config.models import ChatModel
 
-ROUNDS = {"fast": 0, "standard": 2}
+ROUNDS = {"fast": 0, "standard": 2, "thorough": 5}
 """How often the answerer may ask for more, by effort."""
 _MOST_OPTIONS = 4
+_MOST_HEADINGS = 40
 _READING = re.compile(r"\s*(?:[-*+]|\d{1,2}[.)])\s+([^\n:]{2,120}?)\s*:\s")
 """A line of a question back: what is meant, then its answer."""
-_FINE, _DOUBTFUL = 0.8, 0.6
 _MOST_MARKED = 2
 _LONGEST_MARKED = 90
 
@@ -88,25 +90,30 @@ class Answerer:
         draft = state["draft"]
         if not draft.by_model or draft.path != "company_specific_rag_success":
             return {"objections": ()}
-        held = support(draft.text, draft.sources)
+        held = self._held(draft, state)
         note = f"check: {held.score:.0%} of what is said is cited and held up"
         draft = _supported(draft, held.score)
         doubted = state.get("doubted")
-        if doubted is None and held.score < _DOUBTFUL and self._domain.answer.effort != "fast":
+        is_strict = tier_of(held.score) == "strict"
+        if doubted is None and is_strict and self._domain.answer.effort != "fast":
             state["progress"].status("Checking the answer…")
-            objections = (draft.text, *held.unsupported)
+            objections = (draft.text, *held.reasons)
             return {
                 "doubted": draft,
                 "objections": objections,
                 "notes": (f"{note}; written again",),
             }
-        unsupported: Sequence[str] = held.unsupported
+        unsupported = held.unsupported
         if doubted and doubted.confidence_parts["groundedness"] >= held.score:
             draft, note = doubted, f"{note}; the first version stands"
-            unsupported = support(draft.text, draft.sources).unsupported
-        if draft.confidence_parts["groundedness"] < _FINE:
-            draft = replace(draft, text=f"{draft.text}\n\n{_marked(unsupported)}")
+            unsupported = self._held(draft, state).unsupported
+        if tier_of(draft.confidence_parts["groundedness"]) != "fine":
+            draft = replace(draft, text=f"{draft.text}\n\n{marked(unsupported)}")
         return {"draft": draft, "objections": (), "notes": (note,)}
+
+    def _held(self, draft: Draft, state: State) -> Groundedness:
+        asked = f"{state['question'].text} {state['plan'].question}"
+        return groundedness(draft.text, draft.sources, asked=asked, glossary=self._domain.glossary)
 
     def _given(self, state: State, rounds_left: int) -> ToAnswer:
         return ToAnswer(
@@ -115,6 +122,7 @@ class Answerer:
             today=said_at(state["question"]),
             sources=state["read"],
             documents=state["snapshot"].documents,
+            outline=_outline(state),
             looked=state.get("looked", ()),
             rounds_left=rounds_left,
             objections=state.get("objections", ()),
@@ -204,12 +212,17 @@ def _everywhere(state: State) -> tuple[LookRequest, ...]:
     return tuple(LookRequest(tool="find", words=text) for text in words)
 
 
+def _outline(state: State) -> list[str]:
+    others = outline_of(state["read"], state["snapshot"], most=_MOST_HEADINGS)
+    return [f"{title}: {'; '.join(headings)}" for title, headings in others]
+
+
 def _supported(draft: Draft, score: float) -> Draft:
     parts = {**draft.confidence_parts, "groundedness": score}
     return replace(draft, confidence=confidence(parts, by_model=True), confidence_parts=parts)
 
 
-def _marked(unsupported: Sequence[str]) -> str:
+def marked(unsupported: Sequence[str]) -> str:
     """A line that names what could not be traced."""
     said = [" ".join(one.split())[:_LONGEST_MARKED].rstrip(" .") for one in unsupported]
     quoted = "; ".join(f"“{one}”" for one in said[:_MOST_MARKED])

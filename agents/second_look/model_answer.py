@@ -68,10 +68,7 @@ def answer_from_sources(
     """Raises ModelError, also when nothing at all was written. Only an answer is told as it
     comes: what other verdicts say may yet be thought better of."""
     instructions, glossary = domain.answer.instructions or "none", explained(domain.glossary)
-    shown = [
-        Foreign(_label(number, source, given.documents), source.text)
-        for number, source in enumerate(given.sources, start=1)
-    ]
+    shown = labelled(given.sources, given.documents)
     plan = given.plan
     prompt = render(
         "answer",
@@ -91,6 +88,14 @@ def answer_from_sources(
     read = [f"{source.label}\n{source.text}" for source in shown]
     said = " ".join((given.asked, plan.question, domain.title, instructions, glossary))
     return _streamed(model, prompt, given.sources, Sieve(Grounds(read, asked=said)), tell)
+
+
+def labelled(sources: Sequence[Source], documents: Mapping[str, DocumentCard]) -> list[Foreign]:
+    """Sources as a model gets them, numbered from 1."""
+    return [
+        Foreign(_label(number, source, documents), source.text)
+        for number, source in enumerate(sources, start=1)
+    ]
 
 
 def answer_generally(

@@ -48,7 +48,9 @@ class TextCutter:
         if self.count_tokens(text) > self.size:
             cut = self._short_sentences(markdown)
             return list(self._sentence_pieces(block, cut, prefix, joiner, leads))
-        if block.kind == "list_item":
+        if says_only_where(markdown):
+            units: tuple[Unit, ...] = ()
+        elif block.kind == "list_item":
             units = self._units("item", [block.text])
         else:
             units = self._units("sentence", sentences(block.text))
@@ -95,7 +97,7 @@ class TextCutter:
             yield " ".join(gathered)
 
     def _units(self, kind: Literal["sentence", "item"], said: Iterable[str]) -> tuple[Unit, ...]:
-        """An address alone is no statement: nobody asks for it, and it matches by chance."""
+        """A link alone is no statement: it matches every question about what it leads to."""
         heading = self.heading[:LONGEST_HEADING]
         return tuple(
             Unit(kind=kind, text=text, index_text=f"{heading}: {shortened_addresses(text)}")

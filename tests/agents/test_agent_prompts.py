@@ -3,14 +3,15 @@ from __future__ import annotations
 import pytest
 
 from agents.prompts import render
+from agents.thorough.issues import issues_explained
 from config.prompts import Foreign
 
 FOREIGN = [
     *("documents", "history", "question", "examples", "sub_questions", "sources", "asked"),
-    *("outline", "looked", "objections"),
+    *("outline", "looked", "objections", "tried", "found", "missing", "answer"),
 ]
-OURS = ["title", "instructions", "glossary", "today", "listing", "rounds"]
-VALUES = {name: f"<{name}>" for name in OURS}
+OURS = ["title", "instructions", "glossary", "today", "listing", "rounds", "advice", "strategy"]
+VALUES = {name: f"<{name}>" for name in OURS} | {"issues": issues_explained()}
 FENCED = {name: Foreign(name, f"<{name}>") for name in FOREIGN}
 
 
@@ -31,6 +32,9 @@ FENCED = {name: Foreign(name, f"<{name}>") for name in FOREIGN}
             ],
         ),
         ("general", ["NOTHING", "nothing about this company"]),
+        ("judge", ["`score`", "missing_key_info", "contradictory", "find: words | document"]),
+        ("rewrite", ["<advice>", "<strategy>", "none of them tried before"]),
+        ("critique", ["word for word", "`in_sources`", 'lost "not"', "earned none"]),
     ],
 )
 def test_a_prompt_holds_its_rules_and_the_question(name: str, promises: list[str]) -> None:

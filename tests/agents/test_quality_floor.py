@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from agents import post_processor, retrieval
+from agents import retrieval
 from agents.answer import Answer, Question
+from agents.context import post_processor
 from agents.extractive import refusal, relevance
 from agents.graph import build_ask
 from config.domain import AnswerPolicy, Domain, Sources

@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import pytest
 
+from agents.checks.groundedness import groundedness
 from agents.context.source import sources_of
-from agents.verify import support
 from config.errors import InvalidModelOutput, ModelUnavailable
 from config.models import Prompt
 from tests.agents.corpus import HOSTILE, LAPTOPS, ROTATION, asking, snapshot
@@ -202,5 +202,5 @@ def test_the_header_of_a_table_claims_nothing() -> None:
         "| Credential | Restricted data |\n|---|---|\n"
         "| API signing key [1] | 60 days |\n| Webhook secret [1] | 30 days |"
     )
-    assert support(table, sources_of([ages])).score == 1.0
-    assert support(table.replace("30", "31"), sources_of([ages])).score == 0.5
+    assert groundedness(table, sources_of([ages])).score == 1.0
+    assert groundedness(table.replace("30", "31"), sources_of([ages])).score == 0.5

@@ -41,7 +41,7 @@ def test_a_short_file_gets_every_default(tmp_path: Path) -> None:
     assert problems == []
     assert domain is not None
     assert domain.answer.effort == "standard"
-    assert domain.answer.context_characters == 12_000
+    assert domain.answer.context_characters is None
 
 
 def test_a_misspelt_key_is_placed_and_the_nearest_one_named(tmp_path: Path) -> None:
@@ -80,7 +80,6 @@ def test_a_missing_key_is_named(tmp_path: Path) -> None:
     [
         ('refresh: "0 3 * * *"\n', "6:1", "run `oncall ingest` from cron or a CronJob"),
         ("refresh: whenever\n", "6:1", "nothing reads a schedule yet"),
-        ("answer: {effort: thorough}\n", "6:18", "use `standard`"),
         ("retrieval: {rerank: model}\n", "6:13", "oncall retrieve --pipeline rerank"),
     ],
 )

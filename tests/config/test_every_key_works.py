@@ -243,7 +243,7 @@ def reserved(house: House, values: Mapping[str, Any]) -> object:
 
 
 def steps(house: House, values: Mapping[str, Any]) -> object:
-    return sorted(house.ask(values, "how long does green tea steep?").timings_ms)
+    return sorted(house.ask(values, "how long does green tea steep?", model=True).timings_ms)
 
 
 def characters(house: House, values: Mapping[str, Any]) -> object:
@@ -395,7 +395,7 @@ PROBES: dict[str, tuple[Any, Any, Observe]] = {
     "sources.google_drive.documents": ([], ["rooibos"], documents),
     "sources.files": (["teas"], ["teas/kettle.md"], documents),
     "answer.when": ("mention", "always", said_to("how long does it steep?")),
-    "answer.effort": ("standard", "fast", steps),
+    "answer.effort": ("standard", "thorough", steps),
     "answer.follow_ups": ("thread", "mention", followed_up),
     "answer.instructions": ("", "Name the cup first.", told_the_model),
     "answer.context_characters": (12_000, 1_000, characters),

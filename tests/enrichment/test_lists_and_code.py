@@ -134,6 +134,8 @@ def test_a_list_of_links_is_one_chunk_however_long_its_addresses_are() -> None:
         writer.add("list_item", link, plain=link[1:].split("]")[0], marker="-")
     (chunk,) = writer.chunks(size=80)
     assert all(link in chunk.text for link in links)
+    assert "Guide number 4" in chunk.index_text
+    assert chunk.units == ()
 
 
 def test_a_footnote_stands_in_every_chunk_that_refers_to_it() -> None:

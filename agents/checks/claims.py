@@ -1,0 +1,240 @@
+"""What an answer claims, and with which sources: its markdown read as a reader takes it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from markdown_it.tree import SyntaxTreeNode
+
+from agents.answer import CITED
+from enrichment.language.sentences import sentences
+from enrichment.language.words import naming_words
+from loaders.markdown_parser import read_blocks
+
+ClaimKind = Literal["statement", "absence", "sum", "code"]
+Numbers = tuple[int, ...]
+
+_CITED_AFTER_THE_END = re.compile(rf"(?<![.!?…])([.!?…]++)((?:{CITED.pattern})+)")
+_ONLY_A_SOURCE = re.compile(
+    r"[\s*_(]*(?:(?:sources?|see|from|reference|references)\b.*)?[\W_]*", re.I
+)
+"""What is left of a line that does nothing but name its source."""
+_TITLE = re.compile(r"\*\*[^*]+\*\*:?|__[^_]+__:?")
+_VERDICT = re.compile(r"[\s*_]*(?:yes|no)\b", re.IGNORECASE)
+_LEAD_IN = re.compile(r":[\s*_]*$")
+_BLOCKS = frozenset({"bullet_list", "ordered_list", "table", "fence", "code_block", "blockquote"})
+_PARTS = re.compile(r"[;—]|,? (?:but|only|however|though|although|yet)\b|[,.:] (?=the nearest)")
+_ABSENT = re.compile(
+    r"\b(?:documents?|documentation|docs|sources?|passages?|excerpts?|pages?|material|materials"
+    r"|texts?|guides?|nothing|nowhere|none of (?:them|these))\b[^.;]{0,60}?"
+    r"\b(?:(?:do|does|did|is|are)(?: not|n['’]t)|never|nowhere|nothing)\b[^.;]{0,20}?"
+    r"\b(?:says?|said|mention(?:s|ed)?|cover(?:s|ed)?|stat(?:e|es|ed)|list(?:s|ed)?|specif(?:y|ies|ied)"
+    r"|describe[sd]?|defin(?:e|es|ed)|address(?:es|ed)?|contains?|discuss(?:es|ed)?|tells?|document(?:ed)?"
+    r"|names?|gives? (?:a|an|any|no)|includes? (?:a|an|any))\b"
+    r"|\b(?:not|n['’]t|never|nowhere)\s+(?:\w+\s+)?(?:mentioned|documented|stated|specified|said"
+    r"|written down|described)\b"
+    r"|\bno (?:mention|statement|information|word|document|source|passage)s?\b"
+    r"|\bnothing (?:is )?(?:said|stated|written|about|on)\b"
+    r"|\b(?:could|can)(?: not|n['’]t)(?: be)? (?:find|found)\b|\bfound (?:no|nothing)\b",
+    re.IGNORECASE,
+)
+"""That something isn't in the documents, in the general ways to say so."""
+_SUM = re.compile(
+    r"\d[^\d=+×*]{0,24}(?:[+×*]|\bx\b)\s*[€$£]?\d|\d[^\d=]{0,24}\s[-−–]\s*[€$£]?\d[^=\d]{0,24}="
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Claim:
+    """A sentence, list item or table row that says something."""
+
+    text: str
+    """Without numbers."""
+    numbers: Numbers
+    """Sources that it rests on: its own, else those of the block it belongs to."""
+    kind: ClaimKind = "statement"
+    cells: tuple[tuple[str, str], ...] = ()
+    """Of a table row: (column, cell), its label first."""
+    around: str = ""
+    """Words that place it, without claiming anything: lead-in, heading."""
+
+
+@dataclass
+class _Piece:
+    text: str
+    numbers: Numbers
+    kind: ClaimKind = "statement"
+    cells: tuple[tuple[str, str], ...] = ()
+    around: str = ""
+
+
+def claims_of(text: str) -> tuple[Claim, ...]:
+    """In order. Code, headers, lead-ins and questions claim nothing; a citation on a lead-in, on a
+    header, or after a block covers the block."""
+    reader = _ClaimReader()
+    reader.read(SyntaxTreeNode(read_blocks(text)).children, (), "")
+    return tuple(_claims(reader.pieces))
+
+
+def claims_citing(text: str, number: int) -> str:
+    """What is claimed with one source, joined."""
+    return " ".join(claim.text for claim in claims_of(text) if number in claim.numbers)
+
+
+def numbers_in(text: str) -> Numbers:
+    return tuple(dict.fromkeys(int(number) for number in CITED.findall(text)))
+
+
+class _ClaimReader:
+    """Blocks → pieces, each with the numbers that cover it."""
+
+    def __init__(self) -> None:
+        self.pieces: list[_Piece] = []
+        self._section = 0
+        """Where the last heading stands: a citation after a block reaches back no further."""
+
+    def read(self, nodes: Sequence[SyntaxTreeNode], lead: Numbers, around: str) -> None:
+        """`lead`, `around`: numbers and words of what introduces these blocks."""
+        introduced, words = lead, around
+        for place, node in enumerate(nodes):
+            following = nodes[place + 1].type if place + 1 < len(nodes) else ""
+            if node.type == "heading":
+                self._section = len(self.pieces)
+                introduced = lead = numbers_in(_content(node))
+                words = around = CITED.sub("", _content(node))
+            elif node.type == "paragraph":
+                introduced = self._paragraph(_content(node), following in _BLOCKS, lead, around)
+                introduced = introduced or lead
+                words = f"{around} {CITED.sub('', _content(node))}"
+            else:
+                self._block(node, introduced, words)
+                introduced, words = lead, around
+
+    def _block(self, node: SyntaxTreeNode, lead: Numbers, around: str) -> None:
+        start = len(self.pieces)
+        if node.type in ("bullet_list", "ordered_list"):
+            for item in node.children:
+                self.read(item.children, lead, around)
+            self._reach_back(start)
+        elif node.type == "table":
+            self._table(node, lead, around)
+        elif node.type == "blockquote":
+            self.read(node.children, lead, around)
+            self._reach_back(start)
+        elif node.type in ("fence", "code_block"):
+            self.pieces.append(_Piece(node.content, lead, "code", around=around))
+
+    def _paragraph(self, text: str, introduces: bool, lead: Numbers, around: str) -> Numbers:
+        """Returns the numbers of a lead-in."""
+        numbers = numbers_in(text)
+        if _TITLE.fullmatch(CITED.sub("", text).strip()):
+            return numbers
+        if numbers and _ONLY_A_SOURCE.fullmatch(CITED.sub("", text)):
+            self._cover(numbers)
+            return ()
+        said = sentences(_CITED_AFTER_THE_END.sub(r"\2\1", text))
+        own = [numbers_in(one) for one in said]
+        following: Numbers = lead
+        for place in reversed(range(len(said))):
+            following = own[place] = own[place] or following
+        pieces = [
+            _Piece(CITED.sub("", one).strip(), each, around=around)
+            for one, each in zip(said, own, strict=True)
+        ]
+        if introduces and _LEAD_IN.search(pieces[-1].text):
+            led = pieces.pop()
+            if _has_figure(led.text):
+                self.pieces += [*pieces, led]
+                return led.numbers
+            self.pieces += pieces
+            return led.numbers
+        self.pieces += pieces
+        return own[-1] if introduces else ()
+
+    def _cover(self, numbers: Numbers) -> None:
+        """A citation by itself: of what stands before it, back to what is cited already."""
+        for piece in reversed(self.pieces[self._section :]):
+            if piece.numbers:
+                return
+            piece.numbers = numbers
+
+    def _reach_back(self, start: int) -> None:
+        """A block whose only citation stands at its end is covered by it."""
+        within = self.pieces[start:]
+        if within and within[-1].numbers and not any(one.numbers for one in within[:-1]):
+            for piece in within:
+                piece.numbers = within[-1].numbers
+
+    def _table(self, node: SyntaxTreeNode, lead: Numbers, around: str) -> None:
+        rows = [
+            [_content(cell) for cell in row.children]
+            for part in node.children
+            for row in part.children
+        ]
+        if not rows:
+            return
+        head, *body = rows
+        start = len(self.pieces)
+        covering = numbers_in(" ".join(head)) or lead
+        columns = [CITED.sub("", cell).strip() for cell in head]
+        for row in body:
+            cells = [CITED.sub("", cell).strip() for cell in row]
+            named = tuple(pair for pair in zip(columns, cells, strict=False) if pair[1])
+            numbers = numbers_in(" ".join(row)) or covering
+            self.pieces.append(
+                _Piece(" | ".join(filter(None, cells)), numbers, "statement", named, around)
+            )
+        self._reach_back(start)
+
+
+def _claims(pieces: Sequence[_Piece]) -> list[Claim]:
+    found: list[Claim] = []
+    everything = tuple(dict.fromkeys(number for piece in pieces for number in piece.numbers))
+    for place, piece in enumerate(pieces):
+        numbers = piece.numbers
+        if not numbers and _VERDICT.match(piece.text):
+            numbers = everything
+        if not numbers and _LEAD_IN.search(piece.text) and place + 1 < len(pieces):
+            numbers = pieces[place + 1].numbers
+        if piece.kind == "code":
+            if numbers:
+                found.append(_claim(piece, numbers, piece.text))
+        elif _says_something(piece.text):
+            found += _parts(piece, numbers)
+    return found
+
+
+def _parts(piece: _Piece, numbers: Numbers) -> list[Claim]:
+    """What a sentence says is absent, apart from what it says beside that."""
+    if not piece.cells and _ABSENT.search(piece.text):
+        found: list[Claim] = []
+        for part in _PARTS.split(piece.text):
+            if not naming_words(part) and not _has_figure(part):
+                continue
+            claim = _claim(piece, numbers, part.strip())
+            found.append(replace(claim, kind="absence") if _ABSENT.search(part) else claim)
+        return found or [replace(_claim(piece, numbers, piece.text), kind="absence")]
+    claim = _claim(piece, numbers, piece.text)
+    return [replace(claim, kind="sum") if _SUM.search(piece.text) else claim]
+
+
+def _claim(piece: _Piece, numbers: Numbers, text: str) -> Claim:
+    return Claim(
+        text=text, numbers=numbers, kind=piece.kind, cells=piece.cells, around=piece.around.strip()
+    )
+
+
+def _says_something(text: str) -> bool:
+    asks = text.rstrip(' *_`"”’)').endswith(("?", "？"))
+    return not asks and (bool(naming_words(text)) or _has_figure(text))
+
+
+def _has_figure(text: str) -> bool:
+    return any(character.isdigit() for character in text)
+
+
+def _content(node: SyntaxTreeNode) -> str:
+    return " ".join(child.content for child in node.children if child.type == "inline")

@@ -1,0 +1,98 @@
+"""Groundedness: how much of an answer its cited sources hold up, and what it is worth."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Literal
+
+from agents.checks.claims import Claim, claims_of
+from agents.checks.entailment import FromAsker, asked_for, fault_of
+from agents.checks.statements import CitedText
+from agents.context.source import Source
+from enrichment.language.words import naming_words, stems, tokens
+
+Tier = Literal["fine", "note", "strict"]
+FINE, NOTE = 0.8, 0.6
+
+
+@dataclass(frozen=True, kw_only=True)
+class CheckedClaim:
+    claim: Claim
+    held: bool
+    reason: str = ""
+    """Why it isn't held, in plain words."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Groundedness:
+    claims: tuple[CheckedClaim, ...]
+
+    @property
+    def score(self) -> float:
+        """Share of claims that are cited and held up, 0–1; 1 when nothing is claimed."""
+        if not self.claims:
+            return 1.0
+        return sum(checked.held for checked in self.claims) / len(self.claims)
+
+    @property
+    def unsupported(self) -> tuple[str, ...]:
+        """What is claimed and not held, without its numbers."""
+        return tuple(one.claim.text for one in self.claims if not one.held)
+
+    @property
+    def reasons(self) -> tuple[str, ...]:
+        """One line for each claim that isn't held."""
+        return tuple(f"“{one.claim.text}”: {one.reason}" for one in self.claims if not one.held)
+
+
+def groundedness(
+    text: str,
+    sources: Sequence[Source],
+    *,
+    asked: str = "",
+    glossary: Mapping[str, Sequence[str]] = MappingProxyType({}),
+) -> Groundedness:
+    """Each claim of an answer against the sources it cites; `[n]` is `sources[n - 1]`.
+
+    `asked`: the question, whose words an answer may use."""
+    known = asked_for(asked, glossary)
+    answer = frozenset(token.casefold() for token in tokens(text))
+    kept: dict[tuple[int, ...], CitedText] = {}
+    checked: list[CheckedClaim] = []
+    for claim in claims_of(text):
+        reason = _reason(claim, sources, kept, known, answer)
+        checked.append(CheckedClaim(claim=claim, held=not reason, reason=reason))
+    return Groundedness(claims=tuple(checked))
+
+
+def tier_of(score: float) -> Tier:
+    return "fine" if score >= FINE else "note" if score >= NOTE else "strict"
+
+
+def best_quote(claims: str, source: Source) -> str:
+    """The unit of the source that shares most with the sentences that cite it, verbatim."""
+    wanted = naming_words(claims).keys()
+    units = [unit for chunk in source.chunks for unit in chunk.units]
+    if not units:
+        return source.text[:200]
+    return max(units, key=lambda unit: len(wanted & stems(unit.index_text))).text
+
+
+def _reason(
+    claim: Claim,
+    sources: Sequence[Source],
+    kept: dict[tuple[int, ...], CitedText],
+    asked: FromAsker,
+    answer: frozenset[str],
+) -> str:
+    """Why a claim isn't held; '' when it is."""
+    if claim.kind == "absence":
+        return ""
+    known = tuple(number for number in claim.numbers if 1 <= number <= len(sources))
+    if not known:
+        return "it cites a source that doesn't exist" if claim.numbers else "no source is cited"
+    if known not in kept:
+        kept[known] = CitedText(known, sources)
+    return fault_of(claim, kept[known], asked, answer)

@@ -1,0 +1,225 @@
+"""Numbers with what they count: `24h`, `two business days`, `€1,200`, `12 August 2026`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+_ONES_LISTED = (
+    "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen "
+    "sixteen seventeen eighteen nineteen twenty"
+)
+_TENS_LISTED = "thirty forty fifty sixty seventy eighty ninety"
+_MONTHS_LISTED = "jan feb mar apr may jun jul aug sep oct nov dec"
+_WORDS: dict[str, float] = {
+    **{word: number for number, word in enumerate(_ONES_LISTED.split())},
+    **dict(zip(_TENS_LISTED.split(), range(30, 100, 10), strict=True)),
+    **{"hundred": 100, "thousand": 1000, "dozen": 12, "half": 0.5},
+}
+_AS_IN_ONE = frozenset({"a", "an", "one", "half a", "half an", "per", "each", "every"})
+"""Count something only before a unit of measure."""
+_UNITS = {
+    "ms": ("time", 0.001), "millisecond": ("time", 0.001), "s": ("time", 1), "sec": ("time", 1),
+    "second": ("time", 1), "min": ("time", 60), "minute": ("time", 60), "h": ("time", 3600),
+    "hr": ("time", 3600), "hour": ("time", 3600), "d": ("time", 86400), "day": ("time", 86400),
+    "night": ("time", 86400), "w": ("time", 604800), "wk": ("time", 604800),
+    "week": ("time", 604800), "fortnight": ("time", 1209600), "month": ("months", 1),
+    "mo": ("months", 1), "quarter": ("months", 3), "year": ("months", 12), "yr": ("months", 12),
+    "%": ("percent", 1), "percent": ("percent", 1), "pct": ("percent", 1),
+    "€": ("euro", 1), "eur": ("euro", 1), "euro": ("euro", 1),
+    "$": ("dollar", 1), "usd": ("dollar", 1), "dollar": ("dollar", 1),
+    "£": ("pound", 1), "gbp": ("pound", 1), "pound": ("pound", 1),
+    "cent": ("cent", 1), "sgd": ("sgd", 1), "chf": ("chf", 1), "jpy": ("yen", 1), "inr": ("inr", 1),
+    "bit": ("bits", 1), "byte": ("bytes", 1), "kb": ("bytes", 1e3), "mb": ("bytes", 1e6),
+    "gb": ("bytes", 1e9), "tb": ("bytes", 1e12), "kib": ("bytes", 1024), "mib": ("bytes", 1024**2),
+    "gib": ("bytes", 1024**3), "tib": ("bytes", 1024**4), "kilobyte": ("bytes", 1e3),
+    "megabyte": ("bytes", 1e6), "gigabyte": ("bytes", 1e9), "terabyte": ("bytes", 1e12),
+    "mbps": ("bits a second", 1e6), "gbps": ("bits a second", 1e9),
+    "mm": ("length", 0.001), "cm": ("length", 0.01), "m": ("length", 1), "km": ("length", 1000),
+    "metre": ("length", 1), "meter": ("length", 1), "mile": ("length", 1609.344),
+    "kg": ("weight", 1), "g": ("weight", 0.001), "kilogram": ("weight", 1),
+    "°c": ("celsius", 1), "°f": ("fahrenheit", 1),
+}  # fmt: skip
+"""Unit → what it measures, and how much of it."""
+_WORKING = frozenset({"business", "working", "work"})
+_MONTHS = {name: number for number, name in enumerate(_MONTHS_LISTED.split(), start=1)}
+_MONTH = r"(?:jan|feb|mar|apr|may|june?|july?|aug|sept?|oct|nov|dec)[a-z]{0,6}"
+_DATE = re.compile(
+    rf"(?<!\w)(?:(\d{{4}})-(\d\d)-(\d\d)(?!\d)"
+    rf"|(\d{{1,2}})(?:st|nd|rd|th)?(?: of)? ({_MONTH})\b(?:,? (\d{{4}})\b)?"
+    rf"|({_MONTH}) (\d{{1,2}})(?:st|nd|rd|th)?(?!\w)(?:,? (\d{{4}})\b)?"
+    rf"|({_MONTH}) (\d{{4}})\b)",
+    re.IGNORECASE,
+)
+_NUMBER_WORD = "|".join(sorted(_WORDS, key=len, reverse=True))
+_NUMBER = re.compile(
+    r"(?<!\w)(?<![A-Za-z][-_./:])((?:[€$£]|(?:USD|EUR|GBP|SGD|CHF|JPY|INR)(?=\s?\d))\s?)?"
+    rf"(?:(\d{{1,15}}(?:[.,:]\d{{1,9}}){{0,6}})|((?:{_NUMBER_WORD})(?:[- ](?:{_NUMBER_WORD}))?\b"
+    r"(?:\s(?:a|an)\b)?|an?\b|(?:per|each|every)\b))",
+    re.IGNORECASE,
+)
+_UNIT = re.compile(
+    r"(?:(?:\s|-)?(?:(full|whole|more|further|consecutive|calendar|business|working|work|u\.?s\.?)"
+    r"(?:\s|-))?)(%|°[cf]\b|[€$£]|[a-z]{1,11}\b)",
+    re.IGNORECASE,
+)
+_NOUN = re.compile(r"[ -]([a-z]{3,20})\b", re.IGNORECASE)
+_NO_NOUNS_LISTED = "and are but for from has have into must not per that the was when with"
+_NO_NOUNS = frozenset(_NO_NOUNS_LISTED.split())
+_BETWEEN = re.compile(r"\s*(?:-|–|—|to|and|or|/|,)\s*(?:about |up to |at most )?", re.IGNORECASE)
+_THOUSANDS = re.compile(r"(?<=\d),(?=\d{3}(?!\d))")
+_ORDINAL = re.compile(r"(?:st|nd|rd|th)\b", re.IGNORECASE)
+
+
+@dataclass(frozen=True)
+class Quantity:
+    """One number of a text."""
+
+    value: str
+    """Normalised: in the base of its measure, `10:30`, `1.2.3`, or `month-day` of a date."""
+    measure: str
+    """`time`, `working time`, `percent` …, `date`; '' when nothing says what is counted."""
+    written: str
+    start: int
+    """Offset in its text."""
+    end: int
+    year: str = ""
+    """Of a date, where it is given."""
+    counts: str = ""
+    """The word that follows a number without a measure: `3 nodes`."""
+
+    def agrees(self, other: Quantity) -> bool:
+        """Whether both can mean the same: what one of them leaves open agrees."""
+        if self.measure == other.measure == "date":
+            same_year = not self.year or not other.year or self.year == other.year
+            mine, theirs = self.value.split("-"), other.value.split("-")
+            return (
+                same_year
+                and mine[0] == theirs[0]
+                and (mine[1] == theirs[1] or "0" in (mine[1], theirs[1]))
+            )
+        if self.measure and other.measure:
+            return self.value == other.value and self.measure == other.measure
+        return _plain(self.written) == _plain(other.written)
+
+
+def quantities(text: str) -> tuple[Quantity, ...]:
+    """In order. Linear in the length of the text. Digits inside a code (`SEC-1234`) are none."""
+    dates = list(_dates(text))
+    taken = [(date.start, date.end) for date in dates]
+    found: list[Quantity] = []
+    next_date = 0
+    for match in _NUMBER.finditer(text):
+        while next_date < len(taken) and taken[next_date][1] <= match.start():
+            next_date += 1
+        if next_date < len(taken) and match.end() > taken[next_date][0]:
+            continue
+        quantity = _quantity(text, match)
+        if quantity:
+            found.append(quantity)
+    shared = _units_shared(text, found)
+    return tuple(sorted([*dates, *shared], key=lambda one: one.start))
+
+
+def _quantity(text: str, match: re.Match[str]) -> Quantity | None:
+    currency, digits, word = match.groups()
+    end = match.end()
+    if digits:
+        value = _THOUSANDS.sub("", digits)
+        ordinal = _ORDINAL.match(text, end)
+        end = ordinal.end() if ordinal else end
+    else:
+        lowered = word.lower()
+        number = _number_of(lowered)
+        value = f"{number:g}"
+    measure, base, unit_end = _unit(text, end, (currency or "").strip())
+    if not digits and not measure and word.lower() in _AS_IN_ONE:
+        return None
+    if digits and not measure and end < len(text) and (text[end].isalpha() or text[end] == "_"):
+        return None  # `2FA` is a code
+    if measure and value.replace(".", "", 1).isdigit():
+        value = f"{float(value) * base:g}"
+    following = "" if measure else _following_noun(text, end)
+    written = text[match.start() : unit_end].strip()
+    return Quantity(value, measure, written, match.start(), unit_end, counts=following)
+
+
+def _following_noun(text: str, end: int) -> str:
+    match = _NOUN.match(text, end)
+    return match[1].lower() if match and match[1].lower() not in _NO_NOUNS else ""
+
+
+def _number_of(word: str) -> float:
+    parts = re.split(r"[- ]", word.removesuffix(" an").removesuffix(" a"))
+    numbers = [_WORDS.get(part, 1) for part in parts]
+    if len(numbers) == 2:
+        first, second = numbers
+        return first * second if second >= 100 else first + second
+    return numbers[0]
+
+
+def _unit(text: str, end: int, currency: str) -> tuple[str, float, int]:
+    if currency:
+        return *_UNITS[currency.lower()], end
+    match = _UNIT.match(text, end)
+    if not match:
+        return "", 1.0, end
+    adjective, unit = (match[1] or "").lower(), match[2].lower()
+    known = _UNITS.get(unit) or _UNITS.get(unit.removesuffix("s"))
+    if not known:
+        return "", 1.0, end
+    measure, base = known
+    if adjective in _WORKING and measure == "time":
+        measure = "working time"
+    return measure, base, match.end()
+
+
+def _units_shared(text: str, found: list[Quantity]) -> list[Quantity]:
+    """`5 to 10 minutes`: both are minutes."""
+    shared = list(found)
+    for place in range(len(shared) - 2, -1, -1):
+        this, following = shared[place], shared[place + 1]
+        if this.measure or not following.measure or ":" in this.value:
+            continue
+        if following.start - this.end > 16 or not _BETWEEN.fullmatch(
+            text, this.end, following.start
+        ):
+            continue
+        unit = text[following.start : following.end][len(_leading(following.written)) :]
+        again = quantities_of_one(f"{this.written}{unit}")
+        if again:
+            shared[place] = replace(this, value=again.value, measure=again.measure)
+    return shared
+
+
+def quantities_of_one(text: str) -> Quantity | None:
+    match = _NUMBER.match(text)
+    return _quantity(text, match) if match else None
+
+
+def _leading(written: str) -> str:
+    match = re.match(r"[€$£]?\s?[\d.,:]+|[a-z]+", written, re.IGNORECASE)
+    return match[0] if match else ""
+
+
+def _dates(text: str) -> Iterator[Quantity]:
+    for match in _DATE.finditer(text):
+        year, month, day, day2, month2, year2, month3, day3, year3, month4, year4 = match.groups()
+        name = month2 or month3 or month4
+        number = int(month) if month else _MONTHS.get((name or "")[:3].lower(), 0)
+        on = int(day or day2 or day3 or 0)
+        written = year or year2 or year3 or year4 or ""
+        yield Quantity(f"{number}-{on}", "date", match[0], *match.span(), year=written)
+
+
+def _plain(written: str) -> str:
+    """The bare number, whatever it counts."""
+    leading = _leading(written)
+    word = leading.lower()
+    if word in _WORDS:
+        return f"{_WORDS[word]:g}"
+    if word in _AS_IN_ONE:
+        return "1"
+    bare = _THOUSANDS.sub("", leading.lstrip("€$£ ")).rstrip(".,:")
+    return f"{float(bare):g}" if bare.replace(".", "", 1).isdigit() else bare

@@ -1,0 +1,193 @@
+"""The cited sources as statements: sentences, list items and table rows, ready to be compared."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from agents.checks.quantities import Quantity, quantities
+from agents.context.source import Source
+from enrichment.chunk import ChunkTable, Unit
+from enrichment.language.sentences import sentences
+from enrichment.language.words import search_terms, stems, tokens
+
+_CLAUSE = re.compile(r"[,;:()|—–]|[.!?]\s|\s(?:and|but|or|because|so|while)\s", re.IGNORECASE)
+
+
+_VERB = r"(?:(?:be|live|last|stay|get|take|keep|run|exceed) )?"
+_SAME_AS = (
+    (
+        re.compile(rf"\b(?:no|not|never) {_VERB}(?:more|greater|longer|higher|older) than\b", re.I),
+        "at most",
+    ),
+    (re.compile(r"\b(?:no|not|never) (?:less|fewer|shorter|lower) than\b", re.I), "at least"),
+    (re.compile(r"\b(?:no|not|never) later than\b", re.I), "until"),
+    (re.compile(r"\b(?:no|not) (?:earlier|sooner) than\b|\bnot (?:before|until)\b", re.I), "after"),
+    (re.compile(r"\bmore than one\b", re.I), "several"),
+    (
+        re.compile(
+            r"\b(?:not (?:only|even|at all)|(?:whether or|if|or) not|no longer|no\. ?(?=\d))\b",
+            re.I,
+        ),
+        " ",
+    ),
+    (re.compile(r"\bat (?:the )?latest\b", re.I), "until"),
+    (re.compile(r"\bwith(?:in)? regard to\b", re.I), " "),
+)
+_VERDICT = re.compile(r"^[\s*_]*(?:yes|no|none|not yet)\b[\s*_]*(?:[,.:;—–-]|$)", re.IGNORECASE)
+
+
+@dataclass(frozen=True)
+class TextWord:
+    """One word of a text, in order."""
+
+    said: str
+    """Lower case."""
+    stem: str
+    """'' for a word that only asks or joins."""
+    clause: int = 0
+
+
+def words_of_text(text: str) -> list[TextWord]:
+    found: list[TextWord] = []
+    for clause, part in enumerate(_CLAUSE.split(text)):
+        for token in tokens(part):
+            terms = search_terms(token)
+            said = token.casefold().replace("’", "'")
+            found.append(TextWord(said, terms[0] if terms else "", clause))
+    return found
+
+
+def normalised(text: str) -> list[TextWord]:
+    """Words without an opening verdict, with `no more than` and its like written one way."""
+    text = _VERDICT.sub(" ", text)
+    for pattern, same in _SAME_AS:
+        text = pattern.sub(same, text)
+    return words_of_text(text)
+
+
+@dataclass(frozen=True, eq=False)
+class CitedStatement:
+    """One sentence, item or row of a source."""
+
+    number: int
+    """Of its source."""
+    text: str
+    placed: str
+    """With the heading and, of a row, the header of each cell."""
+    table: ChunkTable | None = None
+    row: int = 0
+
+    @cached_property
+    def stems(self) -> frozenset[str]:
+        return stems(self.placed) | stems(self.text)
+
+    @cached_property
+    def words(self) -> list[TextWord]:
+        return normalised(self.text)
+
+    @cached_property
+    def sentences(self) -> list[list[TextWord]]:
+        """Words of each sentence, and of each part between semicolons."""
+        whole = sentences(self.text)
+        return [
+            normalised(one)
+            for one in (*whole, *(p for s in whole if ";" in s for p in s.split(";")))
+        ]
+
+    @cached_property
+    def quantities(self) -> tuple[Quantity, ...]:
+        if self.table is None:
+            return quantities(self.text)
+        return tuple(one for cell in self.table.rows[self.row] for one in quantities(cell))
+
+
+class CitedText:
+    """What the sources of one claim say."""
+
+    def __init__(self, numbers: Sequence[int], sources: Sequence[Source]) -> None:
+        self.statements: list[CitedStatement] = []
+        places: list[str] = []
+        for number in numbers:
+            source = sources[number - 1]
+            places.append(source.place)
+            self.statements += _statements(number, source)
+        texts = [statement.placed for statement in self.statements] + [
+            text
+            for number in numbers
+            for text in (
+                sources[number - 1].text,
+                *(c.index_text for c in sources[number - 1].chunks),
+            )
+        ]
+        self.place = stems(" ".join(places))
+        self.text = "\n".join([*places, *texts])
+        self.lower = self.text.casefold()
+        self.stems = self.place | stems(self.text)
+        self.beginnings = frozenset(one[:5] for one in self.stems if len(one) >= 5)
+        self.quantities = quantities(self.text)
+        self._holding: dict[str, list[int]] = defaultdict(list)
+        for place, statement in enumerate(self.statements):
+            for word in statement.stems:
+                self._holding[word].append(place)
+
+    def has(self, mine: Quantity) -> bool:
+        """Whether a figure stands in it; one with a unit that its own words don't give only where
+        the unit stands beside it, in its heading or header."""
+        if any(
+            mine.agrees(theirs) and mine.measure == theirs.measure for theirs in self.quantities
+        ):
+            return True
+        if not mine.measure:
+            return any(mine.agrees(theirs) for theirs in self.quantities)
+        unit = stems(mine.written)
+        return any(
+            mine.agrees(theirs) and not theirs.counts and unit & statement.stems
+            for statement in self.statements
+            for theirs in statement.quantities
+            if not theirs.measure
+        )
+
+    def overlap(self, wanted: frozenset[str]) -> Mapping[int, float]:
+        """Place of a statement → share of the wanted words in it, rare words counting more."""
+        found: dict[int, float] = defaultdict(float)
+        total = 0.0
+        for word in wanted:
+            holding = self._holding.get(word, [])
+            weight = 1 / (1 + len(holding)) ** 0.5
+            if holding:
+                total += weight
+            for place in holding:
+                found[place] += weight
+        return {place: value / total for place, value in found.items()} if total else {}
+
+    @cached_property
+    def tables(self) -> list[tuple[int, ChunkTable]]:
+        seen: dict[int, tuple[int, ChunkTable]] = {}
+        for statement in self.statements:
+            if statement.table is not None:
+                seen.setdefault(id(statement.table), (statement.number, statement.table))
+        return list(seen.values())
+
+
+def _statements(number: int, source: Source) -> list[CitedStatement]:
+    found: list[CitedStatement] = []
+    for chunk in source.chunks:
+        heading = " ".join(chunk.heading_path[-1:])
+        if not chunk.units:
+            found += [
+                CitedStatement(number, one, f"{heading} {one}") for one in sentences(chunk.text)
+            ]
+        for unit in chunk.units:
+            found.append(_statement(number, unit, chunk.table, heading))
+    return found
+
+
+def _statement(number: int, unit: Unit, table: ChunkTable | None, heading: str) -> CitedStatement:
+    placed = f"{heading} {unit.index_text}"
+    if unit.row is not None and table is not None and unit.row < len(table.rows):
+        return CitedStatement(number, unit.text, placed, table, unit.row)
+    return CitedStatement(number, unit.text, placed)

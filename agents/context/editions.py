@@ -1,0 +1,135 @@
+"""Passages and documents that say nearly the same: which of them the question is about."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from agents.extractive.past import asks_about_the_past
+from agents.plan import Plan
+from enrichment.chunk import Chunk, DocumentCard
+from enrichment.language.figures import figures
+from enrichment.language.words import stems, tokens
+from enrichment.standing import is_out_of_force
+
+NEAR_DUPLICATE = 0.92
+"""Share of the larger chunk's words that both hold: of a chunk that says more, nothing is lost."""
+EDITION = 0.6
+"""The same for one section of two editions, in which figures and names differ."""
+_FEWEST_WORDS = 8
+_TURNING = frozenset(
+    (
+        "no",
+        "not",
+        "never",
+        "none",
+        "neither",
+        "nor",
+        "without",
+        "cannot",
+        "unless",
+        "except",
+        "only",
+    )
+)
+"""Words of which one more or less turns a sentence round."""
+
+Names = frozenset[str]
+Preference = tuple[int, bool, bool]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Editions:
+    """Tells editions of a text apart for one question: regions, teams, products, years."""
+
+    asked: Names
+    """Stems of the question."""
+    past: bool
+    documents: Mapping[str, DocumentCard]
+
+    def prefers(self, chunk: Chunk, other: Chunk) -> bool:
+        """Whether the first of two editions is nearer to what was asked: by a name in its title
+        that the question names, by having no name that it doesn't, or by being in force."""
+        mine, theirs = stems(chunk.document_title), stems(other.document_title)
+        return self._standing(chunk, mine, theirs) > self._standing(other, theirs, mine)
+
+    def beside_the_question(self, chunks: Iterable[Chunk]) -> set[str]:
+        """Documents that are an edition for somebody else, as `Key Rotation: Brazil` is beside
+        `Key Rotation` when Brazil isn't asked about.
+
+        That a passage of the one resembles a passage of the other is seen once; then the title
+        tells of every further edition of the same document."""
+        by_heading: dict[str, list[Chunk]] = {}
+        for chunk in chunks:
+            by_heading.setdefault(_heading(chunk), []).append(chunk)
+        originals = {
+            stems(original.document_title)
+            for alike in by_heading.values()
+            for original in alike
+            for other in alike
+            if stems(original.document_title) < stems(other.document_title)
+            and are_editions(original, other)
+        }
+        return (
+            {
+                document
+                for document, card in self.documents.items()
+                if any(
+                    names < (title := stems(card.title)) and not (title - names) & self.asked
+                    for names in originals
+                )
+            }
+            if originals
+            else set()
+        )
+
+    def _standing(self, chunk: Chunk, mine: Names, theirs: Names) -> Preference:
+        apart = mine - theirs
+        special = bool(apart - self.asked) and mine > theirs
+        holds = self.past or not is_out_of_force(self.documents.get(chunk.document_id))
+        return len(apart & self.asked), not special, holds
+
+
+def editions_for(plan: Plan, documents: Mapping[str, DocumentCard]) -> Editions:
+    said = " ".join((plan.question, *plan.parts))
+    return Editions(asked=stems(said), past=asks_about_the_past(plan.question), documents=documents)
+
+
+def is_near_duplicate(chunk: Chunk, other: Chunk) -> bool:
+    """Same words but for a few; tables with other cells are never duplicates of each other, nor
+    are texts with other figures or another `not`."""
+    if chunk.text == other.text:
+        return True
+    if chunk.kind == "table" or other.kind == "table":
+        return False
+    if _in_common(chunk, other) < NEAR_DUPLICATE:
+        return False
+    same_figures = figures(chunk.text) == figures(other.text)
+    return same_figures and _turning_words(chunk.text) == _turning_words(other.text)
+
+
+def are_editions(chunk: Chunk, other: Chunk) -> bool:
+    """The same section of two documents, with mostly the same words."""
+    return (
+        chunk.document_id != other.document_id
+        and _heading(chunk) == _heading(other)
+        and _in_common(chunk, other) >= EDITION
+    )
+
+
+def _turning_words(text: str) -> list[str]:
+    said = (word.lower() for word in tokens(text))
+    return sorted(word for word in said if word in _TURNING or word.endswith(("n't", "n’t")))
+
+
+def _heading(chunk: Chunk) -> str:
+    """The title's own section has none: every edition has another title."""
+    path = chunk.heading_path
+    return path[-1] if path and path[-1] != chunk.document_title else ""
+
+
+def _in_common(chunk: Chunk, other: Chunk) -> float:
+    mine, theirs = stems(chunk.text), stems(other.text)
+    if min(len(mine), len(theirs)) < _FEWEST_WORDS:
+        return 0.0
+    return len(mine & theirs) / max(len(mine), len(theirs))

@@ -1,0 +1,248 @@
+"""Passages of one section put together again: what they repeat once, what is missing said."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+
+from enrichment.chunk import Chunk, ChunkRun
+
+GAP = "…"
+"""Stands where passages of the section are left out."""
+
+_RULE = re.compile(r"\|(?:\s*:?-+:?\s*\|)+")
+_ITEM = re.compile(r"\s*(?:[-*+•]|\w{1,4}[.)])\s")
+_FENCE = re.compile(r"(?:`{3,}|~{3,})")
+_PART = re.compile(r"\(part \d+ of \d+\)")
+
+
+def section_text(
+    chunks: Sequence[Chunk],
+    section: Sequence[Chunk] = (),
+    *,
+    before: Chunk | None = None,
+    after: Chunk | None = None,
+) -> str:
+    """Markdown of passages in reading order, all of one section.
+
+    `section`: everything that the section holds, in order, as far as it is known; it tells
+    passages that follow each other from those with something between them. `before`, `after`:
+    the passages of it that stand in the sources beside this one."""
+    places = {chunk.id: place for place, chunk in enumerate(section)}
+
+    def between(one: Chunk, other: Chunk) -> int:
+        known = one.id in places and other.id in places
+        apart = places[other.id] - places[one.id] if known else other.position - one.position
+        return apart - 1
+
+    text = _Text()
+    first, last = chunks[0], chunks[-1]
+    if before is not None:
+        text.begin(first, _between(before, first), cut=between(before, first) > 0)
+    else:
+        text.begin(first, _missing_before(first), cut=places.get(first.id, 0) > 0)
+    for one, other in pairwise(chunks):
+        text.go_on(one, other, cut=between(one, other) > 0)
+    if after is None:
+        text.end(last, _missing_after(last), cut=places.get(last.id, len(places)) < len(places) - 1)
+    else:
+        text.end(last, "", cut=False)
+    return text.whole()
+
+
+@dataclass
+class _Text:
+    """Lines so far."""
+
+    lines: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    """What stands below the table that is being written, until it ends."""
+
+    def begin(self, chunk: Chunk, missing: str, *, cut: bool) -> None:
+        if cut and not missing:
+            self._paragraph([GAP])
+        self._add(chunk, missing)
+
+    def go_on(self, previous: Chunk, chunk: Chunk, *, cut: bool) -> None:
+        missing = _between(previous, chunk)
+        if _is_same_table(previous, chunk):
+            self._more_rows(chunk, missing)
+            return
+        joined = _shared_run(previous, chunk) is not None
+        self._below_the_table("" if joined else _missing_after(previous))
+        if cut and not missing and not joined:
+            self._paragraph([GAP])
+        if joined and not missing and chunk.runs[0].what == "lines":
+            self._more_code(chunk)
+        else:
+            self._add(chunk, missing, goes_on=joined)
+
+    def end(self, chunk: Chunk, missing: str, *, cut: bool) -> None:
+        self._below_the_table(missing)
+        if cut and not missing:
+            self._paragraph([GAP])
+
+    def whole(self) -> str:
+        return "\n".join(self.lines).strip("\n")
+
+    def _add(self, chunk: Chunk, missing: str, *, goes_on: bool = False) -> None:
+        """Its text without what stands there already, and where something is missing, said."""
+        lines = chunk.text.split("\n")
+        if chunk.table is not None and (head := _head_of(lines)) is not None:
+            rows_end = _rows_end(lines, head + 2)
+            self._paragraph(_unsaid(lines[:head], self.lines))
+            rows = [*([missing] if missing else []), *lines[head + 2 : rows_end]]
+            self._paragraph([*lines[head : head + 2], *rows])
+            self.notes = _stripped(lines[rows_end:])
+            return
+        leads = _leads(lines, self.lines)
+        fresh = lines[leads:]
+        if missing:
+            above = next((n for n, line in enumerate(fresh) if _begins_part(line)), 0)
+            self._paragraph(fresh[:above])
+            self.lines.append(missing)
+            self.lines += fresh[above:]
+        elif goes_on or (self._ends_in_an_item() and fresh and _ITEM.match(fresh[0])):
+            self.lines += _stripped(fresh)
+        else:
+            self._paragraph(_stripped(fresh))
+
+    def _ends_in_an_item(self) -> bool:
+        return bool(self.lines) and _ITEM.match(self.lines[-1]) is not None
+
+    def _more_rows(self, chunk: Chunk, missing: str) -> None:
+        lines = chunk.text.split("\n")
+        head = _head_of(lines)
+        self.lines += [missing] * bool(missing)
+        if head is None:
+            self.lines += _unsaid(lines, self.lines)
+            return
+        rows_end = _rows_end(lines, head + 2)
+        self.lines += lines[head + 2 : rows_end]
+        below = _stripped(lines[rows_end:])
+        if below != self.notes:
+            self.notes = [*self.notes, *([""] if self.notes and below else []), *below]
+
+    def _more_code(self, chunk: Chunk) -> None:
+        """One fence instead of two."""
+        lines = [line for line in chunk.text.split("\n") if not _PART.fullmatch(line.strip())]
+        opening = next((n for n, line in enumerate(lines) if _FENCE.match(line)), None)
+        if opening is None or not self.lines or not _FENCE.fullmatch(self.lines[-1].strip()):
+            self._paragraph(lines)
+            return
+        self.lines.pop()
+        self.lines += lines[opening + 1 :]
+
+    def _below_the_table(self, missing: str) -> None:
+        """What ends here lacks something; then the table's notes."""
+        self.lines += [missing] * bool(missing)
+        self._paragraph(self.notes)
+        self.notes = []
+
+    def _paragraph(self, lines: Sequence[str]) -> None:
+        if not any(lines):
+            return
+        if self.lines and self.lines[-1]:
+            self.lines.append("")
+        self.lines += lines
+
+
+def _is_same_table(one: Chunk, other: Chunk) -> bool:
+    return one.table is not None and other.table is not None and one.table.id == other.table.id
+
+
+def _head_of(lines: Sequence[str]) -> int | None:
+    """Where a table's header stands, with the rule below it."""
+    return next(
+        (
+            place
+            for place, (line, below) in enumerate(pairwise(lines))
+            if line.startswith("|") and _RULE.fullmatch(below.strip())
+        ),
+        None,
+    )
+
+
+def _rows_end(lines: Sequence[str], start: int) -> int:
+    return next((n for n in range(start, len(lines)) if not lines[n].startswith("|")), len(lines))
+
+
+def _shared_run(previous: Chunk, chunk: Chunk) -> tuple[ChunkRun, ChunkRun] | None:
+    """The list or code block of which both hold a part."""
+    for one in previous.runs:
+        for other in chunk.runs:
+            if one.id == other.id:
+                return one, other
+    return None
+
+
+def _between(one: Chunk, other: Chunk) -> str:
+    """What is missing before the other, which comes after it in one section."""
+    if one.table and other.table and one.table.id == other.table.id:
+        end = one.table.first_row + len(one.table.rows)
+        return _rows_not_shown(end, other.table.first_row, other.table.total_rows)
+    shared = _shared_run(one, other)
+    if shared is None:
+        return _missing_before(other)
+    former, latter = shared
+    if latter.part <= former.part + 1:
+        return ""
+    return _not_shown(former.what, former.first + former.count, latter.first)
+
+
+def _missing_before(chunk: Chunk) -> str:
+    if chunk.table is not None:
+        return _rows_not_shown(0, chunk.table.first_row, chunk.table.total_rows)
+    cut = next((run for run in chunk.runs if run.part > 0), None)
+    return _not_shown(cut.what, 0, cut.first) if cut else ""
+
+
+def _missing_after(chunk: Chunk) -> str:
+    table = chunk.table
+    if table is not None:
+        return _rows_not_shown(
+            table.first_row + len(table.rows), table.total_rows, table.total_rows
+        )
+    cut = next((run for run in reversed(chunk.runs) if run.part < run.parts - 1), None)
+    return _not_shown(cut.what, cut.first + cut.count, cut.total) if cut else ""
+
+
+def _rows_not_shown(start: int, end: int, total: int) -> str:
+    return _not_shown("rows", start, end, f" of {total}") if end > start else ""
+
+
+def _not_shown(what: str, start: int, end: int, of: str = "") -> str:
+    """`(items 2–4 not shown)`; of a part of a single item: that it is not whole."""
+    if end <= start:
+        return f"(a part of {what[:-1]} {max(1, start)} not shown)"
+    span = f"{what[:-1]} {end}" if end == start + 1 else f"{what} {start + 1}–{end}"
+    return f"({span}{of} not shown)"
+
+
+def _leads(lines: Sequence[str], shown: Sequence[str]) -> int:
+    """How many of the first lines stand there already: a lead-in, or what overlaps."""
+    known = {line for line in shown if line}
+    count = 0
+    while count < len(lines) and (not lines[count] or lines[count] in known):
+        count += 1
+    return count if any(lines[:count]) else 0
+
+
+def _unsaid(lines: Sequence[str], shown: Sequence[str]) -> list[str]:
+    return _stripped(lines[_leads(lines, shown) :])
+
+
+def _begins_part(line: str) -> bool:
+    return bool(_ITEM.match(line) or _FENCE.match(line) or _PART.fullmatch(line.strip()))
+
+
+def _stripped(lines: Iterable[str]) -> list[str]:
+    """Without blank lines at either end."""
+    found = list(lines)
+    while found and not found[0]:
+        found.pop(0)
+    while found and not found[-1]:
+        found.pop()
+    return found

@@ -1,0 +1,1 @@
+"""`effort: thorough`: judges what was found, searches in other ways, criticises the answer."""

@@ -1,0 +1,201 @@
+from __future__ import annotations
+
+import pytest
+
+from agents.checks.groundedness import groundedness, tier_of
+from agents.context.source import Source, sources_of
+from tests.agents.corpus import LAPTOPS, ROTATION, snapshot
+
+BUDGETS = """---
+id: budgets
+title: Budget Guide
+---
+# Budget Guide
+
+## Laptops
+
+A laptop costs at most 1,200 euros, e.g. a plain one for an analyst. Orders close at 10:30 daily.
+Orders above 900 euros need the approval of the Finance Lead, unless the old laptop was stolen.
+A contractor must return the laptop before 3 August 2026. The service desk may lend a monitor.
+The daily quota is 30 orders, and 15 more on Fridays. A laptop is never sold to staff.
+Multi-factor authentication is required for every order. Replies take two business days.
+"""
+
+
+def of(*texts: str) -> tuple[Source, ...]:
+    found = snapshot(*texts)
+    return sources_of([chunk for id_ in found.documents for chunk in found.chunks(id_)])
+
+
+SOURCES = of(BUDGETS)
+ROTATED = sources_of(snapshot(ROTATION).chunks("key-rotation"))
+TABLE = 1 + next(place for place, source in enumerate(ROTATED) if source.first.table)
+LEAK = len(ROTATED)
+
+
+def fault(text: str, asked: str = "", sources: tuple[Source, ...] = SOURCES) -> str:
+    held = groundedness(text, sources, asked=asked)
+    return "; ".join(one.reason for one in held.claims if not one.held)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "A laptop costs at most 1,200 euros [1].",
+        "A laptop costs at most 1200 euros [1].",
+        "Laptops: up to €1,200 [1].",
+        "Orders close at 10:30 daily [1].",
+        "A laptop, e.g. a plain one, costs at most 1,200 euros [1].",
+        "Contractors must return their laptops before Aug 3, 2026 [1].",
+        "Contractors must return their laptops before 2026-08-03 [1].",
+        "Replies take 2 business days [1].",
+        "MFA is required for every order [1].",
+        "The Finance Lead approves orders above 900 euros, unless the old one was stolen [1].",
+        "No, laptops are never sold to staff [1].",
+        "On Fridays the quota is 30 + 15 = 45 orders [1].",
+        "45 orders in all on Fridays (30 + 15) [1].",
+        "A laptop costs no more than 1,200 euros [1].",
+    ],
+)
+def test_honest_words_are_held_up(text: str) -> None:
+    assert fault(text) == ""
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("A laptop costs at most 1.200 euros [1].", "1.200 euros"),
+        ("A laptop costs at most 200 euros [1].", "200 euros"),
+        ("A laptop costs at most 1,200 dollars [1].", "1,200 dollars"),
+        ("Orders close at 10:00 daily [1].", "10:00"),
+        ("Replies take two business weeks [1].", "two business weeks"),
+        ("Replies take two days [1].", "two days"),
+        ("Contractors must return their laptops before 4 August 2026 [1].", "4 August"),
+        ("A contractor must return the laptop after 3 August 2026 [1].", "'before', not 'after'"),
+        ("A laptop costs at least 1,200 euros [1].", "not 'least'"),
+        ("A laptop is sold to staff [1].", "'never' is missing"),
+        ("A laptop is always sold to staff [1].", "never"),
+        ("The service desk may not lend a monitor [1].", "there is no 'not' in it"),
+        ("The service desk must lend a monitor [1].", "'may', not 'must'"),
+        ("A contractor may return the laptop before 3 August 2026 [1].", "'must', not 'may'"),
+        ("Multi-factor authentication is optional for every order [1].", "not 'optional'"),
+        ("Orders above 900 euros need the approval of the Travel Lead [1].", "'Travel'"),
+        ("Orders above 900 euros need the approval of the Finance Lead [1].", "unless"),
+        ("Orders are filed under BUD-7 [1].", "'BUD-7'"),
+        ("A volunteer waters the plants in the lobby [1].", "does not say this"),
+        ("On Fridays the quota is 30 + 15 = 50 orders [1].", "is not 50"),
+        ("A laptop costs at most 1,200 euros.", "no source is cited"),
+        ("A laptop costs at most 1,200 euros [4].", "doesn't exist"),
+    ],
+)
+def test_what_the_source_does_not_say_is_named(text: str, reason: str) -> None:
+    assert reason in fault(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "is_held"),
+    [
+        ("An API signing key for Restricted data may be 60 days old [T].", True),
+        ("An API signing key for Restricted data may be 180 days old [T].", False),
+        ("An API signing key for Restricted data may be 30 days old [T].", False),
+        ("A webhook secret for Confidential data: ninety days [T].", True),
+        ("| Key | Restricted data |\n|---|---|\n| API signing key [T] | 60 days |", True),
+        ("| Key | Restricted data |\n|---|---|\n| API signing key [T] | 180 days |", False),
+        ("| Key | Restricted data |\n|---|---|\n| API signing key [T] | 30 days |", False),
+        ("A leaked key gets an overlap window [L].", False),
+        ("A leaked key is replaced within a day of its discovery [L].", True),
+    ],
+)
+def test_a_cell_belongs_to_its_row_and_column(text: str, is_held: bool) -> None:
+    cited = text.replace("[T]", f"[{TABLE}]").replace("[L]", f"[{LEAK}]")
+    assert (fault(cited, sources=ROTATED) == "") == is_held
+
+
+STEPS = """---
+id: steps
+title: Failover Runbook
+---
+# Failover Runbook
+
+## Failing over
+
+Stop the writer with the command below and wait 45 seconds.
+
+```
+dbctl stop --grace 45
+```
+
+1. Stop the writer and wait 45 seconds.
+2. Promote the replica within 10 minutes.
+
+| Cluster | Wait |
+|---|---|
+| web-eu1 | 45 seconds |
+| web-us1 | 90 seconds |
+
+The whole takes 45 seconds plus 10 minutes. Nobody restarts the old writer by hand.
+"""
+ANSWERS = {
+    "command": (
+        "Stop the writer and wait 45 seconds [1]:\n\n```\ndbctl stop --grace 45\n```",
+        "Stop the writer and wait 45 seconds:\n\n```\ndbctl stop --grace 45\n```\n\n[1]",
+        "Do this [1]:\n\n```\ndbctl stop --grace 45\n```",
+    ),
+    "steps": (
+        "1. Stop the writer, wait 45 seconds [1]\n2. Promote the replica within 10 minutes [1]",
+        "1. Stop the writer, wait 45 seconds\n2. Promote the replica within 10 minutes\n\n[1]",
+        "Do this [1]:\n\n1. Stop the writer, wait 45 seconds\n2. Promote the replica",
+    ),
+    "table": (
+        "| Cluster | Wait |\n|---|---|\n| web-eu1 | 45 seconds [1] |\n| web-us1 | 90 seconds [1] |",
+        "| Cluster | Wait |\n|---|---|\n| web-eu1 | 45 seconds |\n| web-us1 | 90 seconds |\n\n[1]",
+        "The waits [1]:\n\n| Cluster | Wait |\n|---|---|\n| web-eu1 | 45 seconds |",
+    ),
+    "quote": (
+        "> Stop the writer with the command below and wait 45 seconds. [1]",
+        "> Stop the writer with the command below and wait 45 seconds.\n\n[1]",
+        "The runbook says [1]:\n\n> Stop the writer with the command below and wait 45 seconds.",
+    ),
+    "formula": (
+        "It takes 45 seconds + 10 minutes = 645 seconds [1].",
+        "It takes 45 seconds + 10 minutes = 645 seconds.\n\n[1]",
+        "How long the whole takes [1]:\n\n- 45 seconds + 10 minutes = 645 seconds",
+    ),
+}
+RUNBOOK = of(STEPS)
+
+
+@pytest.mark.parametrize("text", [one for styles in ANSWERS.values() for one in styles])
+def test_an_answer_in_any_shape_is_held_and_a_wrong_number_in_it_is_seen(text: str) -> None:
+    sources = (Source(chunks=tuple(s.first for s in RUNBOOK), text=STEPS),)
+    assert groundedness(text, sources).score == 1.0
+    wrong = text.replace("45", "47")
+    assert groundedness(wrong, sources).score < 1.0
+
+
+def test_the_words_of_the_question_need_no_source_and_its_figures_do() -> None:
+    assert fault("Yes, Bob may be lent a monitor [1].", "may Bob be lent a monitor?") == ""
+    assert "1,500" in fault("Yes, a laptop costs at most 1,500 euros [1].", "is 1,500 euros ok?")
+
+
+def test_a_short_form_of_the_glossary_is_held_up_by_its_long_form() -> None:
+    said = "Orders above 900 euros need the QM, unless the old laptop was stolen [1]."
+    assert fault(said) != ""
+    assert groundedness(said, SOURCES, glossary={"QM": ["Finance Lead"]}).score == 1.0
+
+
+def test_an_absence_is_held_without_a_source() -> None:
+    assert groundedness("The documents don't say who pays for repairs.", SOURCES).score == 1.0
+
+
+@pytest.mark.parametrize(
+    ("score", "tier"), [(1.0, "fine"), (0.8, "fine"), (0.7, "note"), (0.59, "strict")]
+)
+def test_a_score_has_its_tier(score: float, tier: str) -> None:
+    assert tier_of(score) == tier
+
+
+def test_what_is_not_held_is_told_with_its_reason() -> None:
+    held = groundedness("A laptop costs at most 999 euros [1].", of(BUDGETS, LAPTOPS))
+    assert "999" in held.reasons[0]
+    assert held.unsupported == ("A laptop costs at most 999 euros.",)
