@@ -146,6 +146,11 @@ def test_what_the_judge_misses_is_fetched_before_anything_is_answered() -> None:
     assert "missing_key_info, the deadline; looked for more" in noted(answer)
 
 
+def test_the_judge_sees_which_sections_there_are_beside_what_was_found() -> None:
+    _, model = asked_of({"sources": ASTRAY})
+    assert "further sections of these documents" in model.prompts[2].user
+
+
 def test_what_the_answerer_asks_for_is_not_judged_again() -> None:
     look = "LOOK\nopen: Key Rotation Standard"
     script = {"sources": ASTRAY, "answer": in_turn(look, says(LEAK))}
