@@ -14,6 +14,8 @@ from index.search import Hit, SearchQuery, Snapshot
 
 CANDIDATES = 60
 """Chunks considered for one question, before the context is cut."""
+_ROUNDS = 3
+"""Searches without further editions; the third finds hardly any more."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,13 +37,18 @@ def retrieve(narrowed: RetrievalRequest, *, limit: int = CANDIDATES) -> list[Hit
         return found
     documents = narrowed.snapshot.documents
     editions = editions_for(narrowed.plan, documents)
-    beside = editions.beside_the_question(hit.chunk for hit in found)
-    if not any(hit.chunk.document_id in beside for hit in found):
-        return found
-    others = tuple(document for document in documents if document not in beside)
-    nearer = _retrieved(replace(narrowed, sources=SourceChoice(documents=others)), limit, escape=0)
-    known = {hit.chunk.id for hit in nearer}
-    return [*nearer, *(hit for hit in found if hit.chunk.id not in known)][:limit]
+    beside: set[str] = set()
+    for _ in range(_ROUNDS):
+        more = editions.beside_the_question(hit.chunk for hit in found) - beside
+        if not any(hit.chunk.document_id in more for hit in found):
+            break
+        beside |= more
+        others = tuple(document for document in documents if document not in beside)
+        apart = replace(narrowed, sources=SourceChoice(documents=others))
+        nearer = _retrieved(apart, limit, escape=0)
+        known = {hit.chunk.id for hit in nearer}
+        found = [*nearer, *(hit for hit in found if hit.chunk.id not in known)][:limit]
+    return found
 
 
 def _retrieved(narrowed: RetrievalRequest, limit: int, *, escape: int = 3) -> list[Hit]:

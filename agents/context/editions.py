@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
@@ -35,7 +36,7 @@ _TURNING = frozenset(
 """Words of which one more or less turns a sentence round."""
 
 Names = frozenset[str]
-Preference = tuple[int, bool, bool]
+Preference = tuple[bool, bool, bool]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,6 +47,8 @@ class Editions:
     """Stems of the question."""
     past: bool
     documents: Mapping[str, DocumentCard]
+    titled: Mapping[str, int]
+    """Stem → number of titles with it: `team` tells less than `Treasury`."""
 
     def prefers(self, chunk: Chunk, other: Chunk) -> bool:
         """Whether the first of two editions is nearer to what was asked: by a name in its title
@@ -70,29 +73,35 @@ class Editions:
             if stems(original.document_title) < stems(other.document_title)
             and are_editions(original, other)
         }
-        return (
-            {
-                document
-                for document, card in self.documents.items()
-                if any(
-                    names < (title := stems(card.title)) and not (title - names) & self.asked
-                    for names in originals
-                )
-            }
-            if originals
-            else set()
-        )
+        return {
+            document
+            for document, card in self.documents.items()
+            if any(
+                names < (title := stems(card.title)) and not self._is_asked_about(title - names)
+                for names in originals
+            )
+        }
+
+    def _is_asked_about(self, apart: Names) -> bool:
+        """Whether the question names what an edition is for: most of it, rare words first."""
+        weights = {name: 1 / self.titled.get(name, 1) for name in apart}
+        named = sum(weights[name] for name in apart & self.asked)
+        return named > sum(weights.values()) / 2
 
     def _standing(self, chunk: Chunk, mine: Names, theirs: Names) -> Preference:
-        apart = mine - theirs
-        special = bool(apart - self.asked) and mine > theirs
+        named = self._is_asked_about(mine - theirs)
         holds = self.past or not is_out_of_force(self.documents.get(chunk.document_id))
-        return len(apart & self.asked), not special, holds
+        return named, named or not mine > theirs, holds
 
 
 def editions_for(plan: Plan, documents: Mapping[str, DocumentCard]) -> Editions:
     said = " ".join((plan.question, *plan.parts))
-    return Editions(asked=stems(said), past=asks_about_the_past(plan.question), documents=documents)
+    return Editions(
+        asked=stems(said),
+        past=asks_about_the_past(plan.question),
+        documents=documents,
+        titled=Counter(name for card in documents.values() for name in stems(card.title)),
+    )
 
 
 def is_near_duplicate(chunk: Chunk, other: Chunk) -> bool:
@@ -102,7 +111,7 @@ def is_near_duplicate(chunk: Chunk, other: Chunk) -> bool:
         return True
     if chunk.kind == "table" or other.kind == "table":
         return False
-    if _in_common(chunk, other) < NEAR_DUPLICATE:
+    if _in_common(stems(chunk.text), stems(other.text)) < NEAR_DUPLICATE:
         return False
     same_figures = figures(chunk.text) == figures(other.text)
     return same_figures and _turning_words(chunk.text) == _turning_words(other.text)
@@ -113,7 +122,7 @@ def are_editions(chunk: Chunk, other: Chunk) -> bool:
     return (
         chunk.document_id != other.document_id
         and _heading(chunk) == _heading(other)
-        and _in_common(chunk, other) >= EDITION
+        and _in_common(_worded(chunk), _worded(other)) >= EDITION
     )
 
 
@@ -128,8 +137,12 @@ def _heading(chunk: Chunk) -> str:
     return path[-1] if path and path[-1] != chunk.document_title else ""
 
 
-def _in_common(chunk: Chunk, other: Chunk) -> float:
-    mine, theirs = stems(chunk.text), stems(other.text)
+def _worded(chunk: Chunk) -> Names:
+    """Without the figures: they are what editions differ in."""
+    return frozenset(word for word in stems(chunk.text) if word.isalpha())
+
+
+def _in_common(mine: Names, theirs: Names) -> float:
     if min(len(mine), len(theirs)) < _FEWEST_WORDS:
         return 0.0
     return len(mine & theirs) / max(len(mine), len(theirs))

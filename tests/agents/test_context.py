@@ -262,6 +262,14 @@ def test_the_edition_that_the_question_names_is_read() -> None:
     assert "within 3 hours" not in read(context)
 
 
+def test_a_word_that_many_titles_share_names_no_edition() -> None:
+    teams = [edition(f"Parcel Rules, {name} Team", 3) for name in ("Harbour", "Archive", "Kiosk")]
+    found = snapshot(*teams, edition("Parcel Rules", 24))
+    context = asked(found, "how soon does my team report a damaged parcel?")
+    assert "within 24 hours" in read(context)
+    assert "within 3 hours" not in read(context)
+
+
 def test_editions_that_the_question_does_not_tell_apart_are_all_read() -> None:
     found = snapshot(*(edition(f"Parcel Rules: {n}", h) for n, h in (("Chile", 3), ("Peru", 5))))
     context = asked(found, "how soon is a damaged parcel reported?")
