@@ -86,7 +86,10 @@ class Answerer:
         }
 
     def verify(self, state: State) -> State:
-        """What the sources don't hold up is written again, once; what still fails is marked."""
+        """What the sources don't hold up is written again, once; what still fails is marked.
+
+        A single claim of several that could not be traced lowers the confidence and is named in
+        the trace: most of these the check merely failed to follow (decision 080)."""
         draft = state["draft"]
         if not draft.by_model or draft.path != "company_specific_rag_success":
             return {"objections": ()}
@@ -101,15 +104,14 @@ class Answerer:
             return {
                 "doubted": draft,
                 "objections": objections,
-                "notes": (f"{note}; written again",),
+                "notes": (f"{note}; written again", *held.reasons),
             }
-        unsupported = held.unsupported
         if doubted and doubted.confidence_parts["groundedness"] >= held.score:
             draft, note = doubted, f"{note}; the first version stands"
-            unsupported = self._held(draft, state).unsupported
-        if tier_of(draft.confidence_parts["groundedness"]) != "fine":
-            draft = replace(draft, text=f"{draft.text}\n\n{marked(unsupported)}")
-        return {"draft": draft, "objections": (), "notes": (note,)}
+            held = self._held(draft, state)
+        if tier_of(held.score) == "strict":
+            draft = replace(draft, text=f"{draft.text}\n\n{marked(held.unsupported)}")
+        return {"draft": draft, "objections": (), "notes": (note, *held.reasons)}
 
     def _held(self, draft: Draft, state: State) -> Groundedness:
         asked = f"{state['question'].text} {state['plan'].question}"

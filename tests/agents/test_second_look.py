@@ -232,3 +232,17 @@ def test_keywords_that_nobody_said_are_not_searched_for(keywords: list[str]) -> 
     assert answer.trace.plan is not None
     known = {"laptop"}  # in a title
     assert answer.trace.plan.keywords == [one for one in keywords if one in known]
+
+
+def test_one_claim_of_several_that_the_check_can_not_follow_lowers_the_confidence() -> None:
+    said = (
+        "A leaked key gets no overlap window [1]. The owner of the system decides who replaces "
+        "it [1]. A leaked key is replaced within 48 hours of its discovery [1]."
+    )
+    model = ScriptedModel({"plan": ABOUT_LEAKS, "answer": citing(said, "replaced within 24 hours")})
+    answer = asking(model=model)(ASKED)
+    assert answer.usage.calls == 3
+    assert "Not found" not in answer.text
+    assert answer.confidence_parts["groundedness"] == pytest.approx(2 / 3)
+    assert answer.trace is not None
+    assert any("48 hours" in note for note in answer.trace.notes)
