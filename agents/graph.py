@@ -25,7 +25,7 @@ from agents.extractive.relevance import score_units
 from agents.fallback import Outcome
 from agents.query_optimizer import PlanRequest, query_optimizer
 from agents.retrieval import RetrievalRequest, retrieve
-from agents.second_look.answerer import Answerer
+from agents.second_look.answerer import ROUNDS, Answerer
 from agents.source_identifier import SourceRequest, source_identifier
 from agents.state import Draft, State
 from agents.thorough.edges import MOST_STEPS, Edge, with_gates
@@ -279,6 +279,7 @@ def _post_process(domain: Domain, *, has_model: bool) -> Node:
             hits=hits,
             scored=scored,
             wanted=state.get("wanted", ()),
+            may_look=has_model and ROUNDS[domain.answer.effort] > 0,
         )
         context = build_context(found, characters=characters)
         documents = len({chunk.document_id for chunk in context.chunks})

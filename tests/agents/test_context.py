@@ -48,11 +48,19 @@ def asked(
     characters: int = 24_000,
     parts: Sequence[str] = (),
     wanted: tuple[str, ...] = (),
+    may_look: bool = False,
 ) -> Context:
     plan = Plan(question=question, kind="in_domain", sub_questions=list(parts))
     hits = retrieve(RetrievalRequest(plan=plan, sources=SourceChoice(), snapshot=found))
     scored = score_units(plan, found, hits, {})
-    given = FoundPassages(plan=plan, snapshot=found, hits=hits, scored=scored, wanted=wanted)
+    given = FoundPassages(
+        plan=plan,
+        snapshot=found,
+        hits=hits,
+        scored=scored,
+        wanted=wanted,
+        may_look=may_look,
+    )
     return build_context(given, characters=characters)
 
 
@@ -339,3 +347,16 @@ def test_a_document_that_vanished_meanwhile_is_shown_as_it_was_found() -> None:
     found = snapshot(REGISTER)
     (first, *_) = [chunk for chunk in found.chunks("kiln-register") if chunk.table]
     assert "rows" in sources_of([first], snapshot(LAPTOPS))[0].text
+
+
+def test_a_reader_who_may_ask_for_more_gets_less_at_once_unless_there_are_parts() -> None:
+    found = snapshot(REGISTER, STEPS, LAPTOPS, ROTATION)
+    question = "what is the limit of kiln-17?"
+    parts = (question, "how soon is a lost laptop wiped?")
+
+    def size(*, may_look: bool, parts: Sequence[str] = ()) -> int:
+        return len(read(asked(found, question, parts=parts, may_look=may_look)))
+
+    assert size(may_look=True) < size(may_look=False)
+    assert "170 degrees" in read(asked(found, question, may_look=True))
+    assert size(may_look=True, parts=parts) == size(may_look=False, parts=parts)
