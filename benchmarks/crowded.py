@@ -71,11 +71,6 @@ def crowds(arguments: argparse.Namespace) -> Iterator[Crowd]:
 
 
 def measure(one: Crowd, data: Path, *, embedder: MiniLM) -> None:
-    ingest(
-        sorted({each.domain for each in one.sets}),
-        data,
-        written(one.sets, data, {"when": "always"}),
-    )
     for budget in BUDGETS:
         config = written(one.sets, data, {"context_characters": budget})
         copilot = copilot_of(data, config, embedder)
@@ -176,6 +171,7 @@ def main() -> None:
     parser.add_argument("--together", action="store_true")
     parser.add_argument("--apart", action="store_true")
     parser.add_argument("--data", type=Path, default=ROOT / "var/benchmarks/crowded")
+    parser.add_argument("--no-ingest", action="store_true", help="the index is there already")
     parser.add_argument("--lost", type=Path)
     arguments = parser.parse_args()
     arguments.data = arguments.data.resolve()
@@ -183,6 +179,9 @@ def main() -> None:
     embedder = MiniLM()
     console = Console(width=150)
     for one in crowds(arguments):
+        if not arguments.no_ingest:
+            domains = sorted({each.domain for each in one.sets})
+            ingest(domains, arguments.data, written(one.sets, arguments.data, {}))
         measure(one, arguments.data, embedder=embedder)
         found.append(one)
         console.print(table_of(found))

@@ -184,7 +184,7 @@ def ours(
     copilot = copilot_of(arguments.data, config, MiniLM())
     copilot.__dict__["model"] = model
     try:
-        yield lambda one, question: copilot.ask(one.domain)(question)
+        yield lambda one, question: copilot.ask(one.domain, anew=True)(question)
     finally:
         copilot.index.close()
 

@@ -27,13 +27,19 @@ def difference(one: str, other: str, glossary: Mapping[str, list[str]]) -> str:
 def _frame_difference(first: Wording, second: Wording) -> str:
     if not _same_kinds(first.kinds, second.kinds):
         return "kind of question"
-    if first.modality != second.modality and not first.modality & second.modality:
+    if not _same_modality(first.modality, second.modality):
         return "modality"
     if first.negations != second.negations:
         return "negation"
     if first.tense != second.tense:
         return "tense"
     return "who is asked" if first.addressed != second.addressed else ""
+
+
+def _same_modality(first: Sequence[frozenset[str]], second: Sequence[frozenset[str]]) -> bool:
+    return len(first) == len(second) and all(
+        one & other for one, other in zip(first, second, strict=True)
+    )
 
 
 def _same_kinds(first: frozenset[str], second: frozenset[str]) -> bool:
@@ -48,7 +54,7 @@ def _same_kinds(first: frozenset[str], second: frozenset[str]) -> bool:
 
 
 def _word_difference(first: Wording, second: Wording) -> str:
-    is_way = bool(first.kinds & {"how", "where"})
+    is_way = "how" in first.kinds
     left = list(range(len(second.words)))
     pairs: list[tuple[int, int]] = []
     for i, word in enumerate(first.words):
@@ -68,7 +74,8 @@ def _word_difference(first: Wording, second: Wording) -> str:
 def _same(one: Word, other: Word, *, is_way: bool) -> bool:
     if one.is_name or other.is_name:
         return one.text == other.text
-    if one.plural != other.plural and (one.one_of_many or other.one_of_many):
+    counted = one.one_of_many or other.one_of_many or one.beside_name or other.beside_name
+    if one.plural != other.plural and counted:
         return False
     if one.forms & other.forms:
         return True
@@ -81,12 +88,15 @@ def _groups(word: Word, table: Mapping[str, frozenset[str]]) -> frozenset[str]:
     return frozenset().union(*(table.get(form, frozenset()) for form in word.forms))
 
 
-_FREE = frozenset(("", "of", "for", "in", "on", "at", "to", "with", "about", "as"))
+_FREE = frozenset(("", "of", "for", "in", "on", "at", "about", "regarding"))
+"""The policy of, for, on or about travel. Who reports to somebody does not report on them."""
 
 
 def _placed_otherwise(one: Word, other: Word) -> str:
-    strict = {one.after, other.after} - _FREE
-    return f"place: {one.text}" if strict and one.after != other.after else ""
+    if one.after == other.after or {one.after, other.after} <= _FREE:
+        return ""
+    unsaid = {one.after, other.after} <= {"", "to", "with", "as"}
+    return "" if unsaid else f"place: {one.text}"
 
 
 def _order_difference(
@@ -118,8 +128,7 @@ def _passives(
     """A word that is passive in one question only, and did not change places for it."""
     for pair in pairs:
         one, other = first[pair[0]], second[pair[1]]
-        alone = pair[0] == 0 or pair[1] == 0
-        if one.passive != other.passive and not alone and not any(pair in both for both in turned):
+        if one.passive != other.passive and not any(pair in both for both in turned):
             return one.text
     return ""
 

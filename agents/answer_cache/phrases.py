@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 
 _I = r"(?:i|we|you|one|someone|somebody|people|anyone)"
-_DO = r"(?:do|does|can|could|should|shall|would|may|might|must|to|have to|need to|did)"
 
 
 def _all(*pairs: tuple[str, str]) -> tuple[tuple[re.Pattern[str], str], ...]:
@@ -37,27 +36,24 @@ CONTRACTIONS = _all(
     (r"(?<=\d),(?=\d{3}\b)", ""),
 )  # fmt: skip
 
+_ASKS = r"(?=\s+(?:how|what|which|who|whom|whose|when|where|why|if|whether|about)\b)"
 FRAMES = tuple(
-    re.compile(rf"^(?:{frame})\b")
+    re.compile(rf"^(?:{frame})")
     for frame in (
         r"(?:hi|hello|hey|good morning|good afternoon|morning|dear)(?: there| all| everyone| team"
         r"| folks)?(?=\s*[,.!:;-])",
-        r"(?:hi|hello|hey)(?: there| all| everyone| folks)?",
         r"(?:quick |one |short |small |another |just a )?question(?=\s*[,:-])",
         r"(?:and|so|ok|okay|well|um|sorry)(?=\s*,)",
         r"(?:can|could|would|will) (?:you|someone|anyone|anybody|somebody)(?: please)?"
-        r" (?:tell|explain|show|remind|clarify|let)(?: to)?(?: me| us)?(?: know)?",
-        r"(?:do|does) (?:you|anyone|anybody|someone|somebody)(?: here| happen to)? know",
-        r"(?:please )?(?:tell|remind|explain to|show|let) (?:me|us)(?: know)?",
-        r"(?:i|we)(?: am| are| was| were| have been)?(?: just)? (?:wondering|wonder|curious)",
-        r"(?:i|we) (?:would like|want|need|would love|have) to (?:know|understand|find out|ask"
-        r"|check)",
-        r"(?:i|we) (?:do not|am not|are not) (?:know|sure|understand)",
-        r"(?:any idea|any ideas|anyone know|anybody know|does anyone know|no idea)",
+        rf" (?:tell|explain|show|remind|clarify)(?: to)?(?: me| us)?{_ASKS}",
+        rf"(?:do|does) (?:you|anyone|anybody|someone|somebody)(?: here| happen to)? know{_ASKS}",
+        rf"(?:please )?(?:tell|remind|explain to|show) (?:me|us){_ASKS}",
+        rf"(?:i|we)(?: am| are| was| were)?(?: just)? (?:wondering|wonder|curious){_ASKS}",
+        rf"(?:i|we) (?:would like|want|need|would love) to (?:know|understand|find out){_ASKS}",
+        rf"(?:i|we) (?:do not know|am not sure|are not sure){_ASKS}",
+        rf"(?:any idea|any ideas|anyone know|anybody know|no idea){_ASKS}",
         r"(?:i|we) (?:have|have got|got) (?:a|one)(?: quick| short)? question(?:s)?(?=\s*[,:-])",
-        r"what (?:i|we) (?:want|need) to know is",
-        r"please",
-        r"about",
+        r"please\b",
     )
 )
 """What people say before they ask."""
@@ -82,7 +78,7 @@ PHRASES = _all(
     (r"\bhand(?:ing|ed|s)?[ -]over\b", "handover"),
     (r"\bhand(?:ing|ed|s)?[ -]in\b", "submit"),
     (r"\bfill(?:ing|ed|s)?[ -](?:in|out)\b", "complete"),
-    (r"\bask(?:ing|ed|s)? for\b", "request"),
+    (r"\b(?:ask|apply)(?:ing|ed|s)? for\b|\bapplied for\b", "request"),
     (r"\bget(?:ting|s)? rid of\b", "remove"),
     (r"\bnew (?:joiner|hire|starter)(s?)\b", r"newcomer\1"),
     (r"\b(?:a |the )?(?:two|2)[ -]factor (?:auth\w*|login|verification)\b|\b2fa\b", "mfa"),
@@ -109,15 +105,13 @@ PHRASES = _all(
     (r"\bwhat number of\b", "how many"),
     (r"\b(?:what|which) (?:is|are|would be) the (?:(?:best|right|correct|proper|usual|official"
      r"|recommended) )?(?:steps?|process|procedure|way|method|workflow) (?:to|for|of)\b", "how"),
-    (r"\b(?:what|which) (?:steps?|process|procedure) (?:do|should|must|can|need|are|is|does)\b"
-     rf"(?: {_I})?(?: (?:need|have|to|follow|take|be|taken|followed|go|through|required))*",
-     "how"),
-    (rf"\bwhat (?:do|should|must|can) {_I} (?:have to |need to )?do (?:in order )?to\b", "how"),
+    (r"\b(?:what|which) (?:steps|process|procedure) (?:do|should) (?:i|we) (?:need to |have to )?"
+     r"(?:follow|take) (?:in order )?to\b", "how"),
+    (rf"\bwhat do {_I} (?:have to |need to )?do (?:in order )?to\b", "how"),
     (r"\bis there (?:a|any|some) way (?:to|for (?:me|us) to|of)\b", "is it possible to"),
     (rf"\bhow (?:do|does|can|could|would) {_I} (?:go about|get to|manage to)\b", "how"),
-    (rf"\bwho(?: is the(?: right)? (?:one|contact|person))?(?: {_DO})?(?: {_I})? "
-     r"(?:contact|ask|reach(?: out)?|talk|speak|turn|write|get in touch)(?: with| to)?\b",
-     "who kind-contact"),
+    (r"\bwho (?:do|can|could|should|would) (?:i|we) (?:contact|ask|reach(?: out)?|talk|speak|turn"
+     r"|get in touch)(?: with| to)?\b", "who kind-contact"),
     (r"\bwho is responsible for\b|\bwho is in charge of\b|\bwho takes care of\b",
      "who responsible"),
     (r"\b(?:in the case|in case|in the event)(?: that| of)?\b|\bwhenever\b", "if"),
@@ -161,7 +155,7 @@ KINDS: tuple[tuple[str, str], ...] = (
     ),
 )
 _MODALITIES = _all(
-    (r"\b(?:is|am|are|be|being)(?: \w+){0,2}? (?:allowed|permitted)(?: to)?\b", "permission"),
+    (r"\b(?:allowed|permitted)(?: to)?\b", "permission"),
     (r"\bis it (?:ok|okay|fine|all right|alright|acceptable)(?: for (?:me|us))?"
      r"(?: to| if i| if we)?\b", "permission"),
     (r"\b(?:have|need|get) (?:the )?permission to\b", "permission"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from agents.answer_cache.phrases import (
@@ -63,6 +63,8 @@ class Word:
     """After `a`."""
     after: str
     """The preposition that governs it."""
+    beside_name: bool
+    """Before or after a name: services in `Atlas services`."""
     passive: bool
     """`changed`, in what has to be changed."""
 
@@ -72,8 +74,8 @@ class Wording:
     """What two questions have to agree on."""
 
     kinds: frozenset[str]
-    modality: frozenset[str]
-    """More than one where it can be read in more than one way."""
+    modality: tuple[frozenset[str], ...]
+    """Each with all the ways it can be read."""
     negations: int
     tense: str
     addressed: bool
@@ -137,33 +139,38 @@ def _rewritten(said: str) -> str:
     return said
 
 
-def _modality(said: str, kinds: frozenset[str]) -> tuple[frozenset[str], str]:
+def _modality(said: str, kinds: frozenset[str]) -> tuple[tuple[frozenset[str], ...], str]:
     found: list[frozenset[str]] = []
     for pattern, readings in MODALITIES:
         said, count = pattern.subn(" ", said)
-        if count:
-            found.append(readings)
+        found += [readings] * count
     # How or where one can, does, or is able to: the way is asked for, not the permission.
     if kinds & {"how", "where", "contact"}:
         found = [readings for readings in found if "ability" not in readings]
     if "contact" in kinds:
         found = [readings for readings in found if "advice" not in readings]
-    return frozenset().union(*found), said
+    return tuple(found), said
 
 
 def _names(text: str) -> frozenset[str]:
     """Tokens written as names or codes, in lower case; capitals that open a sentence say nothing,
     and neither do those of a text that is all in capitals."""
     written = tokens(text)
-    if sum(token[0].isupper() for token in written) > max(3, 0.6 * len(written)):
-        return frozenset(token.lower() for token in written if any(map(str.isdigit, token)))
+    titled = sum(token[0].isupper() for token in written) > max(3, 0.6 * len(written))
     openers = {match[1] for match in re.finditer(r"(?:^|[.!?:]\s+)([^\W_]+)", text)}
+    shouted = all(token.isupper() for token in written)
     return frozenset(
         _bare(token)
         for token in written
         if any(map(str.isdigit, token))
-        or (is_code(token) and not token.islower())
-        or (token[0].isupper() and token not in openers and token not in ("I", "I'm", "I'd"))
+        or (token.isupper() and len(token) > 1 and not shouted)  # `US` is not `us`
+        or (is_code(token) and not token.islower() and not shouted)
+        or (
+            token[0].isupper()
+            and not titled
+            and token.partition("'")[0] not in openers  # `What's`
+            and token not in ("I", "I'm", "I'd")
+        )
     )
 
 
@@ -178,7 +185,7 @@ def _words(written: list[str], names: frozenset[str]) -> tuple[Word, ...]:
         since_be = 0 if token in _BE else since_be + 1
         if token in _LOOSE:
             after = token
-        if token in _GLUE or token in _COUNTED:
+        if (token in _GLUE or token in _COUNTED) and token not in names:
             article = token
             continue
         word = _NUMBERS.get(_bare(token), _bare(token))
@@ -193,12 +200,16 @@ def _words(written: list[str], names: frozenset[str]) -> tuple[Word, ...]:
                 plural=is_plural(spelled),
                 one_of_many=article in _ONE_OF_MANY,
                 after=after,
+                beside_name=False,
                 passive=since_be <= 4 and _is_participle(spelled, forms),
             )
         )
         after = spelled if spelled in _STRICT else ""
         article = "" if spelled not in _ONE_OF_MANY else article
-    return tuple(found)
+    return tuple(
+        replace(word, beside_name=any(one.is_name for one in found[max(0, i - 1) : i + 2]))
+        for i, word in enumerate(found)
+    )
 
 
 def _is_participle(word: str, forms: frozenset[str]) -> bool:

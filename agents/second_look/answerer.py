@@ -122,7 +122,7 @@ class Answerer:
             today=said_at(state["question"]),
             sources=state["read"],
             documents=state["snapshot"].documents,
-            outline=_outline(state),
+            outline=sections_beside(state),
             looked=state.get("looked", ()),
             rounds_left=rounds_left,
             objections=state.get("objections", ()),
@@ -212,7 +212,7 @@ def _everywhere(state: State) -> tuple[LookRequest, ...]:
     return tuple(LookRequest(tool="find", words=text) for text in words)
 
 
-def _outline(state: State) -> list[str]:
+def sections_beside(state: State) -> list[str]:
     others = outline_of(state["read"], state["snapshot"], most=_MOST_HEADINGS)
     return [f"{title}: {'; '.join(headings)}" for title, headings in others]
 

@@ -8,6 +8,7 @@ from typing import Any, cast
 
 from agents.fallback import Outcome
 from agents.retrieval import CANDIDATES, merged
+from agents.second_look.answerer import sections_beside
 from agents.second_look.model_answer import labelled
 from agents.state import State
 from agents.thorough.best_so_far import as_shown, better
@@ -129,7 +130,12 @@ class Gates:
             return Outcome(value=_COVERED), "every part is covered"
         state["progress"].status("Weighing what was found…")
         sources = labelled(state["read"], state["snapshot"].documents)
-        asked = ToJudge(plan=state["plan"], sources=sources, looked=state.get("looked", ()))
+        asked = ToJudge(
+            plan=state["plan"],
+            sources=sources,
+            outline=sections_beside(state),
+            looked=state.get("looked", ()),
+        )
         return self._ask_judge(asked), "by the model"
 
 

@@ -146,9 +146,14 @@ def test_what_the_judge_misses_is_fetched_before_anything_is_answered() -> None:
     assert "missing_key_info, the deadline; looked for more" in noted(answer)
 
 
+def test_the_judge_sees_which_sections_there_are_beside_what_was_found() -> None:
+    _, model = asked_of({"sources": ASTRAY})
+    assert "further sections of these documents" in model.prompts[2].user
+
+
 def test_what_the_answerer_asks_for_is_not_judged_again() -> None:
     look = "LOOK\nopen: Key Rotation Standard"
-    script = {"sources": ASTRAY, "answer": in_turn(look, says(LEAK))}
+    script: dict[str, Says] = {"sources": ASTRAY, "answer": in_turn(look, says(LEAK))}
     answer, called = asked(script)
     assert called == ["judge", "answer", "answer", "critique"]
     assert answer.text == f"{LEAK} [1]."
@@ -255,7 +260,7 @@ def test_a_refusal_of_sources_that_looked_enough_is_searched_for_once_more() -> 
 
 
 def test_from_the_same_passages_nothing_is_written_twice_without_an_objection() -> None:
-    same = {"sources": {"documents": []}, "rewrite": {"paraphrases": []}}
+    same: dict[str, Says] = {"sources": {"documents": []}, "rewrite": {"paraphrases": []}}
     answer, called = asked({**same, "critique": LACKING})
     assert called == ["judge", "answer", "critique", "rewrite"]
     assert "nothing better was written" in noted(answer)
@@ -301,7 +306,7 @@ def test_a_gate_that_fails_lets_pass_what_is_there(gate: str, failure: Says) -> 
 
 @pytest.mark.parametrize("failure", NO_REPLY)
 def test_a_rewriter_that_fails_still_changes_the_strategy(failure: Says) -> None:
-    script = {"sources": ASTRAY, "judge": in_turn(BAD, ENOUGH), "rewrite": failure}
+    script: dict[str, Says] = {"sources": ASTRAY, "judge": in_turn(BAD, ENOUGH), "rewrite": failure}
     answer, _ = asked(script)
     assert answer.degraded == ("rewrite",)
     assert searched(answer).strategy == "semantic"

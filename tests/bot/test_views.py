@@ -121,7 +121,7 @@ def test_admins_do_not_read_what_others_asked_in_direct_messages() -> None:
 def test_failing_is_what_helped_nobody() -> None:
     assert went_wrong(replace(RECORD, state="failed"))
     assert went_wrong(replace(RECORD, path="no_answer_found"))
-    assert went_wrong(replace(RECORD, confidence=0.3))
+    assert went_wrong(replace(RECORD, path="company_specific_rag_failure", confidence=0.3))
     assert not went_wrong(RECORD)
     assert not went_wrong(replace(RECORD, state="failed", resolved_by="U0INES"))
     assert not went_wrong(replace(RECORD, state="limited", path="", confidence=0.0))
