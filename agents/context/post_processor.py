@@ -24,7 +24,7 @@ _ANY_SEARCH = 2.0
 _ROOM = 300
 """Characters that cost one log-odds."""
 
-HELPS = -6.5
+HELPS = -7.0
 """Log-odds for its room below which a passage is left out though there is room."""
 ALWAYS = 3_000
 """Characters that are filled whatever the scores say: to say what is nearest."""
