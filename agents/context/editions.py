@@ -66,7 +66,7 @@ class Editions:
         for chunk in chunks:
             by_heading.setdefault(_heading(chunk), []).append(chunk)
         originals = {
-            stems(original.document_title)
+            _written(original.document_title): stems(original.document_title)
             for alike in by_heading.values()
             for original in alike
             for other in alike
@@ -77,8 +77,10 @@ class Editions:
             document
             for document, card in self.documents.items()
             if any(
-                names < (title := stems(card.title)) and not self._is_asked_about(title - names)
-                for names in originals
+                title in _written(card.title)
+                and names < (all_names := stems(card.title))
+                and not self._is_asked_about(all_names - names)
+                for title, names in originals.items()
             )
         }
 
@@ -124,6 +126,12 @@ def are_editions(chunk: Chunk, other: Chunk) -> bool:
         and _heading(chunk) == _heading(other)
         and _in_common(_worded(chunk), _worded(other)) >= EDITION
     )
+
+
+def _written(title: str) -> str:
+    """Its words between single spaces. By stems alone `Work Schedules`, which is one, would be in
+    every title with a schedule."""
+    return f" {' '.join(tokens(title)).casefold()} "
 
 
 def _turning_words(text: str) -> list[str]:

@@ -24,7 +24,7 @@ _ANY_SEARCH = 2.0
 _ROOM = 300
 """Characters that cost one log-odds."""
 
-HELPS = -6.5
+HELPS = -7.0
 """Log-odds for its room below which a passage is left out though there is room."""
 HELPS_AT_ONCE = -4.0
 """The same for a question of one part, when its reader may ask for more: of 48 questions planned

@@ -304,6 +304,15 @@ def test_editions_for_others_do_not_take_the_places_of_other_passages() -> None:
     assert {chunk.document_id for chunk in context.chunks} == {"parcel-rules", "parcel-insurance"}
 
 
+def test_a_document_that_shares_the_only_telling_word_of_a_title_is_no_edition_of_it() -> None:
+    """`Work Schedules` is one stem, which `Parcel Retention Schedule` has as well."""
+    work = [edition(title, 3) for title in ("Work Schedules", "Work Schedules: Chile")]
+    other = page("Parcel Retention Schedule", "## Ages\n\nA damaged parcel is kept for 9 weeks.")
+    notes = [page(f"Quay {n}", f"## Berth {n}\n\nA parcel of quay {n} is wet.") for n in range(70)]
+    context = asked(snapshot(*work, *notes, other), "how long is a damaged parcel kept?")
+    assert "9 weeks" in read(context)
+
+
 def test_the_old_and_the_new_table_are_both_there_when_their_titles_name_a_year() -> None:
     found = snapshot(ROTATION, OLD_ROTATION)
     context = asked(found, "how old could an API signing key get in 2024?")
