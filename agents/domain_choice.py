@@ -13,8 +13,9 @@ from config.errors import CopilotError, IndexUnavailable, PermissionsUnknown
 def first_confident(
     domains: Iterable[Domain], ask: Callable[[Domain], Answer]
 ) -> tuple[Answer, Domain]:
-    """The first answer that is worth saying, else the best: one that found something, the most
-    confident, or the refusal that is least sure that the documents don't say.
+    """The first answer that is worth saying, else the best: one that found something, then the
+    one whose documents speak of the question most, the most confident one, or the refusal that is
+    least sure that the documents don't say.
 
     Raises IndexUnavailable when none of the domains has published documents, and
     PermissionsUnknown when nothing was found but one of them could not be searched for it."""
@@ -42,10 +43,21 @@ def first_confident(
 
 def worth_saying(answer: Answer) -> bool:
     """Good enough to say without being asked."""
-    return answer.from_documents and not answer.unsure and answer.confidence >= CONFIDENT
+    return (
+        answer.from_documents
+        and not answer.unsure
+        and min(answer.confidence, _evidence(answer, otherwise=1.0)) >= CONFIDENT
+    )
 
 
-def _rank(answer: Answer) -> tuple[bool, bool, float]:
+def _rank(answer: Answer) -> tuple[bool, float, bool, float]:
+    # Whether documents speak of it tells domains apart better than how well it is said.
+    evidence = _evidence(answer, otherwise=0.0)
     # The less sure it is that the documents don't say, the more its nearest ones are worth.
     sure = -answer.confidence if answer.found_nothing else answer.confidence
-    return not answer.found_nothing, not answer.unsure, sure
+    return not answer.found_nothing, evidence, not answer.unsure, sure
+
+
+def _evidence(answer: Answer, *, otherwise: float) -> float:
+    """Probability that the documents speak of the question, 0–1."""
+    return answer.confidence_parts.get("evidence", otherwise)

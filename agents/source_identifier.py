@@ -26,7 +26,7 @@ LONGEST_LIST = 60
 """Documents that one prompt lists; of more, the likeliest are shortlisted by search."""
 _PASSAGES = 240
 """Enough of them to rank more documents than one prompt lists."""
-_LONGEST_SUMMARY, _LONGEST_OUTLINE = 200, 360
+_LONGEST_SUMMARY, _LONGEST_OUTLINE = 160, 300
 """Characters of a document's line in the list."""
 _MOST_CHOSEN = 8
 _NOT_LISTED = (

@@ -52,7 +52,10 @@ class Editions:
 
     def prefers(self, chunk: Chunk, other: Chunk) -> bool:
         """Whether the first of two editions is nearer to what was asked: by a name in its title
-        that the question names, by having no name that it doesn't, or by being in force."""
+        that the question names, by having no name that it doesn't, or by being in force. Who asks
+        about the past may mean either."""
+        if self.past and self._is_in_force(chunk) != self._is_in_force(other):
+            return False
         mine, theirs = stems(chunk.document_title), stems(other.document_title)
         return self._standing(chunk, mine, theirs) > self._standing(other, theirs, mine)
 
@@ -92,8 +95,10 @@ class Editions:
 
     def _standing(self, chunk: Chunk, mine: Names, theirs: Names) -> Preference:
         named = self._is_asked_about(mine - theirs)
-        holds = self.past or not is_out_of_force(self.documents.get(chunk.document_id))
-        return named, named or not mine > theirs, holds
+        return named, named or not mine > theirs, self._is_in_force(chunk)
+
+    def _is_in_force(self, chunk: Chunk) -> bool:
+        return not is_out_of_force(self.documents.get(chunk.document_id))
 
 
 def editions_for(plan: Plan, documents: Mapping[str, DocumentCard]) -> Editions:

@@ -66,7 +66,7 @@ def test_a_human_is_called_takes_over_and_resolves(desk: Desk) -> None:
     assert "SecEng takes it from here" in words(card)
     assert "who may see the vault?" in words(card)
     assert "Key Rotation Standard › Maximum age" in words(card)
-    assert "Confidence: high" in words(card)
+    assert "Confidence: medium" in words(card)
 
     desk.slack.click(CHANNEL, card["ts"], "handoff_take", "U0INES")
     taken = desk.slack.wait_for_reply(

@@ -198,7 +198,7 @@ def test_rows_of_an_older_release_are_read_without_what_they_no_longer_hold(
     settings: Settings, index: Index, publish: Publish, corpus: Corpus, embedder: Any
 ) -> None:
     publish(corpus)
-    older = {"domain_tags": ["access"], "headings": ["Scope"]}
+    older = {"domain_tags": ["access"], "chapters": ["Scope"]}
     with index.engine.begin() as connection:
         for table, column in (
             (revisions, revisions.c.card),
