@@ -32,6 +32,8 @@ _DENIED = re.compile(
     r"(?:\bnot|\binstead of|\brather than|\bnor)\s+(?:the\s+|just\s+)?$", re.IGNORECASE
 )
 """`10 minutes, not 15`: what the second figure is, nobody claims."""
+_EXPLAINED = re.compile(r"\(([^()+]{1,80}(?:\+[^()+]{1,80}){1,8})\)")
+_FIRST_FIGURE = re.compile(r"\d{1,9}(?:\.\d{1,4})?")
 _OF = re.compile(r"\s+of(?: the| those| these)?\s+")
 _WORKED_OUT = re.compile(
     r"\b(?:in all|altogether|in total|total(?:s|ling)?|together|so|makes|sum|leaves?|left)\b|=",
@@ -88,6 +90,7 @@ def _figure_fault(claim: Claim, shown: CitedText, asked: FromAsker) -> str:
         return wrong
     known = [one for one, held in zip(found, grounded, strict=True) if held]
     excused |= _totals_said(claim, known, found) | _shares_said(claim, known, found)
+    excused |= _totals_explained(claim, found)
     for mine, held in zip(found, grounded, strict=True):
         if held or mine in excused or _is_a_count(mine, claim):
             continue
@@ -178,6 +181,19 @@ def _shares_said(
         if share.measure == "percent" and _OF.fullmatch(claim.text[share.end : whole.start])
     }
     return {one for one, number in _numbers(found[:_MOST_TERMS]) if (one.measure, number) in shares}
+
+
+def _totals_explained(claim: Claim, found: Sequence[Quantity]) -> set[Quantity]:
+    """`8 points (4 for the size + 3 for leaving the EU + 1 for the vendor)`; the terms
+    themselves are looked for in the sources like any other figure."""
+    excused: set[Quantity] = set()
+    for explained in _EXPLAINED.finditer(claim.text):
+        terms = [_FIRST_FIGURE.search(term) for term in explained[1].split("+")]
+        if all(terms):
+            total = sum(float(term[0]) for term in terms if term)
+            before = [one for one in found if one.end <= explained.start()]
+            excused |= {one for one, number in _numbers(before[-1:]) if number == total}
+    return excused
 
 
 def _numbers(found: Sequence[Quantity]) -> list[tuple[Quantity, float]]:
