@@ -81,7 +81,7 @@ def _in_table(said: str, about: str, table: ChunkTable, shown: CitedText) -> str
         if any(at == column for _, at in right):
             continue
         telling = column in columns or not right or _distinctive(cell)
-        if telling and any(_comparable(one, cell) for one in own):
+        if telling and any(column in columns or _comparable(one, cell) for one in own if one):
             return f"{own[0]!r} for {_label(table, rows[0])!r}, not {cell!r}"
     if not columns:
         return None if right else ""
@@ -190,10 +190,10 @@ def _distinctive(cell: str) -> bool:
 
 
 def _comparable(one: str, other: str) -> bool:
-    """Both values of one measure, or both words."""
+    """Different values, or both words: cells of one column."""
     mine, theirs = quantities(one), quantities(other)
     if mine and theirs:
-        return mine[0].measure == theirs[0].measure and not mine[0].agrees(theirs[0])
+        return not any(mine[0].agrees(each) for each in theirs)
     return not mine and not theirs and bool(stems(one)) and bool(stems(other))
 
 
