@@ -85,6 +85,12 @@ def _in_table(said: str, about: str, table: ChunkTable, shown: CitedText) -> str
             return f"{own[0]!r} for {_label(table, rows[0])!r}, not {cell!r}"
     if not columns:
         return None if right else ""
+    named = _flat(about)
+    for row, at in right:
+        named = named.replace(_flat(table.rows[row][at]), " ")
+    columns = _named_columns(named, table)
+    if not columns:
+        return None
     wrong = [(row, at) for row, at in right if at not in columns]
     if len(wrong) < len(right):
         return None
