@@ -8,7 +8,8 @@ as JSON), 25 questions each, the answers in random order without names, and OUT/
 judge should see. A judge, a person or a model, follows `material/judging_rules.md` and writes a
 line of JSON for each answer. `read` prints a table for each system, by kind, the paired
 differences, the calibration of confidence, and how far judges agree where two judged the same;
-the first judge named counts. It writes OUT/judged.jsonl: the lines of the answers with `judged`."""
+the first judge named counts. It writes OUT/judged.jsonl: the lines of the answers with `score`
+and `judged`, which `benchmarks/calibration.py` fits confidence to."""
 
 from __future__ import annotations
 
@@ -25,18 +26,17 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
+from agents.confidence.confidence_levels import HIGH
 from benchmarks.material.judged_answers import (
-    HIGH,
     MEANS,
     SHARES,
     Judged,
     Verdict,
-    bins_of,
     bootstrap,
-    expected_calibration_error,
     weighted_kappa,
     wilson,
 )
+from benchmarks.material.reliability import reliability_table
 from benchmarks.with_a_model import kept
 
 RULES = Path(__file__).parent / "material/judging_rules.md"
@@ -207,24 +207,12 @@ def differences(first: str, second: str, judged: Sequence[Judged]) -> Table:
     return table
 
 
-def calibration(system: str, judged: Sequence[Judged], *, bins: int) -> Table:
+def calibration(system: str, judged: Sequence[Judged]) -> Table:
     sure = np.array([one.line["confidence"] for one in judged], dtype=float)
     right = np.array([one.verdict.acceptable for one in judged], dtype=float)
-    error = expected_calibration_error(sure, right, bins)
-    low, high = bootstrap(
-        len(sure), lambda places: expected_calibration_error(sure[places], right[places], bins)
-    )
-    title = f"{system}: expected calibration error {error:.3f} ({low:.3f}–{high:.3f})"
-    table = Table(title=title, title_justify="left")
-    for name in ("confidence", "acceptable", "answers"):
-        table.add_column(name, justify="right")
-    for one in bins_of(sure, right, bins):
-        table.add_row(f"{one.confidence:.2f}", f"{one.acceptable:.2f}", str(one.answers))
-    high_ones = [one for one in judged if one.line["confidence"] >= HIGH]
-    table.add_row(
-        f"≥ {HIGH}", "not acceptable", share([not o.verdict.acceptable for o in high_ones])
-    )
-    table.add_row(f"≥ {HIGH}", "incorrect", share([one.verdict.incorrect for one in high_ones]))
+    table = reliability_table(f"{system}: confidence, and acceptable", sure, right)
+    shown = [one for one in judged if one.line["confidence"] >= HIGH]
+    table.add_row("incorrect at high", "", share([one.verdict.incorrect for one in shown]))
     return table
 
 
@@ -247,7 +235,7 @@ def agreement(first: Sequence[Judged], second: Sequence[Judged]) -> str:
     )
 
 
-def report(out: Path, judges: Mapping[str, Sequence[Path]], *, bins: int) -> None:
+def report(out: Path, judges: Mapping[str, Sequence[Path]]) -> None:
     console = Console(width=190)
     by_judge = joined(out, judges)
     judged = counting(by_judge)
@@ -255,17 +243,15 @@ def report(out: Path, judges: Mapping[str, Sequence[Path]], *, bins: int) -> Non
     for system in systems:
         of_system = [one for one in judged if one.line["system"] == system]
         console.print(table_of(system, of_system))
-        console.print(calibration(system, of_system, bins=bins))
+        console.print(calibration(system, of_system))
     for first, second in combinations(systems, 2):
         console.print(differences(first, second, judged))
     for one, other in combinations(by_judge, 2):
         console.print(agreement(one, other))
     with (out / "judged.jsonl").open("w", encoding="utf-8") as lines:
         for one in judged:
-            line = {
-                **one.line,
-                "judged": {**vars(one.verdict), "acceptable": one.verdict.acceptable},
-            }
+            said = {**vars(one.verdict), "acceptable": one.verdict.acceptable}
+            line = {**one.line, "score": one.verdict.score, "judged": said}
             lines.write(json.dumps(line, ensure_ascii=False) + "\n")
 
 
@@ -278,7 +264,6 @@ def main() -> None:
     making.add_argument("--seed", type=int, default=0)
     reading = commands.add_parser("read")
     reading.add_argument("--judge", nargs="+", action="append", required=True, metavar="NAME FILE")
-    reading.add_argument("--bins", type=int, default=5)
     for each in (making, reading):
         each.add_argument("--out", type=Path, required=True)
     arguments = parser.parse_args()
@@ -287,7 +272,7 @@ def main() -> None:
         print(f"{count} questions in {arguments.out / 'sheets'}")
         return
     judges = {name: [Path(file) for file in files] for name, *files in arguments.judge}
-    report(arguments.out, judges, bins=arguments.bins)
+    report(arguments.out, judges)
 
 
 if __name__ == "__main__":

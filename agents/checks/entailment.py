@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import combinations
+from itertools import combinations, product
 
 from agents.checks.claims import Claim
 from agents.checks.polarity import is_not, operators_fault
@@ -34,6 +34,9 @@ _DENIED = re.compile(
     r"(?:\bnot|\binstead of|\brather than|\bnor)\s+(?:the\s+|just\s+)?$", re.IGNORECASE
 )
 """`10 minutes, not 15`: what the second figure is, nobody claims."""
+_EXPLAINED = re.compile(r"\(([^()+]{1,80}(?:\+[^()+]{1,80}){1,8})\)")
+_FIRST_FIGURE = re.compile(r"\d{1,9}(?:\.\d{1,4})?")
+_OF = re.compile(r"\s+of(?: the| those| these)?\s+")
 _WORKED_OUT = re.compile(
     r"\b(?:in all|altogether|in total|total(?:s|ling)?|together|so|makes|sum|leaves?|left)\b|=",
     re.IGNORECASE,
@@ -87,11 +90,11 @@ def _figure_fault(claim: Claim, shown: CitedText, asked: FromAsker) -> str:
     excused, wrong = _sums(claim, found)
     if wrong:
         return wrong
-    excused |= _totals_said(
-        claim,
-        [*(one for one, held in zip(found, grounded, strict=True) if held), *asked.figures],
-        found,
+    known = [one for one, held in zip(found, grounded, strict=True) if held]
+    excused |= _totals_said(claim, [*known, *asked.figures], found) | _shares_said(
+        claim, known, found
     )
+    excused |= _totals_explained(claim, found)
     for mine, held in zip(found, grounded, strict=True):
         if held or mine in excused or _is_a_count(mine, claim):
             continue
@@ -142,7 +145,10 @@ def _sums(claim: Claim, found: Sequence[Quantity]) -> tuple[set[Quantity], str]:
         if total is None:
             continue
         is_equal = place < len(found) and "=" in claim.text[terms[-1].end : found[place].start]
-        if "-" in signs and not is_equal:
+        is_shown = (
+            claim.text[: terms[0].start].endswith("(") and claim.text[terms[-1].end :][:1] == ")"
+        )
+        if "-" in signs and not (is_equal or is_shown):
             continue
         others = [one for one in found if one not in terms]
         totals = [one for one in others if _is_total(one, total)]
@@ -167,6 +173,31 @@ def _totals_said(
         for mine, total in _numbers(found[:_MOST_TERMS])
         if any(_makes(total, mine, left, right) for left, right in pairs)
     }
+
+
+def _shares_said(
+    claim: Claim, parts: Sequence[Quantity], found: Sequence[Quantity]
+) -> set[Quantity]:
+    """`15 days (25% of 60 days)`."""
+    shares = {
+        (whole.measure, float(share.value) * number / 100)
+        for share, (whole, number) in product(parts[:_MOST_TERMS], _numbers(parts[:_MOST_TERMS]))
+        if share.measure == "percent" and _OF.fullmatch(claim.text[share.end : whole.start])
+    }
+    return {one for one, number in _numbers(found[:_MOST_TERMS]) if (one.measure, number) in shares}
+
+
+def _totals_explained(claim: Claim, found: Sequence[Quantity]) -> set[Quantity]:
+    """`8 points (4 for the size + 3 for leaving the EU + 1 for the vendor)`; the terms
+    themselves are looked for in the sources like any other figure."""
+    excused: set[Quantity] = set()
+    for explained in _EXPLAINED.finditer(claim.text):
+        terms = [_FIRST_FIGURE.search(term) for term in explained[1].split("+")]
+        if all(terms):
+            total = sum(float(term[0]) for term in terms if term)
+            before = [one for one in found if one.end <= explained.start()]
+            excused |= {one for one, number in _numbers(before[-1:]) if number == total}
+    return excused
 
 
 def _numbers(found: Sequence[Quantity]) -> list[tuple[Quantity, float]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from agents.checks.claims import Claim
 from agents.checks.quantities import quantities
@@ -83,8 +83,11 @@ def _in_table(said: str, about: str, table: ChunkTable, shown: CitedText) -> str
         telling = column in columns or not right or _distinctive(cell)
         if telling and any(column in columns or _comparable(one, cell) for one in own if one):
             return f"{own[0]!r} for {_label(table, rows[0])!r}, not {cell!r}"
-    if not columns:
-        return None if right else ""
+    return _in_columns(right, about, table) if columns else None if right else ""
+
+
+def _in_columns(right: Sequence[tuple[int, int]], about: str, table: ChunkTable) -> str | None:
+    """The same, for cells of the rows that are named; what a cell says names no column."""
     named = _flat(about)
     for row, at in right:
         named = named.replace(_flat(table.rows[row][at]), " ")

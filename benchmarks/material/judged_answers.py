@@ -1,4 +1,4 @@
-"""Judged answers and their statistics: shares, means, agreement, calibration."""
+"""Judged answers and their statistics: shares, means, agreement."""
 
 from __future__ import annotations
 
@@ -9,11 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.material.fitting import Matrix
-
 ACCEPTABLE, FULL, TOP = 4, 5, 5
-HIGH = 0.75
-"""Confidence from which a reader takes an answer for sure."""
 RESAMPLES = 2_000
 
 
@@ -91,24 +87,3 @@ def weighted_kappa(first: Sequence[int], second: Sequence[int]) -> float:
     weights = (places[:, None] - places[None, :]) ** 2 / TOP**2
     by_chance = float((weights * np.outer(seen.sum(1), seen.sum(0))).sum())
     return 1.0 - float((weights * seen).sum()) / by_chance if by_chance else 1.0
-
-
-@dataclass(frozen=True)
-class Bin:
-    """Answers of about the same confidence."""
-
-    answers: int
-    confidence: float
-    acceptable: float
-
-
-def bins_of(sure: Matrix, right: Matrix, count: int) -> list[Bin]:
-    """As many answers in each bin, by rising confidence."""
-    order = np.argsort(sure, kind="stable")
-    parts = [part for part in np.array_split(order, count) if len(part)]
-    return [Bin(len(part), float(sure[part].mean()), float(right[part].mean())) for part in parts]
-
-
-def expected_calibration_error(sure: Matrix, right: Matrix, count: int) -> float:
-    bins = bins_of(sure, right, count)
-    return sum(abs(one.confidence - one.acceptable) * one.answers for one in bins) / len(sure)

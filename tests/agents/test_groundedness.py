@@ -17,7 +17,8 @@ title: Budget Guide
 A laptop costs at most 1,200 euros, e.g. a plain one for an analyst. Orders close at 10:30 daily.
 Orders above 900 euros need the approval of the Finance Lead, unless the old laptop was stolen.
 A contractor must return the laptop before 3 August 2026. The service desk may lend a monitor.
-The daily quota is 30 orders, and 15 more on Fridays. A laptop is never sold to staff.
+An order may be 10% dearer. The daily quota is 30 orders, and 15 more on Fridays.
+A laptop is never sold to staff.
 Multi-factor authentication is required for every order. Replies take two business days.
 """
 
@@ -54,6 +55,9 @@ def fault(text: str, asked: str = "", sources: tuple[Source, ...] = SOURCES) -> 
         "No, laptops are never sold to staff [1].",
         "On Fridays the quota is 30 + 15 = 45 orders [1].",
         "45 orders in all on Fridays (30 + 15) [1].",
+        "45 orders on Fridays (30 daily + 15 more) [1].",
+        "The difference on Fridays is 15 orders (30 − 15) [1].",
+        "An order may be 10% dearer: 120 euros more (10% of 1,200 euros) [1].",
         "A laptop costs no more than 1,200 euros [1].",
     ],
 )
@@ -199,6 +203,18 @@ def test_what_is_not_held_is_told_with_its_reason() -> None:
     held = groundedness("A laptop costs at most 999 euros [1].", of(BUDGETS, LAPTOPS))
     assert "999" in held.reasons[0]
     assert held.unsupported == ("A laptop costs at most 999 euros.",)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "An order may be 10% dearer: 140 euros more (10% of 1,200 euros) [1].",
+        "45 orders less on Fridays (30 − 15) [1].",
+        "48 orders on Fridays (30 daily + 15 more) [1].",
+    ],
+)
+def test_what_is_worked_out_wrongly_is_not(text: str) -> None:
+    assert "is not in" in fault(text) or "is not" in fault(text)
 
 
 GROUPED = """---

@@ -11,8 +11,6 @@ import pytest
 from benchmarks.judging import counting, joined, report, sheets, verdicts
 from benchmarks.material.asked_sets import given_set, named_set, sampled
 from benchmarks.material.judged_answers import (
-    bins_of,
-    expected_calibration_error,
     weighted_kappa,
     wilson,
 )
@@ -102,12 +100,13 @@ def test_the_first_judge_counts_and_both_are_compared(
     judges = {judge: [tmp_path / judge] for judge in ("anna", "ben")}
     scores = {one.key: one.verdict.score for one in counting(joined(out, judges))}
     assert scores == {"demo/a": 5, "demo/b": 4, "demo/c": 2, "demo/d": 3}
-    report(out, judges, bins=2)
+    report(out, judges)
     said = capsys.readouterr().out
     assert "0.50 (0.15–0.85)" in said
     assert "anna and ben, 3 answers" in said
     written = [json.loads(text) for text in (out / "judged.jsonl").read_text("utf-8").splitlines()]
     assert [one["judged"]["acceptable"] for one in written] == [True, True, False, False]
+    assert [one["score"] for one in written] == [5, 4, 2, 3]
 
 
 def test_agreement_counts_how_far_judges_are_apart() -> None:
@@ -124,19 +123,6 @@ def test_an_interval_of_a_share_stays_between_none_and_all() -> None:
     low, high = wilson(20, 20)
     assert 0.83 < low < 0.85
     assert high == pytest.approx(1.0)
-
-
-def test_calibration_is_measured_in_bins_of_equal_size() -> None:
-    import numpy as np
-
-    sure = np.array([0.9, 0.9, 0.1, 0.1, 0.5, 0.5])
-    right = np.array([1.0, 1.0, 0.0, 0.0, 1.0, 0.0])
-    assert [(one.answers, one.acceptable) for one in bins_of(sure, right, 3)] == [
-        (2, 0.0),
-        (2, 0.5),
-        (2, 1.0),
-    ]
-    assert expected_calibration_error(sure, right, 3) == pytest.approx(0.2 / 3)
 
 
 def test_an_answer_is_kept_and_an_error_asked_again(tmp_path: Path) -> None:

@@ -204,7 +204,8 @@ def test_the_home_tells_admins_how_it_goes_and_others_what_to_ask(scene: Scene) 
 def test_without_the_model_the_answer_is_quoted_and_says_so(scene: Scene) -> None:
     scene.office.director.down = True
     try:
-        thread = scene.ask(KEYS)
+        # Asked in words that no answer was kept for: what was answered before needs no model.
+        thread = scene.ask("maximum age: API signing key, Restricted data, Singapore")
         see(thread.get_by_text("The language model wasn't available, so this is quoted"))
     finally:
         scene.office.director.down = False
