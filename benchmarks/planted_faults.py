@@ -263,7 +263,12 @@ def swapped(one: Answered, chance: random.Random, by_row: bool) -> str | None:
                     if by_row:
                         others = [each[column] for each in table.rows if column < len(each)]
                     else:
-                        others = list(cells[table.label_columns :])
+                        leaf = table.header[column].split(" › ")[-1]
+                        others = [
+                            each
+                            for each, header in zip(cells, table.header, strict=False)
+                            if header.split(" › ")[-1] != leaf
+                        ][table.label_columns :]
                     others = [each.strip(" `*") for each in others]
                     others = [
                         o

@@ -28,6 +28,8 @@ _CONDITION = re.compile(
     r"|by|during|to)|provided(?:\sthat)?|as\slong\sas|but\snot)\b",
     re.IGNORECASE,
 )
+_FRAGMENT = re.compile(r"[\s*_]*(?:yes|no|not)\b", re.IGNORECASE)
+"""`Not double.`: a verdict on the question, whose words it may turn as it likes."""
 _DENIED = re.compile(
     r"(?:\bnot|\binstead of|\brather than|\bnor)\s+(?:the\s+|just\s+)?$", re.IGNORECASE
 )
@@ -89,7 +91,9 @@ def _figure_fault(claim: Claim, shown: CitedText, asked: FromAsker) -> str:
     if wrong:
         return wrong
     known = [one for one, held in zip(found, grounded, strict=True) if held]
-    excused |= _totals_said(claim, known, found) | _shares_said(claim, known, found)
+    excused |= _totals_said(claim, [*known, *asked.figures], found) | _shares_said(
+        claim, known, found
+    )
     excused |= _totals_explained(claim, found)
     for mine, held in zip(found, grounded, strict=True):
         if held or mine in excused or _is_a_count(mine, claim):
@@ -321,7 +325,7 @@ def _coverage_fault(claim: Claim, shown: CitedText, asked: FromAsker) -> str:
     said = naming_words(_without_dates(claim.text))
     named = {word for word in said if not word.isdigit() and len(word) > 1}
     own = {word for word in named if word in shown.stems or word not in asked.words}
-    if not own:
+    if not own or (len(own) == 1 and _FRAGMENT.match(claim.text)):
         return ""
     share = len(own & _window(frozenset(own), shown, asked)) / len(own)
     if share >= COVERED:

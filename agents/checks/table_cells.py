@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Sequence
 
 from agents.checks.claims import Claim
 from agents.checks.quantities import quantities
@@ -10,6 +11,15 @@ from agents.checks.statements import CitedText
 from enrichment.chunk import ChunkTable
 from enrichment.language.words import is_code, stems, tokens
 
+_UNDER = " › "
+"""Between a group of columns and one of it, in a header."""
+_DENIES = re.compile(
+    r"\b(?:is|are|was|were|be|do|does|may|must|can|will|shall|should) ?(?:not|n['’]t|never)"
+    r"[\s:*_`“\"'(]*(?:(?:the|a|an) )?$",
+    re.IGNORECASE,
+)
+_BEFORE = 40
+"""Characters before a value in which it may be denied."""
 _ENUMERATED = 4
 """A sentence with more figures than this goes through rows, and no word says which is whose."""
 
@@ -45,15 +55,20 @@ def _in_table(said: str, about: str, table: ChunkTable, shown: CitedText) -> str
     rows = _named_rows(placing, table)
     if not rows:
         return ""
-    columns = _named_columns(placing, table)
+    columns = _named_columns(about, table)
+    labels = frozenset[str]().union(*(stems(_label(table, row)) for row in rows))
     values = [
         (row, column)
         for row in range(len(table.rows))
         for column in range(table.label_columns, len(table.rows[row]))
         if _holds(said, table.rows[row][column])
-        and not _stands_in_prose(table.rows[row][column], shown)
+        and not _stands_in_prose(table.rows[row][column], labels, shown)
     ]
     right = [(row, column) for row, column in values if row in rows]
+    fitting = [(row, column) for row, column in right if not columns or column in columns]
+    if fitting and all(_is_denied(said, table.rows[row][column]) for row, column in fitting):
+        row, column = fitting[0]
+        return f"{table.rows[row][column]!r} for {_label(table, row)!r}, without a 'not'"
     for row, column in values:
         cell = table.rows[row][column]
         if row in rows or any(
@@ -66,10 +81,19 @@ def _in_table(said: str, about: str, table: ChunkTable, shown: CitedText) -> str
         if any(at == column for _, at in right):
             continue
         telling = column in columns or not right or _distinctive(cell)
-        if telling and any(_comparable(one, cell) for one in own):
+        if telling and any(column in columns or _comparable(one, cell) for one in own if one):
             return f"{own[0]!r} for {_label(table, rows[0])!r}, not {cell!r}"
+    return _in_columns(right, about, table) if columns else None if right else ""
+
+
+def _in_columns(right: Sequence[tuple[int, int]], about: str, table: ChunkTable) -> str | None:
+    """The same, for cells of the rows that are named; what a cell says names no column."""
+    named = _flat(about)
+    for row, at in right:
+        named = named.replace(_flat(table.rows[row][at]), " ")
+    columns = _named_columns(named, table)
     if not columns:
-        return None if right else ""
+        return None
     wrong = [(row, at) for row, at in right if at not in columns]
     if len(wrong) < len(right):
         return None
@@ -92,19 +116,27 @@ def _named_rows(words: frozenset[str], table: ChunkTable) -> list[int]:
     ]
 
 
-def _named_columns(words: frozenset[str], table: ChunkTable) -> list[int]:
-    """Columns that are told from the others by words of their header."""
-    headers = [stems(header) for header in table.header]
-    found: dict[int, frozenset[str]] = {}
-    for column in range(table.label_columns, len(headers)):
-        others = [
-            one for at, one in enumerate(headers) if at != column and at >= table.label_columns
-        ]
-        shared = frozenset.intersection(headers[column], *others) if others else frozenset()
-        telling = headers[column] - shared
-        if telling and telling <= words:
-            found[column] = telling
-    return [at for at, told in found.items() if not any(told < other for other in found.values())]
+def _named_columns(about: str, table: ChunkTable) -> list[int]:
+    """Columns whose own header stands in these words; of several with one name under different
+    groups, those whose groups stand there, too."""
+    words, flat = stems(about), f" {_flat(about)} "
+    paths = {
+        column: header.split(_UNDER)
+        for column, header in enumerate(table.header)
+        if column >= table.label_columns
+    }
+    own = {column: stems(path[-1]) for column, path in paths.items()}
+    shared = frozenset.intersection(*own.values()) if len(set(own.values())) > 1 else frozenset()
+    named = {
+        column: stems(" ".join(path)) & words
+        for column, path in paths.items()
+        if (
+            own[column] - shared <= words
+            if own[column] - shared
+            else len(tokens(path[-1])) > 1 and f" {_flat(path[-1])} " in flat
+        )
+    }
+    return [at for at, told in named.items() if not any(told < other for other in named.values())]
 
 
 def _holds(said: str, cell: str) -> bool:
@@ -120,10 +152,30 @@ def _holds(said: str, cell: str) -> bool:
     return len(words) > 2 and f" {words} " in f" {_flat(said)} "
 
 
-def _stands_in_prose(cell: str, shown: CitedText) -> bool:
-    """Whether a sentence says the value, too: then the table isn't what it was read from."""
+def _is_denied(said: str, cell: str) -> bool:
+    """Whether a text says of a cell's value, wherever it stands, that it is not so."""
+    values = quantities(cell)
+    if values:
+        starts = [one.start for one in quantities(said) if one.agrees(values[0])]
+    else:
+        opening = tokens(cell)[:1]
+        starts = [match.start() for one in opening for match in re.finditer(re.escape(one), said)]
+        whole = _flat(cell)
+        starts = [start for start in starts if _flat(said[start:]).startswith(whole)]
+    return bool(starts) and all(
+        _DENIES.search(said[max(0, start - _BEFORE) : start]) for start in starts
+    )
+
+
+def _stands_in_prose(cell: str, placing: frozenset[str], shown: CitedText) -> bool:
+    """Whether a sentence about the same says the value, too: then the table isn't what it was read
+    from."""
     values, words = quantities(cell), _flat(cell)
-    prose = [statement for statement in shown.statements if statement.table is None]
+    prose = [
+        statement
+        for statement in shown.statements
+        if statement.table is None and placing & statement.stems
+    ]
     if not values:
         return any(f" {words} " in f" {_flat(statement.text)} " for statement in prose)
     return any(
@@ -147,10 +199,10 @@ def _distinctive(cell: str) -> bool:
 
 
 def _comparable(one: str, other: str) -> bool:
-    """Both values of one measure, or both words."""
+    """Different values, or both words: cells of one column."""
     mine, theirs = quantities(one), quantities(other)
     if mine and theirs:
-        return mine[0].measure == theirs[0].measure and not mine[0].agrees(theirs[0])
+        return not any(mine[0].agrees(each) for each in theirs)
     return not mine and not theirs and bool(stems(one)) and bool(stems(other))
 
 

@@ -215,3 +215,44 @@ def test_what_is_not_held_is_told_with_its_reason() -> None:
 )
 def test_what_is_worked_out_wrongly_is_not(text: str) -> None:
     assert "is not in" in fault(text) or "is not" in fault(text)
+
+
+GROUPED = """---
+id: hours
+title: Opening Hours
+---
+# Opening Hours
+
+## Desks
+
+Lisbon has 9 desks.
+
+| Site | Staff › Weekday | Staff › Weekend | After that |
+|---|---|---|---|
+| Lisbon | 20 people | 8 people in turns | Call the guard |
+| Porto | 12 people | EUR 50 a shift | Ring the bell |
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "is_held"),
+    [
+        ("For Lisbon the Weekday is: 20 people [1].", True),
+        ("For Lisbon the Weekday is: 8 people in turns [1].", False),
+        ("For Lisbon the Weekday is not: 20 people [1].", False),
+        ("For Lisbon the After that is: Call the guard [1].", True),
+        ("For Lisbon the After that is not: Call the guard [1].", False),
+        ("For Lisbon the After that is: Ring the bell [1].", False),
+        ("For Lisbon the Weekend is: EUR 50 a shift [1].", False),
+        ("For Porto the Weekend is: EUR 50 a shift [1].", True),
+        ("Lisbon has 20 people on a weekday, not 12 [1].", True),
+    ],
+)
+def test_a_cell_is_told_by_its_label_and_header_and_may_not_be_denied(
+    text: str, is_held: bool
+) -> None:
+    assert (fault(text, sources=of(GROUPED)) == "") is is_held
+
+
+def test_a_verdict_of_one_word_takes_it_from_the_question() -> None:
+    assert fault("Not double. A laptop costs at most 1,200 euros [1].", "Is it double?") == ""
