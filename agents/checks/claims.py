@@ -79,11 +79,6 @@ def claims_of(text: str) -> tuple[Claim, ...]:
     return tuple(_claims(reader.pieces))
 
 
-def claims_citing(text: str, number: int) -> str:
-    """What is claimed with one source, joined."""
-    return " ".join(claim.text for claim in claims_of(text) if number in claim.numbers)
-
-
 def numbers_in(text: str) -> Numbers:
     return tuple(dict.fromkeys(int(number) for number in CITED.findall(text)))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
@@ -15,6 +16,9 @@ from enrichment.language.words import naming_words, stems, tokens
 
 Tier = Literal["fine", "note", "strict"]
 FINE, NOTE = 0.8, 0.6
+_LONGEST_QUOTE = 400
+_MISSING = ("the figure", "the quantity", "the name", "no source", "it cites")
+"""How the reasons begin that say what is nowhere in the sources."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,6 +44,16 @@ class Groundedness:
     def unsupported(self) -> tuple[str, ...]:
         """What is claimed and not held, without its numbers."""
         return tuple(one.claim.text for one in self.claims if not one.held)
+
+    @property
+    def untraceable(self) -> tuple[str, ...]:
+        """Those of them whose figures, names or sources are missing: what the check knows for
+        sure. That something is said the other way round it often only fails to follow."""
+        return tuple(
+            one.claim.text
+            for one in self.claims
+            if not one.held and one.reason.startswith(_MISSING)
+        )
 
     @property
     def reasons(self) -> tuple[str, ...]:
@@ -71,13 +85,28 @@ def tier_of(score: float) -> Tier:
     return "fine" if score >= FINE else "note" if score >= NOTE else "strict"
 
 
-def best_quote(claims: str, source: Source) -> str:
-    """The unit of the source that shares most with the sentences that cite it, verbatim."""
-    wanted = naming_words(claims).keys()
+def supporting_words(text: str, number: int, source: Source) -> str:
+    """What `[number]` of an answer rests on, verbatim: for each claim that cites it the sentence
+    or row of the source that shares most with it, in reading order, gaps marked."""
     units = [unit for chunk in source.chunks for unit in chunk.units]
     if not units:
-        return source.text[:200]
-    return max(units, key=lambda unit: len(wanted & stems(unit.index_text))).text
+        return source.text[:_LONGEST_QUOTE]
+    held = [stems(unit.index_text) | stems(unit.text) for unit in units]
+    # What every row of a table says tells none of them apart.
+    spread = Counter(word for words in held for word in words)
+    best: dict[int, None] = {}
+    for claim in claims_of(text):
+        if number in claim.numbers:
+            said = " ".join((claim.text, *(cell for pair in claim.cells for cell in pair)))
+            wanted = naming_words(said).keys()
+            shared = [sum(1 / spread[word] for word in wanted & words) for words in held]
+            best.setdefault(max(range(len(units)), key=shared.__getitem__))
+    quote = ""
+    for place in sorted(best):
+        if quote and len(quote) + len(units[place].text) > _LONGEST_QUOTE:
+            break
+        quote += (" … " if quote else "") + units[place].text
+    return quote or units[0].text
 
 
 def _reason(

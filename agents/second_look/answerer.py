@@ -7,8 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from agents.answer import CITED, Citation
-from agents.checks.claims import claims_citing
-from agents.checks.groundedness import Groundedness, best_quote, groundedness, tier_of
+from agents.checks.groundedness import Groundedness, groundedness, supporting_words, tier_of
 from agents.confidence.calibrated import confidence
 from agents.context.source import outline_of
 from agents.drafts import documents_read, extractive_draft, refusal_draft, signals
@@ -88,8 +87,8 @@ class Answerer:
     def verify(self, state: State) -> State:
         """What the sources don't hold up is written again, once; what still fails is marked.
 
-        A single claim of several that could not be traced lowers the confidence and is named in
-        the trace: most of these the check merely failed to follow (decision 080)."""
+        Marked is what is nowhere in the sources. Whatever else the check doesn't hold lowers the
+        confidence and is named in the trace: often it only failed to follow (decision 080)."""
         draft = state["draft"]
         if not draft.by_model or draft.path != "company_specific_rag_success":
             return {"objections": ()}
@@ -109,8 +108,8 @@ class Answerer:
         if doubted and doubted.confidence_parts["groundedness"] >= held.score:
             draft, note = doubted, f"{note}; the first version stands"
             held = self._held(draft, state)
-        if tier_of(held.score) == "strict":
-            draft = replace(draft, text=f"{draft.text}\n\n{marked(held.unsupported)}")
+        if tier_of(held.score) == "strict" and held.untraceable:
+            draft = replace(draft, text=f"{draft.text}\n\n{marked(held.untraceable)}")
         return {"draft": draft, "objections": (), "notes": (note, *held.reasons)}
 
     def _held(self, draft: Draft, state: State) -> Groundedness:
@@ -237,7 +236,7 @@ def _citations(written: Written, state: State) -> tuple[Citation, ...]:
         citation(
             source.first,
             number,
-            best_quote(claims_citing(written.text, number), source),
+            supporting_words(written.text, number, source),
             documents,
         )
         for number, source in enumerate(written.sources, start=1)

@@ -2,7 +2,11 @@ from __future__ import annotations
 
 import pytest
 
-from agents.checks.claims import claims_citing, claims_of
+from agents.checks.claims import claims_of
+
+
+def cited(text: str, number: int) -> str:
+    return " ".join(claim.text for claim in claims_of(text) if number in claim.numbers)
 
 
 @pytest.mark.parametrize(
@@ -15,9 +19,9 @@ from agents.checks.claims import claims_citing, claims_of
     ],
 )
 def test_a_citation_belongs_to_the_sentence_it_follows(text: str) -> None:
-    assert "Orders" not in claims_citing(text, 1)
-    assert "Laptops" in claims_citing(text, 1)
-    assert "Orders" in claims_citing(text, 2)
+    assert "Orders" not in cited(text, 1)
+    assert "Laptops" in cited(text, 1)
+    assert "Orders" in cited(text, 2)
 
 
 @pytest.mark.parametrize(

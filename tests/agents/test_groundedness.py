@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from agents.checks.groundedness import groundedness, tier_of
+from agents.checks.groundedness import groundedness, supporting_words, tier_of
 from agents.context.source import Source, sources_of
 from tests.agents.corpus import LAPTOPS, ROTATION, snapshot
 
@@ -256,3 +256,14 @@ def test_a_cell_is_told_by_its_label_and_header_and_may_not_be_denied(
 
 def test_a_verdict_of_one_word_takes_it_from_the_question() -> None:
     assert fault("Not double. A laptop costs at most 1,200 euros [1].", "Is it double?") == ""
+
+
+def test_a_citation_quotes_what_each_claim_rests_on() -> None:
+    said = f"A TLS certificate may be 90 days old, a webhook secret 30 days [{TABLE}]."
+    quote = supporting_words(said, TABLE, ROTATED[TABLE - 1])
+    assert "90 days" in quote or "30 days" in quote
+    several = f"- TLS certificate: 90 days [{TABLE}]\n- Webhook secret: 30 days [{TABLE}]"
+    quote = supporting_words(several, TABLE, ROTATED[TABLE - 1])
+    assert quote.index("Webhook secret") < quote.index("TLS certificate")
+    assert "API signing key" not in quote
+    assert supporting_words("Nothing of it [9].", TABLE, ROTATED[TABLE - 1])
