@@ -28,11 +28,12 @@ class Calibration:
 QUOTED = Calibration(-2.3, {"share said": 2.2, "searches agree": 1.1})
 REFUSED_WITHOUT_A_MODEL = Calibration(0.9, {"evidence": -4.7})
 
-# Set by hand: of the first 90 judged answers four were not accepted, too few for a fit by
+# Set by hand: of 150 judged answers five were not accepted, too few for a fit by
 # `benchmarks/calibration.py`. Grounded and covered 0.95, half of it grounded 0.65; NOTHING 0.75,
-# and after a second search 0.9.
+# and after a second search 0.9; a question back 0.9.
 WRITTEN = Calibration(-2.6, {"groundedness": 4.5, "sufficiency": 1.1, "looked again": 0.0})
 REFUSED_BY_A_MODEL = Calibration(1.1, {"looked again": 1.1})
+ASKED_BACK_BY_A_MODEL = 0.9
 
 
 def calibration_of(*, refused: bool, by_model: bool) -> Calibration:

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from agents.answer import CITED, Citation
 from agents.checks.groundedness import Groundedness, groundedness, supporting_words, tier_of
-from agents.confidence.calibrated import confidence
+from agents.confidence.calibrated import ASKED_BACK_BY_A_MODEL, confidence
 from agents.context.source import outline_of
 from agents.drafts import documents_read, extractive_draft, refusal_draft, signals
 from agents.extractive.extractive_answer import citation
@@ -199,7 +199,7 @@ class Answerer:
             sources=written.sources,
             documents=documents_read(state),
             by_model=True,
-            confidence=0.5,
+            confidence=ASKED_BACK_BY_A_MODEL,
         )
 
 
