@@ -28,8 +28,10 @@ LONGEST_LIST = 60
 """Documents that one prompt lists; of more, the likeliest are shortlisted by search."""
 _PASSAGES = 240
 """Enough of them to rank more documents than one prompt lists."""
-_LONGEST_SUMMARY, _LONGEST_OUTLINE = 160, 300
-"""Characters of a document's line in the list."""
+_LIST_CHARACTERS = 12_000
+"""Of the summaries and headings of all documents listed; titles come on top."""
+_LONGEST_LINE = 460
+"""Characters of one document's summary and headings."""
 _MOST_CHOSEN = 8
 _NOT_LISTED = (
     "The list is a shortlist made by search: {} further documents are less like the question."
@@ -89,12 +91,13 @@ def choose_with_model(
     def run(planned: SourceRequest) -> tuple[SourceChoice, Usage]:
         cards = shortlist(planned, domain.examples)
         others = len(planned.snapshot.documents) - len(cards)
+        room = min(_LONGEST_LINE, _LIST_CHARACTERS // max(1, len(cards)))
         prompt = render(
             "sources",
             title=domain.title,
             listing=_NOT_LISTED.format(others) if others else "",
             examples=Foreign("questions answered before", listed(map(_answered, domain.examples))),
-            documents=Foreign("documents", listed(map(_described, cards))),
+            documents=Foreign("documents", listed(_described(card, room) for card in cards)),
             question=Foreign("question", planned.plan.question),
             sub_questions=Foreign("parts of the question", listed(planned.plan.parts)),
         )
@@ -172,14 +175,15 @@ def _answered(example: Example) -> str:
     return f"{example.question} → {', '.join(example.documents)}"
 
 
-def _described(card: DocumentCard) -> str:
+def _described(card: DocumentCard, room: int) -> str:
     parts = [f"`{card.id}`: {card.title}"]
     if status := standing(card):
         parts.append(f"({status})")
-    if says := _shortened(card.summary, _LONGEST_SUMMARY):
+    says = _shortened(card.summary, room // 3)
+    if says:
         parts.append(f"— {says}")
     if card.headings:
-        parts.append(f"· Headings: {_shortened('; '.join(card.headings), _LONGEST_OUTLINE)}")
+        parts.append(f"· Headings: {_shortened('; '.join(card.headings), room - len(says))}")
     return " ".join(" ".join(parts).split())
 
 

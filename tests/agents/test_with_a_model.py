@@ -204,3 +204,18 @@ def test_the_header_of_a_table_claims_nothing() -> None:
     )
     assert groundedness(table, sources_of([ages])).score == 1.0
     assert groundedness(table.replace("30", "31"), sources_of([ages])).score == 0.5
+
+
+def test_a_long_list_of_documents_says_less_of_each() -> None:
+    about = "\n\n".join(f"## Everything about the part number {n}\n\nIt is {n}." for n in range(30))
+    manuals = [
+        f"---\nid: manual-{n}\ntitle: Manual {n}\n---\n# Manual {n}\n\n{about}\n" for n in range(70)
+    ]
+
+    def list_length(count: int) -> int:
+        model = ScriptedModel({"answer": "NOTHING"})
+        asking(snapshot(*manuals[:count]), model)("what is part number 3?")
+        return len(next(prompt.user for prompt in model.prompts if prompt.name == "sources"))
+
+    assert list_length(70) < 16_000
+    assert list_length(5) > 5 * 300
