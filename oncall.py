@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from agents.answer import Ask
     from agents.answer_cache.cached_answer import AnswerCache
     from agents.answer_cache.kept_answers import KeptAnswers
+    from agents.checks.entailment_model import Entails
     from agents.confidence.kept_thresholds import KeptThresholds
     from agents.thread.thread_memory import ThreadMemory
     from api.doors.tokens import LiveTokens
@@ -151,6 +152,15 @@ class Copilot:
 
         return KeptAnswers(self.index.engine)
 
+    @cached_property
+    def entails(self) -> Entails | None:
+        """None: what a model wrote is checked by words alone."""
+        if not self.settings.entailment_model:
+            return None
+        from agents.checks.entailment_model import EntailmentModel
+
+        return EntailmentModel(self.settings.entailment_model)
+
     def ask(self, name: str, *, anew: bool = False) -> Ask:
         """The agents of one domain, built anew when its file changes; its generation is looked
         up at each question. `anew`: no answer comes from the cache, and none is kept."""
@@ -166,6 +176,7 @@ class Copilot:
                 domain=domain,
                 model=self.model,
                 cache=None if anew else self.answer_cache(domain),
+                entails=self.entails,
                 needed=lambda: self.thresholds.needed(name, most),
             )
             known = (domain, remembering(ask, lambda: self.threads, name))

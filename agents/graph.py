@@ -19,6 +19,7 @@ from agents.answer import Answer, Ask, Progress, Question
 from agents.answer_cache.cached_answer import AnswerCache
 from agents.answer_cache.recall import given_again, recalled
 from agents.answer_nodes import AnswerNodes
+from agents.checks.entailment_model import Entails
 from agents.confidence.confidence_levels import MEDIUM, told_apart
 from agents.context.post_processor import FoundPassages, build_context, most_characters
 from agents.extractive.relevance import score_units
@@ -63,13 +64,14 @@ def build_ask(
     domain: Domain,
     model: ChatModel | None,
     cache: AnswerCache | None = None,
+    entails: Entails | None = None,
     needed: Callable[[], float] = lambda: MEDIUM,
 ) -> Ask:
     """One domain's agents, wired. `snapshot` is called once a question and may raise
     IndexUnavailable; nothing else is raised, whatever the question.
 
     `needed`: the confidence from which on an answer is shown without reserve."""
-    graph = build_graph(domain, model, cache=cache)
+    graph = build_graph(domain, model, cache=cache, entails=entails)
 
     def ask(question: Question, progress: Progress | None = None) -> Answer:
         seen = as_read_by(snapshot(), question.readers)
@@ -111,6 +113,7 @@ def build_graph(
     *,
     begin: Node | None = None,
     cache: AnswerCache | None = None,
+    entails: Entails | None = None,
 ) -> CompiledStateGraph[Any, Any, Any, Any]:
     """The compiled graph; its drawing is in the README.
 
@@ -118,7 +121,7 @@ def build_graph(
     `cache` the self-contained question of a follow-up is looked up."""
     from langgraph.graph import END, START, StateGraph
 
-    answering, answerer = AnswerNodes(domain, model), Answerer(domain, model)
+    answering, answerer = AnswerNodes(domain, model), Answerer(domain, model, entails)
     nodes: dict[str, Node] = {
         "query_optimizer": _plan(domain, model, cache),
         "source_identifier": _identify_sources(domain, model),

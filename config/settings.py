@@ -76,6 +76,13 @@ class Settings(BaseSettings):
         "and `advanced` pipelines, before the chat model does; needs the `rerank` extra",
     )
 
+    entailment_model: str | None = Field(
+        None,
+        validation_alias=_from("ONCALL_ENTAILMENT_MODEL"),
+        description="Model for natural language inference, by name or folder, that checks what a "
+        "chat model wrote against what it cites; needs the `rerank` extra",
+    )
+
     google_credentials: Path | None = Field(
         None,
         validation_alias=_from("GOOGLE_APPLICATION_CREDENTIALS"),

@@ -10,6 +10,7 @@ from typing import Literal
 
 from agents.checks.claims import Claim, claims_of
 from agents.checks.entailment import FromAsker, asked_for, fault_of
+from agents.checks.entailment_model import Entails
 from agents.checks.statements import CitedText
 from agents.context.source import Source
 from enrichment.language.words import naming_words, stems, tokens
@@ -17,6 +18,8 @@ from enrichment.language.words import naming_words, stems, tokens
 Tier = Literal["fine", "note", "strict"]
 FINE, NOTE = 0.8, 0.6
 _LONGEST_QUOTE = 400
+_ENTAILED = 0.5
+"""Probability from which on a passage says what is claimed."""
 _MISSING = ("the figure", "the quantity", "the name", "no source", "it cites")
 """How the reasons begin that say what is nowhere in the sources."""
 
@@ -67,10 +70,12 @@ def groundedness(
     *,
     asked: str = "",
     glossary: Mapping[str, Sequence[str]] = MappingProxyType({}),
+    entails: Entails | None = None,
 ) -> Groundedness:
     """Each claim of an answer against the sources it cites; `[n]` is `sources[n - 1]`.
 
-    `asked`: the question, whose words an answer may use."""
+    `asked`: the question, whose words an answer may use. With `entails` a model decides what
+    words alone don't: a figure or a name that stands nowhere stays one that stands nowhere."""
     known = asked_for(asked, glossary)
     answer = frozenset(token.casefold() for token in tokens(text))
     kept: dict[tuple[int, ...], CitedText] = {}
@@ -78,7 +83,43 @@ def groundedness(
     for claim in claims_of(text):
         reason = _reason(claim, sources, kept, known, answer)
         checked.append(CheckedClaim(claim=claim, held=not reason, reason=reason))
+    if entails:
+        checked = _by_model(checked, sources, entails)
     return Groundedness(claims=tuple(checked))
+
+
+def _by_model(
+    checked: Sequence[CheckedClaim], sources: Sequence[Source], entails: Entails
+) -> list[CheckedClaim]:
+    """As the words say where a figure or name is missing or nothing is cited; the rest as some
+    passage of the cited sources entails it or not."""
+    open_ones = [
+        one
+        for one in checked
+        if one.claim.kind == "statement" and not one.reason.startswith(_MISSING)
+    ]
+    pairs = [
+        (claim, (f"{source.place}\n{chunk.text}", claim.claim.text))
+        for claim in open_ones
+        for source in (sources[n - 1] for n in claim.claim.numbers if 1 <= n <= len(sources))
+        for chunk in source.chunks
+    ]
+    found = entails([pair for _, pair in pairs])
+    if found is None:
+        return list(checked)
+    best: dict[int, float] = {}
+    for (claim, _), probability in zip(pairs, found, strict=True):
+        best[id(claim)] = max(probability, best.get(id(claim), 0.0))
+    return [
+        CheckedClaim(
+            claim=one.claim,
+            held=best[id(one)] >= _ENTAILED,
+            reason="" if best[id(one)] >= _ENTAILED else one.reason or "its source doesn't say so",
+        )
+        if id(one) in best
+        else one
+        for one in checked
+    ]
 
 
 def tier_of(score: float) -> Tier:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from agents.answer import CITED, Citation
+from agents.checks.entailment_model import Entails
 from agents.checks.groundedness import Groundedness, groundedness, supporting_words, tier_of
 from agents.confidence.calibrated import ASKED_BACK_BY_A_MODEL, confidence
 from agents.context.source import outline_of
@@ -34,9 +35,12 @@ _LONGEST_MARKED = 90
 class Answerer:
     """For one domain and perhaps a model."""
 
-    def __init__(self, domain: Domain, model: ChatModel | None) -> None:
+    def __init__(
+        self, domain: Domain, model: ChatModel | None, entails: Entails | None = None
+    ) -> None:
         self._domain = domain
         self._model = model
+        self._entails = entails
 
     def answer(self, state: State) -> State:
         """A draft, or what has to be looked for first."""
@@ -114,7 +118,13 @@ class Answerer:
 
     def _held(self, draft: Draft, state: State) -> Groundedness:
         asked = f"{state['question'].text} {state['plan'].question}"
-        return groundedness(draft.text, draft.sources, asked=asked, glossary=self._domain.glossary)
+        return groundedness(
+            draft.text,
+            draft.sources,
+            asked=asked,
+            glossary=self._domain.glossary,
+            entails=self._entails,
+        )
 
     def _given(self, state: State, rounds_left: int) -> ToAnswer:
         return ToAnswer(

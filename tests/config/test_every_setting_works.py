@@ -205,6 +205,11 @@ def reranked(town: Town, settings: Settings) -> object:
     return copilot.retrieve("tea", "how long does tea steep?", pipeline="rerank")["reranked"]
 
 
+def entailed(town: Town, settings: Settings) -> object:
+    entails = Copilot(settings).entails
+    return entails is not None and len(entails([("keys are rotated", "keys rotated")]) or ())
+
+
 def keyword_libraries(town: Town, settings: Settings) -> object:
     """What scores the words of a search: both engines rank alike, so only this tells them apart."""
     copilot = Copilot(settings)
@@ -302,7 +307,12 @@ PROBES = {
     ),
     "ONCALL_CHAT_MODEL": Probe(one="scripted", other=None, observe=model_calls, besides=MODEL),
     "ONCALL_EMBEDDING_MODEL": Probe(one="hashed", other="another", observe=model_calls),
-    "ONCALL_CROSS_ENCODER": Probe(one=None, other="{folder}/cross-encoder", observe=reranked),
+    "ONCALL_ENTAILMENT_MODEL": Probe(
+        one=None, other="{folder}/ONCALL_ENTAILMENT_MODEL", observe=entailed
+    ),
+    "ONCALL_CROSS_ENCODER": Probe(
+        one=None, other="{folder}/ONCALL_CROSS_ENCODER", observe=reranked
+    ),
     "ONCALL_KEYWORDS": Probe(one="bm25s", other="rank_bm25", observe=keyword_libraries),
     "GOOGLE_APPLICATION_CREDENTIALS": Probe(
         one="{key}", other="{folder}/none.json", observe=from_drive, besides=GOOGLE
@@ -336,6 +346,13 @@ PROBES = {
 }
 
 
+LABELS = {
+    "ONCALL_CROSS_ENCODER": (),
+    "ONCALL_ENTAILMENT_MODEL": ("contradiction", "entailment", "neutral"),
+}
+"""Settings that name a cross-encoder → its labels."""
+
+
 def names() -> list[str]:
     properties = Settings.model_json_schema(by_alias=True)["properties"]
     return sorted(str(name) for name in properties)
@@ -350,9 +367,9 @@ def test_a_setting_changes_what_the_product_does(
     town: Town, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)  # no .env of a developer
-    if name == "ONCALL_CROSS_ENCODER":  # made for its own probe only: it takes torch
-        (town.folder / "cross-encoder").mkdir()
-        tiny_cross_encoder(town.folder / "cross-encoder")
+    if name in LABELS:  # made for its own probe only: it takes torch
+        (town.folder / name).mkdir()
+        tiny_cross_encoder(town.folder / name, LABELS[name])
     probe = PROBES[name]
     base = {
         "ONCALL_CONFIG_DIR": "{folder}/tea",
