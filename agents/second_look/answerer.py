@@ -28,6 +28,7 @@ _MOST_OPTIONS = 4
 _MOST_HEADINGS = 40
 _READING = re.compile(r"\s*(?:[-*+]|\d{1,2}[.)])\s+([^\n:]{2,120}?)\s*:\s")
 """A line of a question back: what is meant, then its answer."""
+_SOURCE_NUMBER = re.compile(r"\bsources? \d{1,3}(?:, \d{1,3})*")
 _MOST_MARKED = 2
 _LONGEST_MARKED = 90
 
@@ -103,7 +104,7 @@ class Answerer:
         is_strict = tier_of(held.score) == "strict"
         if doubted is None and is_strict and self._domain.answer.effort != "fast":
             state["progress"].status("Checking the answer…")
-            objections = (draft.text, *held.reasons)
+            objections = tuple(map(unnumbered, (draft.text, *held.reasons)))
             return {
                 "doubted": draft,
                 "objections": objections,
@@ -211,6 +212,11 @@ class Answerer:
             by_model=True,
             confidence=ASKED_BACK_BY_A_MODEL,
         )
+
+
+def unnumbered(text: str) -> str:
+    """An answer's numbers count its own sources, not those of the prompt that it is shown in."""
+    return _SOURCE_NUMBER.sub("its source", CITED.sub("", text))
 
 
 def _quietly(_: str) -> None:

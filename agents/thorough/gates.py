@@ -8,7 +8,7 @@ from typing import Any, cast
 
 from agents.fallback import Outcome
 from agents.retrieval import CANDIDATES, merged
-from agents.second_look.answerer import sections_beside
+from agents.second_look.answerer import sections_beside, unnumbered
 from agents.second_look.model_answer import labelled
 from agents.state import State
 from agents.thorough.best_so_far import as_shown, better
@@ -161,7 +161,7 @@ def _weighed(state: ThoroughState, critique: Critique) -> ThoroughState:
         "best": best,
         "criticised": draft,
         "tries": 1,
-        "objections": (draft.text, *critique.objections),
+        "objections": tuple(map(unnumbered, (draft.text, *critique.objections))),
         "notes": (f"{note}; written again",),
     }
 

@@ -170,7 +170,10 @@ def test_what_the_sources_do_not_hold_up_is_written_again() -> None:
     answer = asking(model=model)(ASKED)
     assert answer.text == LEAK
     assert model.called == ["plan", "sources", "answer", "answer"]
-    assert "48 hours" in model.prompts[-1].user
+    complaint = model.prompts[-1].user.partition("what its check found")[2].partition("</")[0]
+    assert "48 hours" in complaint
+    assert "is not in its source" in complaint
+    assert "[1]" not in complaint
 
 
 @pytest.mark.parametrize("second", ["same", "down"])
