@@ -26,8 +26,8 @@ from index.search import Snapshot
 
 LONGEST_LIST = 60
 """Documents that one prompt lists; of more, the likeliest are shortlisted by search."""
-_PASSAGES = 240
-"""Enough of them to rank more documents than one prompt lists."""
+_PASSAGES, _PASSAGES_FOR_A_LIST = 60, 240
+"""Passages by which documents are ranked: the best few, or more than one prompt lists."""
 _LIST_CHARACTERS = 12_000
 """Of the summaries and headings of all documents listed; titles come on top."""
 _LONGEST_LINE = 460
@@ -116,20 +116,23 @@ def shortlist(planned: SourceRequest, examples: Iterable[Example]) -> list[Docum
     cards = planned.snapshot.documents
     if len(cards) <= LONGEST_LIST:
         return planned.snapshot.cards(cards)
-    likely = [document for document in likely_documents(planned, examples) if document in cards]
+    ranked_documents = likely_documents(planned, examples, passages=_PASSAGES_FOR_A_LIST)
+    likely = [document for document in ranked_documents if document in cards]
     matches = {document: _card_match(card, planned.plan) for document, card in cards.items()}
     by_card = sorted(matches, key=lambda document: -matches[document])
     ranked = dict.fromkeys([*likely[: LONGEST_LIST * 5 // 6], *by_card])
     return planned.snapshot.cards(islice(ranked, LONGEST_LIST))
 
 
-def likely_documents(planned: SourceRequest, examples: Iterable[Example]) -> list[str]:
+def likely_documents(
+    planned: SourceRequest, examples: Iterable[Example], *, passages: int = _PASSAGES
+) -> list[str]:
     """Document ids, best first, by the ranks of their passages; editions for somebody else last:
     among 1,126 documents the list of 60 then misses one that is needed for 12 of 306 questions
     instead of 29."""
     plan = planned.plan
     wide = RetrievalRequest(plan=plan, sources=SourceChoice(), snapshot=planned.snapshot)
-    hits = retrieve(wide, limit=_PASSAGES)
+    hits = retrieve(wide, limit=passages)
     scores: dict[str, float] = defaultdict(float)
     for rank, hit in enumerate(hits):
         scores[hit.chunk.document_id] += 1 / (10 + rank)

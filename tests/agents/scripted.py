@@ -51,6 +51,19 @@ class ScriptedModel:
         return says if isinstance(says, (str, dict)) else says(prompt)
 
 
+def in_turn(*says: Says) -> Callable[[Prompt], Any]:
+    """One after the other; the last for ever."""
+    left = list(says)
+
+    def next_one(prompt: Prompt) -> Any:
+        said = left.pop(0) if len(left) > 1 else left[0]
+        if isinstance(said, Exception):
+            raise said
+        return said(prompt) if callable(said) else said
+
+    return next_one
+
+
 class Watching:
     """Progress that remembers."""
 

@@ -8,24 +8,12 @@ from agents.look_requests import MOST_REQUESTS, requests_in
 from agents.second_look.verdict import Opening
 from config.errors import ModelUnavailable
 from config.models import Prompt
-from tests.agents.corpus import LAPTOPS, ROTATION, asking, snapshot
-from tests.agents.scripted import PLAN, Says, ScriptedModel, Watching
+from tests.agents.corpus import DRILLS, LAPTOPS, ROTATION, asking, snapshot
+from tests.agents.scripted import PLAN, Says, ScriptedModel, Watching, in_turn
 
 LEAK = "A leaked key is replaced within 24 hours of its discovery [1]."
 ASKED = "how soon is a leaked key replaced?"
 ABOUT_LEAKS = {**PLAN, "question": ASKED}
-DRILLS = tuple(
-    f"""---
-id: drill-{n}
-title: Drill {n}
----
-# Drill {n}
-
-How soon is a leaked key replaced? That is what drill {n} is about, and what team {n} talks over.
-"""
-    for n in range(4)
-)
-"""More like the question than what answers it."""
 NARROW = {"documents": [{"id": "laptops", "reason": "wrong"}]}
 
 
@@ -38,19 +26,6 @@ def citing(text: str, words: str) -> Callable[[Prompt], str]:
         return text.replace("[1]", f"[{number}]")
 
     return says
-
-
-def in_turn(*says: Says) -> Callable[[Prompt], str]:
-    """One after the other; the last for ever."""
-    left = list(says)
-
-    def next_one(prompt: Prompt) -> str:
-        said = left.pop(0) if len(left) > 1 else left[0]
-        if isinstance(said, Exception):
-            raise said
-        return said(prompt) if callable(said) else str(said)
-
-    return next_one
 
 
 ANSWERED = citing(f"ANSWER\n{LEAK}", "replaced within 24 hours")

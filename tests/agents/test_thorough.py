@@ -16,22 +16,10 @@ from agents.thorough.routes import MOST_CALLS, MOST_ROUNDS, MOST_TRIES
 from agents.trace import Trace
 from config.errors import InvalidModelOutput, ModelUnavailable
 from config.models import Prompt
-from tests.agents.corpus import LAPTOPS, ROTATION, asking, snapshot
-from tests.agents.scripted import PLAN, Says, ScriptedModel, Watching
+from tests.agents.corpus import DRILLS, LAPTOPS, ROTATION, asking, snapshot
+from tests.agents.scripted import PLAN, Says, ScriptedModel, Watching, in_turn
 
 ASKED = "how soon is a leaked key replaced?"
-DRILLS = tuple(
-    f"""---
-id: drill-{n}
-title: Drill {n}
----
-# Drill {n}
-
-How soon is a leaked key replaced? That is what drill {n} is about, and what team {n} talks over.
-"""
-    for n in range(4)
-)
-"""More like the question than what answers it."""
 DOCUMENTS = snapshot(LAPTOPS, ROTATION, *DRILLS)
 ASTRAY = {"documents": [{"id": "laptops", "reason": "wrong"}]}
 RIGHT = {"documents": [{"id": "key-rotation", "reason": "right"}]}
@@ -47,19 +35,6 @@ def says(text: str) -> Callable[[Prompt], str]:
         sources = prompt.user.split(" source ")[1:]
         held = next((one.split()[0] for one in sources if "overlap window" in one), None)
         return f"ANSWER\n{text} [{held}]." if held else "NOTHING"
-
-    return reply
-
-
-def in_turn(*replies: Says) -> Callable[[Prompt], Any]:
-    """One after the other; the last for ever."""
-    left = list(replies)
-
-    def reply(prompt: Prompt) -> Any:
-        said = left.pop(0) if len(left) > 1 else left[0]
-        if isinstance(said, Exception):
-            raise said
-        return said(prompt) if callable(said) else said
 
     return reply
 
