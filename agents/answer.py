@@ -15,6 +15,7 @@ from enrichment.chunk import Chunk
 AnswerPath = Literal[
     "company_specific_rag_success",
     "company_specific_rag_failure",
+    "passages_found",
     "general_llm_knowledge",
     "ambiguous_query",
     "no_answer_found",
@@ -29,7 +30,9 @@ FOUND_NOTHING: frozenset[AnswerPath] = frozenset(("no_answer_found",))
 FROM_DOCUMENTS: frozenset[AnswerPath] = frozenset(
     ("company_specific_rag_success", "company_specific_rag_failure", "cached")
 )
-UNSURE: frozenset[AnswerPath] = frozenset(("no_answer_found", "company_specific_rag_failure"))
+UNSURE: frozenset[AnswerPath] = frozenset(
+    ("no_answer_found", "company_specific_rag_failure", "passages_found")
+)
 """What people are offered a human for before anything else."""
 
 
@@ -152,6 +155,17 @@ class Citation:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Passage:
+    """A place where the documents speak of what was asked; no answer by itself."""
+
+    citation: Citation
+    """Where it opens; its quote is the most telling sentence or row."""
+    text: str
+    """Markdown: sentences and list items verbatim, or rows as a table with its header; the words
+    that tell are bold, and … stands for what is left out."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class Answer:
     """The outcome of one question. Always present, also when nothing was found."""
 
@@ -162,6 +176,10 @@ class Answer:
     """0–1."""
     confidence_parts: Mapping[str, float] = field(default_factory=dict)
     citations: tuple[Citation, ...] = ()
+    passages: tuple[Passage, ...] = ()
+    """Of path `passages_found`: at most three, most telling first. `text` holds them too, each
+    with its title and `[n]`, after a line that says why there is no answer: `lead`."""
+    lead: str = ""
     context: tuple[Chunk, ...] = ()
     """What the answerer saw, in order."""
     documents: frozenset[str] = frozenset()

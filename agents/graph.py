@@ -340,6 +340,8 @@ def _answer(state: State, total_ms: float, needed: float) -> Answer:
         confidence=confidence,
         confidence_parts=draft.confidence_parts,
         citations=draft.citations,
+        passages=draft.passages,
+        lead=draft.lead,
         context=state.get("context", ()),
         documents=_drawn_from(draft, state["snapshot"].documents),
         options=draft.options,

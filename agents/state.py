@@ -11,7 +11,7 @@ from typing import Annotated, TypedDict
 
 from langgraph.channels.untracked_value import UntrackedValue
 
-from agents.answer import Answer, AnswerPath, Citation, Progress, Question
+from agents.answer import Answer, AnswerPath, Citation, Passage, Progress, Question
 from agents.context.source import Source
 from agents.extractive.relevance import Scored
 from agents.look_requests import LookRequest
@@ -29,6 +29,9 @@ class Draft:
     text: str
     path: AnswerPath
     citations: tuple[Citation, ...] = ()
+    passages: tuple[Passage, ...] = ()
+    """See `Answer.passages`."""
+    lead: str = ""
     options: tuple[str, ...] = ()
     nearest: tuple[Citation, ...] = ()
     confidence_parts: Mapping[str, float] = field(default_factory=dict)
