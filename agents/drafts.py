@@ -4,12 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from agents.confidence.calibrated import confidence
+from agents.confidence.calibrated import DIRECT, confidence
 from agents.extractive.ambiguity import readings_of
-from agents.extractive.extractive_answer import extractive_answer
+from agents.extractive.direct_answer import direct_answer
+from agents.extractive.passages import passages_of, written
 from agents.extractive.refusal import ENOUGH, confidence_parts, nearest_documents, refusal
+from agents.extractive.relevance import aspects_of
+from agents.extractive.statements import quotable
 from agents.state import Draft, State
 from config.domain import Domain
+
+NO_MODEL = "No language model is connected, so here is where the documents speak of this:"
+MODEL_AWAY = (
+    "The language model isn't available right now, so here is where the documents speak of this:"
+)
 
 
 def signals(state: State) -> dict[str, float]:
@@ -18,19 +26,37 @@ def signals(state: State) -> dict[str, float]:
     return {**found, "looked again": float(state.get("rounds", 0) > 0)}
 
 
-def extractive_draft(state: State, domain: Domain) -> Draft:
-    """What the documents say, verbatim; a refusal when that is too little."""
+def extractive_draft(state: State, domain: Domain, *, has_model: bool) -> Draft:
+    """Without a model: where the documents speak of the question; a refusal when they hardly do.
+
+    `has_model`: there is one, and it didn't answer."""
     parts = signals(state)
-    quoted = extractive_answer(
-        state["plan"], state["snapshot"], state["context"], state["scored"], domain.glossary
-    )
-    if parts.get("evidence", 0.0) < ENOUGH or not quoted.text:
+    snapshot = state["snapshot"]
+    aspects = aspects_of(state["plan"], snapshot, domain.glossary)
+    found = quotable(state["scored"], state["context"], aspects[0], snapshot.documents)
+    direct = direct_answer(found, aspects, snapshot)
+    if direct:
+        parts["share shown"] = 0.0
+        return Draft(
+            text=direct.text,
+            path="company_specific_rag_success",
+            citations=(direct.citation,),
+            documents=documents_read(state),
+            confidence=DIRECT,
+            confidence_parts=parts,
+        )
+    excerpts = passages_of(found, aspects, snapshot.documents)
+    passages = excerpts.passages
+    if parts.get("evidence", 0.0) < ENOUGH or not passages:
         return refusal_draft(state, domain, parts)
-    parts["share said"] = quoted.share_said
+    parts["share shown"] = excerpts.share_shown
+    lead = MODEL_AWAY if has_model else NO_MODEL
     return Draft(
-        text=quoted.text,
-        path="company_specific_rag_success",
-        citations=quoted.citations,
+        text=written(lead, passages),
+        path="passages_found",
+        lead=lead,
+        passages=passages,
+        citations=tuple(one.citation for one in passages),
         documents=documents_read(state),
         confidence=confidence(parts),
         confidence_parts=parts,

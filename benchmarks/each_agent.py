@@ -12,6 +12,7 @@ from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
+from agents.extractive.extractive_answer import extractive_answer
 from rich.console import Console
 from rich.table import Table
 
@@ -19,7 +20,6 @@ from agents.answer import Answer, Question, Turn
 from agents.context.post_processor import WITHOUT_A_MODEL, FoundPassages, build_context
 from agents.extractive import refusal, relevance
 from agents.extractive.conversation import cleaned, questions_in
-from agents.extractive.extractive_answer import extractive_answer
 from agents.plan import Plan
 from agents.query_optimizer import PlanRequest, query_optimizer
 from agents.retrieval import RetrievalRequest, retrieve

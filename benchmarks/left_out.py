@@ -26,11 +26,11 @@ from agents.answer import Answer
 from agents.confidence import calibrated
 from agents.confidence.calibrated import Calibration
 from agents.context.post_processor import WITHOUT_A_MODEL, FoundPassages, build_context
+from agents.drafts import extractive_draft, question_back
 from agents.extractive import refusal, relevance
-from agents.extractive.ambiguity import readings_of
-from agents.extractive.extractive_answer import extractive_answer
 from agents.extractive.relevance import Aspect, Scored
 from agents.plan import Plan
+from agents.state import State
 from benchmarks.material.asked_questions import Asked, all_asked
 from benchmarks.material.fitting import Matrix, bias_of, interval, listwise, logistic
 from benchmarks.material.golden_domains import measured_domains
@@ -113,31 +113,25 @@ def scored(asked: Asked) -> list[Scored]:
 
 def answered(asked: Asked) -> Answer:
     """What the graph answers without a model."""
-    plan, snapshot = asked.plan, asked.measured.snapshot
+    plan, snapshot, domain = asked.plan, asked.measured.snapshot, asked.measured.domain
     statements = scored(asked)
     found = FoundPassages(plan=plan, snapshot=snapshot, hits=asked.hits, scored=statements)
-    context = build_context(found, characters=WITHOUT_A_MODEL).chunks
-    readings = readings_of(plan, snapshot, statements, asked.measured.domain.glossary)
-    if readings:
-        return Answer(text=readings.text, path="ambiguous_query", confidence=0.5, context=context)
-    quoted = extractive_answer(plan, snapshot, context, statements, asked.measured.domain.glossary)
-    parts = refusal.confidence_parts(plan, snapshot, statements)
-    if parts.get("evidence", 0.0) < refusal.ENOUGH or not quoted.text:
-        return Answer(
-            text="",
-            path="no_answer_found",
-            confidence=calibrated.confidence(parts, refused=True),
-            confidence_parts=parts,
-            context=context,
-        )
-    parts["share said"] = quoted.share_said
+    state = State(
+        plan=plan,
+        snapshot=snapshot,
+        hits=asked.hits,
+        scored=statements,
+        context=build_context(found, characters=WITHOUT_A_MODEL).chunks,
+    )
+    draft = question_back(state, domain) or extractive_draft(state, domain, has_model=False)
     return Answer(
-        text=quoted.text,
-        path="company_specific_rag_success",
-        confidence=calibrated.confidence(parts),
-        confidence_parts=parts,
-        citations=quoted.citations,
-        context=context,
+        text=draft.text,
+        path=draft.path,
+        confidence=draft.confidence,
+        confidence_parts=draft.confidence_parts,
+        citations=draft.citations,
+        passages=draft.passages,
+        context=state["context"],
     )
 
 

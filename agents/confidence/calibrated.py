@@ -34,6 +34,7 @@ REFUSED_WITHOUT_A_MODEL = Calibration(0.9, {"evidence": -4.7})
 WRITTEN = Calibration(-2.6, {"groundedness": 4.5, "sufficiency": 1.1, "looked again": 0.0})
 REFUSED_BY_A_MODEL = Calibration(1.1, {"looked again": 1.1})
 ASKED_BACK_BY_A_MODEL = 0.9
+DIRECT = 0.9
 
 
 def calibration_of(*, refused: bool, by_model: bool) -> Calibration:

@@ -6,10 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from agents.answer import Citation
+from agents.context.cited_passage import citation
 from agents.extractive import refusal
-from agents.extractive.extractive_answer import statement_of, written
 from agents.extractive.glossary import Glossary
 from agents.extractive.relevance import Scored, aspects_of
+from agents.extractive.statements import in_words
 from agents.plan import Plan
 from enrichment.chunk import Chunk
 from enrichment.standing import is_out_of_force
@@ -55,10 +56,16 @@ def readings_of(
     if len(readings) < 2:
         return None
     asked = plan.question.rstrip("?!. ")
-    statements = [statement_of(unit, [whole]) for unit in readings]
-    said, citations = written(statements, snapshot.documents)
+    said = [
+        f"- {in_words(unit.chunk, unit.unit)} [{number}]"
+        for number, unit in enumerate(readings, start=1)
+    ]
+    citations = tuple(
+        citation(unit.chunk, number, unit.unit.text, snapshot.documents)
+        for number, unit in enumerate(readings, start=1)
+    )
     return Readings(
-        text=f"{WHICH}\n{said}",
+        text="\n".join([WHICH, *said]),
         options=tuple(f"{asked}: {_place(unit.chunk)}?" for unit in readings),
         citations=citations,
         documents=frozenset(unit.chunk.document_id for unit in readings),

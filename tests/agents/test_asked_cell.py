@@ -117,7 +117,11 @@ LIMITS = table_chunk(
         # merged cell
         (LEAVE, "longest study leave?", "10 days (Study, Longest › Australia, NZ)"),
         # side labels, units of the header
-        (HARDWARE, "when is a new laptop replaced", "4 years (Laptop · new, Replaced after (years))"),
+        (
+            HARDWARE,
+            "when is a new laptop replaced",
+            "4 years (Laptop · new, Replaced after (years))",
+        ),
         (HARDWARE, "how much is a new monitor", "300 EUR (Monitor · new, Price (EUR))"),
         (HARDWARE, "are refurbished laptops insured", "No (Laptop · refurbished, Insured?)"),
         # by kind alone
@@ -127,8 +131,16 @@ LIMITS = table_chunk(
         (MATRIX, "may a guest delete files?", "no (Delete files, Guest)"),
         (MATRIX, "can administrators invite people", "yes (Invite people, Administrator)"),
         # transposed
-        (DEVICES, "when does the screen of my own phone lock", "after 2 minutes (Screen lock, Own phone)"),
-        (DEVICES, "how often is a company laptop backed up (backup)?", "Every night (Backup, Company laptop)"),
+        (
+            DEVICES,
+            "when does the screen of my own phone lock",
+            "after 2 minutes (Screen lock, Own phone)",
+        ),
+        (
+            DEVICES,
+            "how often is a company laptop backed up (backup)?",
+            "Every night (Backup, Company laptop)",
+        ),
         (DEVICES, "backup of company phone", "n/a (Backup, Company phone)"),
         # first column a number
         (LEVELS, "response time on a weekend for severity 2", "4 hours (2, Response › Weekend)"),

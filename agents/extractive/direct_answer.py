@@ -1,0 +1,138 @@
+"""A direct answer without a model: given only where nothing that was asked for is left over."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence, Set
+from dataclasses import dataclass, replace
+
+from agents.answer import Citation
+from agents.context.cited_passage import citation
+from agents.extractive.asked_cell import asked_cells
+from agents.extractive.asked_cell import in_words as cells_in_words
+from agents.extractive.relevance import Aspect, Scored
+from agents.extractive.statements import is_lead_in
+from agents.extractive.value_kinds import PLACE, WAY, YES_NO, fits, kinds_asked, kinds_of
+from enrichment.chunk import Chunk
+from enrichment.language.words import naming_words, stems
+from index.search import Snapshot
+
+_EXCEPTION = re.compile(r"\W*(?:but|except|however|unless|only|otherwise|this does not)\b", re.I)
+_FEWEST_NEW_WORDS = 2
+_LONGEST = 400
+"""Characters; what is longer is a passage."""
+_MOST_CELLS = 4
+_ASKING = stems(
+    "allow allowed permit permitted require required supposed possible valid happen mean last stay"
+    " take run go come install installed apply applies count exist current currently exactly"
+    " general normally usually long"
+)
+"""Words that ask how things are rather than name one of them."""
+_AHEAD = 0.1
+"""See `AskedCells.ahead`."""
+_RIVAL = 3.0
+"""Log-odds by which another place that holds all that the question names may be weaker and still
+make it unsure which of them is meant."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Direct:
+    """One cell, a few cells of one column or row, or one sentence, cited as [1]."""
+
+    text: str
+    citation: Citation
+
+
+def direct_answer(
+    quotable: Sequence[Scored], aspects: Sequence[Aspect], snapshot: Snapshot
+) -> Direct | None:
+    """None unless one place holds every word that the question names, and a value of the kind
+    asked for, and no other place does nearly as well.
+
+    `quotable`: see `statements.quotable`, best first. `aspects`: the whole question first."""
+    whole = aspects[0]
+    if len(aspects) > 1 or not quotable or not whole.weights:
+        return None
+    asking = (asked.words for asked in kinds_asked(whole.text))
+    sought = whole.weights.keys() - _ASKING.union(*asking)
+    holding = [unit for unit in quotable if _holds(unit, sought, whole)]
+    if not holding or _place(holding[0]) != _place(quotable[0]):
+        return None
+    best = holding[0]
+    near = [unit for unit in holding if best.strength - unit.strength < _RIVAL]
+    if any(_place(unit) != _place(best) for unit in near):
+        return None
+    said = _sentence(best, whole) if best.unit.row is None else _cell(best, whole, snapshot)
+    if not said:
+        return None
+    cited = citation(best.chunk, 1, best.unit.text, snapshot.documents)
+    return Direct(text=f"{said} [1]", citation=cited)
+
+
+def _holds(unit: Scored, sought: Set[str], whole: Aspect) -> bool:
+    """Whether it says, with its title, headings and table header, all that is sought."""
+    chunk, own = unit.chunk, unit.unit
+    caption = chunk.table.caption if chunk.table else ""
+    around = (chunk.document_title, chunk.tab, *chunk.heading_path, caption)
+    held = stems(own.index_text) | stems(own.text) | stems(" ".join(around))
+    return sought <= whole.named_in(held)
+
+
+def _place(unit: Scored) -> tuple[str, ...]:
+    """A section, and in it a table."""
+    chunk = unit.chunk
+    table = chunk.table.id if chunk.table and unit.unit.row is not None else ""
+    return (chunk.document_id, chunk.tab, *chunk.heading_path, table)
+
+
+def _cell(best: Scored, whole: Aspect, snapshot: Snapshot) -> str:
+    """The cells asked for; empty when the row that says all isn't the one that is named best, or
+    another column comes near."""
+    chunk = _whole_table(best.chunk, snapshot)
+    table, row = chunk.table, best.unit.row
+    if table is None or row is None:
+        return ""
+    asked = asked_cells(chunk, range(len(table.rows)), whole)
+    if (
+        asked is None
+        or best.chunk.table is None
+        or best.chunk.table.rows[row] not in [table.rows[one] for one in asked.rows]
+    ):
+        return ""
+    labels = stems(" ".join(table.header[: table.label_columns]))
+    left_over = asked.left_over - whole.named_in(labels) - _ASKING
+    unsure = left_over or asked.kind_held is False or asked.ahead < _AHEAD
+    if unsure or len(asked.rows) * len(asked.columns) > _MOST_CELLS:
+        return ""
+    said = cells_in_words(asked)
+    return said if len(said) <= _LONGEST else ""
+
+
+def _whole_table(chunk: Chunk, snapshot: Snapshot) -> Chunk:
+    """The chunk with all rows of its table, of which it may hold a part."""
+    table = chunk.table
+    if table is None or len(table.rows) == table.total_rows:
+        return chunk
+    parts = [
+        one.table
+        for one in snapshot.chunks(chunk.document_id)
+        if one.table is not None and one.table.id == table.id
+    ]
+    rows = tuple(row for part in parts for row in part.rows)
+    return replace(chunk, table=replace(table, rows=rows, first_row=0))
+
+
+def _sentence(best: Scored, whole: Aspect) -> str:
+    """The sentence or item, and the exception right after it; empty when it isn't of the kind
+    asked for, or says nothing that the question doesn't."""
+    text = best.unit.text
+    kinds = kinds_of(text) | {YES_NO, WAY, PLACE}
+    if is_lead_in(best.unit) or not all(fits(one.kind, kinds) for one in kinds_asked(whole.text)):
+        return ""
+    if len(naming_words(text).keys() - whole.weights.keys()) < _FEWEST_NEW_WORDS:
+        return ""
+    units = best.chunk.units
+    after = units[best.index + 1] if best.index + 1 < len(units) else None
+    if after and after.kind == best.unit.kind and _EXCEPTION.match(after.text):
+        text = f"{text} {after.text}"
+    return text if len(text) <= _LONGEST else ""
