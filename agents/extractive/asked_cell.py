@@ -189,7 +189,8 @@ def _rows_named(
     ]
     asked = _flat_words(aspect.text)
     whole = [row for row in exact if _flat_words(row_label(table, row)) in asked]
-    return whole or exact, frozenset()
+    as_well = [row for row in exact if all(named[row] != named[other] for other in whole)]
+    return sorted({*whole, *as_well}), frozenset()
 
 
 def _named_in_full(words: Set[str], aspect: Aspect) -> bool:

@@ -87,7 +87,7 @@ _WHAT = re.compile(
 )
 _NO_HEAD = re.compile(
     r"\b(?:of|for|on|in|at|to|do|does|can|may|must|should|is|are|will|has|have|that|when|if|with|"
-    r"from|by|and|or|need|needs)\b",
+    r"from|by|and|or|need|needs|i|we|you|they|he|she|it|this|the|a|an|my|our|your)\b",
     re.IGNORECASE,
 )
 _YES_NO = re.compile(
@@ -156,15 +156,15 @@ def kinds_asked(question: str) -> tuple[KindAsked, ...]:
             taken.append(match.span())
             found.setdefault(kind, (match.start(), stems(match[0])))
     for match in _WHAT.finditer(text):
-        if any(match.start() < end and start < match.end() for start, end in taken):
+        phrase = _NO_HEAD.split(match[1], maxsplit=1)[0].rstrip()
+        end = match.start(1) + len(phrase)
+        if any(match.start() < last and first < end for first, last in taken):
             continue
-        head = tokens(_NO_HEAD.split(match[1], maxsplit=1)[0])
-        for word in reversed(head):
-            kind = _kind_named(word)
-            if kind:
-                taken.append(match.span())
-                found.setdefault(kind, (match.start(), stems(word)))
-                break
+        head = tokens(phrase)
+        kind = _kind_named(head[-1]) if head else ""
+        if kind:
+            taken.append((match.start(), end))
+            found.setdefault(kind, (match.start(), stems(head[-1])))
     whether = None if found else _YES_NO.search(text)
     if whether:
         found[YES_NO] = (whether.start(), frozenset())
