@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence, Set
 from dataclasses import dataclass, replace
 
@@ -14,10 +15,12 @@ from agents.extractive.table_columns import (
     notes_of,
     row_label,
     says_nothing,
+    short_label,
     together,
     value_of,
 )
 from agents.extractive.value_kinds import (
+    YES_NO,
     KindAsked,
     column_kinds,
     denies,
@@ -37,6 +40,9 @@ be named by chance, as a condition is (`who is told when the deadline is missed`
 _IN_CELL = 0.3
 """The same for words of the question in the cell: they tell apart what is otherwise alike."""
 _SAME = 1e-6
+_REFERS = re.compile(r"\W*(?:the )?(?:same as|as (?:for|in|with|under)|like|see)\b", re.IGNORECASE)
+_WHICH = re.compile(r"\b(?:which|what|who|whose)\b", re.IGNORECASE)
+"""Asks for the label of a row that is found by its cells (`which plan has 100 GB`)."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,6 +66,8 @@ class AskedCells:
     ahead: float
     """How far the worst asked column is ahead of the best of the others, 0–1; 1: only these are
     possible."""
+    by_header: bool
+    """The question says words of the header of each, beside those of the row's label."""
     by_value: bool = False
     """The rows were found by what a cell holds, not by their labels."""
     notes: tuple[str, ...] = ()
@@ -89,7 +97,11 @@ def asked_cells(chunk: Chunk, rows: Sequence[int], aspect: Aspect) -> AskedCells
     held = [_held(table, named, columns, asked) for asked in kinds]
     known = frozenset(aspect.weights)
     account = {word for asked, fit in zip(kinds, held, strict=True) if fit for word in asked.words}
-    texts = [table.caption, *(row_label(table, row) for row in named)]
+    texts = [
+        table.caption,
+        *table.header[: table.label_columns],
+        *(row_label(table, row) for row in named),
+    ]
     texts += [column.header for column in columns]
     texts += [_said(table, row, column) for row in named for column in columns]
     if given:
@@ -105,6 +117,7 @@ def asked_cells(chunk: Chunk, rows: Sequence[int], aspect: Aspect) -> AskedCells
         kind_asked=kinds[0].kind if kinds else "",
         kind_held=all(held) if kinds else None,
         ahead=ahead,
+        by_header=all(_says_header(column, aspect, named, table) for column in columns),
         by_value=bool(given),
         notes=notes_of(chunk, named, columns),
     )
@@ -121,10 +134,10 @@ def in_words(asked: AskedCells) -> str:
 
 
 def _one_cell(table: ChunkTable, row: int, column: Column) -> str:
-    label = row_label(table, row)
+    label = short_label(table, row)
     beside = [part for part in (label, column.header) if part]
     value = _said(table, row, column)
-    if value == label:
+    if value == row_label(table, row):
         beside = [column.header] if column.header else []
     return f"{value} ({', '.join(beside)})" if beside else value
 
@@ -160,7 +173,15 @@ def _rows_named(
         return _rows_with_what_is_given(table, rows, aspect)
     weight = {row: sum(aspect.weights[word] for word in named[row]) for row in rows}
     most = max(weight.values())
-    best = [row for row in rows if weight[row] > most - _SAME]
+    best = [
+        row
+        for row in rows
+        if weight[row] > most - _SAME
+        or (
+            _named_in_full(labels[row], aspect)
+            and not any(named[row] < named[other] for other in rows)
+        )
+    ]
     exact = [
         row
         for row in best
@@ -168,7 +189,15 @@ def _rows_named(
     ]
     asked = _flat_words(aspect.text)
     whole = [row for row in exact if _flat_words(row_label(table, row)) in asked]
-    return whole or exact, frozenset()
+    as_well = [row for row in exact if all(named[row] != named[other] for other in whole)]
+    return sorted({*whole, *as_well}), frozenset()
+
+
+def _named_in_full(words: Set[str], aspect: Aspect) -> bool:
+    """Whether the question says each of these words, in one way or another: `in Oslo or Rome`
+    names two rows, however rare each is."""
+    ways = frozenset(word for each in aspect.same.values() for way in each for word in way)
+    return bool(words) and words <= aspect.weights.keys() | ways
 
 
 def _rows_with_what_is_given(
@@ -235,8 +264,9 @@ def _columns_asked(
         for column in best[0]:
             found[column.positions] = column
         ahead = min(ahead, best[1])
+    for column in list(_referred_to(table, rows, list(found.values()))):
+        found[column.positions] = column
     columns = [found[positions] for positions in sorted(found)]
-    columns = [*columns, *_referred_to(table, rows, columns)]
     if len(columns) > MOST_COLUMNS:
         return None
     return columns, ahead
@@ -247,7 +277,7 @@ def _candidates(
 ) -> Iterator[Column]:
     """Columns beside the label, neighbours with the same cells merged; a row that is found by a
     cell may be asked for by its label. The cell that found it is what was given, not asked."""
-    first = 0 if given else table.label_columns
+    first = 0 if given and _WHICH.search(aspect.text) else table.label_columns
     width = max(len(table.rows[row]) for row in rows)
     last: Column | None = None
     for position in range(first, width):
@@ -300,11 +330,11 @@ def _best(
     firm = [
         at
         for at, score in enumerate(scores)
-        if score > top - _SAME or (naming[at] == 1 and _alike(candidates, told, at, scores))
+        if score > top - _SAME or (naming[at] and _alike(candidates, told, at, scores, aspect))
     ]
     firm = _exactly_named(candidates, told, firm, aspect.text)
     if top < _SAME or not any(
-        naming[at] or _kind_score(table, rows, candidates[at], asked) >= _HOLDS for at in firm
+        naming[at] or _kind_score(table, rows, candidates[at], asked) >= _DENIES for at in firm
     ):
         return None
     if len(firm) > 1 and not all(naming[at] for at in firm):
@@ -340,13 +370,26 @@ def _exactly_named(
 
 
 def _alike(
-    candidates: Sequence[Column], told: Sequence[Set[str]], at: int, scores: Sequence[float]
+    candidates: Sequence[Column],
+    told: Sequence[Set[str]],
+    at: int,
+    scores: Sequence[float],
+    aspect: Aspect,
 ) -> bool:
-    """Whether a column is of the best one's group, named by the same words."""
+    """Whether a column is of the best one's group, and named by the same words or, in its own
+    name, in full."""
     best = max(range(len(scores)), key=lambda each: scores[each])
-    group, mark, _ = candidates[best].header.partition(UNDER)
-    same = candidates[at].header.partition(UNDER)[0] == group and bool(mark)
-    return same and told[at] == told[best] and scores[best] - scores[at] < _IN_CELL
+    group, mark, own = candidates[at].header.rpartition(UNDER)
+    if not mark or candidates[best].header.rpartition(UNDER)[0] != group:
+        return False
+    if told[at] == told[best]:
+        return scores[best] - scores[at] < _IN_CELL
+    return not told[at] < told[best] and _named_in_full(_words(own), aspect)
+
+
+def _says_header(column: Column, aspect: Aspect, rows: Sequence[int], table: ChunkTable) -> bool:
+    taken = aspect.named_in(_stems([row_label(table, row) for row in rows]))
+    return bool(aspect.named_in(stems(column.header)) - taken)
 
 
 def _weight(words: Set[str], aspect: Aspect) -> float:
@@ -359,9 +402,9 @@ def _kind_score(
     if asked is None:
         return 0.0
     if _held(table, rows, [column], asked):
-        return _HOLDS
+        return _DENIES if asked.kind == YES_NO else _HOLDS
     said = [_said(table, row, column) for row in rows]
-    return _DENIES if all(map(denies, said)) else 0.0
+    return _DENIES / 2 if all(map(denies, said)) else 0.0
 
 
 def _held(
@@ -393,8 +436,8 @@ def _referred_to(
     shown = {position for column in columns for position in column.positions}
     for row in rows:
         for column in columns:
-            words = _words(_said(table, row, column)) - {"same"}
-            refers = "same" in stems(_said(table, row, column)) or "see" in column.cell.casefold()
+            refers = _REFERS.match(_said(table, row, column))
+            words = _words(_said(table, row, column))
             for position in range(table.label_columns, len(table.header)):
                 own = _words(table.header[position].split(UNDER)[-1])
                 if refers and own and words == own and position not in shown:

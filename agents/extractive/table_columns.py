@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -11,6 +12,7 @@ from loaders.tables.table_markdown import markdown_to_table
 
 UNDER = " › "
 """Between a group of columns and one of it, in a header."""
+_LONGEST_LABEL = 80
 _EMPTY = frozenset({"", "-", "–", "—", "?", "…", "..."})
 _UNIT = re.compile(r"\s*(?:\((?:in )?([^()\d]{1,16})\)|,? in ([a-z%€$£]{1,12}))\s*$")
 _BARE = re.compile(r"[<>≤≥~±+-]{0,2}\s?\d[\d.,]*(?:\s?[-–]\s?\d[\d.,]*)?")
@@ -33,6 +35,15 @@ def row_label(table: ChunkTable, row: int) -> str:
     """The cells that tell this row apart, once each."""
     cells = table.rows[row][: table.label_columns]
     return " · ".join(dict.fromkeys(flat(cell) for cell in cells if not says_nothing(cell)))
+
+
+def short_label(table: ChunkTable, row: int) -> str:
+    """The first line of each label cell, cut where that is long."""
+    cells = table.rows[row][: table.label_columns]
+    lines = [flat(cell.strip().split("\n")[0]) for cell in cells if not says_nothing(cell)]
+    return " · ".join(
+        textwrap.shorten(line, _LONGEST_LABEL, placeholder=" …") for line in dict.fromkeys(lines)
+    )
 
 
 def flat(text: str) -> str:

@@ -13,7 +13,7 @@ from enrichment.language.words import stem, stems, tokens
 DURATION, FREQUENCY, DATE, AMOUNT, NUMBER, SHARE = (
     "duration", "frequency", "date", "amount", "number", "share",
 )  # fmt: skip
-PERSON, PLACE, YES_NO, WAY = "person", "place", "yes_no", "way"
+PERSON, PLACE, YES_NO, WAY, REASON = "person", "place", "yes_no", "way", "reason"
 
 ALSO = {
     DURATION: {DURATION},
@@ -26,6 +26,7 @@ ALSO = {
     PLACE: {PLACE},
     YES_NO: {YES_NO},
     WAY: {WAY},
+    REASON: {REASON},
 }
 """Kind asked for → the kinds of value that answer it (`when`: `within 3 days`)."""
 
@@ -41,6 +42,7 @@ _NOUNS = {
     PERSON: "person contact team role group department staff people desk lead who whom",
     PLACE: "place location region country city site office room where address",
     WAY: "step action procedure process instruction way method",
+    REASON: "reason cause why purpose",
 }
 """Nouns that tell the kind of what they head, in a question (`which region`) and in a header."""
 _KINDS_OF: dict[str, set[str]] = {}
@@ -74,17 +76,18 @@ _PATTERNS: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
         (PERSON, rf"{_ASKS}who(?:m|se|'s)?\b"),
         (PLACE, rf"\bwhere(?:'s|\s+{_AUXILIARY})\b"),
         (WAY, rf"\bhow (?:to\b|{_AUXILIARY}\b)"),
+        (REASON, r"\b(?:why|how come|what for)\b"),
         (WAY, r"\bwhat (?:do|should|must|can|to)\b(?: \w+){0,2} (?:do|happen)\b"),
     )
 )  # fmt: skip
 _WHAT = re.compile(
-    r"\b(?:what|which)(?:'?s|\s+(?:is|are|was))?\s+(?:the\s+|a\s+|an\s+|our\s+|my\s+|your\s+)?"
+    r"\b(?:what|which|wh?ats)(?:'?s|\s+(?:is|are|was|were))?\s+(?:the\s+|a\s+|an\s+|our\s+|my\s+|your\s+)?"
     r"((?:[\w-]+\s*){1,4})",
     re.IGNORECASE,
 )
 _NO_HEAD = re.compile(
     r"\b(?:of|for|on|in|at|to|do|does|can|may|must|should|is|are|will|has|have|that|when|if|with|"
-    r"from|by|and|or|need|needs)\b",
+    r"from|by|and|or|need|needs|i|we|you|they|he|she|it|this|the|a|an|my|our|your)\b",
     re.IGNORECASE,
 )
 _YES_NO = re.compile(
@@ -153,15 +156,15 @@ def kinds_asked(question: str) -> tuple[KindAsked, ...]:
             taken.append(match.span())
             found.setdefault(kind, (match.start(), stems(match[0])))
     for match in _WHAT.finditer(text):
-        if any(match.start() < end and start < match.end() for start, end in taken):
+        phrase = _NO_HEAD.split(match[1], maxsplit=1)[0].rstrip()
+        end = match.start(1) + len(phrase)
+        if any(match.start() < last and first < end for first, last in taken):
             continue
-        head = tokens(_NO_HEAD.split(match[1], maxsplit=1)[0])
-        for word in reversed(head):
-            kind = _kind_named(word)
-            if kind:
-                taken.append(match.span())
-                found.setdefault(kind, (match.start(), stems(word)))
-                break
+        head = tokens(phrase)
+        kind = _kind_named(head[-1]) if head else ""
+        if kind:
+            taken.append((match.start(), end))
+            found.setdefault(kind, (match.start(), stems(head[-1])))
     whether = None if found else _YES_NO.search(text)
     if whether:
         found[YES_NO] = (whether.start(), frozenset())

@@ -152,3 +152,102 @@ LIMITS = table_chunk(
 )
 def test_says_the_cell_asked_for(chunk: Chunk, question: str, answer: str) -> None:
     assert said(chunk, question) == answer
+
+
+def test_cells_of_several_columns_of_one_group_are_a_small_table() -> None:
+    assert said(LEAVE, "longest parental leave?") == (
+        "| Kind of leave | Longest › Australia | Longest › NZ |\n"
+        "| --- | --- | --- |\n"
+        "| Parental | 26 weeks | 30 weeks |"
+    )
+
+
+def test_rows_that_the_question_does_not_tell_apart_are_all_said() -> None:
+    assert said(HARDWARE, "what is the price of a laptop") == (
+        "| Device | Condition | Price (EUR) |\n"
+        "| --- | --- | --- |\n"
+        "| Laptop | new | 1800 EUR |\n"
+        "| Laptop | refurbished | 700 EUR |"
+    )
+
+
+def test_two_rows_that_are_named_are_both_said() -> None:
+    asked = asked_of(LEAVE, "how much notice for study and for parental leave?")
+    assert asked
+    assert (asked.rows, asked.columns[0].header) == ((0, 1), "Notice")
+
+
+def test_two_kinds_that_are_asked_for_are_two_columns() -> None:
+    asked = asked_of(HARDWARE, "refurbished laptop: how much is it and who owns it?")
+    assert asked
+    assert [each.header for each in asked.columns] == ["Price (EUR)", "Owner"]
+
+
+def test_a_cell_that_refers_to_another_column_comes_with_it() -> None:
+    asked = asked_of(LEAVE, "how long is bereavement leave in New Zealand?")
+    assert asked
+    assert in_words(asked) == (
+        "| Kind of leave | Longest › Australia | Longest › NZ |\n"
+        "| --- | --- | --- |\n"
+        "| Bereavement | 5 days | same as Australia |"
+    )
+
+
+def test_footnotes_stay_with_their_cell_and_label() -> None:
+    assert said(FARES, "who approves a flight of 6 hours or more") == (
+        "Department head (6 hours or more, Who approves)\n\n_Or a deputy named in writing._"
+    )
+    assert said(FARES, "which class for overnight flights") == (
+        "Business (Overnight, Class)\n\n_Only on the outbound leg._"
+    )
+    assert "\n" not in said(FARES, "which class under 6 hours")
+
+
+@pytest.mark.parametrize(
+    ("chunk", "question"),
+    [
+        (DEVICES, "how often is my own phone backed up (backup)?"),  # the cell is empty
+        (LEAVE, "tell me about parental leave"),  # every column is possible
+        (LIMITS, "what is the colour of the team plan"),
+        (MATRIX, "why was this decided for guests"),
+    ],
+)
+def test_no_cell_is_better_than_a_guess(chunk: Chunk, question: str) -> None:
+    asked = asked_of(chunk, question)
+    assert asked is None or asked.kind_held is False
+
+
+def test_what_nothing_accounts_for_is_left_over() -> None:
+    asked = asked_of(LEAVE, "how long is parental leave in New Zealand for adopted twins?")
+    assert asked
+    assert asked.left_over == {"adopt", "twin"}
+    assert {"parent", "new", "zealand"} <= asked.used
+
+
+def test_a_kind_that_the_cell_is_not_of_is_told() -> None:
+    asked = asked_of(LIMITS, "how long is the storage of the team plan kept?")
+    assert asked
+    assert (asked.kind_asked, asked.kind_held) == ("duration", False)
+
+
+def test_a_column_that_a_header_names_is_far_ahead_and_one_by_kind_alone_is_told() -> None:
+    named = asked_of(LEAVE, "approver of study leave?")
+    by_kind = asked_of(LEAVE, "who decides on study leave?")
+    assert named
+    assert by_kind
+    assert named.by_header
+    assert not by_kind.by_header
+    assert (named.kind_held, by_kind.kind_held) == (None, True)
+
+
+def test_a_row_is_found_by_the_cell_that_is_given() -> None:
+    asked = asked_of(LIMITS, "which plan has 100 GB of storage?")
+    assert asked
+    assert asked.by_value
+    assert in_words(asked) == "Team (Plan)"
+
+
+def test_only_rows_that_are_candidates_are_said() -> None:
+    asked = asked_of(HARDWARE, "what is the price of a laptop", rows=[1])
+    assert asked
+    assert asked.rows == (1,)
