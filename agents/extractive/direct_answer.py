@@ -8,8 +8,10 @@ from dataclasses import dataclass, replace
 
 from agents.answer import Citation
 from agents.context.cited_passage import citation
+from agents.context.section_text import section_text
 from agents.extractive.asked_cell import asked_cells
 from agents.extractive.asked_cell import in_words as cells_in_words
+from agents.extractive.asked_item import asked_item, item_in_words
 from agents.extractive.relevance import Aspect, Scored
 from agents.extractive.statements import is_lead_in
 from agents.extractive.value_kinds import PLACE, WAY, YES_NO, fits, kinds_asked, kinds_of
@@ -30,9 +32,6 @@ _ASKING = stems(
 """Words that ask how things are rather than name one of them."""
 _AHEAD = 0.1
 """See `AskedCells.ahead`."""
-_RIVAL = 3.0
-"""Log-odds by which another place that holds all that the question names may be weaker and still
-make it unsure which of them is meant."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,10 +58,10 @@ def direct_answer(
     if not holding or _place(holding[0]) != _place(quotable[0]):
         return None
     best = holding[0]
-    near = [unit for unit in holding if best.strength - unit.strength < _RIVAL]
-    if any(_place(unit) != _place(best) for unit in near):
+    if any(_place(unit) != _place(best) for unit in holding):
         return None
-    said = _sentence(best, whole) if best.unit.row is None else _cell(best, whole, snapshot)
+    ways = {"row": _cell, "item": _item, "sentence": _sentence}
+    said = ways[best.unit.kind](best, whole, snapshot)
     if not said:
         return None
     cited = citation(best.chunk, 1, best.unit.text, snapshot.documents)
@@ -114,25 +113,39 @@ def _whole_table(chunk: Chunk, snapshot: Snapshot) -> Chunk:
     if table is None or len(table.rows) == table.total_rows:
         return chunk
     parts = [
-        one.table
+        one
         for one in snapshot.chunks(chunk.document_id)
         if one.table is not None and one.table.id == table.id
     ]
-    rows = tuple(row for part in parts for row in part.rows)
-    return replace(chunk, table=replace(table, rows=rows, first_row=0))
+    rows = tuple(row for one in parts if one.table for row in one.table.rows)
+    merged = replace(table, rows=rows, first_row=0)
+    return replace(chunk, table=merged, text=section_text(parts))
 
 
-def _sentence(best: Scored, whole: Aspect) -> str:
-    """The sentence or item, and the exception right after it; empty when it isn't of the kind
-    asked for, or says nothing that the question doesn't."""
-    text = best.unit.text
-    kinds = kinds_of(text) | {YES_NO, WAY, PLACE}
-    if is_lead_in(best.unit) or not all(fits(one.kind, kinds) for one in kinds_asked(whole.text)):
+def _item(best: Scored, whole: Aspect, _: Snapshot) -> str:
+    """The item with its lead-in, without which it can mean the opposite (`You must not:`)."""
+    asked = asked_item(best.chunk, best.index, whole)
+    if asked is None or asked.index != best.index or not _tells(best, whole):
         return ""
-    if len(naming_words(text).keys() - whole.weights.keys()) < _FEWEST_NEW_WORDS:
+    said = item_in_words(asked)
+    return said if len(said) <= _LONGEST else ""
+
+
+def _tells(best: Scored, whole: Aspect) -> bool:
+    """It is of the kind asked for, and says something that the question doesn't."""
+    kinds = kinds_of(best.unit.text) | {YES_NO, WAY, PLACE}
+    new = naming_words(best.unit.text).keys() - whole.weights.keys()
+    of_the_kind = all(fits(one.kind, kinds) for one in kinds_asked(whole.text))
+    return of_the_kind and len(new) >= _FEWEST_NEW_WORDS and not is_lead_in(best.unit)
+
+
+def _sentence(best: Scored, whole: Aspect, _: Snapshot) -> str:
+    """The sentence, and the exception right after it."""
+    text = best.unit.text
+    if not _tells(best, whole):
         return ""
     units = best.chunk.units
     after = units[best.index + 1] if best.index + 1 < len(units) else None
-    if after and after.kind == best.unit.kind and _EXCEPTION.match(after.text):
+    if after and after.kind == "sentence" and _EXCEPTION.match(after.text):
         text = f"{text} {after.text}"
     return text if len(text) <= _LONGEST else ""

@@ -19,7 +19,7 @@ MOST_PASSAGES = 3
 LONGEST = 1_200
 """Characters of all excerpts: someone reads this in a thread, at night, on a phone."""
 LONGEST_PASSAGE = 900
-_FURTHER = 4.0
+_FURTHER = 3.0
 """Log-odds by which a further passage may be weaker than the best one."""
 _COUNTED = 3
 """Statements of a section that speak for it."""

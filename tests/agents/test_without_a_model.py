@@ -1,27 +1,62 @@
 from __future__ import annotations
 
+import re
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agents.answer import LONGEST_QUESTION
+from agents.answer import LONGEST_QUESTION, Answer
+from agents.drafts import NO_MODEL
 from tests.agents.corpus import HOSTILE, LAPTOPS, OLD_ROTATION, ROTATION, asking, snapshot
 from tests.agents.scripted import Watching
 
 
-def test_a_table_question_is_answered_by_the_row_with_header_and_label() -> None:
+def test_a_table_question_is_answered_by_the_cell_with_header_and_label() -> None:
     answer = asking()("what is the maximum age of a webhook secret for restricted data?")
-    assert "**Webhook secret** — Restricted data: 30 days" in answer.text
+    assert answer.text == "30 days (Webhook secret, Restricted data) [1]"
     assert answer.citations[0].document == "key-rotation"
     assert answer.citations[0].heading == "Maximum age"
     assert answer.path == "company_specific_rag_success"
+    assert answer.passages == ()
 
 
-def test_a_row_that_the_question_names_stands_alone() -> None:
-    answer = asking()("what is the maximum age of a TLS certificate on confidential data?")
-    assert "**TLS certificate**" in answer.text
-    assert "Webhook secret" not in answer.text
-    assert "API signing key" not in answer.text
+@pytest.mark.parametrize(
+    "question",
+    [
+        "what is the maximum age of a webhook secret for restricted data in okta?",
+        "what is the maximum age of a webhook password for restricted data?",
+        "who decides the maximum age of a webhook secret for restricted data?",
+        "what is the maximum age of a webhook secret?",
+    ],
+    ids=["a word more", "another thing", "another kind of value", "two columns as near"],
+)
+def test_what_leaves_anything_open_gets_passages_and_no_answer(question: str) -> None:
+    answer = asking()(question)
+    assert answer.path in {"passages_found", "ambiguous_query"}
+    assert "Confidential data: 90 days" in plain_of(answer)
+
+
+def plain_of(answer: Answer) -> str:
+    return re.sub(r"[*>]", "", answer.text)
+
+
+def test_passages_say_that_there_is_no_model_and_where_each_stands() -> None:
+    answer = asking()("what happens to a leaked key, who replaces it and what about stolen ones?")
+    assert answer.path == "passages_found"
+    assert answer.lead == NO_MODEL
+    assert answer.text.startswith(NO_MODEL)
+    assert 1 <= len(answer.passages) <= 3
+    for number, passage in enumerate(answer.passages, start=1):
+        cited = passage.citation
+        assert cited.number == number
+        assert f"**{cited.title} › {cited.heading}** [{number}]" in answer.text
+    assert answer.citations == tuple(one.citation for one in answer.passages)
+
+
+def test_the_words_that_tell_are_marked() -> None:
+    answer = asking()("what happens to a leaked key, who replaces it and what about stolen ones?")
+    assert "A **leaked key** is **replaced** within" in answer.text
 
 
 def test_a_superseded_document_is_silent_where_its_successor_answers() -> None:
@@ -54,7 +89,8 @@ def test_a_superseded_document_that_matches_better_is_silent_all_the_same() -> N
 
 def test_a_text_question_is_answered_verbatim_and_cited() -> None:
     answer = asking()("how quickly must a leaked key be replaced after discovery?")
-    assert "A leaked key is replaced within 24 hours of its discovery" in answer.text
+    assert answer.path == "company_specific_rag_success"
+    assert answer.text.startswith("A leaked key is replaced within 24 hours of its discovery")
     cited = answer.citations[0]
     assert f"[{cited.number}]" in answer.text
     chunk = next(chunk for chunk in answer.context if chunk.id == cited.chunk_id)
@@ -81,10 +117,12 @@ Last modified: June 2023
 
 def test_a_lead_in_comes_with_its_whole_list() -> None:
     answer = asking(snapshot(APPROVALS, ROTATION))("who has to approve a new bot?")
-    assert (
-        "A new bot needs approval from: Security Engineering; the workspace administrators; "
-        "the head of the team" in answer.text
-    )
+    assert [line.strip("> ") for line in plain_of(answer).splitlines()[-4:]] == [
+        "A new bot needs approval from:",
+        "- Security Engineering",
+        "- the workspace administrators",
+        "- the head of the team",
+    ]
     assert "Last modified" not in answer.text
 
 
@@ -124,7 +162,7 @@ def test_an_answer_is_never_a_wall_of_text() -> None:
         for number in range(12)
     )
     answer = asking(snapshot(long))("who replaces a leaked signing key?")
-    assert 0 < len(answer.text) < 1_100
+    assert 0 < sum(len(one.text) for one in answer.passages) < 1_300
 
 
 def test_what_the_documents_do_not_say_is_refused_with_the_nearest_documents() -> None:
@@ -151,7 +189,7 @@ def test_a_full_question_in_a_thread_stands_alone() -> None:
     question = "after how many minutes without use does the laptop screen lock itself automatically"
     answer = asking()(question, "what is the maximum age of a webhook secret?", "30 days")
     assert answer.standalone_question == question
-    assert "5 minutes" in answer.text
+    assert "5 minutes" in plain_of(answer)
 
 
 def test_a_superseded_document_loses_to_its_successor() -> None:
@@ -296,26 +334,14 @@ title: Access Grants
 """
 
 
-def test_cells_of_the_header_group_that_the_question_names_are_said_alone() -> None:
-    answer = asking(snapshot(GRANTS))("longest ledger-read grant for a contractor, who approves?")
-    assert "Contractor › Longest grant: 30 days" in answer.text
-    assert "Contractor › Approver: Data owner" in answer.text
-    assert "180 days" not in answer.text
+def test_the_cell_of_the_header_group_that_the_question_names_is_said_alone() -> None:
+    answer = asking(snapshot(GRANTS))("longest ledger-read grant for a contractor?")
+    assert answer.text == "30 days (ledger-read, Contractor › Longest grant) [1]"
 
 
-def test_a_merged_cell_is_said_once_for_its_header_group() -> None:
+def test_a_merged_cell_is_said_once_and_names_every_column_that_it_spans() -> None:
     answer = asking(snapshot(GRANTS))("can a contractor get ledger-write?")
-    assert "Contractor: Not granted" in answer.text
-
-
-def test_several_rows_of_a_table_are_said_as_a_small_table() -> None:
-    answer = asking()("maximum age of every credential for restricted and confidential data?")
-    assert answer.text.splitlines()[:3] == [
-        "| Credential | Restricted data | Confidential data |",
-        "| --- | --- | --- |",
-        "| API signing key [1] | 60 days | 180 days |",
-    ]
-    assert "| TLS certificate [1] | 90 days | 365 days |" in answer.text
+    assert answer.text == "Not granted (ledger-write, Contractor › Approver, Longest grant) [1]"
 
 
 def test_rows_that_differ_in_one_cell_are_both_said() -> None:
