@@ -86,6 +86,8 @@ def asked_cells(chunk: Chunk, rows: Sequence[int], aspect: Aspect) -> AskedCells
     named, given = _rows_named(table, rows, aspect)
     if not named or len(named) > MOST_ROWS:
         return None
+    if any(_is_of_another_size(table, row, aspect) for row in named):
+        return None
     kinds = kinds_asked(aspect.text)
     chosen = _columns_asked(table, named, aspect, kinds, given)
     if chosen is None:
@@ -191,6 +193,17 @@ def _rows_named(
     whole = [row for row in exact if _flat_words(row_label(table, row)) in asked]
     as_well = [row for row in exact if all(named[row] != named[other] for other in whole)]
     return sorted({*whole, *as_well}), frozenset()
+
+
+def _is_of_another_size(table: ChunkTable, row: int, aspect: Aspect) -> bool:
+    """`5 weeks` are asked for and the label says `under 3 weeks`: whether that covers them is for
+    a reader to judge."""
+    asked, labelled = (
+        [one for one in quantities(text) if one.measure]
+        for text in (aspect.text, row_label(table, row))
+    )
+    both = {one.measure for one in asked} & {one.measure for one in labelled}
+    return bool(both) and not any(one.agrees(each) for one in asked for each in labelled)
 
 
 def _named_in_full(words: Set[str], aspect: Aspect) -> bool:
