@@ -88,6 +88,8 @@ def notes_of(chunk: Chunk, rows: Sequence[int], columns: Sequence[Column]) -> tu
     except ValueError:
         return ()
     body = written.rows[-len(table.rows) :]
+    if len(body) < len(table.rows):
+        return ()
     positions = {each for column in columns for each in column.positions}
     positions |= set(range(table.label_columns))
     marks = dict.fromkeys(

@@ -7,7 +7,7 @@ from collections.abc import Sequence, Set
 from dataclasses import dataclass
 from functools import lru_cache
 
-from agents.checks.quantities import quantities
+from enrichment.language.quantities import quantities
 from enrichment.language.words import stem, stems, tokens
 
 DURATION, FREQUENCY, DATE, AMOUNT, NUMBER, SHARE = (
