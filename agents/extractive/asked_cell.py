@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence, Set
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 
-from agents.checks.quantities import quantities
 from agents.extractive.relevance import Aspect
 from agents.extractive.table_columns import (
     UNDER,
@@ -29,6 +28,7 @@ from agents.extractive.value_kinds import (
     kinds_of,
 )
 from enrichment.chunk import Chunk, ChunkTable
+from enrichment.language.quantities import quantities
 from enrichment.language.words import naming_words, stems, tokens
 
 MOST_ROWS, MOST_COLUMNS = 6, 4
@@ -85,6 +85,8 @@ def asked_cells(chunk: Chunk, rows: Sequence[int], aspect: Aspect) -> AskedCells
         return None
     named, given = _rows_named(table, rows, aspect)
     if not named or len(named) > MOST_ROWS:
+        return None
+    if any(_is_of_another_size(table, row, aspect) for row in named):
         return None
     kinds = kinds_asked(aspect.text)
     chosen = _columns_asked(table, named, aspect, kinds, given)
@@ -171,6 +173,7 @@ def _rows_named(
     named = {row: aspect.named_in(label) for row, label in labels.items()}
     if not any(named.values()):
         return _rows_with_what_is_given(table, rows, aspect)
+    rows = _without_beside(table, rows, named, aspect)
     weight = {row: sum(aspect.weights[word] for word in named[row]) for row in rows}
     most = max(weight.values())
     best = [
@@ -191,6 +194,32 @@ def _rows_named(
     whole = [row for row in exact if _flat_words(row_label(table, row)) in asked]
     as_well = [row for row in exact if all(named[row] != named[other] for other in whole)]
     return sorted({*whole, *as_well}), frozenset()
+
+
+def _without_beside(
+    table: ChunkTable, rows: Sequence[int], named: Mapping[int, Set[str]], aspect: Aspect
+) -> list[int]:
+    """Without rows that are named better than one whose label stands in the question word for word
+    only by what a header says: `members of Team` names `Team`, not `Team members`."""
+    asked, headers = _flat_words(aspect.text), aspect.named_in(_stems(table.header))
+    whole = [row for row in rows if named[row] and _flat_words(row_label(table, row)) in asked]
+    return [
+        row
+        for row in rows
+        if row in whole
+        or not any(named[each] <= named[row] <= named[each] | headers for each in whole)
+    ]
+
+
+def _is_of_another_size(table: ChunkTable, row: int, aspect: Aspect) -> bool:
+    """`5 weeks` are asked for and the label says `under 3 weeks`: whether that covers them is for
+    a reader to judge."""
+    asked, labelled = (
+        [one for one in quantities(text) if one.measure]
+        for text in (aspect.text, row_label(table, row))
+    )
+    both = {one.measure for one in asked} & {one.measure for one in labelled}
+    return bool(both) and not any(one.agrees(each) for one in asked for each in labelled)
 
 
 def _named_in_full(words: Set[str], aspect: Aspect) -> bool:

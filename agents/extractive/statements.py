@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 
 from agents.extractive.past import asks_about_the_past
 from agents.extractive.relevance import Aspect, Scored
+from agents.extractive.table_columns import flat, row_label, says_nothing, together
 from enrichment.chunk import Chunk, ChunkTable, DocumentCard, Unit
 from enrichment.language.words import naming_words
 from enrichment.standing import is_out_of_force
@@ -20,7 +21,6 @@ _FEWEST_WORDS = 2
 _NEARLY, _LIKELY = 3.0, 2.0
 """What is in force may be that many log-odds weaker than a superseded document, or have only
 these at all, and still wins: an outdated rule is wrong advice."""
-_EMPTY = frozenset({"", "-", "–", "—"})
 
 _ABOUT_THE_PAGE = re.compile(
     r"^\W*(?:(?:last|date) (?:modified|updated|reviewed|changed)|references?|see also"
@@ -60,21 +60,11 @@ def in_words(chunk: Chunk, unit: Unit) -> str:
     return shortened(f"{label} — {cells}" if label and cells else label or cells)
 
 
-def row_label(table: ChunkTable, row: int) -> str:
-    """The cells that tell this row apart, once each."""
-    cells = table.rows[row][: table.label_columns]
-    return " · ".join(dict.fromkeys(flat(cell) for cell in cells if cell not in _EMPTY))
-
-
 def shortened(text: str) -> str:
     """At a word's end, with a sign that something follows."""
     if len(text) <= LONGEST_STATEMENT:
         return text
     return text[:LONGEST_STATEMENT].rsplit(" ", 1)[0].rstrip(",;:") + " …"
-
-
-def flat(text: str) -> str:
-    return " ".join(text.split())
 
 
 def _cells(table: ChunkTable, row: int) -> list[str]:
@@ -88,19 +78,10 @@ def _cells(table: ChunkTable, row: int) -> list[str]:
         else:
             found.append(([header], cell))
     return [
-        f"{_together(headers)}: {cell}" if any(headers) else cell
+        f"{together(headers)}: {cell}" if any(headers) else cell
         for headers, cell in found
-        if cell not in _EMPTY
+        if not says_nothing(cell)
     ]
-
-
-def _together(headers: Sequence[str]) -> str:
-    """`Maximum age › EU, US` of headers of one group; else each in full."""
-    named = list(dict.fromkeys(filter(None, headers)))
-    group, mark, _ = named[0].rpartition(" › ")
-    if mark and all(one.startswith(group + mark) for one in named):
-        return group + mark + ", ".join(one[len(group + mark) :] for one in named)
-    return ", ".join(named)
 
 
 def _says_something(scored: Scored) -> bool:

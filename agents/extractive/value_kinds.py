@@ -7,7 +7,7 @@ from collections.abc import Sequence, Set
 from dataclasses import dataclass
 from functools import lru_cache
 
-from agents.checks.quantities import quantities
+from enrichment.language.quantities import quantities
 from enrichment.language.words import stem, stems, tokens
 
 DURATION, FREQUENCY, DATE, AMOUNT, NUMBER, SHARE = (
@@ -70,7 +70,8 @@ _PATTERNS: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
         (NUMBER, r"\bhow many\b"),
         (AMOUNT, r"\bhow (?:much|big|large|high|heavy|tall|wide|far)\b"),
         (DATE, r"\b(?:until|till|by|since|from) when\b"),
-        (DATE, rf"\b(?:when|what time|(?:what|which) (?:date|day))(?:'s)?\s+{_AUXILIARY}\b"),
+        (DATE, r"\b(?:when|what time|(?:what|which) (?:date|day))(?:'s)?"
+               rf"(?: \w+ly)?\s+{_AUXILIARY}\b"),
         (DATE, r"\bwhen's\b"),
         (DATE, r"^\W*when\W*$"),
         (PERSON, rf"{_ASKS}who(?:m|se|'s)?\b"),
