@@ -7,10 +7,10 @@ from collections.abc import Mapping
 from agents.confidence.calibrated import DIRECT, confidence
 from agents.extractive.ambiguity import readings_of
 from agents.extractive.direct_answer import direct_answer
-from agents.extractive.passages import passages_of, written
+from agents.extractive.excerpts import passages_of, written
+from agents.extractive.quotable import quotable
 from agents.extractive.refusal import ENOUGH, confidence_parts, nearest_documents, refusal
 from agents.extractive.relevance import aspects_of
-from agents.extractive.statements import quotable
 from agents.state import Draft, State
 from config.domain import Domain
 

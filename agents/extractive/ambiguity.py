@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from agents.answer import Citation
-from agents.context.cited_passage import citation
 from agents.extractive import refusal
+from agents.extractive.citing import citation
 from agents.extractive.glossary import Glossary
+from agents.extractive.quotable import in_words
 from agents.extractive.relevance import Scored, aspects_of
-from agents.extractive.statements import in_words
 from agents.plan import Plan
 from enrichment.chunk import Chunk
 from enrichment.standing import is_out_of_force

@@ -7,15 +7,14 @@ from collections.abc import Sequence, Set
 from dataclasses import dataclass, replace
 
 from agents.answer import Citation
-from agents.context.cited_passage import citation
-from agents.context.section_text import section_text
 from agents.extractive.asked_cell import asked_cells
 from agents.extractive.asked_cell import in_words as cells_in_words
 from agents.extractive.asked_item import asked_item, item_in_words
+from agents.extractive.citing import citation
+from agents.extractive.quotable import is_lead_in
 from agents.extractive.relevance import Aspect, Scored
-from agents.extractive.statements import is_lead_in
 from agents.extractive.value_kinds import PLACE, WAY, YES_NO, fits, kinds_asked, kinds_of
-from enrichment.chunk import Chunk
+from enrichment.chunk import Chunk, ChunkTable
 from enrichment.language.words import naming_words, stems
 from index.search import Snapshot
 
@@ -48,7 +47,7 @@ def direct_answer(
     """None unless one place holds every word that the question names, and a value of the kind
     asked for, and no other place does nearly as well.
 
-    `quotable`: see `statements.quotable`, best first. `aspects`: the whole question first."""
+    `quotable`: see `quotable.py`, best first. `aspects`: the whole question first."""
     whole = aspects[0]
     if len(aspects) > 1 or not quotable or not whole.weights:
         return None
@@ -87,39 +86,34 @@ def _place(unit: Scored) -> tuple[str, ...]:
 def _cell(best: Scored, whole: Aspect, snapshot: Snapshot) -> str:
     """The cells asked for; empty when the row that says all isn't the one that is named best, or
     another column comes near."""
-    chunk = _whole_table(best.chunk, snapshot)
-    table, row = chunk.table, best.unit.row
-    if table is None or row is None:
+    own, row = best.chunk.table, best.unit.row
+    if own is None or row is None:
         return ""
-    asked = asked_cells(chunk, range(len(table.rows)), whole)
-    if (
-        asked is None
-        or best.chunk.table is None
-        or best.chunk.table.rows[row] not in [table.rows[one] for one in asked.rows]
-    ):
+    table = _whole_table(best.chunk, snapshot)
+    asked = asked_cells(replace(best.chunk, table=table), range(len(table.rows)), whole)
+    if asked is None or own.rows[row] not in [table.rows[one] for one in asked.rows]:
         return ""
     labels = stems(" ".join(table.header[: table.label_columns]))
     left_over = asked.left_over - whole.named_in(labels) - _ASKING
     unsure = left_over or asked.kind_held is False or asked.ahead < _AHEAD
     if unsure or len(asked.rows) * len(asked.columns) > _MOST_CELLS:
         return ""
-    said = cells_in_words(asked)
+    # Footnotes stand in the text of the chunk itself.
+    alone = asked_cells(best.chunk, [row], whole) if len(asked.rows) == 1 else None
+    said = cells_in_words(alone or asked)
     return said if len(said) <= _LONGEST else ""
 
 
-def _whole_table(chunk: Chunk, snapshot: Snapshot) -> Chunk:
-    """The chunk with all rows of its table, of which it may hold a part."""
+def _whole_table(chunk: Chunk, snapshot: Snapshot) -> ChunkTable:
+    """All rows of the chunk's table, of which it may hold a part."""
     table = chunk.table
-    if table is None or len(table.rows) == table.total_rows:
-        return chunk
-    parts = [
-        one
-        for one in snapshot.chunks(chunk.document_id)
-        if one.table is not None and one.table.id == table.id
-    ]
-    rows = tuple(row for one in parts if one.table for row in one.table.rows)
-    merged = replace(table, rows=rows, first_row=0)
-    return replace(chunk, table=merged, text=section_text(parts))
+    if table is None:
+        raise ValueError("not a table")
+    if len(table.rows) == table.total_rows:
+        return table
+    parts = (one.table for one in snapshot.chunks(chunk.document_id))
+    rows = (part.rows for part in parts if part is not None and part.id == table.id)
+    return replace(table, rows=tuple(row for each in rows for row in each), first_row=0)
 
 
 def _item(best: Scored, whole: Aspect, _: Snapshot) -> str:

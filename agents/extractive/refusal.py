@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 
 from agents.answer import Citation
-from agents.context.cited_passage import citation
+from agents.extractive.citing import citation
 from agents.extractive.relevance import Scored
 from agents.plan import Plan
 from config.domain import Domain

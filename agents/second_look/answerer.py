@@ -10,9 +10,9 @@ from agents.answer import CITED, Citation
 from agents.checks.entailment_model import Entails
 from agents.checks.groundedness import Groundedness, groundedness, supporting_words, tier_of
 from agents.confidence.calibrated import ASKED_BACK_BY_A_MODEL, confidence
-from agents.context.cited_passage import citation
 from agents.context.source import outline_of
 from agents.drafts import documents_read, extractive_draft, refusal_draft, signals
+from agents.extractive.citing import citation
 from agents.look_requests import LookRequest
 from agents.second_look.looking import look
 from agents.second_look.model_answer import ToAnswer, Written, answer_from_sources

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from itertools import groupby
 
 from agents.answer import Passage
-from agents.context.cited_passage import citation
+from agents.extractive.citing import citation
+from agents.extractive.quotable import in_words, is_lead_in
 from agents.extractive.relevance import Aspect, Scored
-from agents.extractive.statements import in_words, is_lead_in
 from enrichment.chunk import Chunk, DocumentCard
 from enrichment.language.words import TOKEN, naming_words
 
@@ -51,7 +51,7 @@ def passages_of(
 ) -> Excerpts:
     """The sections that speak of the question most, and of each part of it.
 
-    `quotable`: see `statements.quotable`, best first. `aspects`: the whole question first."""
+    `quotable`: see `quotable.py`, best first. `aspects`: the whole question first."""
     sections: dict[Section, list[Scored]] = {}
     for unit in quotable:
         sections.setdefault(_section(unit.chunk), []).append(unit)
