@@ -63,6 +63,24 @@ class Channel:
     """First questions that a newcomer can click."""
 
 
+@dataclass(frozen=True, kw_only=True)
+class ShownQuestion:
+    """Asked when the demo starts, so that its reply can be looked at."""
+
+    text: str
+    channel: str = "C0SECURITY"
+    user: str = YOU
+
+
+SHOWN_QUESTIONS = (
+    ShownQuestion(
+        text="how old may an API signing key on Restricted data get in Singapore?",
+    ),
+    ShownQuestion(text="what do I do when a laptop is lost?", user="U0PRIYA"),
+    ShownQuestion(text="what does the cafeteria serve on Fridays?", user="U0DANA"),
+)
+"""One for each kind of reply without a model: an answer, passages, none."""
+
 PEOPLE = (
     SlackUser(id=YOU, handle="sam.rivers", name="Sam Rivers", title="Payments engineer"),
     SlackUser(id="U0INES", handle="ines.okafor", name="Ines Okafor", title="CISO"),
