@@ -115,8 +115,8 @@ def _about_the_model(name: str) -> str:
     if name:
         return f"Answers are written by the language model {name}, from the documents."
     return (
-        "No language model is connected: Copilot quotes the documents, or shows where they speak "
-        "of it. To have answers written, set OPENAI_API_KEY and ONCALL_CHAT_MODEL."
+        "No language model is connected: Copilot quotes the documents or says where to look. "
+        "Set OPENAI_API_KEY and ONCALL_CHAT_MODEL to connect one."
     )
 
 

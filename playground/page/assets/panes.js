@@ -105,15 +105,11 @@ function welcome(channel) {
   const asks = channel.questions.map((question) => askButton(question, () => sendInChannel(`@Copilot ${question}`)));
   const kinds = examplesOf(channel).map(kindButton);
   return h("section", { class: "welcome" },
-    h("div", { class: "sign" }, icon("hash")),
     h("h2", {}, channel.name),
     h("p", {}, asks.length ? "Mention Copilot with a question. It answers in a thread, from the team's documents, and shows where it read that. If the documents don't say, it tells you so." : channel.topic),
-    asks.length
-      ? h("div", { class: "asks" }, h("h3", {}, "Try one of these"), asks)
-      : null,
-    kinds.length
-      ? h("div", { class: "asks kinds" }, h("h3", {}, "How Copilot replies"), kinds)
-      : null);
+    h("div", { class: "lists" },
+      asks.length ? h("div", { class: "asks" }, h("h3", {}, "Try one of these"), asks) : null,
+      kinds.length ? h("div", { class: "asks kinds" }, h("h3", {}, "How Copilot replies"), kinds) : null));
 }
 
 function kindButton(kind) {
