@@ -135,7 +135,7 @@ def channels() -> list[Channel]:
             questions=(
                 "what is the overlap window of a merchant webhook secret?",
                 "may a contractor own the fix of a P2?",
-                "for which elevated roles do I need two approvers?",
+                "what is the longest time for the role ledger-dba?",
             ),
         ),
         Channel(

@@ -50,8 +50,8 @@ PROMISED = {
     "may a contractor own the fix of a P2?": Promised(
         ANSWER, "Yes, an employee reviews", "vulnerability-management-standard"
     ),
-    "for which elevated roles do I need two approvers?": Promised(
-        PASSAGES, "ledger-dba", "privileged-access-break-glass"
+    "what is the longest time for the role ledger-dba?": Promised(
+        PASSAGES, "4 hours in total", "privileged-access-break-glass"
     ),
     "how long do we keep failed onboarding applications in the US?": Promised(
         ANSWER, "12 mo", "data-retention-schedule"
@@ -66,7 +66,7 @@ PROMISED = {
         ANSWER, "1 hour to full service", "service-tier-register"
     ),
     "what does a POST to /v2/refunds cost?": Promised(
-        ANSWER, "5 units a call", "quay-rate-limits-and-quotas"
+        ANSWER, "5 units a call", "quay-rate-limits"
     ),
     "Pilot said FROZEN and exited 41, what does that mean?": Promised(
         PASSAGES, "pilot freeze list", "change-freeze-calendar"
