@@ -35,24 +35,18 @@ def bodies(blocks: Iterable[Sized]) -> Iterator[list[Json]]:
 def body_blocks(text: str, links: Links) -> Iterator[Sized]:
     """Of a text that `defang` made harmless."""
     for part in segments(text):
-        if isinstance(part, Prose):
-            yield from prose_blocks(part.text, links)
-        elif is_native(part):
+        if isinstance(part, Prose) or len(part.header) > MAX_COLUMNS or not part.rows:
+            prose = part.text if isinstance(part, Prose) else aligned(part)
+            yield from prose_blocks(prose, links)
+        else:
             for grid in slices(part, BODY_LIMIT - 500):
                 yield table_block(grid), grid.size
-        else:
-            yield from prose_blocks(aligned(part), links)
 
 
 def prose_blocks(text: str, links: Links) -> Iterator[Sized]:
     # A cut may part what made a piece harmless, so each is looked at by itself.
     for piece in fitting(text, BODY_LIMIT, lambda cut: defang(cut, links)):
         yield markdown(piece), len(piece)
-
-
-def is_native(grid: Grid) -> bool:
-    """Slack has a table for it."""
-    return bool(grid.rows) and len(grid.header) <= MAX_COLUMNS
 
 
 def markdown(text: str) -> Json:

@@ -8,26 +8,20 @@ from datetime import datetime
 
 from agents.answer import Answer
 from bot.message.blockkit import section
-from bot.message.body_blocks import (
-    BODY_LIMIT,
-    Sized,
-    is_native,
-    prose_blocks,
-    table_block,
-)
+from bot.message.body_blocks import Sized, prose_blocks, table_block
 from bot.message.defang import defang
 from bot.message.harmless.web_address import Links
-from bot.message.slack_markdown import Grid, Prose, aligned, segments
+from bot.message.slack_markdown import MAX_ROWS, Grid, Prose, aligned, segments
 from bot.message.source_lines import place
 from loaders.markdown_parser import read_blocks
 
 ON_A_PHONE = 36
-"""Characters of code that a phone shows in a line; a wider table reads better as a list."""
+"""Characters of a line of code. A wider table hides its values until it is pushed aside, and what
+was asked for is often in its last column: as a list it is read at once."""
 
 
 def passage_blocks(answer: Answer, links: Links, now: datetime) -> Iterator[Sized]:
-    """The lead, then title and excerpt of each passage; of their tables the first is a native
-    one, since Slack takes one a message."""
+    """The lead, then title and excerpt of each passage; Slack takes one native table a message."""
     yield from prose_blocks(defang(answer.lead, links), links)
     has_table = False
     for passage in answer.passages:
@@ -36,15 +30,15 @@ def passage_blocks(answer: Answer, links: Links, now: datetime) -> Iterator[Size
         for part in segments(defang(passage.text, links)):
             if isinstance(part, Prose):
                 yield from prose_blocks(_quoted(part.text), links)
-            elif has_table or not _fits(part):
+            elif has_table or not _is_small(part):
                 yield from prose_blocks(aligned(part, ON_A_PHONE), links)
             else:
                 has_table = True
                 yield table_block(part), part.size
 
 
-def _fits(grid: Grid) -> bool:
-    return is_native(grid) and grid.size <= BODY_LIMIT // 2
+def _is_small(grid: Grid) -> bool:
+    return 0 < len(grid.rows) < MAX_ROWS and grid.is_within(ON_A_PHONE)
 
 
 def _quoted(markdown: str) -> str:

@@ -14,9 +14,7 @@ from hypothesis import strategies as st
 from agents.answer import Passage, shown_by
 from bot.handoff.handoff_card import Handoff, card
 from bot.memory.record import decoded, encoded
-from bot.message.body_blocks import is_native
 from bot.message.render import ASK_HUMAN, Outgoing, plain_version, render
-from bot.message.slack_markdown import Grid
 from tests.bot.conftest import Desk, answered, words
 from tests.bot.fakes import CHANNEL, NO_MODEL, domain, passages_found
 from tests.bot.test_reply import size
@@ -94,7 +92,7 @@ def test_sentences_lists_code_and_a_table_of_one_passage_stay_apart() -> None:
     assert table["rows"][1][0] == {"type": "raw_text", "text": "API key"}
 
 
-def test_of_several_tables_one_is_slack_s_and_the_others_are_read_on_a_phone() -> None:
+def test_of_several_small_tables_one_is_slack_s_own() -> None:
     wide = (
         "| Role | Longest elevation |\n|---|---|\n| hbr-admin | 8 hours in all of a day, no more |"
     )
@@ -106,11 +104,11 @@ def test_of_several_tables_one_is_slack_s_and_the_others_are_read_on_a_phone() -
     )
 
 
-def test_a_table_that_no_message_holds_is_a_list() -> None:
-    rows = "\n".join(f"| {'word ' * 40}{n} | {'word ' * 40} |" for n in range(15))
-    sent = render(passages_found(f"| a | b |\n|---|---|\n{rows}"), question_id="C1:1.0", now=NOW)
-    assert not any(block["type"] == "table" for message in sent for block in message.blocks)
-    assert not is_native(Grid(("a",) * 30, (("b",) * 30,)))
+def test_a_wide_table_hides_nothing_at_the_side() -> None:
+    head = "| Key | Maximum age | Where |\n|---|---|---|\n"
+    message = shown(f"{head}| **API** signing key | 60 days in SG | Quay |")
+    assert not any(block["type"] == "table" for block in message.blocks)
+    assert bodies(message)[1] == "- **API signing key**: Maximum age: 60 days in SG; Where: Quay"
 
 
 def test_a_notification_reads_as_plain_words() -> None:
