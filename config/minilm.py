@@ -40,6 +40,7 @@ class MiniLM:
 
     name = "all-MiniLM-L6-v2"
     dimensions = WIDTH
+    language = "English"
     max_tokens = 256
 
     def __init__(self, folder: Path | None = None) -> None:
