@@ -22,9 +22,13 @@ from rich.panel import Panel
 from config.disk.private_files import private_folder
 from config.errors import ConfigError, CopilotError
 from playground.google_stand_in import GoogleStandIn
-from playground.page.guide import Guide, KindOfReply
-from playground.slack import tidewater
-from playground.slack_stand_in import SlackStandIn
+from playground.slack_stand_in import (
+    SHOWN_QUESTIONS,
+    Guide,
+    KindOfReply,
+    ShownQuestion,
+    SlackStandIn,
+)
 
 if TYPE_CHECKING:
     from bot.app import Bot
@@ -64,7 +68,7 @@ def run_demo(build: Callable[[Settings], Copilot], settings: Settings, *, once: 
         bot = copilot.bot()
         bot.start()
         stack.callback(bot.stop, 5.0)
-        first, *others = tidewater.SHOWN_QUESTIONS
+        first, *others = SHOWN_QUESTIONS
         thread = _ask(slack, first)
         _print_thread(console, first, _replied(slack, first, thread))
         console.print(f"\nOpen [bold link={slack.url}]{slack.url}[/] and ask in a help channel.")
@@ -147,17 +151,17 @@ def _ingest(copilot: Copilot) -> None:
     print_reports(reports)
 
 
-def _ask(slack: SlackStandIn, asked: tidewater.ShownQuestion) -> str:
+def _ask(slack: SlackStandIn, asked: ShownQuestion) -> str:
     mention = f"<@{slack.bot_user_id}> {asked.text}"
     return slack.post_as_user(asked.channel, mention, user=asked.user)
 
 
-def _replied(slack: SlackStandIn, asked: tidewater.ShownQuestion, thread: str) -> dict[str, Any]:
+def _replied(slack: SlackStandIn, asked: ShownQuestion, thread: str) -> dict[str, Any]:
     return slack.wait_for_reply(asked.channel, thread, PATIENCE, until=_is_answered)
 
 
 def _kind(
-    slack: SlackStandIn, bot: Bot, asked: tidewater.ShownQuestion, thread: str
+    slack: SlackStandIn, bot: Bot, asked: ShownQuestion, thread: str
 ) -> Iterator[KindOfReply]:
     """What came of a question; nothing when it is no example of anything."""
     with suppress(TimeoutError):
@@ -178,7 +182,7 @@ def _is_answered(message: dict[str, Any]) -> bool:
     return payload.get("state") == "answered"
 
 
-def _print_thread(console: Console, asked: tidewater.ShownQuestion, reply: dict[str, Any]) -> None:
+def _print_thread(console: Console, asked: ShownQuestion, reply: dict[str, Any]) -> None:
     console.print(f"\n[bold]#help-security[/]\n[cyan]you[/]  @Copilot {asked.text}")
     parts = [str(block["text"]) for block in reply["blocks"] if block["type"] == "markdown"]
     body = "\n\n".join(parts) or str(reply["text"])

@@ -9,9 +9,9 @@ from itertools import combinations, product
 
 from agents.checks.claims import Claim
 from agents.checks.polarity import is_not, operators_fault
-from agents.checks.quantities import Quantity, quantities
 from agents.checks.statements import CitedStatement, CitedText
 from agents.checks.table_cells import cell_fault
+from enrichment.language.quantities import Quantity, quantities
 from enrichment.language.words import is_code, naming_words, stem, stems, tokens
 
 COVERED = 0.5

@@ -8,9 +8,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from agents.checks.quantities import Quantity, quantities
 from agents.context.source import Source
 from enrichment.chunk import ChunkTable, Unit
+from enrichment.language.quantities import Quantity, quantities
 from enrichment.language.sentences import sentences
 from enrichment.language.words import search_terms, stems, tokens
 

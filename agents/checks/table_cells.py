@@ -6,9 +6,9 @@ import re
 from collections.abc import Iterator, Sequence
 
 from agents.checks.claims import Claim
-from agents.checks.quantities import quantities
 from agents.checks.statements import CitedText
 from enrichment.chunk import ChunkTable
+from enrichment.language.quantities import quantities
 from enrichment.language.words import is_code, stems, tokens
 
 _UNDER = " › "

@@ -11,7 +11,8 @@ from agents.extractive.glossary import Glossary
 from agents.extractive.past import asks_about_the_past
 from agents.extractive.relevance import Aspect, Scored, aspects_of
 from agents.extractive.selection import choose, is_lead_in, shortened
-from agents.extractive.table_answer import MarkedRow, row_in_words, row_label, small_table
+from agents.extractive.table_answer import MarkedRow, row_in_words, small_table
+from agents.extractive.table_columns import row_label
 from agents.plan import Plan
 from enrichment.chunk import Chunk, DocumentCard, Unit
 from enrichment.language.words import is_code, naming_words

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from agents.extractive.relevance import Aspect
+from agents.extractive.table_columns import Column, flat, row_label, says_nothing
 from enrichment.chunk import ChunkTable
 from enrichment.language.words import stems
 
@@ -13,16 +14,6 @@ LONGEST_ROW = 320
 """Characters of one row in an answer; a longer one is cut to the columns asked for."""
 COLUMNS = 4
 """Of a small table, beside those that tell its rows apart: more is not read on a phone."""
-_EMPTY = frozenset({"", "-", "–", "—"})
-
-
-@dataclass(frozen=True, kw_only=True)
-class Column:
-    """One or more neighbouring columns that hold the same cell under headers of one group."""
-
-    header: str
-    cell: str
-    positions: tuple[int, ...]
 
 
 def row_in_words(table: ChunkTable, row: int, aspect: Aspect) -> str:
@@ -41,18 +32,12 @@ def row_in_words(table: ChunkTable, row: int, aspect: Aspect) -> str:
     return f"**{label}** — {cells}" if label and cells else cells or f"**{label}**"
 
 
-def row_label(table: ChunkTable, row: int) -> str:
-    """The cells that tell this row apart, once each."""
-    cells = table.rows[row][: table.label_columns]
-    return " · ".join(dict.fromkeys(_flat(cell) for cell in cells if cell not in _EMPTY))
-
-
 def columns_of(table: ChunkTable, row: int) -> list[Column]:
     """Cells beside the label that say something, merged where one cell spans a header group."""
     found: list[Column] = []
     for position in range(table.label_columns, len(table.rows[row])):
-        cell = _flat(table.rows[row][position])
-        if cell in _EMPTY:
+        cell = flat(table.rows[row][position])
+        if says_nothing(cell):
             continue
         header = table.header[position] if position < len(table.header) else ""
         last = found[-1] if found else None
@@ -61,7 +46,7 @@ def columns_of(table: ChunkTable, row: int) -> list[Column]:
             merged = shared or f"{last.header}, {header}"
             found[-1] = Column(header=merged, cell=cell, positions=(*last.positions, position))
         else:
-            found.append(Column(header=_flat(header), cell=cell, positions=(position,)))
+            found.append(Column(header=flat(header), cell=cell, positions=(position,)))
     return found
 
 
@@ -93,7 +78,7 @@ def small_table(rows: Sequence[MarkedRow], aspect: Aspect) -> str:
     for row in rows:
         label, *others = (row.cells[position] for position in shown)
         lines.append([f"{label} {row.mark}", *others])
-    return "\n".join(_line([_flat(cell) for cell in line]) for line in lines)
+    return "\n".join(_line([flat(cell) for cell in line]) for line in lines)
 
 
 def _of_the_group_named(columns: Sequence[Column], aspect: Aspect) -> list[Column]:
@@ -127,10 +112,6 @@ def _shared_path(first: str, second: str) -> str:
             break
         shared.append(mine)
     return " › ".join(shared)
-
-
-def _flat(text: str) -> str:
-    return " ".join(text.split())
 
 
 def _line(cells: Sequence[str]) -> str:

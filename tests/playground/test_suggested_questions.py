@@ -65,9 +65,7 @@ PROMISED = {
     "what is the RTO of a T1 service?": Promised(
         ANSWER, "1 hour to full service", "service-tier-register"
     ),
-    "what does a POST to /v2/refunds cost?": Promised(
-        ANSWER, "5 units a call", "quay-rate-limits"
-    ),
+    "what does a POST to /v2/refunds cost?": Promised(ANSWER, "5 units a call", "quay-rate-limits"),
     "Pilot said FROZEN and exited 41, what does that mean?": Promised(
         PASSAGES, "pilot freeze list", "change-freeze-calendar"
     ),
