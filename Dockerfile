@@ -3,17 +3,16 @@ FROM python:3.11.16-slim-bookworm@sha256:a36c24f9cbdf4fd0f52d67f0823eeac19c2028c
 WORKDIR /app
 RUN python -m venv /venv
 ENV PATH=/venv/bin:$PATH PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_NO_CACHE_DIR=1
-# EXTRAS=local carries torch and MiniLM in the image; empty uses an embeddings API instead. Several
-# are named with commas: local,anthropic. Each is a file in locks/.
-ARG EXTRAS=local
-ARG TORCH_INDEX=https://download.pytorch.org/whl/cpu
+# Several are named with commas: anthropic,ollama. Each is a file in locks/. `rerank` needs
+# --build-arg PIP_EXTRA_INDEX_URL=https://download.pytorch.org/whl/cpu besides, for torch.
+ARG EXTRAS=
+ARG PIP_EXTRA_INDEX_URL
 COPY locks locks
-# Dependencies before code: an edit of ours doesn't download torch again. Only files whose hashes
+# Dependencies before code: an edit of ours downloads nothing again. Only files whose hashes
 # are in locks/ are installed, whatever an index answers, and none runs code to be built.
 RUN set --; \
     for extra in $(echo "base,$EXTRAS" | tr , ' '); do set -- "$@" -r "locks/$extra.txt"; done; \
-    pip install --require-hashes --only-binary :all: \
-      ${EXTRAS:+--extra-index-url "$TORCH_INDEX"} "$@"
+    pip install --require-hashes --only-binary :all: "$@"
 COPY pyproject.toml README.md LICENSE ./
 COPY oncall.py ./
 COPY agents agents

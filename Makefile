@@ -6,10 +6,10 @@ BIN    := $(VENV)/bin
 PIP    := $(BIN)/python -m pip --disable-pip-version-check install --quiet --no-compile --constraint constraints.txt
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check audit lock format docs bench clean
+.PHONY: help setup demo test test-rerank check audit lock format docs bench clean
 
 help: ## List the targets
-	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 setup: $(VENV)/.ready-dev ## Create .venv with everything, for development
 
@@ -18,6 +18,11 @@ demo: $(VENV)/.ready ## Ingest the demo documents, open a Slack look-alike, ask 
 
 test: $(VENV)/.ready-dev ## Run the tests, as many at a time as there are cores, up to four
 	@$(BIN)/python -m pytest --numprocesses auto --maxprocesses 4 --dist loadfile $(ARGS)
+
+test-rerank: $(VENV)/.ready-rerank ## Run the tests of the cross-encoders, which `make test` skips without torch
+	@$(BIN)/python -m pytest -k 'rerank or entailment or cross_encoder' tests/index/test_rerank.py \
+	  tests/agents/test_entailment_model.py tests/config/test_every_setting_works.py \
+	  tests/test_supply_chain.py
 
 check: $(VENV)/.ready-dev ## Lint, types, layering, code that nothing calls
 	@$(BIN)/ruff format --check .
@@ -28,7 +33,7 @@ check: $(VENV)/.ready-dev ## Lint, types, layering, code that nothing calls
 
 audit: $(VENV)/.ready-audit ## Known vulnerabilities of the dependencies, and build/sbom.json
 	@mkdir -p build
-	@cat locks/base.txt locks/local.txt | $(BIN)/cyclonedx-py requirements - \
+	@$(BIN)/cyclonedx-py requirements locks/base.txt \
 	  --pyproject pyproject.toml --output-reproducible --no-validate \
 	  --output-file build/sbom.json 2>build/sbom.log || { cat build/sbom.log; exit 1; }
 	@$(BIN)/python .ci/audit.py
@@ -49,19 +54,20 @@ bench: $(VENV)/.ready-dev ## Print the benchmark tables
 clean: ## Remove what the demo and the tools wrote; keeps .venv
 	@rm -rf var build .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
 
-# torch goes first and alone: asked for by its constraint it takes the wheel that the
-# installation prefers (a CPU build where one is offered), never one picked by a dependency.
 $(VENV)/.ready: pyproject.toml constraints.txt
-	@echo "Setting up $(VENV): a few minutes the first time, most of it for torch…"
+	@echo "Setting up $(VENV): a minute or two the first time…"
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	@$(PIP) torch
-	@$(PIP) --editable '.[local]'
+	@$(PIP) --editable .
 	@touch $@
 
 $(VENV)/.ready-dev: $(VENV)/.ready
-	@$(PIP) --editable '.[local,dev]'
+	@$(PIP) --editable '.[dev]'
+	@touch $@
+
+$(VENV)/.ready-rerank: $(VENV)/.ready-dev
+	@$(PIP) --editable '.[dev,rerank]'
 	@touch $@
 
 $(VENV)/.ready-audit: $(VENV)/.ready
-	@$(PIP) --editable '.[local,audit]'
+	@$(PIP) --editable '.[audit]'
 	@touch $@

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from config.live_domains import LiveDomains
     from config.models import ChatModel, Embedder
     from config.settings import Settings
-    from index.access import DomainAccess
+    from index.access import CheckReaders, DomainAccess
     from index.audit import AuditLog
     from index.groups import Groups
     from index.publish import Index
@@ -86,13 +86,18 @@ class Copilot:
     def access(self) -> DomainAccess:
         """Published documents, as each door may show them."""
         from index.access import DomainAccess
-        from loaders.google.drive.drive_readers import open_readers
 
         return DomainAccess(
             domains=self.live_domains,
             snapshot=self.index.snapshot,
-            checker=cache(lambda: open_readers(self.settings)),
+            checker=cache(self._readers_checker),
         )
+
+    def _readers_checker(self) -> CheckReaders:
+        # Only a domain that answers each asker from what they may read needs Google's client.
+        from loaders.google.drive.drive_readers import open_readers
+
+        return open_readers(self.settings)
 
     @cached_property
     def groups(self) -> Groups:
@@ -161,6 +166,33 @@ class Copilot:
 
         return EntailmentModel(self.settings.entailment_model)
 
+    def snapshot(self, name: str) -> Snapshot:
+        """What a domain answers from now. No model is loaded for it.
+
+        Raises UsageError for an unknown domain, IndexUnavailable where nothing is published."""
+        return self.access.snapshot(self.domain(name).domain)
+
+    def warm(self) -> None:
+        """Load all that the first question of each domain would wait for.
+
+        A domain without an index, or with one that can't be read, is left to its first asker."""
+        from config.errors import CopilotError
+
+        for name in self.domains:
+            with suppress(CopilotError):
+                self._warm(name, self.index.snapshot(name))
+
+    def _warm(self, name: str, snapshot: Snapshot) -> None:
+        """Asks a question without a model, of the whole index; its answer goes nowhere."""
+        from agents.answer import Question
+        from agents.graph import build_ask
+
+        self.ask(name)
+        domain = self.domain(name)
+        titles = (card.title for card in snapshot.documents.values())
+        quoting = build_ask(snapshot=lambda: snapshot, domain=domain, model=None)
+        quoting(Question(text=f"What does {next(titles, domain.title)} say?"), None)
+
     def ask(self, name: str, *, anew: bool = False) -> Ask:
         """The agents of one domain, built anew when its file changes; its generation is looked
         up at each question. `anew`: no answer comes from the cache, and none is kept."""
@@ -208,12 +240,13 @@ class Copilot:
         """The `/api/retrieve` response; `options` are those of `index.pipelines.retrieve`.
 
         The domain's own `top_k` counts where none is given."""
-        from agents.query_optimizer import search_planner
-        from index.pipelines import retrieve
         from index.readers import as_read_by
 
         domain = self.domain(name)
-        snapshot = as_read_by(self.access.snapshot(name), readers)
+        snapshot = as_read_by(self.snapshot(name), readers)
+        from agents.query_optimizer import search_planner
+        from index.pipelines import retrieve
+
         return retrieve(
             snapshot,
             question,
@@ -303,6 +336,7 @@ class Copilot:
                 self.access.snapshot(name), documents
             ),
             identities=self.groups,
+            warm=self.warm,
         )
         self.live_domains.on_problems = bot.tell_admins
         return bot
@@ -313,9 +347,11 @@ class Copilot:
         from api.http_api import build_api
         from bot.health import add_health
         from bot.slack.http_events import add_slack, alongside
+        from bot.warming import Warming
 
         self.access.require()
         bot = self.bot(socket=False) if slack else None
+        running = bot or Warming(self.warm)
         api = build_api(
             domains=self.live_domains,
             ask=self.ask,
@@ -325,12 +361,12 @@ class Copilot:
             may_ask=self._may_ask(bot),
             tokens=self.tokens,
             audit=self.audit,
-            lifespan=alongside(bot) if bot else None,
+            lifespan=alongside(running),
             bounds=Bounds(per_minute=self.settings.api_requests_per_minute),
             docs=self.settings.api_docs,
             open_metrics=self.settings.metrics == "open",
         )
-        add_health(api, bot, figures=self.settings.metrics != "off")
+        add_health(api, running, figures=self.settings.metrics != "off")
         if bot and self.settings.slack_signing_secret:
             add_slack(api, bot.app, self.settings.slack_signing_secret)
         return api

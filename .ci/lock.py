@@ -1,9 +1,10 @@
 """Writes `locks/`: the SHA-256 of every file that the image may install. `make lock`.
 
 Dependencies are those of pyproject.toml, versions those of constraints.txt. The files' hashes come
-from the package index, and torch's from the index of its CPU builds (`--torch-index`): the package
-index's own torch brings gigabytes of CUDA. Only wheels count, so that no package's code is run to
-install it, here or in the image.
+from the package index. The extra `rerank` alone needs a second one, of torch's CPU builds
+(`--torch-index`): the package index's own torch brings gigabytes of CUDA. Only wheels count, so
+that no package's code is run to install it, here or in the image. `make lock ARGS=base` writes one
+lock.
 """
 
 from __future__ import annotations
@@ -17,8 +18,10 @@ import tomllib
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-EXTRAS = ("local", "anthropic", "ollama", "rerank")
+WITH_TORCH = "rerank"
+EXTRAS = ("anthropic", "ollama", WITH_TORCH)
 """Those of pyproject.toml that an image can be built with."""
+PACKAGE_INDEX = "https://pypi.org/simple"
 PLATFORMS = ("x86_64-manylinux_2_28", "aarch64-manylinux_2_28")
 PYTHON = "3.11.5"
 """The oldest that every pinned version admits; the image's own is newer."""
@@ -29,17 +32,21 @@ def resolve(extra: str, platform: str, torch_index: str) -> dict[str, str]:
     """Each package's name → its lines of a lock: the version, and the hash of each wheel."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
     pins = (ROOT / "constraints.txt").read_text(encoding="utf-8")
+    indexes = ["--default-index", PACKAGE_INDEX]
+    if extra == WITH_TORCH:
+        pins = re.sub(r"^(torch==.*)$", r"\1+cpu", pins, flags=re.MULTILINE)
+        # Of two indexes with the same version the first is asked; only torch's CPU build has a
+        # version of its own.
+        indexes = ["--index", PACKAGE_INDEX, "--default-index", torch_index]
     with tempfile.NamedTemporaryFile("w", suffix=".txt") as constraints:
-        constraints.write(re.sub(r"^(torch==.*)$", r"\1+cpu", pins, flags=re.MULTILINE))
+        constraints.write(pins)
         constraints.flush()
         command = [
             *(sys.executable, "-m", "uv", "pip", "compile", "pyproject.toml", "-", "--quiet"),
             *("--extra", extra) * bool(extra),
             *("--constraint", constraints.name, "--generate-hashes", "--only-binary", ":all:"),
             *("--python-version", PYTHON, "--python-platform", platform, "--no-python-downloads"),
-            # Of two indexes with the same version the first is asked; only torch's CPU build has a
-            # version of its own.
-            *("--index", "https://pypi.org/simple", "--default-index", torch_index),
+            *indexes,
             *("--index-strategy", "unsafe-best-match"),
             *("--no-config", "--no-header", "--no-annotate"),
         ]
@@ -64,17 +71,16 @@ def lock(extra: str, torch_index: str) -> dict[str, str]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("locks", nargs="*", metavar="LOCK", help=f"base, {', '.join(EXTRAS)}")
     parser.add_argument("--torch-index", default="https://download.pytorch.org/whl/cpu")
-    torch_index = parser.parse_args().torch_index
-    base = lock("", torch_index)
-    locks = {"base": base} | {
-        extra: {name: files for name, files in lock(extra, torch_index).items() if name not in base}
-        for extra in EXTRAS
-    }
-    for name, entries in locks.items():
+    asked = parser.parse_args()
+    base = lock("", asked.torch_index)
+    for name in asked.locks or ("base", *EXTRAS):
+        entries = base if name == "base" else lock(name, asked.torch_index)
+        kept = [one for package, one in entries.items() if name == "base" or package not in base]
         path = ROOT / "locks" / f"{name}.txt"
-        path.write_text(HEADER + "".join(entries.values()), encoding="utf-8")
-        print(f"{path.relative_to(ROOT)}: {len(entries)} packages")  # noqa: T201 - its report
+        path.write_text(HEADER + "".join(kept), encoding="utf-8")
+        print(f"{path.relative_to(ROOT)}: {len(kept)} packages")  # noqa: T201 - its report
 
 
 if __name__ == "__main__":

@@ -13,9 +13,9 @@ from config.errors import CopilotError, IndexUnavailable, PermissionsUnknown
 def first_confident(
     domains: Iterable[Domain], ask: Callable[[Domain], Answer]
 ) -> tuple[Answer, Domain]:
-    """The first answer that is worth saying, else the best: one that found something, then the
-    one whose documents speak of the question most, the most confident one, or the refusal that is
-    least sure that the documents don't say.
+    """The first answer that is worth saying, else the best: an answer, then passages, then a
+    refusal; of a kind the one whose documents speak of the question most, the most confident one,
+    or the refusal that is least sure that the documents don't say.
 
     Raises IndexUnavailable when none of the domains has published documents, and
     PermissionsUnknown when nothing was found but one of them could not be searched for it."""
@@ -50,12 +50,13 @@ def worth_saying(answer: Answer) -> bool:
     )
 
 
-def _rank(answer: Answer) -> tuple[bool, float, bool, float]:
+def _rank(answer: Answer) -> tuple[int, float, bool, float]:
     # Whether documents speak of it tells domains apart better than how well it is said.
     evidence = _evidence(answer, otherwise=0.0)
     # The less sure it is that the documents don't say, the more its nearest ones are worth.
     sure = -answer.confidence if answer.found_nothing else answer.confidence
-    return not answer.found_nothing, evidence, not answer.unsure, sure
+    kind = 0 if answer.found_nothing else 1 if answer.path == "passages_found" else 2
+    return kind, evidence, not answer.unsure, sure
 
 
 def _evidence(answer: Answer, *, otherwise: float) -> float:

@@ -8,7 +8,14 @@ from dataclasses import dataclass
 from itertools import islice
 
 from agents.answer import Question
-from agents.extractive.conversation import cleaned, joined, leans_on, questions_in, small_talk_reply
+from agents.extractive.conversation import (
+    cleaned,
+    joined,
+    leans_on,
+    plain_reply,
+    questions_in,
+    small_talk_reply,
+)
 from agents.extractive.glossary import explained, other_ways
 from agents.fallback import Outcome, with_fallback
 from agents.plan import Plan
@@ -80,11 +87,13 @@ def search_planner(domain: Domain, model: ChatModel | None, snapshot: Snapshot) 
 
 
 def plan_without_model(domain: Domain) -> Callable[[PlanRequest], Plan]:
-    """Follow-ups keep the words of the turn they lean on; several questions are told apart. What
-    is small talk, `query_optimizer` has told before."""
+    """Follow-ups keep the words of the turn they lean on; several questions are told apart; what
+    asks nothing of documents is replied to. A model is left to make more of the last."""
 
     def run(asked: PlanRequest) -> Plan:
         text = cleaned(asked.question.text)
+        if reply := plain_reply(text, domain.title):
+            return _small_talk(asked, reply)
         previous = leans_on(text, asked.question.history, asked.question.earlier)
         others = [other for _, other in other_ways(domain.glossary, text)][:_MOST_OTHER_WAYS]
         expanded = " ".join([written_out(text), *others])

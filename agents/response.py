@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from agents.answer import Answer, Citation
+from agents.answer import Answer, Citation, Passage
 
 
 def to_response(answer: Answer) -> dict[str, Any]:
@@ -36,6 +36,7 @@ def to_full_response(answer: Answer) -> dict[str, Any]:
         **to_response(answer),
         "path": answer.path,
         "citations": [_citation(citation) for citation in answer.citations],
+        "passages": [_passage(passage) for passage in answer.passages],
         "options": list(answer.options),
         "nearest": [_citation(citation) for citation in answer.nearest],
         "degraded": list(answer.degraded),
@@ -56,6 +57,12 @@ def to_full_response(answer: Answer) -> dict[str, Any]:
             for chunk in answer.context
         ],
     }
+
+
+def _passage(passage: Passage) -> dict[str, Any]:
+    where = _citation(passage.citation)
+    shown = {name: where[name] for name in ("title", "heading", "url", "modified_at")}
+    return {**shown, "text": passage.text}
 
 
 def _citation(citation: Citation) -> dict[str, Any]:

@@ -51,6 +51,7 @@ class Instant:
     hits: Sequence[Hit]
     domain: str = "bench"
     generation: int = 1
+    language: str = ""
 
     def cards(self, documents: Iterable[str]) -> list[DocumentCard]:
         return [self.documents[document] for document in documents]

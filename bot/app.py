@@ -33,6 +33,7 @@ from bot.question.intake import Intake
 from bot.question.limits import Limiter
 from bot.slack.socket_mode import SocketMode
 from bot.slack.web import SlackBusy, SlackRefused, SlackUnsure
+from bot.warming import Warming
 from bot.worker import Worker
 from config.domain import Domain
 from config.settings import Settings
@@ -59,12 +60,14 @@ def build_bot(
     status: StatusOf = lambda domain: None,
     everyone_may_read: EveryoneMayRead = lambda domain, documents: False,
     identities: IdentitiesOf = by_email,
+    warm: Callable[[], None] | None = None,
 ) -> Bot:
     """`domains`: by name, or a callable that returns the current ones. `ask`: name → agents.
 
     `status`: what a domain answers from, for its admins' App Home. `everyone_may_read`: whether
     documents are open to all, so that with `audience: asker` they may be answered from in public.
     `identities`: what a permission may name an asker by.
+    `warm`: loads what answers need; runs beside the start, and `/readyz` waits for it.
     `streaming` defaults to whether a chat model is configured; without one, answers come whole.
     `socket=False` is for HTTP mode. Raises ConfigError that names what is missing or refused."""
     needed = {"slack_bot_token": "Slack app → OAuth & Permissions → Bot User OAuth Token"}
@@ -87,6 +90,7 @@ def build_bot(
         status=status,
         everyone_may_read=everyone_may_read,
         identities=identities,
+        warm=warm,
     )
 
 
@@ -106,8 +110,10 @@ class Bot:
         status: StatusOf,
         everyone_may_read: EveryoneMayRead,
         identities: IdentitiesOf,
+        warm: Callable[[], None] | None,
     ) -> None:
         self._settings = settings
+        self._warming = Warming(warm)
         self._domains = domains
         self._socket = socket
         self._socket_mode: SocketMode | None = None
@@ -144,6 +150,7 @@ class Bot:
             except BaseException:
                 self.inbox.stop(0)
                 raise
+        self._warming.start()
         log.info("the bot is up", user=self.identity.user, team=self.identity.team)
 
     def run(self, *, health_port: int | None = None) -> None:
@@ -175,10 +182,13 @@ class Bot:
             self._socket_mode = None
         self.inbox.stop(drain_seconds)
 
-    def ready(self) -> bool:
-        """Would a question asked now be answered? False when the socket is dead."""
-        listening = not self._socket or bool(self._socket_mode and self._socket_mode.is_connected())
-        return listening and self.inbox.ready()
+    def missing(self) -> str:
+        """What a question asked now would wait for, e.g. a socket that is dead; empty: nothing."""
+        if self._socket and not (self._socket_mode and self._socket_mode.is_connected()):
+            return "the bot is not connected to Slack"
+        if not self.inbox.ready():
+            return "the inbox is down"
+        return self._warming.missing()
 
     def backlog(self) -> int:
         """Stored items not yet worked off; 0 when the inbox is down."""

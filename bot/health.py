@@ -11,10 +11,10 @@ from bot import metrics
 
 
 class Watched(Protocol):
-    """What can be well or not: the bot."""
+    """What can be well or not: the bot, or the agents alone."""
 
-    def ready(self) -> bool:
-        """A question asked now would be answered."""
+    def missing(self) -> str:
+        """What a question asked now would wait for; empty when it would be answered at once."""
         ...
 
     def backlog(self) -> int:
@@ -23,7 +23,8 @@ class Watched(Protocol):
 
 
 def add_health(app: FastAPI, watched: Watched | None, *, figures: bool = True) -> None:
-    """`/healthz`: the process lives. `/readyz`: a question asked now would be answered.
+    """`/healthz`: the process lives. `/readyz`: a question asked now would be answered at once;
+    else 503 with what is missing, which names no domain.
 
     `figures`: `/metrics` too, which names domains."""
 
@@ -33,8 +34,8 @@ def add_health(app: FastAPI, watched: Watched | None, *, figures: bool = True) -
 
     @app.get("/readyz")
     def readyz() -> dict[str, str]:
-        if watched and not watched.ready():
-            raise HTTPException(503, "the bot is not connected to Slack, or its inbox is down")
+        if missing := watched.missing() if watched else "":
+            raise HTTPException(503, missing)
         return {"status": "ready"}
 
     if not figures:
@@ -43,7 +44,7 @@ def add_health(app: FastAPI, watched: Watched | None, *, figures: bool = True) -
     @app.get("/metrics")
     def prometheus() -> Response:
         if watched:
-            metrics.READY.set(watched.ready())
+            metrics.READY.set(not watched.missing())
             metrics.BACKLOG.set(watched.backlog())
         return Response(metrics.exposition(), media_type="text/plain; version=0.0.4")
 

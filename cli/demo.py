@@ -5,61 +5,127 @@ Google client, the index, the agents, the Slack app over its WebSocket."""
 
 from __future__ import annotations
 
+import fcntl
 import logging
 import signal
 import threading
-from collections.abc import Callable
-from contextlib import ExitStack
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any
 
 from pydantic import SecretStr
 from rich.console import Console
 from rich.markdown import Markdown
 from rich.panel import Panel
 
+from config.disk.private_files import private_folder
+from config.errors import ConfigError, CopilotError
 from playground.google_stand_in import GoogleStandIn
-from playground.slack_stand_in import SlackStandIn
+from playground.slack_stand_in import (
+    SHOWN_QUESTIONS,
+    Guide,
+    KindOfReply,
+    ShownQuestion,
+    SlackStandIn,
+)
 
 if TYPE_CHECKING:
+    from bot.app import Bot
     from config.settings import Settings
     from oncall import Copilot
 
 PAGE_PORT = 8787
 GOOGLE_PORT = 8788
-CHANNEL = "C0SECURITY"
-QUESTION = "how old may an API signing key on Restricted data get in Singapore?"
 PATIENCE = 120.0
-"""Seconds for the first answer; a model that is slow has this long."""
+"""Seconds for an answer; a model that is slow has this long."""
+KINDS = {
+    "company_specific_rag_success": "An answer",
+    "passages_found": "Passages found",
+    "ambiguous_query": "A question back",
+    "no_answer_found": "No answer found",
+}
+"""What the page calls a reply, by the path it took; other replies are no examples."""
 
 
 def run_demo(build: Callable[[Settings], Copilot], settings: Settings, *, once: bool) -> None:
-    """Start everything, ask a question, print its thread; then serve until Ctrl-C, or `once`."""
+    """Start everything, ask a question, print its thread; then serve until Ctrl-C, or `once`.
+
+    Raises ConfigError when a demo already works in the data folder, before anything is written."""
     console = Console(highlight=False)
     logging.getLogger("dbos").setLevel(logging.ERROR)
     with ExitStack() as stack:
-        google = stack.enter_context(GoogleStandIn(port=GOOGLE_PORT))
-        slack = stack.enter_context(SlackStandIn(port=PAGE_PORT))
+        held = stack.enter_context(_alone(settings.data_dir))
+        google, slack = _servers(stack)
+        held.write(slack.url)
+        held.flush()
         copilot = build(_local(settings, google, slack))
-        _ingest(copilot, console)
+        notice = _about_the_model(copilot.model.name if copilot.model else "")
+        slack.page.show(Guide(notice=notice))
+        console.print("[bold]oncall-copilot demo[/] [dim]Tidewater Pay, an invented company[/]")
+        console.print(notice)
+        _ingest(copilot)
         bot = copilot.bot()
         bot.start()
         stack.callback(bot.stop, 5.0)
-        thread = slack.post_as_user(CHANNEL, f"<@{slack.bot_user_id}> {QUESTION}")
-        reply = slack.wait_for_reply(CHANNEL, thread, PATIENCE, until=_is_answered)
-        _print_thread(console, reply)
+        first, *others = SHOWN_QUESTIONS
+        thread = _ask(slack, first)
+        _print_thread(console, first, _replied(slack, first, thread))
         console.print(f"\nOpen [bold link={slack.url}]{slack.url}[/] and ask in a help channel.")
         if slack.port != PAGE_PORT:
-            console.print(f"[dim]Port {PAGE_PORT} was taken.[/]")
+            console.print(f"[dim]Port {PAGE_PORT} was taken, so it is {slack.port}.[/]")
         if once:
             return
         console.print("[dim]Ctrl-C stops it.[/]")
+        kinds = [*_kind(slack, bot, first, thread)]
+        for asked in others:
+            kinds += _kind(slack, bot, asked, _ask(slack, asked))
+        slack.page.show(Guide(notice=notice, kinds=kinds))
         _wait_for_the_end()
+
+
+@contextmanager
+def _alone(folder: Path) -> Iterator[IO[str]]:
+    """Hold the data folder: two demos would write into one index. The file, emptied, takes the
+    page's address; the system frees it however the process ends."""
+    with (private_folder(folder) / "demo.lock").open("a+") as held:
+        try:
+            fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            held.seek(0)
+            where = held.read().strip()
+            raise ConfigError(
+                f"a demo is already running in {folder.resolve()}" + (where and f", at {where}"),
+                remedy="open that one or stop it; a second takes a folder of its own, "
+                "as ONCALL_DATA_DIR names it",
+            ) from error
+        held.truncate(0)
+        yield held
+
+
+def _servers(stack: ExitStack) -> tuple[GoogleStandIn, SlackStandIn]:
+    """On the ports wished for, or the next free ones."""
+    try:
+        google = stack.enter_context(GoogleStandIn(port=GOOGLE_PORT))
+        return google, stack.enter_context(SlackStandIn(port=PAGE_PORT))
+    except OSError as error:
+        raise CopilotError(
+            f"the demo found no free port on 127.0.0.1: {error.strerror or error}",
+            remedy=f"stop what listens from port {PAGE_PORT} on",
+        ) from error
+
+
+def _about_the_model(name: str) -> str:
+    if name:
+        return f"Answers are written by the language model {name}, from the documents."
+    return (
+        "No language model is connected: Copilot quotes the documents or says where to look. "
+        "Set OPENAI_API_KEY and ONCALL_CHAT_MODEL to connect one."
+    )
 
 
 def _local(settings: Settings, google: GoogleStandIn, slack: SlackStandIn) -> Settings:
     """The same settings, with the stand-ins for Slack and Google. A model stays as it is set."""
-    data_dir = settings.data_dir
-    data_dir.mkdir(parents=True, exist_ok=True)
     return settings.model_copy(
         update={
             "slack_api_url": slack.api_url,
@@ -67,17 +133,17 @@ def _local(settings: Settings, google: GoogleStandIn, slack: SlackStandIn) -> Se
             "slack_app_token": SecretStr(slack.app_token),
             "slack_signing_secret": SecretStr(slack.signing_secret),
             "google_api_url": google.url,
-            "google_credentials": google.write_credentials(data_dir / "demo-google-key.json"),
+            "google_credentials": google.write_credentials(
+                settings.data_dir / "demo-google-key.json"
+            ),
             "google_delegate": None,
         }
     )
 
 
-def _ingest(copilot: Copilot, console: Console) -> None:
+def _ingest(copilot: Copilot) -> None:
     from cli.ingest_report import ProgressBar, print_reports
 
-    how = f"the model {copilot.model.name}" if copilot.model else "quoting, no model configured"
-    console.print(f"[bold]oncall-copilot demo[/] [dim]Tidewater Pay, an invented company; {how}[/]")
     reports = []
     for name in copilot.domains:
         with ProgressBar(name) as bar:
@@ -85,13 +151,39 @@ def _ingest(copilot: Copilot, console: Console) -> None:
     print_reports(reports)
 
 
+def _ask(slack: SlackStandIn, asked: ShownQuestion) -> str:
+    mention = f"<@{slack.bot_user_id}> {asked.text}"
+    return slack.post_as_user(asked.channel, mention, user=asked.user)
+
+
+def _replied(slack: SlackStandIn, asked: ShownQuestion, thread: str) -> dict[str, Any]:
+    return slack.wait_for_reply(asked.channel, thread, PATIENCE, until=_is_answered)
+
+
+def _kind(
+    slack: SlackStandIn, bot: Bot, asked: ShownQuestion, thread: str
+) -> Iterator[KindOfReply]:
+    """What came of a question; nothing when it is no example of anything."""
+    with suppress(TimeoutError):
+        reply = _replied(slack, asked, thread)
+        record = bot.records.of_post(asked.channel, reply["ts"])
+        if record and record.path in KINDS:
+            yield KindOfReply(
+                name=KINDS[record.path],
+                channel=asked.channel,
+                ts=thread,
+                question=asked.text,
+                said=str(reply["text"]),
+            )
+
+
 def _is_answered(message: dict[str, Any]) -> bool:
     payload: dict[str, Any] = message.get("metadata", {}).get("event_payload", {})
     return payload.get("state") == "answered"
 
 
-def _print_thread(console: Console, reply: dict[str, Any]) -> None:
-    console.print(f"\n[bold]#help-security[/]\n[cyan]you[/]  @Copilot {QUESTION}")
+def _print_thread(console: Console, asked: ShownQuestion, reply: dict[str, Any]) -> None:
+    console.print(f"\n[bold]#help-security[/]\n[cyan]you[/]  @Copilot {asked.text}")
     parts = [str(block["text"]) for block in reply["blocks"] if block["type"] == "markdown"]
     body = "\n\n".join(parts) or str(reply["text"])
     console.print(Panel(Markdown(body), title="Copilot", title_align="left", border_style="green"))

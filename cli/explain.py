@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from agents.answer import Answer
 from agents.trace import Trace
+from cli.inspection import answer_shown
 from enrichment.chunk import DocumentCard
 from enrichment.standing import is_out_of_force
 from index.search import Hit
@@ -20,12 +21,11 @@ _DROPPED = 5
 
 def explain(answer: Answer, documents: Mapping[str, DocumentCard], console: Console) -> None:
     """Prints the answer, then plan, sources, hits, what was left out, context and timings."""
-    from rich.markdown import Markdown
     from rich.panel import Panel
 
     trace = answer.trace or Trace()
     title = f"{answer.path} · confidence {answer.confidence:.2f}"
-    console.print(Panel(Markdown(answer.text), title=title, title_align="left"))
+    console.print(Panel(answer_shown(answer), title=title, title_align="left"))
     for heading, part in (
         ("Cited", _cited(answer)),
         ("Plan", _plan(trace)),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rich.markup import escape
 
@@ -15,14 +15,18 @@ from index.search import Snapshot
 from index.store.sql_store import GenerationInfo
 from loaders.google.drive.google_drive import AccessReport
 
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
 
 def print_answer(answer: Answer) -> None:
     """The answer and its sources, as a reply in a thread would give them."""
     from rich.console import Console
-    from rich.markdown import Markdown
 
     console = Console(highlight=False)
-    console.print(Markdown(answer.text))
+    console.print(answer_shown(answer))
+    if answer.passages:
+        return
     for option in answer.options:
         console.print(f"[cyan]→[/] {option}")
     if answer.nearest and not answer.citations:
@@ -33,6 +37,28 @@ def print_answer(answer: Answer) -> None:
         console.print(f"[bold]{escape(number)}[/] {place} [dim]{citation.url}[/]")
     degraded = f", degraded: {', '.join(answer.degraded)}" if answer.degraded else ""
     console.print(f"[dim]{answer.path}, confidence {answer.confidence:.2f}{degraded}[/]")
+
+
+def answer_shown(answer: Answer) -> RenderableType:
+    """Its text; of passages, each under its title with its address."""
+    from rich.console import Group
+    from rich.markdown import Markdown
+    from rich.padding import Padding
+    from rich.text import Text
+
+    if not answer.passages:
+        return Markdown(answer.text)
+    shown: list[RenderableType] = [Markdown(answer.lead)]
+    for passage in answer.passages:
+        where = passage.citation
+        name = " › ".join(dict.fromkeys(filter(None, (where.title, where.heading))))
+        changed = f" · {where.modified_at:%Y-%m-%d}" if where.modified_at else ""
+        shown += [
+            Text.assemble("\n", (name, "bold cyan"), (changed, "dim")),
+            *([Text(where.url, style="blue")] if where.url else []),
+            Padding(Markdown(passage.text), (0, 0, 0, 3)),
+        ]
+    return Group(*shown)
 
 
 def print_retrieved(found: Mapping[str, Any]) -> None:

@@ -31,6 +31,7 @@ def ask(
 
     copilot = wired()
     turns = read_history(history) if history else ()
+    copilot.snapshot(domain)  # where nothing is published, that is said before a model loads
     asked = Question(text=question, history=turns, time_zone=zone_of_this_machine())
     answer = copilot.ask(domain, anew=explain)(asked, None)
     if as_json:

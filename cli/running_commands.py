@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import socket
+import sys
 from contextlib import suppress
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from cli.options import AsJson, DomainNames, print_json, wired
-from config.errors import CopilotError, UsageError
+from config.errors import CopilotError, IndexUnavailable, UsageError
+
+if TYPE_CHECKING:
+    from oncall import Copilot
 
 app = typer.Typer()
 
@@ -57,7 +61,10 @@ def bot(
     ] = 8080,
 ) -> None:
     """Answer in Slack over Socket Mode until stopped."""
-    wired().bot().run(health_port=health_port or None)
+    copilot = wired()
+    running = copilot.bot()
+    _say_what_is_missing(copilot)
+    running.run(health_port=health_port or None)
 
 
 @app.command()
@@ -75,10 +82,22 @@ def serve(
     slack = copilot.settings.slack_bot_token is not None
     with _listening(host, port, anywhere=copilot.tokens.demanded()) as listener:
         server = server_of(copilot.api(slack=slack))
+        _say_what_is_missing(copilot)
         with suppress(KeyboardInterrupt):  # Ctrl-C is how it ends
             server.run(sockets=[listener])
     if not server.started:
         raise typer.Exit(1)
+
+
+def _say_what_is_missing(copilot: Copilot) -> None:
+    """Which domains answer nobody yet, before a model loads.
+
+    It starts nevertheless: what is published later is answered from at once."""
+    for name in copilot.domains:
+        try:
+            copilot.index.snapshot(name)
+        except IndexUnavailable as error:
+            sys.stderr.write(f"oncall: {error}\n")
 
 
 def _listening(host: str, port: int, *, anywhere: bool) -> socket.socket:

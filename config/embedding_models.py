@@ -41,6 +41,7 @@ class RemoteEmbedder:
     """Asks an OpenAI-compatible server. Every failure is a ModelUnavailable without the key."""
 
     max_tokens = 8191
+    language = ""
 
     def __init__(self, settings: Settings, *, retries: int = RETRIES) -> None:
         self.name = settings.embedding_model

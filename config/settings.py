@@ -66,7 +66,9 @@ class Settings(BaseSettings):
     embedding_model: str = Field(
         "all-MiniLM-L6-v2",
         validation_alias=_from("ONCALL_EMBEDDING_MODEL"),
-        description="Embedding model; the default one is local and needs no key",
+        description="Embedding model; the default one is local, knows English and needs no key. "
+        "Any other is asked of that server, a multilingual one for instance; `oncall ingest` then "
+        "embeds every document again",
     )
 
     cross_encoder: str | None = Field(

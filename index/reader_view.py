@@ -57,6 +57,10 @@ class ReaderView:
         return self._whole.generation
 
     @property
+    def language(self) -> str:
+        return self._whole.language
+
+    @property
     def documents(self) -> Mapping[str, DocumentCard]:
         if not self._listed:
             self._permissions.check(())

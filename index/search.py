@@ -58,6 +58,11 @@ class Snapshot(Protocol):
     @property
     def documents(self) -> Mapping[str, DocumentCard]: ...
 
+    @property
+    def language(self) -> str:
+        """The one language in which questions are understood; see `config.models.Embedder`."""
+        ...
+
     def cards(self, documents: Iterable[str]) -> list[DocumentCard]:
         """Of these documents, in this order, without unknown ones. `documents` lists what was
         readable when last heard of; what is shown to anybody comes from here."""

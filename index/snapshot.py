@@ -68,6 +68,10 @@ class Generation:
         return self.info.number
 
     @property
+    def language(self) -> str:
+        return self._embedder.language
+
+    @property
     def documents(self) -> Mapping[str, DocumentCard]:
         return MappingProxyType(self._cards)
 

@@ -32,6 +32,17 @@ SHOWN = {
     "refused_wrong": "refused, wrongly",
     "clarified": "asked back, rightly",
     "clarified_wrong": "asked back, wrongly",
+    "replied_answer": "answered",
+    "answer_wrong": "– of these wrong, or in part",
+    "answer_cited": "– right document cited",
+    "answer_fact_any": "– a fact said",
+    "answer_facts_all": "– all facts said",
+    "replied_passages": "passages found",
+    "passages_cited": "– right document shown",
+    "passages_fact_any": "– a fact shown",
+    "passages_facts_all": "– all facts shown",
+    "replied_refusal": "refused",
+    "replied_question": "asked back",
     "answer_characters": "characters",
 }
 """Metric → its name for readers, in order."""
@@ -164,7 +175,7 @@ def compared(before: Report, after: Report) -> dict[str, Any]:
 
 def _goodness(metrics: Mapping[str, float]) -> float:
     """Good metrics minus bad ones; only its change means anything."""
-    bad = ("refused_wrong", "clarified_wrong")
+    bad = ("refused_wrong", "clarified_wrong", "answer_wrong")
     good = (
         "cited",
         "cited_first",

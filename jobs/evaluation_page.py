@@ -57,11 +57,13 @@ def figure(name: str, value: float | None) -> str:
 
 def _question(one: Mapping[str, Any]) -> str:
     metrics = one["metrics"]
-    wrong = metrics.get("refused_wrong") or metrics.get("clarified_wrong")
+    wrong = any(metrics.get(name) for name in ("refused_wrong", "clarified_wrong", "answer_wrong"))
     right = all(
         metrics.get(name, 1.0) for name in ("cited", "facts_all", "refused_right", "clarified")
     )
     mark = '<span class="good">✓</span>' if right and not wrong else '<span class="bad">✗</span>'
+    if one["path"] == "passages_found":
+        mark += ' <span class="kind">passages</span>'
     cited = ", ".join(f"[{c['number']}] {c['document']} › {c['heading']}" for c in one["citations"])
     scores = ", ".join(f"{name} {value:g}" for name, value in metrics.items())
     return (

@@ -12,10 +12,11 @@ from jobs.scoring import acceptable
 
 
 def threshold_by(max_wrong: float, answered: Sequence[tuple[GoldenQuestion, Answer]]) -> Threshold:
-    """From the questions that were answered from documents and can be judged."""
+    """From the questions that were answered from documents and can be judged. Passages are no
+    answer: their confidence is of something else."""
     judged: list[Judged] = []
     for question, answer in answered:
         accepted = acceptable(question, answer)
-        if answer.path != "no_answer_found" and accepted is not None:
+        if answer.from_documents and accepted is not None:
             judged.append(Judged(confidence=answer.confidence, acceptable=accepted))
     return measured(max_wrong, judged)

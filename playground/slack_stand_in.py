@@ -34,6 +34,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute, Route, WebSocketRoute
 
+from playground.page.guide import Guide, KindOfReply
 from playground.page.page_server import Page
 from playground.slack import tidewater
 from playground.slack.colleagues import Colleagues
@@ -43,12 +44,21 @@ from playground.slack.event_payloads import events
 from playground.slack.loopback_server import LoopThread, listen
 from playground.slack.slack_faults import RateLimits, SlackFaults
 from playground.slack.socket_server import SocketHub
+from playground.slack.tidewater import SHOWN_QUESTIONS, ShownQuestion
 from playground.slack.web_api.chat_methods import streaming
 from playground.slack.web_api.dispatch import WebApi
 from playground.slack.web_api.view_methods import Views
 from playground.slack.workspace import Json, SlackError, Workspace, WorkspaceChange
 
-__all__ = ["NoAnswerError", "SlackError", "SlackStandIn"]
+__all__ = [
+    "SHOWN_QUESTIONS",
+    "Guide",
+    "KindOfReply",
+    "NoAnswerError",
+    "ShownQuestion",
+    "SlackError",
+    "SlackStandIn",
+]
 
 
 class SlackStandIn(Colleagues):

@@ -6,7 +6,13 @@ import re
 from collections.abc import Sequence
 
 from agents.answer import EarlierTurn, Turn, bounded
-from enrichment.language.courtesy import is_courtesy, is_greeting, says_only_yes_or_no
+from enrichment.language.courtesy import (
+    doubts,
+    is_courtesy,
+    is_greeting,
+    objects,
+    says_only_yes_or_no,
+)
 from enrichment.language.words import naming_words, tokens
 
 _MARKUP = (
@@ -33,6 +39,24 @@ _REFERS = re.compile(
     r"|both|either|former|latter|above|instead|otherwise)\b",
     re.IGNORECASE,
 )
+_MAKES_SOMETHING = re.compile(
+    r"^\W*(?:(?:hi|hey|hello|ok|okay|please|pls|now)\W+)*(?:(?:can|could|would|will) you )?"
+    r"(?:please )?(?:(?:write|compose|sing|draw|draft|code|invent)(?: me| us) (?:a|an|some)\b"
+    r"|(?:write|compose|sing|draw|tell|code|implement|generate|make up|create)(?: me| us)? "
+    r"(?:(?:a|an|some|another)\b(?: \w+){0,2} )(?:poem|haiku|limerick|song|story|essay|joke|rap"
+    r"|function|program|script|regex|class|code)s?\b|(?:translate|pretend|role-?play)\b)",
+    re.IGNORECASE,
+)
+_ORDERS = re.compile(
+    r"\b(?:ignore|disregard|forget|override|bypass)\b(?: \w+){0,2}"
+    r" (?:previous|prior|earlier|preceding|your)(?: \w+){0,3}"
+    r" (?:instructions?|rules|prompts?|guidelines|orders)\b"
+    r"|\b(?:print|show|reveal|repeat|output|give|tell|what(?:'s| is| are))(?: \w+){0,3}?"
+    r" (?:your|system|initial|hidden)(?: \w+)? (?:prompts?|instructions)\b"
+    r"|\b(?:print|show|reveal|repeat|output)(?: \w+)? (?:your|the system) prompts?\b",
+    re.IGNORECASE,
+)
+_SENTENCE_END = re.compile(r"(?<=[.!?\n])\s+")
 _NEXT_QUESTION = re.compile(
     r"(?<=[?!])\s++(?=\S)|(?<=[.;])\s++(?=\S)|(?<!\s)\s++-{1,2}\s+"
     r"|(?:,|(?<!\s))\s++(?:and|&|also|plus|or)\s+(?=(?:also\s+|then\s+|if so\W+)?"
@@ -64,6 +88,34 @@ def small_talk_reply(text: str, title: str) -> str:
     return "You're welcome! Ask again any time." if thanked else ""
 
 
+def plain_reply(text: str, title: str) -> str:
+    """What to say, without a model, to a complaint, a doubt, an order to this program and a wish
+    for something made up; '' for what may stand in the documents.
+
+    Searched for, `no, that's wrong` finds passages about what is wrong."""
+    if objects(text):
+        return (
+            "Sorry. No language model is connected, so I only find passages that share words or "
+            "sense with a question, and can be beside the point. Say in other words what you need, "
+            "with the name of the system or document if you know it, or ask a human."
+        )
+    if doubts(text):
+        return (
+            "I can't tell: no language model is connected, so I quote the documents and don't "
+            "judge what they say. Please check the passage that I linked, or ask a human."
+        )
+    if _is_an_order(text):
+        return (
+            f"I don't take orders like that. I answer questions about *{title}* from its documents."
+        )
+    if _MAKES_SOMETHING.match(text):
+        return (
+            f"I write nothing of my own: I find what the documents of *{title}* say. "
+            "Ask me about something in them."
+        )
+    return ""
+
+
 def leans_on(text: str, history: Sequence[Turn], earlier: Sequence[EarlierTurn] = ()) -> str:
     """The earlier user words that a follow-up needs to be understood; '' when it stands alone.
 
@@ -93,6 +145,13 @@ def questions_in(text: str) -> list[str]:
     parts = [part.strip(" ,;") for part in _NEXT_QUESTION.split(text) if part]
     asking = [part for part in parts if naming_words(part) or "?" in part]
     return asking[:4] if len(asking) > 1 else []
+
+
+def _is_an_order(text: str) -> bool:
+    """It tells this program what to do, and asks nothing else."""
+    sentences = _SENTENCE_END.split(text)
+    others = [one for one in sentences if not _ORDERS.search(one)]
+    return len(others) < len(sentences) and not any("?" in one for one in others)
 
 
 def _is_elliptical(text: str) -> bool:

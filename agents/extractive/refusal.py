@@ -15,18 +15,18 @@ from enrichment.language.words import naming_words
 from index.search import Hit, Snapshot
 
 WEIGHTS = {
-    "similarity": 5.2,
-    "coverage": 5.3,
-    "words named": 9.8,
-    "searches agree": 2.4,
-    "unheard-of names": -0.3,
+    "similarity": 6.8,
+    "coverage": 5.6,
+    "searches agree": 1.3,
+    "words unseen": -0.6,
 }
-BIAS = -8.8
-ENOUGH = 0.35
+BIAS = -5.9
+ENOUGH = 0.11
 """Probability of evidence below which the documents are said not to know: of the questions that
-they answer, one in twenty is below it. Fitted by `benchmarks/left_out.py`."""
-_MANY_WORDS = 15
+they answer, one in twenty is below it. Fitted by `benchmarks/refusing.py`."""
 _MANY_NAMES = 2
+_UNSEEN = "qx" * 6
+"""No document's word: as rare as a word can be."""
 
 
 def confidence_parts(plan: Plan, snapshot: Snapshot, scored: Sequence[Scored]) -> dict[str, float]:
@@ -34,13 +34,15 @@ def confidence_parts(plan: Plan, snapshot: Snapshot, scored: Sequence[Scored]) -
     if not scored:
         return {}
     best, named = scored[0], naming_words(plan.question)
+    rarities = [snapshot.rarity(word) for word in named.values()]
+    unseen = snapshot.rarity(_UNSEEN)
     unheard_of = sum(snapshot.is_unheard_of(word) for word in named.values())
     parts = {
         "similarity": max(0.0, best.similarity),
         "coverage": best.coverage,
-        # A long message is never as similar to one sentence as a short one is.
-        "words named": min(len(named), _MANY_WORDS) / _MANY_WORDS,
         "searches agree": best.agreement,
+        # What no document says a word of.
+        "words unseen": sum(one for one in rarities if one >= unseen) / (sum(rarities) or 1.0),
         # Names that neither the documents nor common language know.
         "unheard-of names": min(unheard_of, _MANY_NAMES) / _MANY_NAMES,
         "sufficiency": sufficiency(scored),
@@ -53,7 +55,7 @@ def evidence_probability(parts: Mapping[str, float]) -> float:
     any evidence.
 
     It decides whether to answer. That the answer says all of it is less probable: see
-    `agents/confidence/calibrated.py`. Fitted by `benchmarks/left_out.py` on questions with and
+    `agents/confidence/calibrated.py`. Fitted by `benchmarks/refusing.py` on questions with and
     without an answer."""
     if not parts:
         return 0.0

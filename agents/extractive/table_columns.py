@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import re
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from dataclasses import dataclass
 
+from agents.extractive.relevance import Aspect
 from enrichment.chunk import Chunk, ChunkTable
+from enrichment.language.quantities import quantities
+from enrichment.language.words import naming_words, stems, tokens
 from loaders.tables.table_markdown import markdown_to_table
 
 UNDER = " › "
@@ -35,6 +38,37 @@ def row_label(table: ChunkTable, row: int) -> str:
     """The cells that tell this row apart, once each."""
     cells = table.rows[row][: table.label_columns]
     return " · ".join(dict.fromkeys(flat(cell) for cell in cells if not says_nothing(cell)))
+
+
+def header_at(table: ChunkTable, position: int) -> str:
+    header = table.header[position] if position < len(table.header) else ""
+    return flat(header)
+
+
+def cell_at(table: ChunkTable, row: int, position: int) -> str:
+    cells = table.rows[row]
+    return flat(cells[position]) if position < len(cells) else ""
+
+
+def value_at(table: ChunkTable, row: int, position: int) -> str:
+    cell = cell_at(table, row, position)
+    return "" if says_nothing(cell) else value_of(cell, header_at(table, position))
+
+
+def said_in(table: ChunkTable, row: int, column: Column) -> str:
+    return value_at(table, row, column.positions[0])
+
+
+def in_a_line(text: str) -> str:
+    return f" {' '.join(token.casefold() for token in tokens(text))} "
+
+
+def names_of(text: str) -> frozenset[str]:
+    return frozenset(naming_words(text))
+
+
+def stems_of(texts: Sequence[str]) -> frozenset[str]:
+    return frozenset[str]().union(*map(stems, texts)) if texts else frozenset()
 
 
 def short_label(table: ChunkTable, row: int) -> str:
@@ -109,3 +143,21 @@ def _begins(line: str, mark: str) -> bool:
     if mark.startswith("["):
         return line.startswith(f"{mark}:")
     return line.startswith(mark) and not line.startswith(f"{mark}*")
+
+
+def named_in_full(words: Set[str], aspect: Aspect) -> bool:
+    """Whether the question says each of these words, in one way or another: `in Oslo or Rome`
+    names two rows, however rare each is."""
+    ways = frozenset(word for each in aspect.same.values() for way in each for word in way)
+    return bool(words) and words <= aspect.weights.keys() | ways
+
+
+def given_in(table: ChunkTable, row: int, position: int, aspect: Aspect) -> frozenset[str]:
+    """Words and quantities of the question that a cell says."""
+    said = value_at(table, row, position)
+    asked = [one for one in quantities(aspect.text) if one.measure or one.written.isdigit()]
+    return frozenset(aspect.named_in(stems(said))) | {
+        one.written
+        for one in asked
+        if any(one.agrees(each) and one.measure == each.measure for each in quantities(said))
+    }

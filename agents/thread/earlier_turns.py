@@ -78,10 +78,11 @@ def in_words(question: Question) -> list[tuple[str, str]]:
         found += [("user", turn.asked) for turn in question.earlier]
     for turn in question.earlier[-1:]:
         places = "; ".join(dict.fromkeys(one.heading for one in turn.cited))
+        shown = turn.path == "passages_found"
         offered = "; ".join(f"{n}. {one}" for n, one in enumerate(turn.options, start=1))
         found += [
             ("the last question in full", turn.question if turn.question != turn.asked else ""),
-            ("answered from the sections", places),
+            (f"{'passages shown' if shown else 'answered'} from the sections", places),
             ("readings offered", offered),
         ]
     return [(who, words) for who, words in found if words]

@@ -50,6 +50,7 @@ class KeptMiniLM:
         self.name = self._model.name
         self.dimensions = self._model.dimensions
         self.max_tokens = self._model.max_tokens
+        self.language = self._model.language
         self.count_tokens = self._model.count_tokens
         self.knows = self._model.knows
         self.kept = KeptVectors(self._model, ROOT / "var/benchmarks/golden_domains.npz")

@@ -26,6 +26,7 @@ class HashedVectors:
     name = "made-up"
     dimensions = DIMENSIONS
     max_tokens = 256
+    language = ""
 
     def __init__(self) -> None:
         random = np.random.default_rng(0)

@@ -107,7 +107,9 @@ def _tried(answer: Answer | None, now: datetime, *, private: bool) -> Iterator[J
             "*What I tried*\nI answered the asker alone: not everyone may read the sources."
         )
     else:
-        yield section(f"*What I tried*\n{mrkdwn(excerpt(answer.text, MAX_TRIED))}")
+        told = "I gave no answer, only passages that speak of it."
+        tried = told if answer.passages else mrkdwn(excerpt(answer.text, MAX_TRIED))
+        yield section(f"*What I tried*\n{tried}")
         if lines := source_lines(answer, now):
             yield section("\n".join(lines))
         if answer.from_documents:

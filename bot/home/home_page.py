@@ -78,6 +78,7 @@ class Home:
             this_week=self._feedback.verdicts(domain.domain, today - WEEK, today),
             last_week=self._feedback.verdicts(domain.domain, today - 2 * WEEK, today - WEEK),
             asked=self._records.count(today - WEEK, domain=domain.domain),
+            passages=self._records.count(today - WEEK, domain=domain.domain, path="passages_found"),
             failing=failing[:5],
             readable=frozenset(
                 channel

@@ -34,6 +34,8 @@ class Report:
     this_week: Verdicts
     last_week: Verdicts
     asked: int
+    passages: int
+    """Of those asked, how many were given passages and no answer."""
     failing: Sequence[Record]
     readable: Set[str]
     """Channels whose questions this admin may read."""
@@ -84,7 +86,8 @@ def _facts(report: Report) -> Iterator[str]:
         yield f"*Documents*\n{index.documents}"
         when = age(index.published_at, datetime.now(UTC)).removeprefix("updated ") or "unknown"
         yield f"*Last change*\n{when} (generation {index.generation})"
-    yield f"*Asked in 7 days*\n{report.asked}"
+    passages = f" ({report.passages} of them given passages only)" if report.passages else ""
+    yield f"*Asked in 7 days*\n{report.asked}{passages}"
     yield (
         f"*Feedback in 7 days*\n{week.helpful} helpful, {week.unhelpful} not\n"
         f"(the week before: {before.helpful} and {before.unhelpful})"
@@ -112,8 +115,9 @@ def is_question(record: Record) -> bool:
 
 
 def went_wrong(record: Record) -> bool:
-    """Nobody was helped: an apology, a refusal, or an answer that is hardly one."""
-    if record.resolved_by:
+    """Nobody was helped: an apology, a refusal, or an answer that is hardly one. Passages may
+    have helped: they are counted apart."""
+    if record.resolved_by or record.path == "passages_found":
         return False
     if record.state == "failed":
         return True
@@ -133,6 +137,8 @@ def _outcome(record: Record) -> str:
         return "no answer found"
     if record.path == "ambiguous_query":
         return "asked back"
+    if record.path == "passages_found":
+        return "passages shown"
     if not record.path:
         return "not answered, no documents for this channel"
     return f"answered, {in_words(record.confidence)} confidence"

@@ -9,17 +9,16 @@ from datetime import UTC, datetime
 from agents.answer import Answer
 from agents.confidence.confidence_levels import in_words
 from bot.message.blockkit import Json, actions, button, context, section
+from bot.message.body_blocks import bodies, body_blocks, grid_of, words_said
 from bot.message.defang import defang
-from bot.message.harmless.harmless_words import WORD, is_address, mrkdwn
+from bot.message.harmless.harmless_words import mrkdwn
 from bot.message.harmless.web_address import Links, links_to
 from bot.message.mrkdwn_text import as_mrkdwn
-from bot.message.slack_markdown import MAX_COLUMNS, Grid, Prose, aligned, fitting, segments, slices
+from bot.message.passage_blocks import passage_blocks
+from bot.message.slack_markdown import aligned, excerpt, fitting
 from bot.message.source_lines import source_lines
 
 FALLBACK_LIMIT = 1_500
-BODY_LIMIT = 8_500
-"""Characters of answer per message: leaves room for sources, buttons and the fallback. Slack fails
-near 13,200 of a whole message, although a block may have 12,000."""
 SECTION_LIMIT = 2_900
 
 FEEDBACK = "answer_feedback"
@@ -53,19 +52,23 @@ def render(
     now = now or datetime.now(UTC)
     cited = (*answer.citations, *answer.nearest)
     links = links_to([citation.url for citation in cited], allowed_hosts)
-    bodies = list(_bodies(defang(answer.text, links), links))
-    closing = [
+    if answer.passages:
+        parts = list(bodies(passage_blocks(answer, links, now)))
+        said = excerpt(answer.text, FALLBACK_LIMIT)
+        texts = [fallback(said if part == 0 else answer.lead) for part in range(len(parts))]
+    else:
+        parts = list(bodies(body_blocks(defang(answer.text, links), links)))
+        texts = [fallback(words_said(part)) for part in parts]
+    if lead:
+        parts[0].insert(0, context([lead], block_id="oncall_lead"))
+    parts[-1] += [
         *_sources(answer, now),
         *_context(answer, notes),
         *_buttons(answer, question_id),
     ]
-    texts = [fallback(_words(body)) for body in bodies]
-    if lead:
-        bodies[0].insert(0, context([lead], block_id="oncall_lead"))
-    bodies[-1].extend(closing)
     return [
-        Outgoing(text=text, blocks=body, links=links)
-        for text, body in zip(texts, bodies, strict=True)
+        Outgoing(text=text, blocks=part, links=links)
+        for text, part in zip(texts, parts, strict=True)
     ]
 
 
@@ -99,86 +102,15 @@ def said(text: str) -> Outgoing:
     return Outgoing(text=text, blocks=[section(text)])
 
 
-def _bodies(text: str, links: Links) -> Iterator[list[Json]]:
-    """Blocks of each message: as much as fits, and one native table each, Slack's own limit."""
-    blocks: list[Json] = []
-    used, has_table = 0, False
-    for block, size in _body_blocks(text, links):
-        table = block["type"] == "table"
-        if blocks and (used + size > BODY_LIMIT or (table and has_table)):
-            yield blocks
-            blocks, used, has_table = [], 0, False
-        blocks.append(block)
-        used, has_table = used + size, has_table or table
-    yield blocks or [_markdown("I have nothing to say to that.")]
-
-
-def _body_blocks(text: str, links: Links) -> Iterator[tuple[Json, int]]:
-    for part in segments(text):
-        if isinstance(part, Prose) or len(part.header) > MAX_COLUMNS or not part.rows:
-            prose = part.text if isinstance(part, Prose) else aligned(part)
-            # A cut may part what made a piece harmless, so each is looked at by itself.
-            for piece in fitting(prose, BODY_LIMIT, lambda cut: defang(cut, links)):
-                yield _markdown(piece), len(piece)
-        else:
-            for grid in slices(part, BODY_LIMIT - 500):
-                yield _table(grid), grid.size
-
-
-def _markdown(text: str) -> Json:
-    return {"type": "markdown", "text": text}
-
-
-def _table(grid: Grid) -> Json:
-    # A cell may not be empty, hence the no-break space.
-    rows = [[_cell(cell or "\u00a0") for cell in row] for row in (grid.header, *grid.rows)]
-    settings = [{"is_wrapped": True} for _ in grid.header]
-    return {"type": "table", "rows": rows, "column_settings": settings}
-
-
-def _cell(text: str) -> Json:
-    """Words; an address among them as code, which nobody makes a link of."""
-    pieces: list[Json] = []
-    at = 0
-    for word in WORD.finditer(text):
-        if is_address(word[0]):
-            pieces += [_piece(text[at : word.start()]), _piece(word[0], style={"code": True})]
-            at = word.end()
-    if not pieces:
-        return {"type": "raw_text", "text": text}
-    shown = [piece for piece in [*pieces, _piece(text[at:])] if piece["text"]]
-    section = {"type": "rich_text_section", "elements": shown}
-    return {"type": "rich_text", "elements": [section]}
-
-
-def _piece(text: str, **style: Json) -> Json:
-    return {"type": "text", "text": text, **style}
-
-
-def _cell_words(cell: Json) -> str:
-    if cell["type"] == "raw_text":
-        return str(cell["text"])
-    return "".join(piece["text"] for piece in cell["elements"][0]["elements"])
-
-
-def _words(blocks: Sequence[Json]) -> str:
-    said: list[str] = []
-    for block in blocks:
-        if block["type"] == "table":
-            said.extend(" | ".join(map(_cell_words, row)) for row in block["rows"])
-        else:
-            said.append(block["text"])
-    return "\n".join(said)
-
-
 def _sources(answer: Answer, now: datetime) -> Iterator[Json]:
-    if lines := source_lines(answer, now):
+    lines = source_lines(answer, now)
+    if lines and not answer.passages:  # whose titles are the links
         yield section("\n".join(lines), block_id="oncall_sources")
 
 
 def _context(answer: Answer, notes: Sequence[str]) -> Iterator[Json]:
     said = [mrkdwn(note)[:500] for note in notes]
-    if answer.degraded:
+    if answer.degraded and not answer.passages:  # their lead says it
         said.append(f":warning: {_degraded(answer)}")
     if answer.path == "general_llm_knowledge" and "general knowledge" not in answer.text.lower():
         said.append(":warning: General knowledge, not from your team's documents.")
@@ -250,8 +182,7 @@ def _plain_block(block: Json, links: Links) -> Iterator[Json]:
     if kind == "markdown":
         yield from _sections(block["text"], links)
     elif kind == "table":
-        texts = [tuple(map(_cell_words, row)) for row in block["rows"]]
-        yield from _sections(aligned(Grid(texts[0], tuple(texts[1:]))), links)
+        yield from _sections(aligned(grid_of(block)), links)
     elif kind == "context_actions":
         pair = block["elements"][0]
         yield actions(

@@ -42,6 +42,15 @@ class Grid:
         """Characters of all cells."""
         return sum(len(cell) for row in (self.header, *self.rows) for cell in row)
 
+    @property
+    def widths(self) -> list[int]:
+        """Characters of the longest cell of each column."""
+        return [max(map(len, column)) for column in zip(self.header, *self.rows, strict=True)]
+
+    def is_within(self, characters: int) -> bool:
+        """Its columns stand side by side in so wide a line, each with room around it."""
+        return sum(self.widths) + 3 * len(self.header) <= characters
+
 
 def segments(markdown: str) -> Iterator[Prose | Grid]:
     """Prose and tables in order; tables inside code stay code."""
@@ -197,8 +206,8 @@ def slices(grid: Grid, characters: int) -> Iterator[Grid]:
 
 def aligned(grid: Grid, widest: int = 90) -> str:
     """A table as prose: columns lined up in a code block, or one entry per row when too wide."""
-    widths = [max(map(len, column)) for column in zip(grid.header, *grid.rows, strict=True)]
-    if sum(widths) + 3 * len(widths) <= widest:
+    if grid.is_within(widest):
+        widths = grid.widths
         lines = [
             " | ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
             for row in (grid.header, tuple("-" * width for width in widths), *grid.rows)

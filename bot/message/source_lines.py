@@ -16,20 +16,24 @@ def source_lines(answer: Answer, now: datetime) -> list[str]:
     """A heading, then a line for each place; empty without any.
 
     Citations of one place share a line: the same link twice tells nothing."""
+    if answer.passages:
+        return _fitting("*Passages shown*", [f"• {place(c, now)}" for c in answer.citations])
     if not answer.citations:
-        return _fitting("*Nearest documents*", [f"• {_place(c, now)}" for c in answer.nearest])
+        return _fitting("*Nearest documents*", [f"• {place(c, now)}" for c in answer.nearest])
     numbers: dict[str, list[str]] = {}
     for citation in answer.citations:
-        numbers.setdefault(_place(citation, now), []).append(f"[{citation.number}]")
-    return _fitting("*Sources*", [f"{' '.join(marks)} {place}" for place, marks in numbers.items()])
+        numbers.setdefault(place(citation, now), []).append(f"[{citation.number}]")
+    return _fitting("*Sources*", [f"{' '.join(marks)} {where}" for where, marks in numbers.items()])
 
 
-def _place(citation: Citation, now: datetime) -> str:
+def place(citation: Citation, now: datetime, *, bold: bool = False) -> str:
+    """A link to it, with page and age."""
     heading = citation.heading if citation.heading != citation.title else ""
     name = " › ".join(short(part, 120) for part in (citation.title, heading) if part)
     page = f"page {citation.page}" if citation.page else ""
     details = [part for part in (page, age(citation.modified_at, now)) if part]
-    return " · ".join([link(citation.url, name or citation.document), *details])
+    opened = link(citation.url, name or citation.document)
+    return " · ".join([f"*{opened}*" if bold else opened, *details])
 
 
 def _fitting(heading: str, lines: Sequence[str]) -> list[str]:

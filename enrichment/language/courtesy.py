@@ -1,4 +1,5 @@
-"""Messages that greet, thank or acknowledge, and ask nothing: for the bot and for the agents."""
+"""Messages that greet, thank, acknowledge or object, and ask nothing of the documents: for the bot
+and for the agents."""
 
 from __future__ import annotations
 
@@ -20,6 +21,42 @@ _COURTESIES = frozenset(_COURTESIES_LISTED.split()) | _GREETINGS
 # A phrase, since its words by themselves begin questions.
 _WILL_DO = re.compile(r"\bwill do\b", re.IGNORECASE)
 _EMOJI = re.compile(r":[a-z0-9_+-]{1,40}:|[👍🙏✅🎉❤]", re.IGNORECASE)
+
+
+_OBJECTIONS_LISTED = """
+    no nope nah not non wrong incorrect false untrue bad useless unhelpful nonsense rubbish right
+    correct true sure certain really seriously didn't didnt doesn't doesnt does did do don't dont
+    isn't isnt wasn't wasnt won't wont can't cant couldn't help helps helped helping helpful work
+    works worked working answer answers answered reply response question asked ask meant mean want
+    wanted need needed looking what you you're youre your my me i i'm im that that's thats this it
+    it's its is was are be the a an my very completely totally entirely still again at all about
+    for to of think so but and hmm huh uh um oh sorry bot with any even just quite there"""
+_OBJECTIONS = frozenset(_OBJECTIONS_LISTED.split())
+_OBJECTS = re.compile(
+    r"\b(?:wrong|incorrect|untrue|false|nonsense|rubbish|useless|unhelpful|bad)\b"
+    r"|(?:n['’]?t|not)\b(?:\s+\w+){0,4}?\s+(?:right|correct|true|help\w*|work\w*|answer\w*|ask\w*"
+    r"|mean\w*|want\w*|need\w*|looking)\b"
+    r"|\bno(?:pe)?,? (?:that|it|this|not)\b",
+    re.IGNORECASE,
+)
+_DOUBTS = re.compile(r"^\W*(?:really|seriously)\W*$|\b(?:sure|certain|correct|right|true)\b", re.I)
+
+
+def objects(text: str) -> bool:
+    """Nothing but a complaint about the answer before: `no, that's wrong`, `that didn't help`."""
+    words = _words(text)
+    return _are_about_an_answer(words) and (
+        bool(_OBJECTS.search(text)) or all(word in ("no", "nope", "nah") for word in words)
+    )
+
+
+def doubts(text: str) -> bool:
+    """Nothing but a question whether the answer before is right: `are you sure?`."""
+    return "?" in text and _are_about_an_answer(_words(text)) and bool(_DOUBTS.search(text))
+
+
+def _are_about_an_answer(words: list[str]) -> bool:
+    return bool(words) and all(word.replace("’", "'") in _OBJECTIONS for word in words)
 
 
 def is_greeting(text: str) -> bool:

@@ -56,11 +56,17 @@ def addressing(sentence: str) -> Addressing:
 
 def as_read(text: str) -> str:
     """The text as a model takes it in: without what nobody sees, and without markup."""
+    if not text.isascii():
+        text = _without_disguise(text)
+    return " ".join(_EMPHASIS.sub("", _LINK.sub(r"\1", text)).split(" "))
+
+
+def _without_disguise(text: str) -> str:
+    """Compatibility forms, invisible characters and lookalike letters, as the plain ones."""
     shown = "".join(chr(ord(c) - 0xE0000) if ord(c) in _TAGS else c for c in text)
     shown = unicodedata.normalize("NFKC", shown)
     shown = "".join(c for c in shown if unicodedata.category(c) not in ("Cf", "Mn") or c == "\n")
-    shown = _MIXED.sub(lambda word: word[0].translate(_LOOKALIKES), shown)
-    return " ".join(_EMPHASIS.sub("", _LINK.sub(r"\1", shown)).split(" "))
+    return _MIXED.sub(lambda word: word[0].translate(_LOOKALIKES), shown)
 
 
 def _only_quotes(seen: str) -> bool:

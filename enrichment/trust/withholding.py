@@ -81,7 +81,8 @@ def _cleaned(block: Block) -> Block:
 
 def _twice_kept(text: str, markdown: str) -> tuple[str, str]:
     """Plain and markdown; when only one shows it, both are what is left of the plain one."""
-    plain, marked = kept(text), kept(markdown)
+    plain = kept(text)
+    marked = plain if markdown == text else kept(markdown)
     if (plain == text) == (marked == markdown):
         return plain, marked
     left = plain if plain != text else WITHHELD

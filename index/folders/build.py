@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from config.models import Embedder, Vectors
-from enrichment.chunk import DocumentCard
+from enrichment.chunk import Chunk, DocumentCard
 from index.folders.arrays import KEY, Matrices, Part, save_keys, save_rows, save_terms
 from index.folders.generation_folder import Folder, Manifest, seal
 from index.keywords.bm25 import chunk_terms
@@ -24,6 +24,12 @@ def key_of(embedder: str, text: str) -> str:
     """Content address of a text's vector, 32 hexadecimal digits."""
     content = f"{embedder}\0{text}".encode("utf-8", "surrogatepass")
     return hashlib.sha256(content).hexdigest()[:32]
+
+
+def embedded_texts(chunks: Sequence[Chunk]) -> list[str]:
+    """What vectors are made of: each chunk, then each unit, in order."""
+    units = (unit.index_text for chunk in chunks for unit in chunk.units)
+    return [*(chunk.index_text for chunk in chunks), *units]
 
 
 class VectorSource:
@@ -136,9 +142,8 @@ def _fresh(
     vectors: VectorSource,
 ) -> Part:
     content = store.content(revision.id)
-    texts = [chunk.index_text for _, chunk in content]
-    unit_texts = [unit.index_text for _, chunk in content for unit in chunk.units]
-    keys, found = vectors([*texts, *unit_texts])
+    size = len(content)
+    keys, found = vectors(embedded_texts([chunk for _, chunk in content]))
     width = vectors.embedder.dimensions
     matrix = np.array([found[key] for key in keys], dtype=np.float32).reshape(len(keys), width)
     bags = [chunk_terms(chunk, card) for _, chunk in content]
@@ -150,8 +155,8 @@ def _fresh(
         unit_counts=[len(chunk.units) for _, chunk in content],
         term_counts=[len(bag) for bag in bags],
         term_ids=np.array(term_ids, dtype=np.int32),
-        chunk_keys=addresses[: len(texts)],
-        unit_keys=addresses[len(texts) :],
-        chunk_vectors=matrix[: len(texts)],
-        unit_vectors=matrix[len(texts) :],
+        chunk_keys=addresses[:size],
+        unit_keys=addresses[size:],
+        chunk_vectors=matrix[:size],
+        unit_vectors=matrix[size:],
     )

@@ -8,6 +8,7 @@ import shutil
 import uuid
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 
 from config.errors import IndexUnavailable
@@ -28,6 +29,9 @@ from index.keywords.bm25 import KeywordEngine
 from index.store.generation_info import GenerationInfo, Revision, digest_of
 from index.store.sql_store import Store
 from index.vectors.chroma import ChromaServer, EmbeddedChroma
+
+WORTH_OPENING = 32
+"""New texts from which on other generations are looked through for their vectors."""
 
 logger = logging.getLogger(__name__)
 
@@ -116,6 +120,31 @@ class Shelf:
             name = self._embedder.name
             found += [self._server.collection(domain, name, kind).get for kind in KINDS]
         return found
+
+    def elsewhere(self, domain: str) -> Lookup:
+        """Vectors of the same texts in what other domains answer from, and in what this one did.
+
+        Their folders are opened when many texts are new: checking one takes as long as embedding
+        a few."""
+        opened = cache(lambda: list(self._kept_elsewhere(domain)))
+
+        def lookup(keys: Sequence[str]) -> dict[str, Vectors]:
+            found: dict[str, Vectors] = {}
+            for folder in opened() if len(keys) >= WORTH_OPENING else ():
+                found.update(folder.lookup([key for key in keys if key not in found]))
+            return found
+
+        return lookup
+
+    def _kept_elsewhere(self, domain: str) -> Iterator[Folder]:
+        names = [one.name for one in self._root.iterdir()] if self._root.is_dir() else []
+        for info in (one for name in sorted(names) for one in self._store.generations(name)):
+            # A domain's own current generation is the base, where it can be one.
+            if info.embedder == self._embedder.name and info.is_current != (info.domain == domain):
+                try:
+                    yield Folder(self.path(info.domain, info.number), info.digest)
+                except (Damaged, OSError):  # or it is just being removed
+                    continue
 
     def remove_except(self, domain: str, kept: Collection[int]) -> None:
         """Delete folders of other generations and what dead processes left behind.

@@ -15,12 +15,16 @@ from pydantic_core import PydanticSerializationError
 from config.errors import LoadError, PublishError
 from config.models import Embedder
 from enrichment.chunk import Chunk, DocumentCard
-from index.folders.build import VectorSource
+from index.folders.build import VectorSource, embedded_texts
 from index.folders.generation_folder import Folder
 from index.folders.journal import Journal
 from index.folders.shelf import Shelf
 from index.store.generation_info import GenerationInfo, Revision, digest_of
 from index.store.sql_store import Store
+
+TOGETHER = 1_024
+"""Texts that are embedded in one call, of as many documents as it takes: sorted by length little of
+a batch is padding, and no core waits for the last batch of each document."""
 
 
 class Staging:
@@ -52,10 +56,14 @@ class Staging:
             self._cursors = store.cursors(domain, self._base.number)
         self._closing = ExitStack()
         self._journal: Journal | None = None
+        self._waiting: list[str] = []
         self._vectors = VectorSource(embedder, [])
 
     def __enter__(self) -> Staging:
-        lookups = self._shelf.lookups(self._domain, self._base_folder)
+        lookups = [
+            *self._shelf.lookups(self._domain, self._base_folder),
+            self._shelf.elsewhere(self._domain),
+        ]
         mark = hashlib.sha256(self._embedder.name.encode()).hexdigest()[:12]
         path = self._shelf.of(self._domain) / f"embedded-{mark}.journal"
         journal = self._closing.enter_context(Journal(path, self._embedder.dimensions))
@@ -84,10 +92,11 @@ class Staging:
         return MappingProxyType(self._cursors)
 
     def put(self, card: DocumentCard, chunks: Sequence[Chunk]) -> None:
-        """Add or replace a document, and embed what is new in it.
+        """Add or replace a document. What is new in it is embedded with other documents' texts,
+        before `commit` ends at the latest.
 
-        Raises LoadError when the text can't be stored, ModelUnavailable when it can't be embedded;
-        the document then stays as it was."""
+        Raises LoadError when the text can't be stored: the document then stays as it was; and
+        ModelUnavailable when texts can't be embedded, which ends the run."""
         if any(chunk.document_id != card.id for chunk in chunks):
             raise LoadError(card.id, "it holds chunks of another document")
         try:
@@ -95,8 +104,9 @@ class Staging:
         except (PydanticSerializationError, UnicodeError) as error:
             raise LoadError(card.id, "its text is not valid Unicode") from error
         if self._held.get(card.id) != revision:
-            texts = [chunk.index_text for chunk in chunks]
-            self._vectors([*texts, *(unit.index_text for chunk in chunks for unit in chunk.units)])
+            self._waiting += embedded_texts(chunks)
+            while len(self._waiting) >= TOGETHER:
+                self._embed(TOGETHER)
         self._held[card.id] = revision
         self._cards[card.id] = card
 
@@ -106,7 +116,9 @@ class Staging:
         self._cards.pop(document_id, None)
 
     def commit(self, cursors: Mapping[str, str]) -> GenerationInfo:
-        """Publish; the current generation's info again when nothing changed."""
+        """Publish; the current generation's info again when nothing changed.
+
+        Raises ModelUnavailable, PublishError."""
         held = [self._held[one] for one in sorted(self._held)]
         digest = digest_of(held)
         base = self._base
@@ -114,6 +126,7 @@ class Staging:
             if dict(cursors) != self._cursors:
                 self._store.set_cursors(self._domain, base.number, cursors)
             return self._unchanged(base)
+        self._embed(len(self._waiting))
         number = self._store.next_number(self._domain)
         try:
             self._shelf.build(
@@ -146,6 +159,11 @@ class Staging:
         if self._journal:
             self._journal.discard()
         return info
+
+    def _embed(self, count: int) -> None:
+        """The first texts that wait; their vectors are in the journal, or were published before."""
+        self._vectors(self._waiting[:count])
+        del self._waiting[:count]
 
     def _unchanged(self, base: GenerationInfo) -> GenerationInfo:
         return replace(base, embedded=0, seconds=round(time.monotonic() - self._started, 3))

@@ -14,6 +14,7 @@ from starlette.routing import BaseRoute, Mount, Route, WebSocketRoute
 from starlette.staticfiles import StaticFiles
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
+from playground.page.guide import Guide
 from playground.page.page_actions import PageActions, refusal
 from playground.page.safe_markup import Markup
 from playground.page.shown_messages import Render
@@ -52,6 +53,7 @@ class Page:
         self.render = Render(Markup(slack.workspace))
         self.viewers: set[Viewer] = set()
         self.actions = PageActions(slack).by_name()
+        self.guide = Guide()
 
     def routes(self) -> list[BaseRoute]:
         return [
@@ -86,6 +88,7 @@ class Page:
             whispers = [self.ephemeral(c, m) for c, m in space.ephemerals(user)]
             return {
                 "team": tidewater.TEAM_NAME,
+                "guide": self.guide.shown(),
                 "user": user,
                 "bot": self.slack.bot_user_id,
                 "online": self.slack.online,
@@ -116,6 +119,11 @@ class Page:
         return {**self.render.message(message), "channel": channel}
 
     # Live updates
+
+    def show(self, guide: Guide) -> None:
+        """On every open page, and on those that are opened later."""
+        self.guide = guide
+        self.tell(WorkspaceChange(kind="guide", detail=guide.shown()))
 
     def tell(self, change: WorkspaceChange) -> None:
         """Called under the workspace's lock, from any thread."""

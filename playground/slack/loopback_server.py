@@ -17,12 +17,13 @@ TRIED_PORTS = 50
 
 
 def listen(port: int) -> socket.socket:
-    """A bound socket on 127.0.0.1: the wished port or the next free one; 0 is any."""
+    """A listening socket on 127.0.0.1: the wished port or the next free one; 0 is any."""
     for candidate in range(port, port + TRIED_PORTS) if port else [0]:
         bound = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
         bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             bound.bind(("127.0.0.1", candidate))
+            bound.listen()  # until somebody listens, another process may bind the same port
         except OSError as error:
             bound.close()
             if error.errno not in (errno.EADDRINUSE, errno.EACCES):

@@ -63,6 +63,24 @@ class Channel:
     """First questions that a newcomer can click."""
 
 
+@dataclass(frozen=True, kw_only=True)
+class ShownQuestion:
+    """Asked when the demo starts, so that its reply can be looked at."""
+
+    text: str
+    channel: str = "C0SECURITY"
+    user: str = YOU
+
+
+SHOWN_QUESTIONS = (
+    ShownQuestion(
+        text="how old may an API signing key on Restricted data get in Singapore?",
+    ),
+    ShownQuestion(text="who gets a written update of a P1, and how often?", user="U0PRIYA"),
+    ShownQuestion(text="what does the cafeteria serve on Fridays?", user="U0DANA"),
+)
+"""One for each kind of reply without a model: an answer, passages, none."""
+
 PEOPLE = (
     SlackUser(id=YOU, handle="sam.rivers", name="Sam Rivers", title="Payments engineer"),
     SlackUser(id="U0INES", handle="ines.okafor", name="Ines Okafor", title="CISO"),
@@ -115,9 +133,9 @@ def channels() -> list[Channel]:
             name="help-security",
             topic="Access, keys, vulnerabilities, devices, vendors. SecEng answers.",
             questions=(
-                "how often do signing keys get rotated?",
-                "P2 on an internal-only box, what's the fix deadline?",
-                "for which elevated roles do I need two approvers?",
+                "what is the overlap window of a merchant webhook secret?",
+                "may a contractor own the fix of a P2?",
+                "what is the longest time for the role ledger-dba?",
             ),
         ),
         Channel(
@@ -125,9 +143,9 @@ def channels() -> list[Channel]:
             name="help-privacy",
             topic="Data classes, retention, subject requests, transfers. Privacy Office answers.",
             questions=(
+                "how long do we keep failed onboarding applications in the US?",
+                "what is the turnaround of Tally for a subject request?",
                 "how long do we keep recorded support calls in the US?",
-                "which support tools may hold Restricted data?",
-                "someone asks for a copy of their data, what's our deadline?",
             ),
         ),
         Channel(
@@ -135,9 +153,9 @@ def channels() -> list[Channel]:
             name="help-platform",
             topic="Deploys, alerts, databases, quotas, on-call duty. PRE answers.",
             questions=(
-                "until when on a Friday can I start a tier 1 rollout in the US?",
+                "what is the RTO of a T1 service?",
+                "what does a POST to /v2/refunds cost?",
                 "Pilot said FROZEN and exited 41, what does that mean?",
-                "what happens to payments when risk scoring is down?",
             ),
         ),
         Channel(id="C0GENERAL", name="general", topic="Company news and everything else."),

@@ -39,7 +39,7 @@ class WorkspaceChange:
 
     kind: str
     """`posted`, `changed`, `deleted`, `streamed`, `ephemeral`, `reaction_added`,
-    `reaction_removed`, `status`, `title`, `prompts`, `view`, `home` or `presence`."""
+    `reaction_removed`, `status`, `title`, `prompts`, `view`, `home`, `presence` or `guide`."""
     channel: str = ""
     message: Json = field(default_factory=dict)
     previous: Json = field(default_factory=dict)

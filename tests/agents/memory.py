@@ -38,6 +38,7 @@ class MemorySnapshot:
         self._unheard_of = unheard_of
         self.domain = domain
         self.generation = 1
+        self.language = "English"
         self.documents: Mapping[str, DocumentCard] = {card.id: card for card in cards}
         self._all = list(chunks)
         self._embed = embed

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 import pytest
 
@@ -18,6 +19,11 @@ DOMAINS = [Domain(domain=name, title=name, sources=Sources()) for name in NAMES]
 
 def said(confidence: float, path: AnswerPath = "company_specific_rag_success") -> Answer:
     return Answer(text="x", path=path, confidence=confidence)
+
+
+def spoken_of(evidence: float, path: AnswerPath = "company_specific_rag_success") -> Answer:
+    """Of a domain whose documents speak of the question as likely as this."""
+    return replace(said(0.5, path), confidence_parts={"evidence": evidence})
 
 
 def chosen(says: Mapping[str, Answer | Exception]) -> tuple[str, list[str]]:
@@ -36,6 +42,7 @@ def chosen(says: Mapping[str, Answer | Exception]) -> tuple[str, list[str]]:
     return domain.domain, asked
 
 
+FOUND: AnswerPath = "passages_found"
 REFUSAL = said(0.9, "no_answer_found")
 UNPUBLISHED = IndexUnavailable("nothing was published")
 
@@ -58,6 +65,10 @@ UNPUBLISHED = IndexUnavailable("nothing was published")
         (said(1.0, "general_llm_knowledge"), REFUSAL, REFUSAL, "security", 3),
         # Of refusals the one that is least sure that its documents don't say.
         (said(0.4, "no_answer_found"), said(0.3, "no_answer_found"), REFUSAL, "privacy", 3),
+        # An answer, then passages, then a refusal, however much the documents speak of it.
+        (spoken_of(0.9, FOUND), spoken_of(0.2), REFUSAL, "privacy", 3),
+        (REFUSAL, said(0.1, FOUND), REFUSAL, "privacy", 3),
+        (spoken_of(0.3, FOUND), spoken_of(0.6, FOUND), REFUSAL, "privacy", 3),
         # What isn't published is passed over.
         (UNPUBLISHED, said(0.2), UNPUBLISHED, "privacy", 3),
         (UNPUBLISHED, REFUSAL, UNPUBLISHED, "privacy", 3),
@@ -87,6 +98,7 @@ def test_without_any_domain_it_says_so() -> None:
         (said(CONFIDENT, "cached"), True),
         (said(CONFIDENT - 0.001), False),
         (said(1.0, "no_answer_found"), False),
+        (said(1.0, FOUND), False),
         (said(1.0, "company_specific_rag_failure"), False),
         (said(1.0, "ambiguous_query"), False),
         (said(1.0, "general_llm_knowledge"), False),

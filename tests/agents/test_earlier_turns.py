@@ -10,7 +10,7 @@ import pytest
 from agents.answer import Cited, EarlierTurn, Question, Turn
 from agents.extractive.conversation import leans_on
 from agents.graph import build_ask
-from agents.thread.earlier_turns import picked, readable, resolved
+from agents.thread.earlier_turns import in_words, picked, readable, resolved
 from tests.agents.corpus import domain, snapshot
 from tests.agents.scripted import ScriptedModel
 
@@ -83,6 +83,19 @@ def test_what_was_only_put_together_is_put_together_anew() -> None:
     together = replace(ANSWERED, asked="and read?", question="how old, and write, and read?")
     history = (Turn(role="user", content="and write?"), Turn(role="user", content="and read?"))
     assert leans_on("and webhooks?", history, (together,)) == "and write, and read?"
+
+
+@pytest.mark.parametrize(
+    ("path", "said"),
+    [
+        ("company_specific_rag_success", "answered from the sections"),
+        ("passages_found", "passages shown from the sections"),
+    ],
+)
+def test_passages_that_were_shown_are_not_called_an_answer(path: str, said: str) -> None:
+    kept = replace(ANSWERED, path=path)
+    told = dict(in_words(Question(text="and for webhooks?", earlier=(kept,))))
+    assert told[said] == "Age; Webhooks"
 
 
 def test_a_model_is_told_the_time_and_what_is_kept_of_the_thread() -> None:

@@ -139,11 +139,12 @@ def test_a_lead_in_to_nothing_is_not_an_answer() -> None:
     assert "needs approval from:" not in answer.text
 
 
-def test_a_name_that_the_documents_never_mention_speaks_against_an_answer() -> None:
-    question = "what is the maximum age of an API signing key in okta?"
-    somewhere = asking(snapshot())(question)
-    nowhere = asking(snapshot(unheard_of=frozenset({"okta"})))(question)
+def test_a_word_that_no_document_says_speaks_against_an_answer() -> None:
+    ask = asking(snapshot(unheard_of=frozenset({"okta"})))
+    somewhere = ask("what is the maximum age of an API signing key?")
+    nowhere = ask("what is the maximum age of an API signing key in okta?")
     assert nowhere.confidence_parts["evidence"] < somewhere.confidence_parts["evidence"]
+    assert nowhere.confidence_parts["words unseen"] > somewhere.confidence_parts["words unseen"]
     assert nowhere.confidence_parts["unheard-of names"] > 0
 
 

@@ -14,6 +14,7 @@ from pydantic import SecretStr
 from sqlalchemy import create_engine
 
 from agents.answer import Progress, Question
+from agents.response import to_full_response
 from bot.app import build_bot
 from bot.health import health_app
 from bot.slack.http_events import add_slack, alongside
@@ -23,7 +24,7 @@ from index.audit import AuditUnavailable, Shown
 from playground.slack_stand_in import SlackStandIn
 from tests.api.front import DOMAINS, api, here, serving
 from tests.bot.conftest import answered, running, settings_for
-from tests.bot.fakes import CHANNEL, Agents, answer
+from tests.bot.fakes import CHANNEL, Agents, answer, passages_found
 
 
 @pytest.fixture
@@ -70,6 +71,34 @@ def test_a_refusal_shows_the_nearest_documents_as_its_sources(
     body = client.post("/api/agentic_qna", json={"query": "x", "domain": "security"}).json()
     assert (body["answer"], body["agent_path_taken"]) == ("I found no answer.", "no_answer_found")
     assert [source["url"] for source in body["sources"]] == [one.url for one in nearest]
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_passages_found_are_told_by_their_path_and_cited(
+    client: TestClient, agents: Agents, stream: bool
+) -> None:
+    found = passages_found("Keys live 90 days.", "A year in staging.")
+    agents.reply = found
+    agents.tell = lambda progress: progress.delta(found.text)
+    asked = {"query": "x", "domain": "security", "stream": stream}
+    reply = client.post("/api/agentic_qna", json=asked)
+    last = reply.text.strip().splitlines()[-1].removeprefix("data: ")
+    body = json.loads(last) if stream else reply.json()
+    assert (body["agent_path_taken"], body["answer"]) == ("passages_found", found.text)
+    assert [source["url"] for source in body["sources"]] == [one.url for one in found.citations]
+    assert ("event: delta" in reply.text) is stream
+
+
+def test_the_longer_response_has_each_passage() -> None:
+    first = to_full_response(passages_found("Keys live 90 days."))["passages"][0]
+    assert first.pop("modified_at") is not None
+    assert first == {
+        "title": "Key Rotation Standard",
+        "heading": "Part 1",
+        "url": "https://docs.google.com/document/d/KEY/edit#heading=h.age1",
+        "text": "Keys live 90 days.",
+    }
+    assert to_full_response(answer())["passages"] == []
 
 
 def test_what_is_shown_is_on_record_with_its_door(agents: Agents) -> None:

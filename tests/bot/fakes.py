@@ -5,10 +5,11 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from agents.answer import Answer, Ask, Citation, Progress, Question
+from agents.answer import Answer, Ask, Citation, Passage, Progress, Question
 from config.domain import Domain
 
 CHANNEL = "C0SECURITY"
@@ -37,6 +38,32 @@ def answer(text: str = "Rotate them every 90 days [1].", **more: Any) -> Answer:
         "generation": 7,
     }
     return Answer(**(values | more))
+
+
+NO_MODEL = "No language model is connected, so here is where the documents speak of this:"
+
+
+def passages_found(*texts: str, lead: str = NO_MODEL, **more: Any) -> Answer:
+    """A reply of these excerpts, each of another section."""
+    cited = answer().citations[0]
+    passages = tuple(
+        Passage(
+            citation=replace(cited, number=n, heading=f"Part {n}", url=f"{cited.url}{n}"), text=text
+        )
+        for n, text in enumerate(texts or ("**Signing keys** are rotated every 90 days.",), start=1)
+    )
+    told = (
+        f"**{one.citation.title} › {one.citation.heading}** [{one.citation.number}]\n\n{one.text}"
+        for one in passages
+    )
+    values: dict[str, Any] = {
+        "path": "passages_found",
+        "lead": lead,
+        "passages": passages,
+        "citations": tuple(one.citation for one in passages),
+        "confidence": 0.9,
+    }
+    return answer("\n\n".join((lead, *told)), **(values | more))
 
 
 class Agents:

@@ -174,8 +174,8 @@ def surfaces(text: str) -> Iterator[Any]:
     week = Verdicts()
     status = IndexStatus(generation=1, documents=1)
     report = Report(
-        domain=titled, index=status, this_week=week, last_week=week, asked=1, failing=[kept],
-        readable={kept.channel},
+        domain=titled, index=status, this_week=week, last_week=week, asked=1, passages=0,
+        failing=[kept], readable={kept.channel},
     )  # fmt: skip
     yield list(blocks([titled], [report], [kept], TEAM))
     yield suggested([titled])

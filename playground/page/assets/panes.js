@@ -39,7 +39,7 @@ function offerBottom(scroll) {
 export function renderChannel(pane) {
   const channel = state.channels.get(state.channel);
   const direct = channel.kind === "im";
-  const name = `${channel.id} ${direct ? state.tab : ""}`;
+  const name = `${channel.id} ${direct ? state.tab : ""} ${state.guide.notice}`;
   if (pane.dataset.shows !== name) {
     pane.dataset.shows = name;
     pane.replaceChildren(...(direct ? buildDirect(channel) : buildChannel(channel)));
@@ -64,7 +64,12 @@ function buildChannel(channel) {
     placeholder: `Message #${channel.name}`,
     send: (text) => sendInChannel(text),
   });
-  return [head, scrollArea(), box];
+  return [head, channel.hasBot ? notice() : "", scrollArea(), box];
+}
+
+// What answers here, so that nobody takes a quotation for what a model would have written.
+function notice() {
+  return state.guide.notice ? h("p", { class: "notice", role: "note" }, state.guide.notice) : "";
 }
 
 function scrollArea() {
@@ -82,20 +87,35 @@ function updateChannel(pane, channel, force) {
   const scroll = pane.querySelector(".scroll");
   const items = messageItems(roots(channel.id));
   follow(scroll, items, force, () => {
-    patch(scroll.querySelector(".opening"), [{ key: "welcome", version: channel.id, build: () => welcome(channel) }]);
+    patch(scroll.querySelector(".opening"), [{ key: "welcome", version: JSON.stringify([channel.id, state.guide]), build: () => welcome(channel) }]);
     patch(scroll.querySelector(".stream"), items);
   });
+  // Whoever comes before anybody asked more than the examples reads from the top.
+  if (force && onlyExamples(channel)) scroll.scrollTop = 0;
+}
+
+const examplesOf = (channel) => state.guide.kinds.filter((kind) => kind.channel === channel.id);
+
+function onlyExamples(channel) {
+  const examples = new Set(examplesOf(channel).map((kind) => kind.ts));
+  return roots(channel.id).every((message) => examples.has(message.ts));
 }
 
 function welcome(channel) {
   const asks = channel.questions.map((question) => askButton(question, () => sendInChannel(`@Copilot ${question}`)));
+  const kinds = examplesOf(channel).map(kindButton);
   return h("section", { class: "welcome" },
-    h("div", { class: "sign" }, icon("hash")),
     h("h2", {}, channel.name),
     h("p", {}, asks.length ? "Mention Copilot with a question. It answers in a thread, from the team's documents, and shows where it read that. If the documents don't say, it tells you so." : channel.topic),
-    asks.length
-      ? h("div", { class: "asks" }, h("h3", {}, "Try one of these"), asks)
-      : null);
+    h("div", { class: "lists" },
+      asks.length ? h("div", { class: "asks" }, h("h3", {}, "Try one of these"), asks) : null,
+      kinds.length ? h("div", { class: "asks kinds" }, h("h3", {}, "How Copilot replies"), kinds) : null));
+}
+
+function kindButton(kind) {
+  return h("button", { type: "button", class: "ask", onclick: () => go({ thread: kind.ts }) },
+    h("span", {}, h("b", {}, kind.name), h("span", { class: "question" }, kind.question), h("span", { class: "said" }, kind.said)),
+    icon("right"));
 }
 
 function askButton(question, run) {
@@ -123,9 +143,9 @@ function buildDirect(channel) {
     state.tab === "messages" ? h("button", { type: "button", class: "button", onclick: () => { state.newChat = true; changed(); document.getElementById("composer")?.focus(); } }, icon("plus"), "New chat") : null);
   const tabs = h("div", { class: "tabs", role: "tablist" }, tab("home", "Home"), tab("messages", "Messages"));
   act("open", { tab: state.tab });
-  if (state.tab === "home") return [head, tabs, h("div", { class: "scroll" }, h("div", { class: "home-holder" }))];
+  if (state.tab === "home") return [head, tabs, notice(), h("div", { class: "scroll" }, h("div", { class: "home-holder" }))];
   const box = renderComposer({ key: channel.id, id: "composer", placeholder: "Ask Copilot anything from the documents", direct: true, send: (text) => sendDirect(text, channel) });
-  return [head, tabs, scrollArea(), box];
+  return [head, tabs, notice(), scrollArea(), box];
 }
 
 const openTab = (channel, tab) => go({ channel: channel.id, tab });

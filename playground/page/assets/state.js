@@ -21,6 +21,7 @@ export const state = {
   editing: "",
   view: null,
   home: null,
+  guide: { notice: "", kinds: [] },
 };
 
 let listener = () => {};
@@ -38,6 +39,7 @@ export function load(data) {
     prompts: data.prompts,
     view: data.view,
     home: data.home,
+    guide: data.guide,
     shortcuts: data.shortcuts,
     ephemerals: data.ephemerals,
     people: new Map(data.people.map((person) => [person.id, person])),
@@ -80,6 +82,7 @@ export function apply(update) {
   if (kind === "prompts") state.prompts = { ...state.prompts, [channel]: detail };
   if (kind === "view") state.view = detail.view;
   if (kind === "home") state.home = detail;
+  if (kind === "guide") state.guide = detail;
   if (kind === "presence") state.online = detail.online;
   return changed();
 }

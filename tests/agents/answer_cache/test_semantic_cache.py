@@ -54,6 +54,7 @@ class Words:
     name = "words"
     dimensions = 512
     max_tokens = 256
+    language = ""
 
     def count_tokens(self, text: str) -> int:
         return len(text.split())

@@ -1,0 +1,53 @@
+"""Passages found, as the body of a Slack message: each a title that opens it, and what it says.
+Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import datetime
+
+from agents.answer import Answer
+from bot.message.blockkit import section
+from bot.message.body_blocks import Sized, prose_blocks, table_block
+from bot.message.defang import defang
+from bot.message.harmless.web_address import Links
+from bot.message.slack_markdown import MAX_ROWS, Grid, Prose, aligned, segments
+from bot.message.source_lines import place
+from loaders.markdown_parser import read_blocks
+
+ON_A_PHONE = 36
+"""Characters of a line of code. A wider table hides its values until it is pushed aside, and what
+was asked for is often in its last column: as a list it is read at once."""
+
+
+def passage_blocks(answer: Answer, links: Links, now: datetime) -> Iterator[Sized]:
+    """The lead, then title and excerpt of each passage; Slack takes one native table a message."""
+    yield from prose_blocks(defang(answer.lead, links), links)
+    has_table = False
+    for passage in answer.passages:
+        title = place(passage.citation, now, bold=True)
+        yield section(title), len(title)
+        for part in segments(defang(passage.text, links)):
+            if isinstance(part, Prose):
+                yield from prose_blocks(_quoted(part.text), links)
+            elif has_table or not _is_small(part):
+                yield from prose_blocks(aligned(part, ON_A_PHONE), links)
+            else:
+                has_table = True
+                yield table_block(part), part.size
+
+
+def _is_small(grid: Grid) -> bool:
+    return 0 < len(grid.rows) < MAX_ROWS and grid.is_within(ON_A_PHONE)
+
+
+def _quoted(markdown: str) -> str:
+    """Sentences as a quote; lists and code are told apart from our own words by themselves."""
+    lines = markdown.split("\n")
+    for token in read_blocks(markdown):
+        if token.type == "paragraph_open" and token.level == 0 and token.map:
+            first, end = token.map
+            lines[first:end] = [f"> {line}" for line in lines[first:end]]
+            # Without an empty line what follows may be read as part of the quote.
+            lines[end - 1] += "\n"
+    return "\n".join(lines)
