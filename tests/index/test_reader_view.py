@@ -88,6 +88,7 @@ def of_the_generation(name: str) -> Scoped:
 SCOPED: dict[str, Scoped] = {
     "domain": of_the_generation("domain"),
     "generation": of_the_generation("generation"),
+    "language": of_the_generation("language"),
     "documents": documents,
     "cards": cards,
     "search": search,
