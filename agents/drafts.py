@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 from agents.confidence.calibrated import DIRECT, confidence
 from agents.extractive.ambiguity import readings_of
-from agents.extractive.direct_answer import direct_answer
+from agents.extractive.direct_answer import Direct, direct_answer
 from agents.extractive.excerpts import passages_of, written
+from agents.extractive.foreign_language import foreign_language, foreign_notice
 from agents.extractive.quotable import quotable
 from agents.extractive.refusal import ENOUGH, confidence_parts, nearest_documents, refusal
 from agents.extractive.relevance import aspects_of
 from agents.state import Draft, State
 from config.domain import Domain
 
-NO_MODEL = "No language model is connected, so here is where the documents speak of this:"
-MODEL_AWAY = (
-    "The language model isn't available right now, so here is where the documents speak of this:"
-)
+NO_MODEL = "No language model is connected"
+MODEL_AWAY = "The language model isn't available right now"
+_SPEAK = "here is where the documents speak of this:"
+_SHARED = 0.2
+"""Share of a question's rarity that a statement has to hold when vectors can't tell its meaning."""
 
 
 def signals(state: State) -> dict[str, float]:
@@ -27,38 +30,44 @@ def signals(state: State) -> dict[str, float]:
 
 
 def extractive_draft(state: State, domain: Domain, *, has_model: bool) -> Draft:
-    """Without a model: where the documents speak of the question; a refusal when they hardly do.
+    """Without a model: the one cell or sentence that answers all of the question, else where the
+    documents speak of it; a refusal when they hardly do.
 
     `has_model`: there is one, and it didn't answer."""
-    parts = signals(state)
-    snapshot = state["snapshot"]
+    parts, snapshot = signals(state), state["snapshot"]
     aspects = aspects_of(state["plan"], snapshot, domain.glossary)
     found = quotable(state["scored"], state["context"], aspects[0], snapshot.documents)
-    direct = direct_answer(found, aspects, snapshot)
-    if direct:
-        parts["share shown"] = 0.0
-        return Draft(
-            text=direct.text,
-            path="company_specific_rag_success",
-            citations=(direct.citation,),
-            documents=documents_read(state),
-            confidence=DIRECT,
-            confidence_parts=parts,
-        )
-    excerpts = passages_of(found, aspects, snapshot.documents)
-    passages = excerpts.passages
-    if parts.get("evidence", 0.0) < ENOUGH or not passages:
-        return refusal_draft(state, domain, parts)
-    parts["share shown"] = excerpts.share_shown
-    lead = MODEL_AWAY if has_model else NO_MODEL
+    lead = f"{MODEL_AWAY if has_model else NO_MODEL}, so {_SPEAK}"
+    if language := foreign_language(state["plan"].question, snapshot):
+        lead = f"{foreign_notice(language, snapshot)}\n\n{_SPEAK.capitalize()}"
+        found = [unit for unit in found if unit.coverage >= _SHARED]
+    elif direct := direct_answer(found, aspects, snapshot):
+        return _direct_draft(direct, state, parts)
+    shown = passages_of(found, aspects, snapshot.documents)
+    if parts.get("evidence", 0.0) < ENOUGH or not shown.passages:
+        refused = refusal_draft(state, domain, parts)
+        notice = f"{foreign_notice(language, snapshot)}\n\n" if language else ""
+        return replace(refused, text=notice + refused.text)
+    parts["share shown"] = shown.share_shown
     return Draft(
-        text=written(lead, passages),
+        text=written(lead, shown.passages),
         path="passages_found",
         lead=lead,
-        passages=passages,
-        citations=tuple(one.citation for one in passages),
+        passages=shown.passages,
+        citations=tuple(one.citation for one in shown.passages),
         documents=documents_read(state),
         confidence=confidence(parts),
+        confidence_parts=parts,
+    )
+
+
+def _direct_draft(direct: Direct, state: State, parts: Mapping[str, float]) -> Draft:
+    return Draft(
+        text=direct.text,
+        path="company_specific_rag_success",
+        citations=(direct.citation,),
+        documents=documents_read(state),
+        confidence=DIRECT,
         confidence_parts=parts,
     )
 
@@ -79,6 +88,8 @@ def refusal_draft(
 
 def question_back(state: State, domain: Domain) -> Draft | None:
     """None when the question has one reading, as far as can be told without a model."""
+    if foreign_language(state["plan"].question, state["snapshot"]):
+        return None
     readings = readings_of(state["plan"], state["snapshot"], state["scored"], domain.glossary)
     if readings is None:
         return None

@@ -54,7 +54,7 @@ class Weights:
     evidence: Matrix
     evidence_bias: float
     enough: float
-    quoted: Calibration
+    found: Calibration
     refused: Calibration
 
 
@@ -65,7 +65,7 @@ def in_use() -> Weights:
         np.array(list(refusal.WEIGHTS.values())),
         refusal.BIAS,
         refusal.ENOUGH,
-        calibrated.QUOTED,
+        calibrated.FOUND,
         calibrated.REFUSED_WITHOUT_A_MODEL,
     )
 
@@ -85,7 +85,7 @@ def _use(weights: Weights) -> None:
     relevance.WEIGHTS, relevance.BIAS = weights.statement, weights.statement_bias
     refusal.WEIGHTS = dict(zip(refusal.WEIGHTS, weights.evidence.tolist(), strict=True))
     refusal.BIAS, refusal.ENOUGH = weights.evidence_bias, weights.enough
-    calibrated.QUOTED, calibrated.REFUSED_WITHOUT_A_MODEL = weights.quoted, weights.refused
+    calibrated.FOUND, calibrated.REFUSED_WITHOUT_A_MODEL = weights.found, weights.refused
 
 
 class Measurements:
@@ -168,17 +168,17 @@ def fitted(training: Sequence[Asked], measurements: Measurements) -> Weights:
 
 
 def _calibrations(found: Sequence[tuple[Asked, Answer]]) -> dict[str, Calibration]:
-    """Of quotations, from those shown; of refusals, from all: few are refused."""
+    """Of passages, from those shown; of refusals, from all: few are refused."""
     shown = [
         (answer, bool(accepted))
         for one, answer in found
-        if one.golden and answer.path == "company_specific_rag_success"
+        if one.golden and answer.path == "passages_found"
         for accepted in [acceptable(one.golden, answer)]
         if accepted is not None
     ]
     silent = [(answer, not one.answerable) for one, answer in found]
     return {
-        "quoted": _calibration(calibrated.QUOTED, shown),
+        "found": _calibration(calibrated.FOUND, shown),
         "refused": _calibration(calibrated.REFUSED_WITHOUT_A_MODEL, silent),
     }
 
@@ -324,7 +324,7 @@ def main() -> None:
     for name, value in zip(refusal.WEIGHTS, shipped.evidence, strict=True):
         console.print(f'    "{name}": {value:.2f},', highlight=False)
     console.print(f"BIAS = {shipped.evidence_bias:.2f}, ENOUGH = {shipped.enough:.2f}")
-    console.print(f"{shipped.quoted}\n{shipped.refused}", highlight=False)
+    console.print(f"{shipped.found}\n{shipped.refused}", highlight=False)
 
 
 def _corpus_of(asked: Asked) -> str:

@@ -25,7 +25,7 @@ class Calibration:
 
 # Fitted by `benchmarks/left_out.py`: that all literal facts are said and a right document cited,
 # and of the last, that the question is one that the documents don't answer.
-QUOTED = Calibration(-2.3, {"share said": 2.2, "searches agree": 1.1})
+FOUND = Calibration(-2.3, {"share shown": 2.2, "searches agree": 1.1})
 REFUSED_WITHOUT_A_MODEL = Calibration(-1.2, {"evidence": -2.4})
 
 # Set by hand: of 150 judged answers five were not accepted, too few for a fit by
@@ -40,7 +40,7 @@ DIRECT = 0.9
 def calibration_of(*, refused: bool, by_model: bool) -> Calibration:
     if refused:
         return REFUSED_BY_A_MODEL if by_model else REFUSED_WITHOUT_A_MODEL
-    return WRITTEN if by_model else QUOTED
+    return WRITTEN if by_model else FOUND
 
 
 def confidence(
@@ -49,6 +49,6 @@ def confidence(
     """Probability that an expert would accept the answer; of a refusal, that the documents don't
     say.
 
-    `parts`: `confidence_parts`, with `share said` of quotations, with `groundedness` and
+    `parts`: `confidence_parts`, with `share shown` of passages found, with `groundedness` and
     `looked again` (1 after another round of searches) of what a model wrote."""
     return calibration_of(refused=refused, by_model=by_model).probability(parts)

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 
+from agents.extractive.asked_value.table_columns import flat, row_label, says_nothing, together
 from agents.extractive.past import asks_about_the_past
 from agents.extractive.relevance import Aspect, Scored
-from agents.extractive.table_columns import flat, row_label, says_nothing, together
 from enrichment.chunk import Chunk, ChunkTable, DocumentCard, Unit
 from enrichment.language.words import naming_words
 from enrichment.standing import is_out_of_force

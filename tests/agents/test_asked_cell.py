@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from agents.extractive.asked_cell import AskedCells, asked_cells, in_words
+from agents.extractive.asked_value.asked_cell import AskedCells, asked_cells, in_words
 from agents.extractive.glossary import Glossary, same_words
 from agents.extractive.relevance import Aspect
 from enrichment.chunk import Chunk, ChunkTable

@@ -6,7 +6,7 @@ from agents.answer import Answer, AnswerPath
 from agents.confidence.calibrated import confidence
 from agents.confidence.confidence_levels import CONFIDENT, HIGH, MEDIUM, in_words, told_apart
 
-SURE = {"share said": 1.0, "searches agree": 1.0, "evidence": 1.0, "sufficiency": 1.0}
+SURE = {"share shown": 1.0, "searches agree": 1.0, "evidence": 1.0, "sufficiency": 1.0}
 
 
 @pytest.mark.parametrize(
@@ -21,12 +21,12 @@ def test_the_levels_ask_for_more_and_more() -> None:
     assert 0 < MEDIUM < CONFIDENT < HIGH < 1
 
 
-def test_high_is_never_said_of_quotations_that_no_question_bore_out() -> None:
+def test_passages_are_never_as_sure_as_an_answer() -> None:
     assert MEDIUM < confidence(SURE) < HIGH
 
 
-def test_quotations_that_say_little_of_what_was_found_are_less_probable() -> None:
-    assert confidence({**SURE, "share said": 0.2}) < confidence(SURE)
+def test_passages_that_show_little_of_what_was_found_are_less_probable() -> None:
+    assert confidence({**SURE, "share shown": 0.2}) < confidence(SURE)
     assert confidence({**SURE, "searches agree": 0.2}) < confidence(SURE)
 
 
@@ -73,6 +73,7 @@ def test_an_answer_below_what_is_needed_says_so_by_its_path(
         ("small_talk", False, False),
         ("no_answer_found", False, True),
         ("company_specific_rag_failure", True, False),
+        ("passages_found", False, False),
     ],
 )
 def test_an_answer_knows_whether_documents_hold_it(

@@ -44,7 +44,7 @@ def plain_of(answer: Answer) -> str:
 def test_passages_say_that_there_is_no_model_and_where_each_stands() -> None:
     answer = asking()("what happens to a leaked key, who replaces it and what about stolen ones?")
     assert answer.path == "passages_found"
-    assert answer.lead == NO_MODEL
+    assert answer.lead.startswith(NO_MODEL)
     assert answer.text.startswith(NO_MODEL)
     assert 1 <= len(answer.passages) <= 3
     for number, passage in enumerate(answer.passages, start=1):

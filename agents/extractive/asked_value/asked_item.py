@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from agents.extractive.asked_value.value_kinds import fits, kinds_asked, kinds_of
 from agents.extractive.relevance import Aspect
-from agents.extractive.value_kinds import fits, kinds_asked, kinds_of
 from enrichment.chunk import Chunk
 from enrichment.language.words import stems
 

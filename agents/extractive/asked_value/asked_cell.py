@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
 
-from agents.extractive.asked_columns import columns_asked, holds_kind, says_header
-from agents.extractive.relevance import Aspect
-from agents.extractive.table_columns import (
+from agents.extractive.asked_value.asked_columns import columns_asked, holds_kind, says_header
+from agents.extractive.asked_value.table_columns import (
     Column,
     flat,
     given_in,
@@ -21,7 +20,8 @@ from agents.extractive.table_columns import (
     short_label,
     stems_of,
 )
-from agents.extractive.value_kinds import KindAsked, kinds_asked
+from agents.extractive.asked_value.value_kinds import KindAsked, kinds_asked
+from agents.extractive.relevance import Aspect
 from enrichment.chunk import Chunk, ChunkTable
 from enrichment.language.quantities import quantities
 

@@ -6,8 +6,7 @@ import re
 from collections.abc import Iterator, Sequence, Set
 from dataclasses import replace
 
-from agents.extractive.relevance import Aspect
-from agents.extractive.table_columns import (
+from agents.extractive.asked_value.table_columns import (
     UNDER,
     Column,
     cell_at,
@@ -22,7 +21,7 @@ from agents.extractive.table_columns import (
     together,
     value_at,
 )
-from agents.extractive.value_kinds import (
+from agents.extractive.asked_value.value_kinds import (
     YES_NO,
     KindAsked,
     column_kinds,
@@ -30,6 +29,7 @@ from agents.extractive.value_kinds import (
     fits,
     kinds_of,
 )
+from agents.extractive.relevance import Aspect
 from enrichment.chunk import ChunkTable
 from enrichment.language.words import stems
 
