@@ -15,13 +15,13 @@ from enrichment.language.words import naming_words
 from index.search import Hit, Snapshot
 
 WEIGHTS = {
-    "similarity": 6.8,
+    "similarity": 6.7,
     "coverage": 5.6,
-    "searches agree": 1.3,
-    "words unseen": -0.6,
+    "searches agree": 1.4,
+    "words unseen": -0.5,
 }
 BIAS = -5.9
-ENOUGH = 0.11
+ENOUGH = 0.10
 """Probability of evidence below which the documents are said not to know: of the questions that
 they answer, one in twenty is below it. Fitted by `benchmarks/refusing.py`."""
 _MANY_NAMES = 2
