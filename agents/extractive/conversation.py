@@ -95,14 +95,14 @@ def plain_reply(text: str, title: str) -> str:
     Searched for, `no, that's wrong` finds passages about what is wrong."""
     if objects(text):
         return (
-            "Sorry. No language model is connected, so I only find passages that share words or "
-            "sense with a question, and can be beside the point. Say in other words what you need, "
+            "Sorry. Without a language model I only find passages that share words or sense with "
+            "a question, and can be beside the point. Say in other words what you need, "
             "with the name of the system or document if you know it, or ask a human."
         )
     if doubts(text):
         return (
-            "I can't tell: no language model is connected, so I quote the documents and don't "
-            "judge what they say. Please check the passage that I linked, or ask a human."
+            "I can't tell: without a language model I quote the documents and don't judge what "
+            "they say. Please check the passage that I linked, or ask a human."
         )
     if _is_an_order(text):
         return (
