@@ -1,8 +1,8 @@
-"""Answers that need no passage: small talk, general knowledge, a question back, a refusal."""
+"""Answers that need no passage: small talk, general knowledge, a refusal."""
 
 from __future__ import annotations
 
-from agents.drafts import question_back, refusal_draft
+from agents.drafts import refusal_draft
 from agents.extractive.conversation import cleaned
 from agents.plan import Plan
 from agents.query_optimizer import titles_shown
@@ -45,14 +45,6 @@ class AnswerNodes:
             text=text, path="general_llm_knowledge", confidence=0.5, cut=written.usage.cut
         )
         return {"draft": draft, "usage": written.usage}
-
-    def clarify(self, state: State) -> State:
-        """No draft when the question has one reading: then it is answered."""
-        draft = question_back(state, self._domain)
-        if draft is None:
-            return {}
-        state["progress"].delta(draft.text)
-        return {"draft": draft}
 
     def refuse(self, state: State) -> State:
         draft = refusal_draft(state, self._domain, {})

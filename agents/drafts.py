@@ -1,4 +1,4 @@
-"""Answers before they are checked: from quotations, as a refusal, or as a question back."""
+"""Answers before they are checked: a direct answer, passages, or a refusal."""
 
 from __future__ import annotations
 
@@ -6,18 +6,18 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from agents.confidence.calibrated import DIRECT, confidence
-from agents.extractive.ambiguity import readings_of
 from agents.extractive.direct_answer import Direct, direct_answer
 from agents.extractive.excerpts import passages_of, written
 from agents.extractive.foreign_language import foreign_language, foreign_notice
 from agents.extractive.quotable import quotable
-from agents.extractive.refusal import ENOUGH, confidence_parts, nearest_documents, refusal
+from agents.extractive.refusal import confidence_parts, is_too_little, nearest_documents, refusal
 from agents.extractive.relevance import aspects_of
 from agents.state import Draft, State
 from config.domain import Domain
 
 NO_MODEL = "No language model is connected"
 MODEL_AWAY = "The language model isn't available right now"
+BY_WORDS = f"{NO_MODEL}, so I only match words: others may find it."
 _SPEAK = "here is where the documents speak of this:"
 _SHARED = 0.2
 """Share of a question's rarity that a statement has to hold when vectors can't tell its meaning."""
@@ -44,10 +44,13 @@ def extractive_draft(state: State, domain: Domain, *, has_model: bool) -> Draft:
     elif direct := direct_answer(found, aspects, snapshot):
         return _direct_draft(direct, state, parts)
     shown = passages_of(found, aspects, snapshot.documents)
-    if parts.get("evidence", 0.0) < ENOUGH or not shown.passages:
+    if is_too_little(parts) or not shown.passages:
         refused = refusal_draft(state, domain, parts)
-        notice = f"{foreign_notice(language, snapshot)}\n\n" if language else ""
-        return replace(refused, text=notice + refused.text)
+        if language:
+            text = f"{foreign_notice(language, snapshot)}\n\n{refused.text}"
+        else:
+            text = refused.text if has_model else f"{refused.text} {BY_WORDS}"
+        return replace(refused, text=text)
     parts["share shown"] = shown.share_shown
     return Draft(
         text=written(lead, shown.passages),
@@ -83,23 +86,6 @@ def refusal_draft(
         nearest=nearest_documents(snapshot, state.get("hits", [])),
         confidence=confidence(parts, refused=True, by_model=judged),
         confidence_parts=parts,
-    )
-
-
-def question_back(state: State, domain: Domain) -> Draft | None:
-    """None when the question has one reading, as far as can be told without a model."""
-    if foreign_language(state["plan"].question, state["snapshot"]):
-        return None
-    readings = readings_of(state["plan"], state["snapshot"], state["scored"], domain.glossary)
-    if readings is None:
-        return None
-    return Draft(
-        text=readings.text,
-        path="ambiguous_query",
-        citations=readings.citations,
-        options=readings.options,
-        documents=readings.documents,
-        confidence=0.5,
     )
 
 

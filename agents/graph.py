@@ -131,13 +131,11 @@ def build_graph(
         "answer_generally": answering.generally,
         "answer": answerer.answer,
         "look": answerer.look,
-        "clarify": answering.clarify,
         "refuse": answering.refuse,
         "verify": answerer.verify,
     }
     edges: dict[str, Edge] = {
-        "post_processor": _has_evidence(has_model=model is not None),
-        "clarify": has_several_readings,
+        "post_processor": has_evidence,
         "answer": is_enough,
         "look": has_found_more,
         "verify": is_held_up,
@@ -201,19 +199,8 @@ def _is_answered(
     return is_answered
 
 
-def _has_evidence(*, has_model: bool) -> Callable[[State], Literal["clarify", "answer", "refuse"]]:
-    """A model sees for itself whether the passages have several readings."""
-
-    def has_evidence(state: State) -> Literal["clarify", "answer", "refuse"]:
-        if not state["context"]:
-            return "refuse"
-        return "answer" if has_model else "clarify"
-
-    return has_evidence
-
-
-def has_several_readings(state: State) -> Literal["__end__", "answer"]:
-    return "__end__" if "draft" in state else "answer"
+def has_evidence(state: State) -> Literal["answer", "refuse"]:
+    return "answer" if state["context"] else "refuse"
 
 
 def is_enough(state: State) -> Literal["look", "verify"]:

@@ -70,7 +70,7 @@ class State(TypedDict, total=False):
     rounds: Annotated[int, operator.add]  # counted by look
     wanted: Annotated[tuple[str, ...], operator.add]  # added to by look: chunks that it brought
     looked: Annotated[tuple[str, ...], operator.add]  # added to by look: what each request brought
-    draft: Draft  # set by reply, clarify, refuse or answer; checked by verify
+    draft: Draft  # set by reply, refuse or answer; checked by verify
     doubted: Draft  # set by verify, which has it written again
     objections: tuple[str, ...]  # set by verify, empty again once they are answered
     timings_ms: Annotated[Mapping[str, float], joined]  # added to by every node

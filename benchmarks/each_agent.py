@@ -12,7 +12,6 @@ from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from agents.extractive.extractive_answer import extractive_answer
 from rich.console import Console
 from rich.table import Table
 
@@ -24,8 +23,10 @@ from agents.plan import Plan
 from agents.query_optimizer import PlanRequest, query_optimizer
 from agents.retrieval import RetrievalRequest, retrieve
 from agents.source_identifier import SourceRequest, likely_documents
+from agents.state import State
 from agents.trace import SourceChoice
-from benchmarks.left_out import Measurements, Weights, fitted, using
+from benchmarks import refusing
+from benchmarks.left_out import Measurements, Weights, extractive, fitted, using
 from benchmarks.material.asked_questions import all_asked
 from benchmarks.material.golden_domains import Measured, measured_domains
 from enrichment.chunk import Chunk
@@ -104,14 +105,13 @@ def answered(variant: Variant, measured: Measured, question: GoldenQuestion) -> 
     found = FoundPassages(plan=plan, snapshot=snapshot, hits=hits, scored=scored)
     processed = build_context(found, characters=WITHOUT_A_MODEL).chunks
     context = processed if variant.ordered else first_of(hits)
-    parts = refusal.confidence_parts(plan, snapshot, scored)
-    quoted = extractive_answer(plan, snapshot, context, scored, glossary)
-    if variant.refuses and refusal.evidence_probability(parts) < refusal.ENOUGH:
-        return Answer(text="", path="no_answer_found", confidence=0.0, context=context)
-    path = "company_specific_rag_success" if quoted.text else "no_answer_found"
-    return Answer(
-        text=quoted.text, path=path, confidence=1.0, citations=quoted.citations, context=context
-    )
+    state = State(plan=plan, snapshot=snapshot, hits=hits, scored=scored, context=context)
+    enough = refusal.ENOUGH
+    refusal.ENOUGH = enough if variant.refuses else 0.0
+    try:
+        return extractive(state, measured.domain)
+    finally:
+        refusal.ENOUGH = enough
 
 
 def first_of(hits: Sequence[Hit]) -> tuple[Chunk, ...]:
@@ -127,10 +127,12 @@ def unseen(domains: Sequence[Measured]) -> dict[str, Weights]:
     """Corpus → weights that all others gave."""
     measurements, measure_features = Measurements(), relevance.features
     relevance.features = measurements.features
-    asked = all_asked(domains)
+    asked, cases = all_asked(domains), refusing.cases(domains)
     found = {
         one.domain.domain: fitted(
-            [each for each in asked if each.corpus != one.domain.domain], measurements
+            [each for each in asked if each.corpus != one.domain.domain],
+            [each for each in cases if each.corpus != one.domain.domain],
+            measurements,
         )
         for one in domains
     }

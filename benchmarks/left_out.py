@@ -26,23 +26,27 @@ from agents.answer import Answer
 from agents.confidence import calibrated
 from agents.confidence.calibrated import Calibration
 from agents.context.post_processor import WITHOUT_A_MODEL, FoundPassages, build_context
-from agents.drafts import extractive_draft, question_back
+from agents.drafts import extractive_draft
 from agents.extractive import refusal, relevance
 from agents.extractive.relevance import Aspect, Scored
 from agents.plan import Plan
 from agents.state import State
+from benchmarks import refusing
 from benchmarks.material.asked_questions import Asked, all_asked
-from benchmarks.material.fitting import Matrix, bias_of, interval, listwise, logistic
+from benchmarks.material.fitting import (
+    PULL_OF_CONFIDENCE,
+    PULL_OF_STATEMENTS,
+    Matrix,
+    bias_of,
+    cell,
+    listwise,
+    logistic,
+)
 from benchmarks.material.golden_domains import measured_domains
 from benchmarks.material.reliability import reliability_table
+from config.domain import Domain
 from index.search import Hit, Snapshot
 from jobs.scoring import acceptable, score
-
-WRONGLY = 0.05
-"""Share of the answerable golden questions that may be refused."""
-PULL_OF_STATEMENTS, PULL_OF_CONFIDENCE = 3.0, 2.0
-SHORT = 0.3
-"""What a question made of a heading or cell counts in the fit, against one of people."""
 
 
 @dataclass(frozen=True)
@@ -113,7 +117,7 @@ def scored(asked: Asked) -> list[Scored]:
 
 def answered(asked: Asked) -> Answer:
     """What the graph answers without a model."""
-    plan, snapshot, domain = asked.plan, asked.measured.snapshot, asked.measured.domain
+    plan, snapshot = asked.plan, asked.measured.snapshot
     statements = scored(asked)
     found = FoundPassages(plan=plan, snapshot=snapshot, hits=asked.hits, scored=statements)
     state = State(
@@ -123,7 +127,12 @@ def answered(asked: Asked) -> Answer:
         scored=statements,
         context=build_context(found, characters=WITHOUT_A_MODEL).chunks,
     )
-    draft = question_back(state, domain) or extractive_draft(state, domain, has_model=False)
+    return extractive(state, asked.measured.domain)
+
+
+def extractive(state: State, domain: Domain) -> Answer:
+    """The reply without a model to what the post-processor left."""
+    draft = extractive_draft(state, domain, has_model=False)
     return Answer(
         text=draft.text,
         path=draft.path,
@@ -135,39 +144,32 @@ def answered(asked: Asked) -> Answer:
     )
 
 
-def fitted(training: Sequence[Asked], measurements: Measurements) -> Weights:
-    """Statements first; then evidence, on what these make of each question; then confidence, on
-    what is answered and refused by it."""
+def fitted(
+    training: Sequence[Asked], cases: Sequence[refusing.Case], measurements: Measurements
+) -> Weights:
+    """Statements first; then evidence, as `benchmarks/refusing.py` fits it; then confidence, on
+    what is answered and refused by them."""
     shown = [one for one in training if one.golden and one.golden.answerable and one.right.any()]
     tables = [_table(one, measurements) for one in shown]
     statement = listwise(tables, [one.right for one in shown], pull=PULL_OF_STATEMENTS)
     strengths = np.concatenate([table @ statement for table in tables])
     bias = bias_of(strengths, np.concatenate([one.right for one in shown]))
-    told = [one for one in training if one.golden is None or one.golden.kind != "ambiguous"]
-    people = np.array([one.golden is not None for one in told])
-    never_refusing = replace(
+    evidence = refusing.fitted(cases)
+    refuses = replace(
         in_use(),
         statement=statement,
         statement_bias=bias,
-        evidence=np.zeros(len(refusal.WEIGHTS)),
-        evidence_bias=0.0,
-        enough=0.0,
+        evidence=evidence.weights,
+        evidence_bias=evidence.bias,
+        enough=evidence.enough,
     )
-    with using(never_refusing):
-        rows = np.array([_parts(one) for one in told])
-        right = np.array([_is_right(one) for one in told])
-    counts = np.where(people, 1.0, SHORT)
-    evidence, shift = logistic(rows, right, counts, pull=PULL_OF_CONFIDENCE)
-    sure = 1 / (1 + np.exp(-(rows @ evidence + shift)))
-    answerable = people & np.array([one.answerable for one in told])
-    enough = float(np.quantile(sure[answerable], WRONGLY))
-    refusing = replace(never_refusing, evidence=evidence, evidence_bias=shift, enough=enough)
-    with using(refusing):
-        told_people = [one for one in told if one.golden is not None]
-        return replace(refusing, **_calibrations([(one, answered(one)) for one in told_people]))
+    told = [one for one in training if one.golden and one.golden.kind != "ambiguous"]
+    with using(refuses):
+        found, refused = _calibrations([(one, answered(one)) for one in told])
+        return replace(refuses, found=found, refused=refused)
 
 
-def _calibrations(found: Sequence[tuple[Asked, Answer]]) -> dict[str, Calibration]:
+def _calibrations(found: Sequence[tuple[Asked, Answer]]) -> tuple[Calibration, Calibration]:
     """Of passages, from those shown; of refusals, from all: few are refused."""
     shown = [
         (answer, bool(accepted))
@@ -177,10 +179,10 @@ def _calibrations(found: Sequence[tuple[Asked, Answer]]) -> dict[str, Calibratio
         if accepted is not None
     ]
     silent = [(answer, not one.answerable) for one, answer in found]
-    return {
-        "found": _calibration(calibrated.FOUND, shown),
-        "refused": _calibration(calibrated.REFUSED_WITHOUT_A_MODEL, silent),
-    }
+    return (
+        _calibration(calibrated.FOUND, shown),
+        _calibration(calibrated.REFUSED_WITHOUT_A_MODEL, silent),
+    )
 
 
 def _calibration(like: Calibration, found: Sequence[tuple[Answer, bool]]) -> Calibration:
@@ -190,22 +192,10 @@ def _calibration(like: Calibration, found: Sequence[tuple[Answer, bool]]) -> Cal
     return Calibration(bias, dict(zip(like.weights, weights.tolist(), strict=True)))
 
 
-def _is_right(asked: Asked) -> bool:
-    """Whether the answer cites a document that holds it; a heading is in its own corpus."""
-    if asked.golden is None or not asked.answerable:
-        return asked.answerable
-    return score(asked.golden, answered(asked))["cited"] == 1
-
-
 def _table(asked: Asked, measurements: Measurements) -> Matrix:
     snapshot = asked.measured.snapshot
     whole = relevance.aspects_of(asked.plan, snapshot, asked.measured.domain.glossary)[0]
     return measurements.features(whole, asked.plan, snapshot, asked.hits)
-
-
-def _parts(asked: Asked) -> list[float]:
-    parts = refusal.confidence_parts(asked.plan, asked.measured.snapshot, scored(asked))
-    return [parts.get(name, 0.0) for name in refusal.WEIGHTS]
 
 
 def figures(asked: Asked) -> dict[str, float]:
@@ -258,13 +248,6 @@ ROWS: Mapping[str, str] = {
 }
 
 
-def cell(values: Sequence[float]) -> str:
-    if not values:
-        return "–"
-    low, high = interval(np.array(values))
-    return f"{np.mean(values):.2f} ({low:.2f}–{high:.2f})"
-
-
 def table_of(
     title: str, found: Sequence[tuple[Asked, dict[str, float]]], group: Callable[[Asked], str]
 ) -> Table:
@@ -298,12 +281,14 @@ def main() -> None:
     relevance.features = measurements.features
     with measured_domains(arguments or ["demo", "public"]) as domains:
         asked = all_asked(domains)
+        cases = [] if as_shipped else refusing.cases(domains)
         found: list[tuple[Asked, dict[str, float]]] = []
         group = _set_of if halves else _corpus_of
         for left in dict.fromkeys(map(group, asked)):
             held_out = [one for one in asked if group(one) == left]
             others = [one for one in asked if group(one) != left]
-            weights = in_use() if as_shipped else fitted(others, measurements)
+            others_cases = [one for one in cases if (one.set if halves else one.corpus) != left]
+            weights = in_use() if as_shipped else fitted(others, others_cases, measurements)
             with using(weights):
                 found += [(one, figures(one)) for one in held_out]
         left_out = "each set" if halves else "each corpus"
@@ -317,13 +302,10 @@ def main() -> None:
                     console.print(reliability(f"{said}, {name}", values, kind))
         if as_shipped or halves:
             return
-        shipped = fitted(asked, measurements)
+        shipped = fitted(asked, cases, measurements)
     for name, value in zip(relevance.FEATURES, shipped.statement, strict=True):
         console.print(f'    "{name}": {value:.2f},', highlight=False)
     console.print(f"BIAS = {shipped.statement_bias:.2f}", highlight=False)
-    for name, value in zip(refusal.WEIGHTS, shipped.evidence, strict=True):
-        console.print(f'    "{name}": {value:.2f},', highlight=False)
-    console.print(f"BIAS = {shipped.evidence_bias:.2f}, ENOUGH = {shipped.enough:.2f}")
     console.print(f"{shipped.found}\n{shipped.refused}", highlight=False)
 
 

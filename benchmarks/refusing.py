@@ -26,9 +26,15 @@ from agents.answer import Question, Turn
 from agents.extractive import refusal
 from agents.extractive.relevance import score_units
 from agents.plan import Plan
-from benchmarks.left_out import PULL_OF_CONFIDENCE, SHORT, WRONGLY, cell
 from benchmarks.material.asked_questions import searched, short_questions
-from benchmarks.material.fitting import Matrix, logistic
+from benchmarks.material.fitting import (
+    PULL_OF_CONFIDENCE,
+    SHORT,
+    WRONGLY,
+    Matrix,
+    cell,
+    logistic,
+)
 from benchmarks.material.golden_domains import Measured, measured_domains
 from index.reader_view import ReaderView
 from index.search import Hit

@@ -128,6 +128,8 @@ def _item(best: Scored, whole: Aspect, _: Snapshot) -> str:
     asked = asked_item(best.chunk, best.index, whole)
     if asked is None or asked.index != best.index or not _tells(best, whole):
         return ""
+    if asked.kind_held is None:  # what names no kind of value may ask for the whole list
+        return ""
     said = item_in_words(asked)
     return said if len(said) <= _LONGEST else ""
 
@@ -136,8 +138,10 @@ def _tells(best: Scored, whole: Aspect) -> bool:
     """It is of the kind asked for, and says something that the question doesn't."""
     kinds = kinds_of(best.unit.text) | {YES_NO, WAY, PLACE}
     new = naming_words(best.unit.text).keys() - whole.weights.keys()
-    of_the_kind = all(fits(one.kind, kinds) for one in kinds_asked(whole.text))
-    return of_the_kind and len(new) >= _FEWEST_NEW_WORDS and not is_lead_in(best.unit)
+    asked = kinds_asked(whole.text)
+    of_the_kind = all(fits(one.kind, kinds) for one in asked)
+    enough = len(new) >= (1 if asked else _FEWEST_NEW_WORDS)
+    return of_the_kind and enough and not is_lead_in(best.unit)
 
 
 def _sentence(best: Scored, whole: Aspect, _: Snapshot) -> str:

@@ -63,6 +63,11 @@ def evidence_probability(parts: Mapping[str, float]) -> float:
     return 1 / (1 + math.exp(-total))
 
 
+def is_too_little(parts: Mapping[str, float]) -> bool:
+    """Whether the documents are said not to know."""
+    return parts.get("evidence", 0.0) < ENOUGH
+
+
 def sufficiency(scored: Sequence[Scored]) -> float:
     """How well the part of the question that is answered worst is answered, 0–1: its best
     statement's probability."""
@@ -74,7 +79,7 @@ def refusal(domain: Domain, snapshot: Snapshot) -> str:
     """What was searched in vain, in one sentence."""
     searched = len(snapshot.documents)
     documents = "1 document" if searched == 1 else f"{searched} documents"
-    return f"I searched the {documents} of {domain.title} and found no answer to this."
+    return f"I searched the {documents} of {domain.title} and found nothing that answers this."
 
 
 def nearest_documents(snapshot: Snapshot, hits: Sequence[Hit]) -> tuple[Citation, ...]:

@@ -10,6 +10,11 @@ from numpy.typing import NDArray
 Matrix = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 
+WRONGLY = 0.05
+"""Share of the answerable golden questions that may be refused."""
+PULL_OF_STATEMENTS, PULL_OF_CONFIDENCE = 3.0, 2.0
+SHORT = 0.3
+"""What a question made of a heading or cell counts in the fit, against one of people."""
 STEPS, RATE = 400, 0.1
 NEWTON = 30
 
@@ -68,3 +73,11 @@ def interval(values: Matrix, *, resamples: int = 2000) -> tuple[float, float]:
     chance = np.random.default_rng(0)
     means = values[chance.integers(0, len(values), (resamples, len(values)))].mean(1)
     return float(np.quantile(means, 0.025)), float(np.quantile(means, 0.975))
+
+
+def cell(values: Sequence[float]) -> str:
+    """`mean (95% interval)`."""
+    if not values:
+        return "–"
+    low, high = interval(np.array(values))
+    return f"{np.mean(values):.2f} ({low:.2f}–{high:.2f})"
