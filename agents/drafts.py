@@ -7,7 +7,8 @@ from dataclasses import replace
 
 from agents.confidence.calibrated import DIRECT, confidence
 from agents.extractive.direct_answer import Direct, direct_answer
-from agents.extractive.excerpts import passages_of, written
+from agents.extractive.excerpt_text import written
+from agents.extractive.excerpts import passages_of
 from agents.extractive.foreign_language import foreign_language, foreign_notice
 from agents.extractive.quotable import quotable
 from agents.extractive.refusal import confidence_parts, is_too_little, nearest_documents, refusal

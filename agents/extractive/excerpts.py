@@ -3,23 +3,23 @@
 from __future__ import annotations
 
 import math
-import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import groupby
 
 from agents.answer import Passage
 from agents.extractive.asked_value.table_columns import flat
 from agents.extractive.citing import citation
+from agents.extractive.excerpt_text import excerpt
 from agents.extractive.quotable import in_words, is_lead_in
 from agents.extractive.relevance import Aspect, Scored
 from enrichment.chunk import Chunk, DocumentCard
-from enrichment.language.words import TOKEN, naming_words
 
 MOST_PASSAGES = 3
 LONGEST = 1_200
 """Characters of all excerpts: someone reads this in a thread, at night, on a phone."""
 LONGEST_PASSAGE = 900
+LONGEST_LIST = 700
+"""Of a list that is shown whole."""
 _FURTHER, _WEAKEST = 2.0, 5.0
 """Log-odds by which a further passage's best statement, and any statement, may be weaker than the
 best of all: room alone is no reason to show something."""
@@ -28,11 +28,6 @@ _COUNTED = 3
 _NEXT, _NEAR = 1.0, 0.5
 """Log-odds that a statement gains by standing right after its section's best one, or near it:
 what is read in one go needs no …"""
-_LED_TO = 3.0
-"""The same for the items that it leads into."""
-GAP = "…"
-
-_NOT_MARKED = re.compile(r"`[^`]*`|\S*(?:://|@|\*)\S*")
 
 Section = tuple[str, str, tuple[str, ...]]
 """Document, tab and headings."""
@@ -104,6 +99,12 @@ def _filled(chosen: Sequence[Sequence[Scored]]) -> list[list[Scored]]:
     said = [[units[0]] for units in chosen]
     strongest = max((units[0].strength for units in chosen), default=0.0)
     used = [_size(units[0]) for units in chosen]
+    for place, units in enumerate(chosen):
+        whole = _list_of(units[0], units)
+        more = sum(map(_size, whole)) - used[place]
+        if used[place] + more <= LONGEST_LIST and sum(used) + more <= LONGEST:
+            said[place] = whole
+            used[place] += more
     others = [
         (unit.strength + _nearness(unit, units), place, unit)
         for place, units in enumerate(chosen)
@@ -112,11 +113,27 @@ def _filled(chosen: Sequence[Sequence[Scored]]) -> list[list[Scored]]:
     for worth, place, unit in sorted(others, key=lambda other: (-other[0], other[1])):
         if worth < strongest - _WEAKEST:
             break
+        if unit in said[place]:
+            continue
         size = _size(unit)
         if sum(used) + size <= LONGEST and used[place] + size <= LONGEST_PASSAGE:
             said[place].append(unit)
             used[place] += size
     return [sorted(units, key=_order) for units in said]
+
+
+def _list_of(best: Scored, units: Sequence[Scored]) -> list[Scored]:
+    """The list that a statement is an item of or leads into: half of a list misleads."""
+    own, start, end = best.chunk.units, best.index, best.index
+    if best.unit.kind == "item":
+        while start > 0 and own[start - 1].kind == "item":
+            start -= 1
+        start -= start > 0 and is_lead_in(own[start - 1])
+    if best.unit.kind == "item" or is_lead_in(best.unit):
+        while end + 1 < len(own) and own[end + 1].kind == "item":
+            end += 1
+    places = {(best.chunk.id, index) for index in range(start, end + 1)}
+    return [unit for unit in units if (unit.chunk.id, unit.index) in places]
 
 
 def _size(unit: Scored) -> int:
@@ -130,87 +147,8 @@ def _order(unit: Scored) -> tuple[int, int]:
 def _nearness(unit: Scored, units: Sequence[Scored]) -> float:
     places = sorted(map(_order, units))
     apart = places.index(_order(unit)) - places.index(_order(units[0]))
-    if apart > 0 and is_lead_in(units[0].unit) and unit.unit.kind == "item":
-        return _LED_TO
     return _NEXT if apart == 1 else _NEAR if abs(apart) <= 2 else 0.0
-
-
-def excerpt(said: Sequence[Scored], aspects: Sequence[Aspect]) -> str:
-    """Markdown of statements of one section in reading order: sentences run on, items and rows
-    are a list, code stays code; … where something is left out."""
-    blocks: list[str] = []
-    for _, group in groupby(_with_gaps(said), key=lambda pair: _shape(pair[0])):
-        pairs = list(group)
-        blocks.append(_block(pairs, aspects))
-    return "\n".join(blocks)
-
-
-def _block(pairs: Sequence[tuple[Scored, bool]], aspects: Sequence[Aspect]) -> str:
-    shape = _shape(pairs[0][0])
-    if shape == "code":
-        return "\n".join(["```", *(one.unit.text for one, _ in pairs), "```"])
-    texts = [marked(in_words(one.chunk, one.unit), aspects) for one, _ in pairs]
-    if shape == "list":
-        return "\n".join(f"- {text}" for text in texts)
-    return " ".join(
-        f"{GAP} {text}" if cut else text for text, (_, cut) in zip(texts, pairs, strict=True)
-    )
-
-
-def _shape(unit: Scored) -> str:
-    if unit.chunk.kind == "code":
-        return "code"
-    return "text" if unit.unit.kind == "sentence" else "list"
-
-
-def _with_gaps(said: Sequence[Scored]) -> Iterator[tuple[Scored, bool]]:
-    """Each with whether something between it and the one before it is left out."""
-    before: Scored | None = None
-    for unit in said:
-        follows = before is None or _follows(unit, before)
-        yield unit, not follows
-        before = unit
-
-
-def _follows(unit: Scored, before: Scored) -> bool:
-    if unit.chunk.id == before.chunk.id:
-        return unit.index == before.index + 1
-    last = before.index == len(before.chunk.units) - 1
-    return last and unit.index == 0 and unit.chunk.position == before.chunk.position + 1
-
-
-def marked(text: str, aspects: Sequence[Aspect]) -> str:
-    """The text with the words that the question names in bold, neighbours as one."""
-    named = aspects[0].named_in(naming_words(text).keys())
-    telling = named | {
-        word for stem in named for way in aspects[0].same.get(stem, ()) for word in way
-    }
-    untouched = [match.span() for match in _NOT_MARKED.finditer(text)]
-    runs: list[tuple[int, int]] = []
-    for match in TOKEN.finditer(text):
-        start, end = match.span()
-        if any(low < end and start < high for low, high in untouched):
-            continue
-        if not naming_words(match[0]).keys() & telling:
-            continue
-        if runs and text[runs[-1][1] : start].isspace():
-            runs[-1] = runs[-1][0], end
-        else:
-            runs.append((start, end))
-    for start, end in reversed(runs):
-        text = f"{text[:start]}**{text[start:end]}**{text[end:]}"
-    return text
 
 
 def _section(chunk: Chunk) -> Section:
     return chunk.document_id, chunk.tab, chunk.heading_path
-
-
-def written(lead: str, passages: Sequence[Passage]) -> str:
-    """Markdown of the whole: the lead, then each passage under its title."""
-    parts = [lead]
-    for one in passages:
-        place = " › ".join(dict.fromkeys((one.citation.title, one.citation.heading)))
-        quoted = "\n".join(f"> {line}" for line in one.text.split("\n"))
-        parts.append(f"**{place}** [{one.citation.number}]\n{quoted}")
-    return "\n\n".join(parts)
