@@ -125,9 +125,9 @@ def first_of(hits: Sequence[Hit]) -> tuple[Chunk, ...]:
 
 def unseen(domains: Sequence[Measured]) -> dict[str, Weights]:
     """Corpus → weights that all others gave."""
+    asked, cases = all_asked(domains), refusing.cases(domains)
     measurements, measure_features = Measurements(), relevance.features
     relevance.features = measurements.features
-    asked, cases = all_asked(domains), refusing.cases(domains)
     found = {
         one.domain.domain: fitted(
             [each for each in asked if each.corpus != one.domain.domain],

@@ -277,11 +277,12 @@ def main() -> None:
     arguments = [one for one in sys.argv[1:] if not one.startswith("--")]
     as_shipped, halves = "--as-shipped" in sys.argv, "--halves" in sys.argv
     console = Console(width=140)
-    measurements = Measurements()
-    relevance.features = measurements.features
     with measured_domains(arguments or ["demo", "public"]) as domains:
         asked = all_asked(domains)
+        # Of these the documents are hidden in turn, so what is measured can't be kept.
         cases = [] if as_shipped else refusing.cases(domains)
+        measurements = Measurements()
+        relevance.features = measurements.features
         found: list[tuple[Asked, dict[str, float]]] = []
         group = _set_of if halves else _corpus_of
         for left in dict.fromkeys(map(group, asked)):

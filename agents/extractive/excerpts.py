@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from itertools import groupby
 
 from agents.answer import Passage
+from agents.extractive.asked_value.table_columns import flat
 from agents.extractive.citing import citation
 from agents.extractive.quotable import in_words, is_lead_in
 from agents.extractive.relevance import Aspect, Scored
@@ -19,8 +20,9 @@ MOST_PASSAGES = 3
 LONGEST = 1_200
 """Characters of all excerpts: someone reads this in a thread, at night, on a phone."""
 LONGEST_PASSAGE = 900
-_FURTHER = 3.0
-"""Log-odds by which a further passage may be weaker than the best one."""
+_FURTHER, _WEAKEST = 2.0, 5.0
+"""Log-odds by which a further passage's best statement, and any statement, may be weaker than the
+best of all: room alone is no reason to show something."""
 _COUNTED = 3
 """Statements of a section that speak for it."""
 _NEXT, _NEAR = 1.0, 0.5
@@ -53,7 +55,10 @@ def passages_of(
 
     `quotable`: see `quotable.py`, best first. `aspects`: the whole question first."""
     sections: dict[Section, list[Scored]] = {}
+    first = {flat(unit.unit.text): unit for unit in reversed(quotable)}
     for unit in quotable:
+        if first[flat(unit.unit.text)] is not unit:  # the same in another document
+            continue
         sections.setdefault(_section(unit.chunk), []).append(unit)
     chosen = _leading(quotable, list(sections.values()))
     excerpts = _filled(chosen)
@@ -97,13 +102,16 @@ def _together(units: Sequence[Scored]) -> float:
 def _filled(chosen: Sequence[Sequence[Scored]]) -> list[list[Scored]]:
     """Of each section its best statement, then the next best of all while there is room."""
     said = [[units[0]] for units in chosen]
+    strongest = max((units[0].strength for units in chosen), default=0.0)
     used = [_size(units[0]) for units in chosen]
     others = [
         (unit.strength + _nearness(unit, units), place, unit)
         for place, units in enumerate(chosen)
         for unit in units[1:]
     ]
-    for _, place, unit in sorted(others, key=lambda other: (-other[0], other[1])):
+    for worth, place, unit in sorted(others, key=lambda other: (-other[0], other[1])):
+        if worth < strongest - _WEAKEST:
+            break
         size = _size(unit)
         if sum(used) + size <= LONGEST and used[place] + size <= LONGEST_PASSAGE:
             said[place].append(unit)

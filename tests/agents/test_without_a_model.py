@@ -308,6 +308,12 @@ def test_few_words_that_several_documents_answer_get_a_passage_of_each() -> None
     assert "every quarter" in plain_of(answer)
 
 
+def test_what_two_documents_say_in_the_same_words_is_shown_once() -> None:
+    again = VENDORS.replace("vendor", "copy").replace("Vendor", "Copied")
+    answer = asking(snapshot(TEAMS, VENDORS, again))("when is the review due?")
+    assert plain_of(answer).count("The review is due every quarter.") == 1
+
+
 APPROACH = """---
 id: calls
 title: Video Calls
