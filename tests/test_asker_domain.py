@@ -134,7 +134,7 @@ def test_in_slack_it_is_said_in_plain_words(house: House) -> None:
             CHANNEL, ts, 60, until=lambda message: "check who may read" in str(message)
         )
         assert "I can't check who may read these documents right now" in str(reply)
-        assert "found no answer" not in str(reply)
+        assert "found nothing that answers" not in str(reply)
     finally:
         bot.stop(5)
         copilot.index.close()

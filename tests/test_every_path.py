@@ -7,7 +7,7 @@ from typing import get_args
 
 import pytest
 
-from agents.answer import Answer, AnswerPath, Citation
+from agents.answer import Answer, AnswerPath, Citation, Passage
 from agents.confidence.confidence_levels import CONFIDENT, HIGH, MEDIUM, told_apart
 from agents.domain_choice import worth_saying
 from bot.home.home_view import went_wrong
@@ -40,14 +40,20 @@ ANSWERS = {
     "no_answer_found": Answer(
         text="I found no answer.", path="no_answer_found", confidence=0.2, nearest=(PLACE,)
     ),
+    "passages_found": Answer(
+        text="No model, so:\n\n**Key Rotation › Age** [1]\n> 90 days", path="passages_found",
+        confidence=0.5, citations=(PLACE,), lead="No model, so:",
+        passages=(Passage(citation=PLACE, text="90 days"),),
+    ),
     "small_talk": Answer(text="You're welcome!", path="small_talk", confidence=1.0),
 }  # fmt: skip
 WITH_SOURCES = {
     "company_specific_rag_success", "company_specific_rag_failure", "cached", "ambiguous_query",
-    "no_answer_found",
+    "no_answer_found", "passages_found",
 }  # fmt: skip
 SURE = {"company_specific_rag_success", "cached"}
-UNSURE = {"company_specific_rag_failure", "no_answer_found"}
+UNSURE = {"company_specific_rag_failure", "no_answer_found", "passages_found"}
+WITHOUT_SOURCES_BELOW = {"no_answer_found", "passages_found"}
 
 
 def test_every_path_is_walked() -> None:
@@ -62,7 +68,7 @@ def test_slack_shows_what_the_path_means(path: AnswerPath) -> None:
     level = {"company_specific_rag_failure": "low"}.get(path, "high" if path in SURE else "")
     assert ("Confidence: " in blocks) == bool(level)
     assert f"Confidence: {level}" in blocks or not level
-    assert ("*Sources*" in blocks) == (path in WITH_SOURCES - {"no_answer_found"})
+    assert ("*Sources*" in blocks) == (path in WITH_SOURCES - WITHOUT_SOURCES_BELOW)
     assert ("*Nearest documents*" in blocks) == (path == "no_answer_found")
     assert ("General knowledge" in blocks) == (path == "general_llm_knowledge")
     assert ("How old may a signing key get?" in blocks) == (path == "ambiguous_query")

@@ -100,7 +100,7 @@ def _filled(chosen: Sequence[Sequence[Scored]]) -> list[list[Scored]]:
     strongest = max((units[0].strength for units in chosen), default=0.0)
     used = [_size(units[0]) for units in chosen]
     for place, units in enumerate(chosen):
-        whole = _list_of(units[0], units)
+        whole = _completed(units[0], units)
         more = sum(map(_size, whole)) - used[place]
         if used[place] + more <= LONGEST_LIST and sum(used) + more <= LONGEST:
             said[place] = whole
@@ -122,8 +122,9 @@ def _filled(chosen: Sequence[Sequence[Scored]]) -> list[list[Scored]]:
     return [sorted(units, key=_order) for units in said]
 
 
-def _list_of(best: Scored, units: Sequence[Scored]) -> list[Scored]:
-    """The list that a statement is an item of or leads into: half of a list misleads."""
+def _completed(best: Scored, units: Sequence[Scored]) -> list[Scored]:
+    """The list that a statement is an item of or leads into: half of a list misleads. With a
+    sentence the one after it, which often completes it."""
     own, start, end = best.chunk.units, best.index, best.index
     if best.unit.kind == "item":
         while start > 0 and own[start - 1].kind == "item":
@@ -132,6 +133,8 @@ def _list_of(best: Scored, units: Sequence[Scored]) -> list[Scored]:
     if best.unit.kind == "item" or is_lead_in(best.unit):
         while end + 1 < len(own) and own[end + 1].kind == "item":
             end += 1
+    elif [one.kind for one in own[end : end + 2]] == ["sentence", "sentence"]:
+        end += 1
     places = {(best.chunk.id, index) for index in range(start, end + 1)}
     return [unit for unit in units if (unit.chunk.id, unit.index) in places]
 

@@ -12,6 +12,7 @@ import schemathesis
 from hypothesis import HealthCheck, given, settings
 from schemathesis import Case, GenerationMode
 from schemathesis.schemas import BaseSchema
+from schemathesis.specs.openapi.schemas import OpenApiSchema
 
 from api.doors.door_table import DOORS, HttpDoor
 from api.doors.token_file import create_token
@@ -20,6 +21,9 @@ from oncall import Copilot
 from playground.openai_stand_in import OpenAIStandIn
 from tests.api.front import bearer
 
+# Loaded here, before agents are warmed in a thread: pytest parses its plugins' modules as they are
+# imported, and CPython 3.11 can't parse in two threads at once.
+assert OpenApiSchema
 EXAMPLES = 60
 DESCRIBED = [door for door in DOORS if door.per_domain]
 DOMAIN = "domain: tea\ntitle: Tea help\nsources: {files: [tea.md]}\naccess: {audience: asker}\n"

@@ -42,7 +42,7 @@ PROMISED = {
     "who gets a written update of a P1, and how often?": Promised(
         PASSAGES, "Every business day", "vulnerability-management-standard"
     ),
-    "what does the cafeteria serve on Fridays?": Promised(NOTHING, "found no answer"),
+    "what does the cafeteria serve on Fridays?": Promised(NOTHING, "found nothing that answers"),
     # In the channels.
     "what is the overlap window of a merchant webhook secret?": Promised(
         ANSWER, "14 days", "key-rotation-standard"
