@@ -144,6 +144,8 @@ LIMITS = table_chunk(
         (DEVICES, "backup of company phone", "n/a (Backup, Company phone)"),
         # first column a number
         (LEVELS, "response time on a weekend for severity 2", "4 hours (2, Response › Weekend)"),
+        # a cell that is given selects the row
+        (LEVELS, "which severity pages the CFO", "1 (Severity)"),
         (LIMITS, "how many requests per second on the team plan", "50 (Team, Requests per second)"),
         (LIMITS, "which region is the free plan in?", "Europe only (Free, Region)"),
     ],
@@ -187,6 +189,16 @@ def test_two_kinds_that_are_asked_for_are_two_columns() -> None:
     assert [each.header for each in asked.columns] == ["Price (EUR)", "Owner"]
 
 
+def test_a_cell_that_refers_to_another_column_comes_with_it() -> None:
+    asked = asked_of(LEAVE, "how long is bereavement leave in New Zealand?")
+    assert asked
+    assert in_words(asked) == (
+        "| Kind of leave | Longest › Australia | Longest › NZ |\n"
+        "| --- | --- | --- |\n"
+        "| Bereavement | 5 days | same as Australia |"
+    )
+
+
 def test_footnotes_stay_with_their_cell_and_label() -> None:
     assert said(FARES, "who approves a flight of 6 hours or more") == (
         "Department head (6 hours or more, Who approves)\n\n_Or a deputy named in writing._"
@@ -201,8 +213,6 @@ def test_footnotes_stay_with_their_cell_and_label() -> None:
     ("chunk", "question"),
     [
         (DEVICES, "how often is my own phone backed up (backup)?"),  # the cell is empty
-        (LEAVE, "how long is bereavement leave in New Zealand?"),  # `same as Australia`
-        (LIMITS, "which plan has 100 GB of storage?"),  # no label is named
         (LEAVE, "tell me about parental leave"),  # every column is possible
         (LIMITS, "what is the colour of the team plan"),
         (MATRIX, "why was this decided for guests"),
@@ -218,12 +228,30 @@ def test_what_nothing_accounts_for_is_left_over() -> None:
     asked = asked_of(LEAVE, "how long is parental leave in New Zealand for adopted twins?")
     assert asked
     assert asked.left_over == {"adopt", "twin"}
+    assert {"parent", "new", "zealand"} <= asked.used
 
 
 def test_a_kind_that_the_cell_is_not_of_is_told() -> None:
     asked = asked_of(LIMITS, "how long is the storage of the team plan kept?")
     assert asked
     assert (asked.kind_asked, asked.kind_held) == ("duration", False)
+
+
+def test_a_column_that_a_header_names_is_far_ahead_and_one_by_kind_alone_is_told() -> None:
+    named = asked_of(LEAVE, "approver of study leave?")
+    by_kind = asked_of(LEAVE, "who decides on study leave?")
+    assert named
+    assert by_kind
+    assert named.by_header
+    assert not by_kind.by_header
+    assert (named.kind_held, by_kind.kind_held) == (None, True)
+
+
+def test_a_row_is_found_by_the_cell_that_is_given() -> None:
+    asked = asked_of(LIMITS, "which plan has 100 GB of storage?")
+    assert asked
+    assert asked.by_value
+    assert in_words(asked) == "Team (Plan)"
 
 
 def test_only_rows_that_are_candidates_are_said() -> None:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
 
-from agents.extractive.asked_value.asked_columns import columns_asked, holds_kind
+from agents.extractive.asked_value.asked_columns import columns_asked, holds_kind, says_header
 from agents.extractive.asked_value.table_columns import (
     Column,
     flat,
+    given_in,
     header_at,
     in_a_line,
     named_in_full,
@@ -20,7 +20,7 @@ from agents.extractive.asked_value.table_columns import (
     short_label,
     stems_of,
 )
-from agents.extractive.asked_value.value_kinds import kinds_asked
+from agents.extractive.asked_value.value_kinds import KindAsked, kinds_asked
 from agents.extractive.relevance import Aspect
 from enrichment.chunk import Chunk, ChunkTable
 from enrichment.language.quantities import quantities
@@ -28,7 +28,6 @@ from enrichment.language.quantities import quantities
 MOST_ROWS = 6
 """More is not read on a phone, and no answer to one question."""
 _SAME = 1e-6
-_REFERS = re.compile(r"\W*(?:the )?(?:same as|as (?:for|in|with|under)|like|see)\b", re.IGNORECASE)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,9 +39,10 @@ class AskedCells:
     """Best named; several when they differ only in what the question leaves open. 1–6."""
     columns: tuple[Column, ...]
     """In the table's order; several when the question names a group of them. 1–4."""
+    used: frozenset[str]
+    """Stems of the question that header, label, caption, cell or the kind of value account for."""
     left_over: frozenset[str]
-    """Naming stems of the question that no label, header, caption, cell or kind of value
-    accounts for, nor the chunk's title and headings."""
+    """Naming stems of the question that neither these nor the chunk's title and headings hold."""
     kind_asked: str
     """Of value, one of `value_kinds.ALSO`; the first of several; '' when the question's words
     don't tell."""
@@ -51,31 +51,35 @@ class AskedCells:
     ahead: float
     """How far the worst asked column is ahead of the best of the others, 0–1; 1: only these are
     possible."""
+    by_header: bool
+    """The question says words of the header of each, beside those of the row's label."""
+    by_value: bool = False
+    """The rows were found by what a cell holds, not by their labels."""
     notes: tuple[str, ...] = ()
     """Footnotes that these cells or their labels refer to."""
 
 
 def asked_cells(chunk: Chunk, rows: Sequence[int], aspect: Aspect) -> AskedCells | None:
-    """None when nothing tells the column, or when a cell asked for is empty or refers to
-    another (`same as EU`): the whole row says more than a guess.
+    """None when nothing tells the column, or when the cell asked for is empty: the whole row
+    says more than a guess.
 
     `rows` are candidates: of those, the ones that the question names best are taken. `aspect`
     is the question, and brings the glossary."""
     table = chunk.table
     if table is None or not rows:
         return None
-    named = _rows_named(table, rows, aspect)
+    named, given = _rows_named(table, rows, aspect)
     if not named or len(named) > MOST_ROWS:
         return None
     if any(_is_of_another_size(table, row, aspect) for row in named):
         return None
     kinds = kinds_asked(aspect.text)
-    chosen = columns_asked(table, named, aspect, kinds)
+    chosen = columns_asked(table, named, aspect, kinds, given)
     if chosen is None:
         return None
     columns, ahead = chosen
-    said = [said_in(table, row, column) for row in named for column in columns]
-    if not all(said) or any(map(_REFERS.match, said)):
+    named = _rows_of_the_kind(table, named, columns, kinds)
+    if any(said_in(table, row, column) == "" for row in named for column in columns):
         return None
     held = [holds_kind(table, named, columns, asked) for asked in kinds]
     known = frozenset(aspect.weights)
@@ -86,17 +90,22 @@ def asked_cells(chunk: Chunk, rows: Sequence[int], aspect: Aspect) -> AskedCells
         *(row_label(table, row) for row in named),
     ]
     texts += [column.header for column in columns]
-    texts += said
+    texts += [said_in(table, row, column) for row in named for column in columns]
+    if given:
+        texts += [cell for row in named for cell in table.rows[row]]
     used = (aspect.named_in(stems_of(texts)) | account) & known
     around = stems_of([chunk.document_title, chunk.tab, *chunk.heading_path])
     return AskedCells(
         table=table,
         rows=tuple(named),
         columns=tuple(columns),
+        used=frozenset(used),
         left_over=known - used - aspect.named_in(around),
         kind_asked=kinds[0].kind if kinds else "",
         kind_held=all(held) if kinds else None,
         ahead=ahead,
+        by_header=all(says_header(column, aspect, named, table) for column in columns),
+        by_value=bool(given),
         notes=notes_of(chunk, named, columns),
     )
 
@@ -138,12 +147,24 @@ def _small_table(asked: AskedCells) -> str:
     )
 
 
-def _rows_named(table: ChunkTable, rows: Sequence[int], aspect: Aspect) -> list[int]:
-    """The rows best named by their labels."""
+def _rows_of_the_kind(
+    table: ChunkTable, rows: list[int], columns: Sequence[Column], kinds: Sequence[KindAsked]
+) -> list[int]:
+    """Attributes down the side: of several rows, those whose cell is of the kind asked for."""
+    if len(rows) == 1 or not kinds:
+        return rows
+    fitting = [row for row in rows if holds_kind(table, [row], columns, kinds[0])]
+    return fitting or rows
+
+
+def _rows_named(
+    table: ChunkTable, rows: Sequence[int], aspect: Aspect
+) -> tuple[list[int], frozenset[str]]:
+    """(rows best named by their labels, or else by a cell; what of the question that cell says)."""
     labels = {row: names_of(row_label(table, row)) for row in rows}
     named = {row: aspect.named_in(label) for row, label in labels.items()}
     if not any(named.values()):
-        return []
+        return _rows_with_what_is_given(table, rows, aspect)
     rows = _without_beside(table, rows, named, aspect)
     weight = {row: sum(aspect.weights[word] for word in named[row]) for row in rows}
     most = max(weight.values())
@@ -164,7 +185,7 @@ def _rows_named(table: ChunkTable, rows: Sequence[int], aspect: Aspect) -> list[
     asked = in_a_line(aspect.text)
     whole = [row for row in exact if in_a_line(row_label(table, row)) in asked]
     as_well = [row for row in exact if all(named[row] != named[other] for other in whole)]
-    return sorted({*whole, *as_well})
+    return sorted({*whole, *as_well}), frozenset()
 
 
 def _without_beside(
@@ -191,3 +212,23 @@ def _is_of_another_size(table: ChunkTable, row: int, aspect: Aspect) -> bool:
     )
     both = {one.measure for one in asked} & {one.measure for one in labelled}
     return bool(both) and not any(one.agrees(each) for one in asked for each in labelled)
+
+
+def _rows_with_what_is_given(
+    table: ChunkTable, rows: Sequence[int], aspect: Aspect
+) -> tuple[list[int], frozenset[str]]:
+    """The rows of which a cell says most of what the question names, and not all rows say."""
+    headers = aspect.named_in(stems_of(table.header))
+    said = {
+        row: frozenset().union(
+            *(
+                given_in(table, row, position, aspect) - headers
+                for position in range(table.label_columns, len(table.rows[row]))
+            )
+        )
+        for row in rows
+    }
+    in_all = frozenset.intersection(*said.values()) if len(rows) > 1 else frozenset()
+    most = max(len(given - in_all) for given in said.values())
+    found = [row for row in rows if len(said[row] - in_all) == most]
+    return found, frozenset().union(*(said[row] - in_all for row in found))

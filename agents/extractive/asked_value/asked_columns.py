@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence, Set
 from dataclasses import replace
 
@@ -9,6 +10,7 @@ from agents.extractive.asked_value.table_columns import (
     UNDER,
     Column,
     cell_at,
+    given_in,
     header_at,
     in_a_line,
     named_in_full,
@@ -40,6 +42,9 @@ be named by chance, as a condition is (`who is told when the deadline is missed`
 _IN_CELL = 0.3
 """The same for words of the question in the cell: they tell apart what is otherwise alike."""
 _SAME = 1e-6
+_REFERS = re.compile(r"\W*(?:the )?(?:same as|as (?:for|in|with|under)|like|see)\b", re.IGNORECASE)
+_WHICH = re.compile(r"\b(?:which|what|who|whose)\b", re.IGNORECASE)
+"""Asks for the label of a row that is found by its cells (`which plan has 100 GB`)."""
 
 
 def columns_asked(
@@ -47,9 +52,10 @@ def columns_asked(
     rows: Sequence[int],
     aspect: Aspect,
     kinds: Sequence[KindAsked],
+    given: frozenset[str],
 ) -> tuple[list[Column], float] | None:
     """(columns, how far ahead); for each kind asked, its own."""
-    candidates = list(_candidates(table, rows))
+    candidates = list(_candidates(table, rows, aspect, given))
     if not candidates:
         return None
     found: dict[tuple[int, ...], Column] = {}
@@ -61,19 +67,27 @@ def columns_asked(
         for column in best[0]:
             found[column.positions] = column
         ahead = min(ahead, best[1])
+    for column in list(_referred_to(table, rows, list(found.values()))):
+        found[column.positions] = column
     columns = [found[positions] for positions in sorted(found)]
     if len(columns) > MOST_COLUMNS:
         return None
     return columns, ahead
 
 
-def _candidates(table: ChunkTable, rows: Sequence[int]) -> Iterator[Column]:
-    """Columns beside the label, neighbours with the same cells merged."""
+def _candidates(
+    table: ChunkTable, rows: Sequence[int], aspect: Aspect, given: frozenset[str]
+) -> Iterator[Column]:
+    """Columns beside the label, neighbours with the same cells merged; a row that is found by a
+    cell may be asked for by its label. The cell that found it is what was given, not asked."""
+    first = 0 if given and _WHICH.search(aspect.text) else table.label_columns
     width = max(len(table.rows[row]) for row in rows)
     last: Column | None = None
-    for position in range(table.label_columns, width):
+    for position in range(first, width):
         cells = tuple(cell_at(table, row, position) for row in rows)
         column = Column(header=header_at(table, position), positions=(position,), cell=cells[0])
+        if given and any(given_in(table, row, position, aspect) & given for row in rows):
+            continue
         joins = (
             last is not None
             and position > table.label_columns
@@ -176,6 +190,11 @@ def _alike(
     return not told[at] < told[best] and named_in_full(names_of(own), aspect)
 
 
+def says_header(column: Column, aspect: Aspect, rows: Sequence[int], table: ChunkTable) -> bool:
+    taken = aspect.named_in(stems_of([row_label(table, row) for row in rows]))
+    return bool(aspect.named_in(stems(column.header)) - taken)
+
+
 def _weight(words: Set[str], aspect: Aspect) -> float:
     return sum(aspect.weights[word] for word in words)
 
@@ -194,8 +213,8 @@ def _kind_score(
 def holds_kind(
     table: ChunkTable, rows: Sequence[int], columns: Sequence[Column], asked: KindAsked
 ) -> bool:
-    """Whether some column holds the kind in every row: its cell is of it, or denies in a
-    column that is."""
+    """Whether some column holds the kind in every row: its cell is of it, or denies or refers
+    (`same as EU`) in a column that is."""
     return any(
         all(_is_of_kind(table, row, column, asked.kind) for row in rows) for column in columns
     )
@@ -211,3 +230,20 @@ def _is_of_kind(table: ChunkTable, row: int, column: Column, kind: str) -> bool:
     cells = [value_at(table, each, position) for each in range(len(table.rows))]
     header = header_at(table, position) or table.header[position]
     return fits(kind, column_kinds(header, cells))
+
+
+def _referred_to(
+    table: ChunkTable, rows: Sequence[int], columns: Sequence[Column]
+) -> Iterator[Column]:
+    """`same as EU`: the column that a cell refers to by nothing but its name."""
+    shown = {position for column in columns for position in column.positions}
+    for row in rows:
+        for column in columns:
+            refers = _REFERS.match(said_in(table, row, column))
+            words = names_of(said_in(table, row, column))
+            for position in range(table.label_columns, len(table.header)):
+                own = names_of(table.header[position].split(UNDER)[-1])
+                if refers and own and words == own and position not in shown:
+                    shown.add(position)
+                    header, cell = header_at(table, position), cell_at(table, row, position)
+                    yield Column(header=header, positions=(position,), cell=cell)

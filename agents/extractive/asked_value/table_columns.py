@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from agents.extractive.relevance import Aspect
 from enrichment.chunk import Chunk, ChunkTable
+from enrichment.language.quantities import quantities
 from enrichment.language.words import naming_words, stems, tokens
 from loaders.tables.table_markdown import markdown_to_table
 
@@ -149,3 +150,14 @@ def named_in_full(words: Set[str], aspect: Aspect) -> bool:
     names two rows, however rare each is."""
     ways = frozenset(word for each in aspect.same.values() for way in each for word in way)
     return bool(words) and words <= aspect.weights.keys() | ways
+
+
+def given_in(table: ChunkTable, row: int, position: int, aspect: Aspect) -> frozenset[str]:
+    """Words and quantities of the question that a cell says."""
+    said = value_at(table, row, position)
+    asked = [one for one in quantities(aspect.text) if one.measure or one.written.isdigit()]
+    return frozenset(aspect.named_in(stems(said))) | {
+        one.written
+        for one in asked
+        if any(one.agrees(each) and one.measure == each.measure for each in quantities(said))
+    }
