@@ -98,7 +98,7 @@ def test_what_leaves_people_unsure_went_wrong(path: AnswerPath) -> None:
         text="how old?", state="posted", answer=None, path=path,
         confidence=ANSWERS[path].confidence, reference="", resolved_by="", asked_at=now(),
     )  # fmt: skip
-    assert went_wrong(record) == (path in UNSURE)
+    assert went_wrong(record) == (path in UNSURE - {"passages_found"}), "passages may have helped"
 
 
 @pytest.mark.parametrize("path", ANSWERS)

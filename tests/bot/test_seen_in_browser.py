@@ -189,7 +189,11 @@ def test_the_home_tells_admins_how_it_goes_and_others_what_to_ask(scene: Scene) 
     scene.picture("home-admin", home)
     with scene.page.expect_popup() as opened:
         home.get_by_role("link", name=question).click()
-    see(opened.value.get_by_role("complementary", name="Thread").get_by_text("found nothing that answers"))
+    see(
+        opened.value.get_by_role("complementary", name="Thread").get_by_text(
+            "found nothing that answers"
+        )
+    )
     opened.value.close()
     home = scene.home("U0YOU")
     see(home.get_by_role("heading", name="My recent questions"))
@@ -216,7 +220,11 @@ def test_without_the_model_the_answer_is_quoted_and_says_so(scene: Scene) -> Non
 
 def test_a_refusal_names_the_nearest_documents_and_offers_a_human(scene: Scene) -> None:
     thread = scene.ask("what does the cafeteria serve on Fridays?")
-    see(thread.get_by_text("I searched the 3 documents of Security help and found nothing that answers"))
+    see(
+        thread.get_by_text(
+            "I searched the 3 documents of Security help and found nothing that answers"
+        )
+    )
     see(thread.get_by_text("Nearest documents"))
     expect(thread.get_by_role("link")).to_have_count(3)
     see(thread.get_by_role("button", name="Ask a human"))
