@@ -51,6 +51,7 @@ class Copilot:
         log_to_stderr()
         self.settings = settings
         self._asks: dict[tuple[str, bool], tuple[Domain, Ask]] = {}
+        self._warm_generations: dict[str, int] = {}
 
     @cached_property
     def live_domains(self) -> LiveDomains:
@@ -175,12 +176,16 @@ class Copilot:
     def warm(self) -> None:
         """Load all that the first question of each domain would wait for.
 
-        A domain without an index, or with one that can't be read, is left to its first asker."""
+        A domain without an index, or with one that can't be read, is left to its first asker; one
+        whose generation is warm already costs nothing."""
         from config.errors import CopilotError
 
         for name in self.domains:
             with suppress(CopilotError):
-                self._warm(name, self.index.snapshot(name))
+                snapshot = self.index.snapshot(name)
+                if self._warm_generations.get(name) != snapshot.generation:
+                    self._warm(name, snapshot)
+                    self._warm_generations[name] = snapshot.generation
 
     def _warm(self, name: str, snapshot: Snapshot) -> None:
         """Asks a question without a model, of the whole index; its answer goes nowhere."""

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
+from threading import Lock
 from typing import TYPE_CHECKING, Any, Literal, cast
 
 from agents.answer import Answer, Ask, Progress, Question
@@ -47,6 +48,10 @@ if TYPE_CHECKING:
 
 Node = Callable[[State], State]
 
+_BUILDING = Lock()
+"""LangGraph reads signatures by parsing them, and CPython 3.11 fails with a SystemError when two
+threads parse at once: an asker's graph beside the one that is being warmed."""
+
 
 class Silent:
     """Progress that nobody watches."""
@@ -71,7 +76,8 @@ def build_ask(
     IndexUnavailable; nothing else is raised, whatever the question.
 
     `needed`: the confidence from which on an answer is shown without reserve."""
-    graph = build_graph(domain, model, cache=cache, entails=entails)
+    with _BUILDING:
+        graph = build_graph(domain, model, cache=cache, entails=entails)
 
     def ask(question: Question, progress: Progress | None = None) -> Answer:
         seen = as_read_by(snapshot(), question.readers)

@@ -12,7 +12,6 @@ import schemathesis
 from hypothesis import HealthCheck, given, settings
 from schemathesis import Case, GenerationMode
 from schemathesis.schemas import BaseSchema
-from schemathesis.specs.openapi.schemas import OpenApiSchema
 
 from api.doors.door_table import DOORS, HttpDoor
 from api.doors.token_file import create_token
@@ -21,9 +20,6 @@ from oncall import Copilot
 from playground.openai_stand_in import OpenAIStandIn
 from tests.api.front import bearer
 
-# Loaded here, before agents are warmed in a thread: pytest parses its plugins' modules as they are
-# imported, and CPython 3.11 can't parse in two threads at once.
-assert OpenApiSchema
 EXAMPLES = 60
 DESCRIBED = [door for door in DOORS if door.per_domain]
 DOMAIN = "domain: tea\ntitle: Tea help\nsources: {files: [tea.md]}\naccess: {audience: asker}\n"
@@ -39,6 +35,9 @@ def fuzzed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, Base
     with OpenAIStandIn(lambda request: "NO_ANSWER") as server:
         copilot = Copilot(made_for(folder, server.base_url))
         copilot.ingest("tea")
+        # Here and not in the API's thread: CPython 3.11 fails when two threads parse at once, and
+        # Hypothesis parses as well.
+        copilot.warm()
         app = copilot.api(slack=False)
         headers = bearer(token)
         yield token, schemathesis.openapi.from_asgi("/openapi.json", app, headers=headers)

@@ -123,7 +123,9 @@ def test_a_clicked_example_is_answered_with_a_citation_and_takes_feedback(
     slack: SlackStandIn, page: Page
 ) -> None:
     page.goto(slack.url)
-    page.get_by_role("button", name="how often do signing keys get rotated?").click()
+    page.get_by_role(
+        "button", name="what is the overlap window of a merchant webhook secret?"
+    ).click()
     thread = page.get_by_role("complementary", name="Thread")
     expect(thread.get_by_role("link", name="1")).to_have_attribute("href", CITATION)
     expect(thread.get_by_role("link", name="1")).to_have_attribute("target", "_blank")
