@@ -33,7 +33,7 @@ def _block(pairs: Sequence[tuple[Scored, bool]], aspects: Sequence[Aspect]) -> s
     if shape == "rows":
         return "\n".join([*(f"- {text}" for text in texts), *_rows_left_out(pairs)])
     if shape == "items":
-        cuts = [f"{GAP}\n" * cut for _, cut in pairs]
+        cuts = [f"- {GAP}\n" * cut for _, cut in pairs]
         return "\n".join(f"{cut}- {text}" for cut, text in zip(cuts, texts, strict=True))
     return " ".join(
         f"{GAP} {text}" if cut else text for text, (_, cut) in zip(texts, pairs, strict=True)
@@ -56,7 +56,7 @@ def _rows_left_out(pairs: Sequence[tuple[Scored, bool]]) -> Iterator[str]:
             totals[table.id] = max(table.total_rows, len(table.rows))
     for table_id, count in shown.items():
         if count < totals[table_id]:
-            yield f"_{count} of the table's {totals[table_id]} rows_"
+            yield f"\n_{count} of the table's {totals[table_id]} rows_"
 
 
 def _with_gaps(said: Sequence[Scored]) -> Iterator[tuple[Scored, bool]]:

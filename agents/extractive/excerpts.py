@@ -113,12 +113,14 @@ def _filled(chosen: Sequence[Sequence[Scored]]) -> list[list[Scored]]:
     for worth, place, unit in sorted(others, key=lambda other: (-other[0], other[1])):
         if worth < strongest - _WEAKEST:
             break
-        if unit in said[place]:
-            continue
-        size = _size(unit)
-        if sum(used) + size <= LONGEST and used[place] + size <= LONGEST_PASSAGE:
-            said[place].append(unit)
-            used[place] += size
+        whole = _completed(unit, chosen[place]) if unit.unit.kind == "item" else [unit]
+        for added in (whole, [unit]):
+            new = [one for one in added if one not in said[place]]
+            size = sum(map(_size, new))
+            if sum(used) + size <= LONGEST and used[place] + size <= LONGEST_PASSAGE:
+                said[place] += new
+                used[place] += size
+                break
     return [sorted(units, key=_order) for units in said]
 
 
