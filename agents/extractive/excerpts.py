@@ -20,7 +20,7 @@ LONGEST = 1_200
 LONGEST_PASSAGE = 900
 LONGEST_LIST = 700
 """Of a list that is shown whole."""
-_FURTHER, _WEAKEST = 2.0, 5.0
+_FURTHER, _WEAKEST = 3.0, 5.0
 """Log-odds by which a further passage's best statement, and any statement, may be weaker than the
 best of all: room alone is no reason to show something."""
 _COUNTED = 3
