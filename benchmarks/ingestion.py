@@ -20,7 +20,6 @@ from rich.console import Console
 from rich.table import Table
 
 from benchmarks.material.golden_domains import SETS
-from benchmarks.material.plain_rag import pieces
 from config.minilm import MiniLM
 from config.models import Vectors
 from config.settings import Settings
@@ -28,6 +27,7 @@ from enrichment.pipeline import prepare
 from index.folders.build import embedded_texts
 from index.folders.staging import TOGETHER
 from index.vectors.chroma import EmbeddedChroma
+from jobs.evaluation.plain_rag import pieces
 from loaders.files.local_files import load_file
 from oncall import Copilot
 

@@ -32,12 +32,11 @@ from benchmarks.material.judged_answers import (
     SHARES,
     Judged,
     Verdict,
-    bootstrap,
-    weighted_kappa,
-    wilson,
 )
 from benchmarks.material.reliability import reliability_table
 from benchmarks.with_a_model import kept
+from jobs.evaluation.intervals import bootstrap, wilson
+from jobs.evaluation.judge_agreement import weighted_kappa
 
 RULES = Path(__file__).parent / "material/judging_rules.md"
 LABELS = "ABCDEFGH"

@@ -38,7 +38,7 @@ from benchmarks.material.fitting import (
 from benchmarks.material.golden_domains import Measured, measured_domains
 from index.reader_view import ReaderView
 from index.search import Hit
-from jobs.golden import GoldenQuestion
+from jobs.golden.golden_questions import GoldenQuestion
 
 KINDS = ("own", "unanswerable", "left", "near", "far", "short")
 NEAR, FAR = 12, 6

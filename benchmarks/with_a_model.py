@@ -42,12 +42,12 @@ from benchmarks.material.asked_sets import (
 )
 from benchmarks.material.golden_domains import KeptMiniLM
 from benchmarks.material.near_duplicates import crowd
-from benchmarks.material.plain_rag import PlainRag
 from config.chat_model import build_chat_model
 from config.models import ChatModel, Prompt, Reply, Usage
 from config.settings import Settings
-from jobs.golden import GoldenQuestion
-from jobs.scoring import evidence_found
+from jobs.evaluation.plain_rag import PlainRag
+from jobs.evaluation.scoring import evidence_found
+from jobs.golden.golden_questions import GoldenQuestion
 from oncall import Copilot
 
 PATIENCE_SECONDS = 5_400.0

@@ -13,11 +13,11 @@ import typer
 
 from cli import (
     config_commands,
-    golden_commands,
     index_commands,
     question_commands,
     running_commands,
 )
+from cli.evaluation import evaluate_group, golden_commands
 from cli.people import audit_commands, cache_commands, privacy_commands
 from cli.trust import token_commands
 from config.disk.private_files import keep_to_owner
@@ -37,6 +37,7 @@ for group in (
     running_commands,
     question_commands,
     golden_commands,
+    evaluate_group,
     config_commands,
     index_commands,
     cache_commands,

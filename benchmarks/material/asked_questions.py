@@ -17,8 +17,8 @@ from agents.trace import SourceChoice
 from benchmarks.material.golden_domains import Measured
 from enrichment.language.words import naming_words
 from index.search import Hit
-from jobs.golden import GoldenQuestion
-from jobs.scoring import plain
+from jobs.evaluation.scoring import plain
+from jobs.golden.golden_questions import GoldenQuestion
 
 SHORT_QUESTIONS = 50
 """Headings, and cells, of each corpus: nothing is to be refused for being short."""

@@ -14,7 +14,7 @@ from typing import Any
 
 import yaml
 
-from jobs.golden import GoldenQuestion, load_golden
+from jobs.golden.golden_questions import GoldenQuestion, load_golden
 
 ROOT = Path(__file__).resolve().parents[2]
 SHARED = Path(os.environ.get("ONCALL_SHARED_DIR", ROOT.parent / "shared"))

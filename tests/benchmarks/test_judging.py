@@ -10,13 +10,11 @@ import pytest
 
 from benchmarks.judging import counting, joined, report, sheets, verdicts
 from benchmarks.material.asked_sets import given_set, named_set, sampled
-from benchmarks.material.judged_answers import (
-    weighted_kappa,
-    wilson,
-)
-from benchmarks.material.plain_rag import OVERLAP, PIECE, pieces
 from benchmarks.with_a_model import kept
-from jobs.golden import GoldenQuestion
+from jobs.evaluation.intervals import wilson
+from jobs.evaluation.judge_agreement import weighted_kappa
+from jobs.evaluation.plain_rag import OVERLAP, PIECE, pieces
+from jobs.golden.golden_questions import GoldenQuestion
 
 
 def line(system: str, name: str, **more: Any) -> dict[str, Any]:

@@ -10,9 +10,9 @@ from agents.answer import Answer, Citation, Passage, Progress, Question
 from agents.confidence.kept_thresholds import Threshold
 from config.errors import ConfigError
 from enrichment.chunk import Chunk
-from jobs.evaluate import compared, evaluate, read_report, run_evaluation
-from jobs.golden import GoldenQuestion, load_golden
-from jobs.scoring import REPLIES, acceptable, says, score, summed_up
+from jobs.evaluation.evaluate import compared, evaluate, read_report, run_evaluation
+from jobs.evaluation.scoring import REPLIES, acceptable, says, score, summed_up
+from jobs.golden.golden_questions import GoldenQuestion, load_golden
 
 ROOT = Path(__file__).parents[2]
 GOLDEN = """

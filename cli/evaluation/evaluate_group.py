@@ -1,23 +1,38 @@
-"""Golden questions: asked, scored, proposed."""
+"""`oncall evaluate`: golden questions asked and scored, and what came of it over time."""
 
 from __future__ import annotations
 
-import sys
-from functools import partial
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 
 from cli.options import wired
 
 app = typer.Typer()
-golden_app = typer.Typer(no_args_is_help=True, help="Golden questions.")
-app.add_typer(golden_app, name="golden")
 
 
-@app.command()
-def evaluate(
+class _RunUnlessNamed(TyperGroup):
+    """`oncall evaluate GOLDEN…` is `oncall evaluate run GOLDEN…`."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        asks_for_help = args[:1] in (["--help"], [])
+        if not asks_for_help and args[0] not in self.commands:
+            args = ["run", *args]
+        return super().parse_args(ctx, args)
+
+
+evaluate_app = typer.Typer(
+    cls=_RunUnlessNamed,
+    no_args_is_help=True,
+    help="Ask the golden questions, score the answers, look back.",
+)
+app.add_typer(evaluate_app, name="evaluate")
+
+
+@evaluate_app.command("run")
+def evaluate_run(
     golden: Annotated[list[Path], typer.Argument(metavar="GOLDEN…", help="Golden question files.")],
     domain: Annotated[str, typer.Option(help="The domain that answers.")],
     out: Annotated[
@@ -28,8 +43,10 @@ def evaluate(
     ] = None,
 ) -> None:
     """Ask the golden questions and score the answers."""
-    from cli.evaluation_table import print_report
-    from jobs.evaluate import run_evaluation
+    from functools import partial
+
+    from cli.evaluation.evaluation_table import print_report
+    from jobs.evaluation.evaluate import run_evaluation
 
     copilot = wired()
     report = run_evaluation(
@@ -43,17 +60,3 @@ def evaluate(
         compare=compare,
     )
     print_report(report)
-
-
-@golden_app.command("propose")
-def golden_propose(
-    domain: Annotated[str | None, typer.Option(help="One domain only.")] = None,
-) -> None:
-    """Print what people corrected or answered as golden questions.
-
-    An expert completes them: evidence and rubric are left empty."""
-    from bot.memory.proposals import propose, to_yaml
-
-    copilot = wired()
-    chosen = copilot.domain(domain).domain if domain else None
-    sys.stdout.write(to_yaml(propose(copilot.index.engine, chosen)))

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from agents.answer import Answer
 from agents.confidence.kept_thresholds import Threshold, measured
 from agents.confidence.wrong_share import Judged
-from jobs.golden import GoldenQuestion
-from jobs.scoring import acceptable
+from jobs.evaluation.scoring import acceptable
+from jobs.golden.golden_questions import GoldenQuestion
 
 
 def threshold_by(max_wrong: float, answered: Sequence[tuple[GoldenQuestion, Answer]]) -> Threshold:

@@ -11,7 +11,16 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from config.errors import ConfigError
 
-Kind = Literal["lookup", "table", "multi_hop", "follow_up", "ambiguous", "unanswerable"]
+Kind = Literal["lookup", "table", "multi_hop", "follow_up", "ambiguous", "unanswerable", "proposed"]
+Unanswerable = Literal[
+    "underspecified",
+    "false_presupposition",
+    "nonsensical",
+    "modality_limited",
+    "safety_concerned",
+    "out_of_documents",
+]
+"""Why there is no answer. Source: Peng et al., UAEval4RAG, ACL 2025."""
 
 
 class _Entry(BaseModel):
@@ -40,6 +49,9 @@ class GoldenQuestion(_Entry):
     must_include: list[str] = Field([], description="Facts that stand literally in the documents")
     rubric: list[str] = Field([], description="Facts in other words, for a judge")
     evidence: list[Evidence] = []
+    instructions: str = Field("", description="What the judge should know of this question")
+    tags: list[str] = Field([], description="Groups of your own, reported beside the kinds")
+    category: Unanswerable | None = Field(None, description="Why an unanswerable one is")
 
     @property
     def documents(self) -> frozenset[str]:
@@ -48,7 +60,7 @@ class GoldenQuestion(_Entry):
     @property
     def answerable(self) -> bool:
         """Has one answer in the documents."""
-        return self.kind not in ("ambiguous", "unanswerable")
+        return self.kind not in ("ambiguous", "unanswerable", "proposed")
 
 
 def load_golden(paths: Sequence[Path]) -> list[GoldenQuestion]:

@@ -8,7 +8,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 
 from agents.answer import Answer
-from jobs.golden import GoldenQuestion
+from jobs.golden.golden_questions import GoldenQuestion
 
 # Not by the Markdown parser: facts and quotes are pieces, cut anywhere, and both must end alike.
 _MARKUP = (

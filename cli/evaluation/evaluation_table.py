@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from agents.confidence.kept_thresholds import Threshold
-from jobs.evaluate import SHOWN, Report
-from jobs.evaluation_page import figure
+from jobs.evaluation.evaluate import SHOWN, Report
+from jobs.report_page.evaluation_page import figure
 
 
 def print_report(report: Report) -> None:

@@ -14,10 +14,10 @@ from typing import Any
 from agents.answer import Answer, Ask, Question, Turn
 from agents.confidence.kept_thresholds import Threshold
 from config.errors import ConfigError
-from jobs.evaluation_page import as_page
-from jobs.golden import GoldenQuestion, load_golden
-from jobs.golden_confidence import threshold_by
-from jobs.scoring import score, summed_up
+from jobs.evaluation.golden_confidence import threshold_by
+from jobs.evaluation.scoring import score, summed_up
+from jobs.golden.golden_questions import GoldenQuestion, load_golden
+from jobs.report_page.evaluation_page import as_page
 
 Report = dict[str, Any]
 
