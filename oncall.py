@@ -322,7 +322,7 @@ class Copilot:
                 self.index.stage,
                 accepts=lambda following: canary.accepts(following, partial(self._serving, name)),
             ),
-            enrich=lambda document: canary.reads(document) or prepared(document),
+            enrich=lambda document: prepared(canary.reads(document)),
             enriched_by=self.model.name if self.model else "extractive",
             pipeline=f"{VERSION} {options!r} {self.embedder.name}",
             spent=lambda: budget.usage,

@@ -24,6 +24,7 @@ from bot.inbox.durable_queue import Inbox
 from bot.interactions import interact
 from bot.listeners import ignore_the_rest, listen
 from bot.memory.record import Records
+from bot.notices import tell_each
 from bot.privacy.cached_words import forget_cached
 from bot.privacy.retention import Retention, scrub_all
 from bot.question.asking import Asking, EveryoneMayRead
@@ -31,7 +32,6 @@ from bot.question.attempt import Attempts
 from bot.question.intake import Intake
 from bot.question.limits import Limiter
 from bot.slack.socket_mode import SocketMode
-from bot.slack.web import SlackBusy, SlackRefused, SlackUnsure
 from bot.warming import Warming
 from bot.worker import Worker
 from config.domain import Domain

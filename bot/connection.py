@@ -14,7 +14,7 @@ from websockets.exceptions import WebSocketException
 
 from bot.access.gate import Gate
 from bot.inbox.lease import FileLease, Lease, PostgresLease
-from bot.slack.notices import tell_each
+from bot.notices import tell_each
 from bot.slack.socket_mode import SocketMode
 from bot.slack.user_groups import Members, user_group_members
 from bot.slack.web import SlackBusy, SlackRefused, SlackUnsure, Web

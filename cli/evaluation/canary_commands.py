@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from cli.options import AsJson, DomainNames, print_json, wired
+from jobs.replay.canary_outcome import CanaryOutcome
 
 app = typer.Typer()
 
@@ -30,7 +31,7 @@ def canary_command(
 
     copilot = wired()
     chosen = [copilot.domain(name).domain for name in names or copilot.domains]
-    found = []
+    found: list[CanaryOutcome] = []
     for name in chosen:
         canary = copilot.canary(name, accept_drop=accept_drop)
         if canary.problem:

@@ -58,11 +58,12 @@ class Canary:
         """There are golden questions with evidence."""
         return bool(self._golden)
 
-    def reads(self, document: Document) -> None:
+    def reads(self, document: Document) -> Document:
         """To be called with each document that the run reads, as its source has it: what is gone
         there can't be found, and isn't missed."""
         if document.id in self._wanted:
             self._sources[document.id] = plain(document_to_markdown(document))
+        return document
 
     def accepts(self, following: Snapshot, serving: Callable[[], Snapshot | None]) -> bool:
         """Whether the next generation finds what the serving one does."""

@@ -43,8 +43,10 @@ def _mark(question: GoldenQuestion) -> str:
 def evidence_seen(
     snapshot: Snapshot, domain: Domain, golden: Mapping[str, GoldenQuestion]
 ) -> Sight:
-    """`golden`: by their marks. Each question is asked without a model, whatever is configured: that takes no money and no
-    luck, and what isn't found without one is not there for one either."""
+    """`golden`: by their marks.
+
+    Each question is asked without a model, whatever is configured: that takes no money and no
+    luck, and shows what the index can do."""
     ask = build_ask(snapshot=lambda: snapshot, domain=domain, model=None)
 
     @cache
