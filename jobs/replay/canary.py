@@ -159,7 +159,7 @@ class Canary:
             counted.append((then, now))
             if then and not now:
                 old, new = next((old, new) for _, old, new in pairs if not new.shown)
-                lost.append(_lost(question, old, _left(new)))
+                lost.append(_lost(question, old, _left(old, new)))
             elif now and not then:
                 gained.append(question.id)
         limits, net = self._domain.evaluation.canary, len(lost) - len(gained)
@@ -213,7 +213,8 @@ def _lost(question: GoldenQuestion, old: SeenEvidence, now: str) -> LostQuestion
     return LostQuestion(id=question.id, question=question.question, was=old.place, now=now)
 
 
-def _left(new: SeenEvidence) -> str:
-    if new.place:
-        return f"is in `{new.place}`, but no longer among the passages that are found"
-    return "is nowhere now"
+def _left(old: SeenEvidence, new: SeenEvidence) -> str:
+    if not new.place:
+        return "is nowhere now"
+    where = "still is" if new.place == old.place else f"is in `{new.place}` now"
+    return f"{where}, but not among the passages that are found"

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+MOST_SHOWN = 20
+"""Lost questions that are named one by one."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class LostQuestion:
@@ -48,7 +51,9 @@ class CanaryOutcome:
     def lines(self) -> list[str]:
         """For whoever runs the domain: the figures, then each question."""
         said = [self.headline()]
-        said += [f"lost: {one}" for one in self.lost]
+        said += [f"lost: {one}" for one in self.lost[:MOST_SHOWN]]
+        if len(self.lost) > MOST_SHOWN:
+            said.append(f"lost: {len(self.lost) - MOST_SHOWN} more; `--json` names all")
         said += [f"stale golden question: {one}" for one in self.stale]
         return said
 
