@@ -41,15 +41,15 @@ from jobs.evaluation.judge_agreement import weighted_kappa
 
 _BEFORE = """# Rules for judges
 
-You know these documents well and are asked whether you would let each answer stand in your help \
-channel. Behind every question stand the thread before it, a reference answer, the points an \
-answer should make, and the passages that hold the evidence. The answers come from different systems in \
+You know these documents well and are asked whether you would let each answer stand in your help
+channel. Behind every question stand the thread before it, a reference answer, the points an answer
+should make, and the passages that hold the evidence. The answers come from different systems in
 random order, without names: don't guess whose they are, and judge each by itself.
 """
 _AFTER = """**acceptable**: 4 or 5.
 
-**padded**: it says things that nobody asked for, or takes twice the words that the answer needs; \
-passages shown for want of a language model are not padded by that alone. Judge it apart from the \
+**padded**: it says things that nobody asked for, or takes twice the words that the answer needs;
+passages shown for want of a language model are not padded by that alone. Judge it apart from the
 score; a padded answer has at most 4.
 
 For every answer write one line of JSON, nothing else in the file:
