@@ -78,6 +78,13 @@ class Copilot:
         return build_chat_model(self.settings)
 
     @cached_property
+    def judge_model(self) -> ChatModel | None:
+        """Judges answers to golden questions; the chat model where no other is set."""
+        from config.chat_model import build_judge_model
+
+        return build_judge_model(self.settings)
+
+    @cached_property
     def index(self) -> Index:
         from index.publish import open_index
 

@@ -11,8 +11,9 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Protocol
 
-from agents import prompts
+
 from agents.judging.judge_request import (
     HIGHEST_INCORRECT,
     Correction,
@@ -20,11 +21,12 @@ from agents.judging.judge_request import (
     JudgeVerdict,
     ShownPassage,
 )
+from agents.prompts import render
 from config.models import ChatModel, Prompt, Usage
 from config.prompts import Foreign, listed
 from enrichment.with_model.reply_cache import cache_key
 
-RULES = Path(prompts.__file__).with_name("judging_rules.md")
+RULES = Path(__file__).with_name("judging_rules.md")
 """What a score means; people who judge read the same."""
 _EXAMPLES = (
     "First come answers to other questions that a judge scored and a person then corrected. Learn "
@@ -32,6 +34,9 @@ _EXAMPLES = (
 )
 _LONGEST_PASSAGES = 48_000
 """Characters of all passages: twice what an answerer is shown at most."""
+
+_LONGEST_EXAMPLE = 2_000
+"""Characters of its question, and of its answer."""
 
 Examples = Callable[[JudgeRequest], Sequence[Correction]]
 """Corrections to learn from for one answer, nearest first; never one of the same question."""
@@ -42,33 +47,44 @@ def no_examples(request: JudgeRequest) -> Sequence[Correction]:
     return ()
 
 
+class VerdictStore(Protocol):
+    """See `agents.judging.kept_verdicts`."""
+
+    def find(self, key: str) -> JudgeVerdict | None: ...
+
+    def keep(self, key: str, verdict: JudgeVerdict, model: str) -> None: ...
+
+
 @dataclass(frozen=True)
 class AnswerJudge:
-    """Gives verdicts. Calling it raises ModelUnavailable or InvalidModelOutput."""
+    """Gives verdicts."""
 
     model: ChatModel
     examples: Examples = no_examples
+    kept: VerdictStore | None = None
 
     @property
     def name(self) -> str:
         return self.model.name
 
     def __call__(self, request: JudgeRequest) -> tuple[JudgeVerdict, Usage]:
-        return self.judged(request, self.prompt(request))
-
-    def judged(self, request: JudgeRequest, prompt: Prompt) -> tuple[JudgeVerdict, Usage]:
-        """`prompt`: that of the request."""
+        """No calls in the usage: it was judged before. Raises ModelUnavailable or
+        InvalidModelOutput."""
+        prompt = self.prompt(request)
+        # Of the model, the prompt's wording, the examples and all that the judge is shown.
+        key = cache_key(prompt, self.name)
+        known = self.kept.find(key) if self.kept else None
+        if known:
+            return settled(known, request.answer), Usage()
         verdict, usage = self.model.structured(prompt, JudgeVerdict)
+        if self.kept:
+            self.kept.keep(key, verdict, self.name)
         return settled(verdict, request.answer), usage
-
-    def key(self, prompt: Prompt) -> str:
-        """Equal for equal verdicts: of the model, the prompt, the examples and all it is shown."""
-        return cache_key(prompt, self.name)
 
     def prompt(self, request: JudgeRequest) -> Prompt:
         """The whole request to the model."""
         examples = list(self.examples(request))
-        return prompts.render(
+        return render(
             "score_answer",
             rules=RULES.read_text(encoding="utf-8").strip(),
             examples_explained=_EXAMPLES if examples else "",
@@ -85,9 +101,12 @@ class AnswerJudge:
         )
 
 
-def answer_judge(model: ChatModel, *, examples: Examples = no_examples) -> AnswerJudge:
-    """A judge that learns from `examples`, as `nearest_corrections` chooses them."""
-    return AnswerJudge(model, examples)
+def answer_judge(
+    model: ChatModel, *, examples: Examples = no_examples, kept: VerdictStore | None = None
+) -> AnswerJudge:
+    """A judge that learns from `examples` (see `agents.judging.corrections`), and judges what it
+    has judged before no second time where verdicts are `kept`."""
+    return AnswerJudge(model, examples, kept)
 
 
 def settled(verdict: JudgeVerdict, answer: str) -> JudgeVerdict:
@@ -151,8 +170,8 @@ def _passages(request: JudgeRequest) -> list[Foreign]:
 def _example(number: int, one: Correction) -> Foreign:
     misinforms = {True: ", and misinforms", False: ", and misinforms nobody", None: ""}
     lines = (
-        f"Question: {one.question}",
-        f"Answer: {one.answer}",
+        f"Question: {one.question[:_LONGEST_EXAMPLE]}",
+        f"Answer: {one.answer[:_LONGEST_EXAMPLE]}",
         f"A judge's score: {one.judge_score}",
         f"A person's score: {one.human_score}{misinforms[one.human_incorrect]}",
         f"Why: {one.note}" if one.note else "",
