@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
-
 from agents.judging.judge_request import (
     HIGHEST_INCORRECT,
     Correction,
