@@ -7,8 +7,9 @@ from collections.abc import Iterable
 from agents.answer import CITED, Answer, Citation
 from agents.checks.groundedness import groundedness
 from agents.context.source import Source
-from enrichment.chunk import Chunk
+from enrichment.chunk import Chunk, Unit
 from enrichment.language.quantities import quantities
+from enrichment.language.sentences import sentences
 from jobs.evaluation.given_reply import GivenReply
 from jobs.evaluation.scoring import plain, says
 from jobs.golden.golden_questions import Evidence
@@ -46,9 +47,28 @@ def _sources(answer: Answer) -> list[Source]:
 
 def _source(citation: Citation | None, answer: Answer) -> Source:
     if citation is None:
-        return Source(chunks=(), text="")
+        return _quoted("", "", "", "")  # a number that cites nothing holds nothing up
     section = [chunk for chunk in answer.context if _opens(citation, chunk, answer.context)]
+    if not section:
+        return _quoted(citation.document, citation.title, citation.heading, citation.quote)
     return Source(chunks=tuple(section), text="\n\n".join(chunk.text for chunk in section))
+
+
+def _quoted(document: str, title: str, heading: str, quote: str) -> Source:
+    """All that is known of a passage that the answerer's context doesn't hold."""
+    chunk = Chunk(
+        id="",
+        document_id=document,
+        document_title=title,
+        kind="text",
+        position=0,
+        heading_path=(heading,) if heading else (),
+        text=quote,
+        index_text=quote,
+        tokens=0,
+        units=tuple(Unit(kind="sentence", text=one, index_text=one) for one in sentences(quote)),
+    )
+    return Source(chunks=(chunk,), text=quote)
 
 
 def _opens(citation: Citation, chunk: Chunk, context: tuple[Chunk, ...]) -> bool:

@@ -67,12 +67,16 @@ def over_repeats(question: ReportQuestion) -> Metrics:
 
 
 def _change_for_the_better(old: ReportQuestion, new: ReportQuestion) -> float:
-    """By the judge's score where both have one, else by good metrics minus bad ones, of those that
-    both have; only its sign and order mean anything."""
+    """By the judge's score where both have one, else by good metrics minus bad ones; only its sign
+    and order mean anything."""
     before, after = over_repeats(old), over_repeats(new)
-    moved = {name: after[name] - before[name] for name in after.keys() & before.keys()}
-    if "judge_score" in moved:
-        return moved["judge_score"] - 5 * moved.get("incorrect", 0.0)
+    if "judge_score" in before and "judge_score" in after:
+        misinformed = after.get("incorrect", 0.0) - before.get("incorrect", 0.0)
+        return after["judge_score"] - before["judge_score"] - 5 * misinformed
+    names = after.keys() & before.keys()
+    if "replied_answer" in names:  # what applies to another kind of reply counts as nothing
+        names = after.keys() | before.keys()
+    moved = {name: after.get(name, 0.0) - before.get(name, 0.0) for name in names}
     return _sum(moved, _GOOD) - _sum(moved, _BAD)
 
 

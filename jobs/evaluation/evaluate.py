@@ -179,9 +179,8 @@ def _notes(replies: Sequence[GivenReply], model: str, judged: JudgedRun | None) 
         )
     proposed = len({reply.question.id for reply in replies if reply.question.kind == "proposed"})
     if proposed:
-        notes.append(
-            f"{proposed} proposed questions were asked and not counted: nobody has confirmed them."
-        )
+        was = "question was" if proposed == 1 else "questions were"
+        notes.append(f"{proposed} proposed {was} asked and not counted: nobody confirmed them yet.")
     return notes
 
 
