@@ -11,6 +11,7 @@ import typer
 
 from agents.confidence.kept_thresholds import Threshold
 from cli.evaluation.evaluation_table import print_matrix, print_report
+from cli.evaluation.judges import judge_of
 from cli.evaluation.systems import agents, at_a_time, plain_rag
 from cli.options import print_json, wired
 from config.domain import Domain
@@ -91,6 +92,7 @@ def _evaluated(
                 repeats=wanted.repeats,
                 prices=prices_of(wanted.prices),
                 max_wrong=domain.answer.max_wrong,
+                judge=judge_of(copilot, domain, parallel=wanted.parallel) if wanted.judge else None,
                 on_reply=on_reply,
             ),
             baseline=plain_rag(copilot, domain, anew=wanted.anew) if wanted.baseline else None,

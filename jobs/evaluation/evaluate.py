@@ -19,6 +19,7 @@ from jobs.evaluation.asking import NOTHING_KEPT, ask_all
 from jobs.evaluation.comparison import compared
 from jobs.evaluation.given_reply import GivenReply
 from jobs.evaluation.golden_confidence import threshold_by
+from jobs.evaluation.judging import JudgedReplies
 from jobs.evaluation.kept_replies import ReplyStore
 from jobs.evaluation.prices import Prices
 from jobs.evaluation.report import (
@@ -29,7 +30,7 @@ from jobs.evaluation.report import (
     RunInfo,
     SystemResult,
 )
-from jobs.evaluation.report_questions import Judged, report_questions
+from jobs.evaluation.report_questions import report_questions
 from jobs.evaluation.summary import intervals, spread, summed_up
 from jobs.golden.golden_questions import GoldenQuestion
 
@@ -53,18 +54,8 @@ class System:
     """False: it only retrieves, and what it says counts for nothing."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class JudgedRun:
-    """What a judge made of the replies of one system."""
-
-    model: str
-    verdicts: Judged
-    notes: tuple[str, ...] = ()
-    """What a reader should know of it: replies that it couldn't judge, its bias."""
-
-
 class Judge(Protocol):
-    def __call__(self, replies: Sequence[GivenReply]) -> JudgedRun: ...
+    def __call__(self, replies: Sequence[GivenReply]) -> JudgedReplies: ...
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -129,7 +120,7 @@ def evaluate(
 
 def _result(
     system: System, golden: Sequence[GoldenQuestion], asking: Asking
-) -> tuple[SystemResult, list[GivenReply], JudgedRun | None]:
+) -> tuple[SystemResult, list[GivenReply], JudgedReplies | None]:
     replies = ask_all(
         system.ask,
         golden,
@@ -169,7 +160,7 @@ def _threshold(asking: Asking, replies: Sequence[GivenReply]) -> KeptThreshold |
     return KeptThreshold(**asdict(threshold_by(asking.max_wrong, answered)))
 
 
-def _notes(replies: Sequence[GivenReply], model: str, judged: JudgedRun | None) -> list[str]:
+def _notes(replies: Sequence[GivenReply], model: str, judged: JudgedReplies | None) -> list[str]:
     notes = [] if model or judged else [NO_JUDGE]
     fell_back = len({reply.question.id for reply in replies if reply.answer.degraded})
     if fell_back:

@@ -9,6 +9,7 @@ from agents.answer import Answer
 from config.models import Usage
 from jobs.evaluation.answer_metrics import answer_metrics
 from jobs.evaluation.given_reply import GivenReply
+from jobs.evaluation.judging import judge_metrics
 from jobs.evaluation.prices import Prices
 from jobs.evaluation.report import (
     JudgedReply,
@@ -37,7 +38,7 @@ def report_questions(
             **of_retrieval,
             **answer_metrics(reply),
             **_cost(reply.answer.usage, prices),
-            **_of_the_judge(judged.get((reply.question.id, reply.repeat))),
+            **judge_metrics(judged.get((reply.question.id, reply.repeat))),
         }
         for reply, of_retrieval in zip(replies, ranked, strict=True)
     }
@@ -49,16 +50,6 @@ def report_questions(
 
 def _cost(usage: Usage, prices: Prices | None) -> Metrics:
     return {"cost": prices.of(usage)} if prices else {}
-
-
-def _of_the_judge(verdict: JudgedReply | None) -> Metrics:
-    if verdict is None:
-        return {}
-    return {
-        "acceptable": float(verdict.acceptable),
-        "incorrect": float(verdict.incorrect),
-        "judge_score": float(verdict.score),
-    }
 
 
 def _entry(
@@ -93,6 +84,7 @@ def _entry(
         context=[
             ReportPassage(
                 document=chunk.document_id,
+                title=chunk.document_title,
                 heading=chunk.heading_path[-1] if chunk.heading_path else chunk.document_title,
                 text=chunk.text,
             )

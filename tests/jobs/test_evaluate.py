@@ -14,7 +14,6 @@ from enrichment.chunk import Chunk
 from jobs.evaluation.comparison import compared
 from jobs.evaluation.evaluate import (
     Asking,
-    JudgedRun,
     System,
     check_writable,
     evaluate,
@@ -22,6 +21,7 @@ from jobs.evaluation.evaluate import (
     write_report,
 )
 from jobs.evaluation.given_reply import GivenReply, given_reply
+from jobs.evaluation.judging import JudgedReplies
 from jobs.evaluation.prices import Prices
 from jobs.evaluation.report import EvaluationReport, JudgedReply
 from jobs.evaluation.report_questions import report_questions
@@ -396,10 +396,10 @@ def test_a_baseline_that_cannot_answer_is_compared_by_what_it_retrieved(golden: 
 def test_what_the_judge_says_becomes_metrics_and_stands_beside_the_answer(golden: Path) -> None:
     verdict = JudgedReply(score=4, acceptable=True, incorrect=False, reasoning="fine")
 
-    def judge(replies: Sequence[GivenReply]) -> JudgedRun:
+    def judge(replies: Sequence[GivenReply]) -> JudgedReplies:
         # The last couldn't be judged: it has no score rather than a bad one.
         judged = {(one.question.id, one.repeat): verdict for one in replies[:-1]}
-        return JudgedRun(model="wise", verdicts=judged, notes=("one reply was not judged",))
+        return JudgedReplies(model="wise", verdicts=judged, notes=("one reply was not judged",))
 
     report = evaluated(ask, golden, judge=judge)
     assert report.run.judge_model == "wise"
