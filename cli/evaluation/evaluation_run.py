@@ -17,12 +17,18 @@ from cli.options import print_json, wired
 from config.domain import Domain
 from config.errors import UsageError
 from jobs.evaluation.comparison import compared
-from jobs.evaluation.evaluate import Asking, check_writable, evaluate, read_report, write_report
+from jobs.evaluation.evaluate import (
+    AskingOptions,
+    check_writable,
+    evaluate,
+    read_report,
+    write_report,
+)
 from jobs.evaluation.fail_under import Limit, broken
-from jobs.evaluation.given_reply import GivenReply
-from jobs.evaluation.matrix import parse_axes, variations
+from jobs.evaluation.metrics.given_reply import GivenReply
 from jobs.evaluation.prices import Prices
 from jobs.evaluation.report import EvaluationReport
+from jobs.evaluation.settings_matrix import parse_axes, variations
 from jobs.golden.golden_questions import GoldenQuestion, load_golden
 from jobs.report_page.evaluation_page import as_page
 from oncall import Copilot
@@ -87,7 +93,7 @@ def _evaluated(
             golden,
             domain=domain.domain,
             model=copilot.model.name if copilot.model else "",
-            asking=Asking(
+            asking=AskingOptions(
                 parallel=wanted.parallel or at_a_time(copilot),
                 repeats=wanted.repeats,
                 prices=prices_of(wanted.prices),

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from jobs.evaluation.intervals import bootstrap_mean, by_chance
+from jobs.evaluation.metrics.intervals import bootstrap_mean, by_chance
 from jobs.evaluation.report import Comparison, MetricChange, Metrics, ReportQuestion
 
 _BAD = ("incorrect", "answer_wrong", "refused_wrong", "clarified_wrong", "hallucinated")

@@ -15,12 +15,12 @@ from pydantic import ValidationError
 
 from agents.answer import Ask
 from config.errors import ConfigError
-from jobs.evaluation.asking import NOTHING_KEPT, ask_all
+from jobs.evaluation.asked.golden_asking import NOTHING_KEPT, ask_all
+from jobs.evaluation.asked.kept_replies import ReplyStore
 from jobs.evaluation.comparison import compared
-from jobs.evaluation.given_reply import GivenReply
 from jobs.evaluation.golden_confidence import threshold_by
 from jobs.evaluation.judging import JudgedReplies
-from jobs.evaluation.kept_replies import ReplyStore
+from jobs.evaluation.metrics.given_reply import GivenReply
 from jobs.evaluation.prices import Prices
 from jobs.evaluation.report import (
     EvaluationReport,
@@ -31,7 +31,7 @@ from jobs.evaluation.report import (
     SystemResult,
 )
 from jobs.evaluation.report_questions import report_questions
-from jobs.evaluation.summary import intervals, spread, summed_up
+from jobs.evaluation.report_summary import intervals, spread, summed_up
 from jobs.golden.golden_questions import GoldenQuestion
 
 NO_JUDGE = (
@@ -59,7 +59,7 @@ class Judge(Protocol):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Asking:
+class AskingOptions:
     """How the questions are asked."""
 
     parallel: int = 1
@@ -77,13 +77,13 @@ def evaluate(
     *,
     domain: str,
     model: str = "",
-    asking: Asking | None = None,
+    asking: AskingOptions | None = None,
     baseline: System | None = None,
 ) -> EvaluationReport:
     """Asks every question of the system, and of the baseline, and scores what they say.
 
     Raises IndexUnavailable; what was answered until then is kept."""
-    asking = asking or Asking()
+    asking = asking or AskingOptions()
     started, begun = datetime.now(UTC), time.perf_counter()
     result, replies, judged = _result(system, golden, asking)
     beside = _result(baseline, golden, asking)[0] if baseline else None
@@ -119,7 +119,7 @@ def evaluate(
 
 
 def _result(
-    system: System, golden: Sequence[GoldenQuestion], asking: Asking
+    system: System, golden: Sequence[GoldenQuestion], asking: AskingOptions
 ) -> tuple[SystemResult, list[GivenReply], JudgedReplies | None]:
     replies = ask_all(
         system.ask,
@@ -153,7 +153,7 @@ def _retrieval_alone(question: ReportQuestion) -> ReportQuestion:
     return question.model_copy(update={"metrics": measured})
 
 
-def _threshold(asking: Asking, replies: Sequence[GivenReply]) -> KeptThreshold | None:
+def _threshold(asking: AskingOptions, replies: Sequence[GivenReply]) -> KeptThreshold | None:
     if asking.max_wrong is None:
         return None
     answered = [(reply.question, reply.answer) for reply in replies]

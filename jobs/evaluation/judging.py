@@ -13,7 +13,7 @@ from agents.judging.judge_request import JudgeRequest, JudgeVerdict, ShownPassag
 from config.errors import ModelError, ModelUnavailable
 from config.models import Usage
 from enrichment.language.sentences import sentences
-from jobs.evaluation.given_reply import GivenReply
+from jobs.evaluation.metrics.given_reply import GivenReply
 from jobs.evaluation.report import JudgedReply, Metrics, ReportQuestion
 from jobs.golden.golden_questions import GoldenQuestion
 

@@ -7,9 +7,11 @@ from itertools import groupby
 
 from agents.answer import Answer
 from config.models import Usage
-from jobs.evaluation.answer_metrics import answer_metrics
-from jobs.evaluation.given_reply import GivenReply
 from jobs.evaluation.judging import judge_metrics
+from jobs.evaluation.metrics.answer_metrics import answer_metrics
+from jobs.evaluation.metrics.given_reply import GivenReply
+from jobs.evaluation.metrics.retrieval_metrics import retrieval_metrics
+from jobs.evaluation.metrics.scoring import evidence_found, score
 from jobs.evaluation.prices import Prices
 from jobs.evaluation.report import (
     JudgedReply,
@@ -20,8 +22,6 @@ from jobs.evaluation.report import (
     ReportPassage,
     ReportQuestion,
 )
-from jobs.evaluation.retrieval_metrics import retrieval_metrics
-from jobs.evaluation.scoring import evidence_found, score
 
 Judged = Mapping[tuple[str, int], JudgedReply]
 """(question id, repeat) → what the judge said; one that it couldn't judge is not there."""

@@ -5,9 +5,9 @@ from dataclasses import replace
 import pytest
 
 from agents.answer import Answer, Citation
-from jobs.evaluation.answer_metrics import answer_metrics
-from jobs.evaluation.given_reply import GivenReply, Retrieved, given_reply
-from jobs.evaluation.retrieval_metrics import retrieval_metrics
+from jobs.evaluation.metrics.answer_metrics import answer_metrics
+from jobs.evaluation.metrics.given_reply import GivenReply, Retrieved, given_reply
+from jobs.evaluation.metrics.retrieval_metrics import retrieval_metrics
 from jobs.golden.golden_questions import GoldenQuestion
 from tests.jobs.test_evaluate import answer, chunk, cites
 

@@ -7,9 +7,9 @@ from config.errors import UsageError
 from jobs.evaluation.comparison import compared
 from jobs.evaluation.evaluate import System, evaluate
 from jobs.evaluation.fail_under import broken, parse_limits
-from jobs.evaluation.intervals import by_chance, of_mean, wilson
-from jobs.evaluation.matrix import is_axis, parse_axes, variations
+from jobs.evaluation.metrics.intervals import by_chance, of_mean, wilson
 from jobs.evaluation.report import EvaluationReport, Metrics, ReportQuestion
+from jobs.evaluation.settings_matrix import is_axis, parse_axes, variations
 from jobs.golden.golden_questions import GoldenQuestion
 from tests.jobs.test_evaluate import answer
 

@@ -13,20 +13,20 @@ from config.models import Usage
 from enrichment.chunk import Chunk
 from jobs.evaluation.comparison import compared
 from jobs.evaluation.evaluate import (
-    Asking,
+    AskingOptions,
     System,
     check_writable,
     evaluate,
     read_report,
     write_report,
 )
-from jobs.evaluation.given_reply import GivenReply, given_reply
 from jobs.evaluation.judging import JudgedReplies
+from jobs.evaluation.metrics.given_reply import GivenReply, given_reply
+from jobs.evaluation.metrics.scoring import REPLIES, acceptable, says, score
 from jobs.evaluation.prices import Prices
 from jobs.evaluation.report import EvaluationReport, JudgedReply
 from jobs.evaluation.report_questions import report_questions
-from jobs.evaluation.scoring import REPLIES, acceptable, says, score
-from jobs.evaluation.summary import summed_up
+from jobs.evaluation.report_summary import summed_up
 from jobs.golden.golden_questions import GoldenQuestion, load_golden
 from jobs.report_page.evaluation_page import as_page
 
@@ -115,7 +115,7 @@ def evaluated(ask: Ask, golden: Path, **asking: object) -> EvaluationReport:
         System(name="agents", ask=ask),
         load_golden([golden]),
         domain="security",
-        asking=Asking(**asking),  # type: ignore[arg-type]
+        asking=AskingOptions(**asking),  # type: ignore[arg-type]
     )
 
 

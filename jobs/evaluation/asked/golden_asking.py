@@ -7,14 +7,14 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, as_completed
 
 from agents.answer import Ask, Question, Turn
-from jobs.evaluation.given_reply import GivenReply, given_reply
-from jobs.evaluation.kept_replies import ReplyStore, Unkept
+from jobs.evaluation.asked.kept_replies import ReplyStore, Unkept
+from jobs.evaluation.metrics.given_reply import GivenReply, given_reply
 from jobs.golden.golden_questions import GoldenQuestion
 
 NOTHING_KEPT = Unkept()
 
 
-class _Watch:
+class _FirstWords:
     """Notes when the first words of an answer came."""
 
     def __init__(self) -> None:
@@ -68,7 +68,7 @@ def ask_all(
 
 def _asked(ask: Ask, question: GoldenQuestion, repeat: int, kept: ReplyStore) -> GivenReply:
     history = tuple(Turn(role=turn.role, content=turn.content) for turn in question.history)
-    watch = _Watch()
+    watch = _FirstWords()
     answer = ask(Question(text=question.question, history=history), watch)
     reply = given_reply(
         question,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 
-from jobs.evaluation.given_reply import GivenReply
+from jobs.evaluation.metrics.given_reply import GivenReply
 
 Ranked = Mapping[str, Mapping[str, int]]
 """Reply → item → rank from 1."""

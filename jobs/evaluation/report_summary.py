@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 
 from jobs.evaluation.comparison import over_repeats
-from jobs.evaluation.intervals import of_mean
+from jobs.evaluation.metrics.intervals import of_mean
 from jobs.evaluation.report import Interval, Metrics, ReportQuestion
 
 ALL = "all"

@@ -10,8 +10,8 @@ from agents.context.source import Source
 from enrichment.chunk import Chunk, Unit
 from enrichment.language.quantities import quantities
 from enrichment.language.sentences import sentences
-from jobs.evaluation.given_reply import GivenReply
-from jobs.evaluation.scoring import plain, says
+from jobs.evaluation.metrics.given_reply import GivenReply
+from jobs.evaluation.metrics.scoring import plain, says
 from jobs.golden.golden_questions import Evidence
 
 

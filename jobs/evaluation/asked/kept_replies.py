@@ -25,7 +25,7 @@ from sqlalchemy import (
 from sqlalchemy.exc import IntegrityError
 
 from agents.answer import Answer
-from jobs.evaluation.given_reply import GivenReply, Retrieved
+from jobs.evaluation.metrics.given_reply import GivenReply, Retrieved
 from jobs.golden.golden_questions import GoldenQuestion
 
 VERSIONS = 10

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from config.domain import Domain
 
-_ROOT = Path(__file__).resolve().parents[2]
+_ROOT = Path(__file__).resolve().parents[3]
 _ANSWERING = ("agents", "config", "enrichment", "index")
 """Rooms whose code an answer is made by; prompts and weights among it."""
 ANSWERING_KEYS = ("title", "answer", "retrieval", "examples", "glossary", "access")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from agents.answer import Answer
-from jobs.evaluation.scoring import plain
+from jobs.evaluation.metrics.scoring import plain
 from jobs.golden.golden_questions import GoldenQuestion
 
 RANKED = 50
