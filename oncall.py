@@ -80,6 +80,13 @@ class Copilot:
         return build_chat_model(self.settings)
 
     @cached_property
+    def judge_model(self) -> ChatModel | None:
+        """Judges answers to golden questions; the chat model where no other is set."""
+        from config.chat_model import build_judge_model
+
+        return build_judge_model(self.settings)
+
+    @cached_property
     def index(self) -> Index:
         from index.publish import open_index
 
@@ -203,24 +210,30 @@ class Copilot:
     def ask(self, name: str, *, anew: bool = False) -> Ask:
         """The agents of one domain, built anew when its file changes; its generation is looked
         up at each question. `anew`: no answer comes from the cache, and none is kept."""
-        from agents.graph import build_ask
         from agents.thread.thread_memory import remembering
 
         domain = self.domain(name)
         known = self._asks.get((name, anew))
         if known is None or known[0] is not domain:
-            most = domain.answer.max_wrong
-            ask = build_ask(
-                snapshot=lambda: self.access.snapshot(name),
-                domain=domain,
-                model=self.model,
-                cache=None if anew else self.answer_cache(domain),
-                entails=self.entails,
-                needed=lambda: self.thresholds.needed(name, most),
-            )
+            ask = self.ask_as(domain, cache=None if anew else self.answer_cache(domain))
             known = (domain, remembering(ask, lambda: self.threads, name))
             self._asks[name, anew] = known
         return known[1]
+
+    def ask_as(self, domain: Domain, *, cache: AnswerCache | None = None) -> Ask:
+        """The agents over a domain's published documents as this domain file would have them,
+        which need not be the one in use. Nothing of a thread is kept."""
+        from agents.graph import build_ask
+
+        name, most = domain.domain, domain.answer.max_wrong
+        return build_ask(
+            snapshot=lambda: self.access.snapshot(name),
+            domain=domain,
+            model=self.model,
+            cache=cache,
+            entails=self.entails,
+            needed=lambda: self.thresholds.needed(name, most),
+        )
 
     def answer_cache(self, domain: Domain) -> AnswerCache | None:
         """None without a model: then an answer costs nothing."""

@@ -27,7 +27,7 @@ from agents.extractive.relevance import aspects_of
 from agents.query_optimizer import PlanRequest, query_optimizer
 from benchmarks.material.golden_domains import Measured, measured_domains
 from enrichment.chunk import Chunk
-from jobs.evaluation.scoring import plain, says
+from jobs.evaluation.metrics.scoring import plain, says
 from jobs.golden.golden_questions import GoldenQuestion
 
 MADE = 150

@@ -37,7 +37,7 @@ from benchmarks.material.fitting import interval
 from benchmarks.material.near_duplicates import crowd
 from benchmarks.with_a_model import copilot_of, ingest
 from config.minilm import MiniLM
-from jobs.evaluation.scoring import evidence_found, plain
+from jobs.evaluation.metrics.scoring import evidence_found, plain
 from jobs.golden.golden_questions import GoldenQuestion
 
 BUDGETS = (12_000, 24_000)

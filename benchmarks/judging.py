@@ -5,7 +5,7 @@
 
 `sheets` takes files of `benchmarks/with_a_model.py` and writes OUT/sheets/part-01.md (and the same
 as JSON), 25 questions each, the answers in random order without names, and OUT/key.json, which no
-judge should see. A judge, a person or a model, follows `material/judging_rules.md` and writes a
+judge should see. A judge, a person or a model, reads the rules that open each part and writes a
 line of JSON for each answer. `read` prints a table for each system, by kind, the paired
 differences, the calibration of confidence, and how far judges agree where two judged the same;
 the first judge named counts. It writes OUT/judged.jsonl: the lines of the answers with `score`
@@ -27,6 +27,7 @@ from rich.console import Console
 from rich.table import Table
 
 from agents.confidence.confidence_levels import HIGH
+from agents.judging.answer_judge import RULES
 from benchmarks.material.judged_answers import (
     MEANS,
     SHARES,
@@ -35,10 +36,30 @@ from benchmarks.material.judged_answers import (
 )
 from benchmarks.material.reliability import reliability_table
 from benchmarks.with_a_model import kept
-from jobs.evaluation.intervals import bootstrap, wilson
 from jobs.evaluation.judge_agreement import weighted_kappa
+from jobs.evaluation.metrics.intervals import bootstrap, wilson
 
-RULES = Path(__file__).parent / "material/judging_rules.md"
+_BEFORE = """# Rules for judges
+
+You know these documents well and are asked whether you would let each answer stand in your help
+channel. Behind every question stand the thread before it, a reference answer, the points an answer
+should make, and the passages that hold the evidence. The answers come from different systems in
+random order, without names: don't guess whose they are, and judge each by itself.
+"""
+_AFTER = """**acceptable**: 4 or 5.
+
+**padded**: it says things that nobody asked for, or takes twice the words that the answer needs;
+passages shown for want of a language model are not padded by that alone. Judge it apart from the
+score; a padded answer has at most 4.
+
+For every answer write one line of JSON, nothing else in the file:
+
+```
+{"id": "security/security-012", "label": "A", "score": 4, "acceptable": true, \
+"incorrect": false, "padded": true, "note": "correct; repeats the question"}
+```
+
+`note`: a few words on what cost points; empty for a 5."""
 LABELS = "ABCDEFGH"
 LONGEST_QUOTE = 240
 """Characters of a citation that a judge sees: systems must not be told by the size of theirs."""
@@ -49,6 +70,7 @@ def sheets(files: Sequence[Path], out: Path, *, size: int, seed: int) -> int:
     """Writes sheets and key for the questions that every file answers; how many these are."""
     answers = [{f"{one['set']}/{one['id']}": one for one in kept(path)} for path in files]
     common = [key for key in answers[0] if all(key in one for one in answers)]
+    rules = "\n".join((_BEFORE, RULES.read_text("utf-8"), _AFTER))
     chance = random.Random(seed)
     chance.shuffle(common)
     folder = out / "sheets"
@@ -63,7 +85,7 @@ def sheets(files: Sequence[Path], out: Path, *, size: int, seed: int) -> int:
             entries.append(_entry(name, key[name]))
         text = "\n\n".join(map(_shown, entries))
         path = folder / f"part-{part:02}.md"
-        path.write_text(f"{RULES.read_text('utf-8')}\n\n{text}\n", "utf-8")
+        path.write_text(f"{rules}\n\n{text}\n", "utf-8")
         path.with_suffix(".json").write_text(_json(entries), "utf-8")
     (out / "key.json").write_text(_json(key), "utf-8")
     return len(common)

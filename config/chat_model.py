@@ -7,16 +7,18 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Collection, Iterator
+from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 from pydantic import BaseModel, SecretStr, ValidationError
 
-from config.errors import InvalidModelOutput, ModelError, ModelUnavailable
+from config.errors import ConfigError, InvalidModelOutput, ModelError, ModelUnavailable
 from config.model_failures import as_model_error, is_outage, status_of, too_long, wait_before_retry
 from config.model_replies import Messages, describe, parse_reply, response_format, with_schema
 from config.models import ChatModel, Prompt, Reply, Usage
 from config.providers import (
+    CHAT_MODEL,
     OPENAI,
     openai_client,
     provider_and_model,
@@ -48,17 +50,54 @@ def build_chat_model(
     connection, calls fail at once for `pause_seconds`, so that an outage costs one wait, not one
     for every agent. Raises ConfigError when a provider's integration is not installed, or misses
     its key."""
-    if not settings.has_chat_model() or settings.chat_model is None:
+    if not settings.has_chat_model():
         return None
-    provider, name = provider_and_model(settings.chat_model)
+    patience = _Patience(timeout_seconds, retries, pause_seconds)
+    return _built(settings, CHAT_MODEL, settings.chat_model or "", patience)
+
+
+def build_judge_model(settings: Settings) -> ChatModel | None:
+    """The model that judges answers: one of its own, or else the chat model. None, as for
+    `build_chat_model`; raises ConfigError like it, and for a judge that nobody can be asked for."""
+    name = settings.judge_model
+    if name and not settings.can_ask(name):
+        raise ConfigError(
+            f"ONCALL_JUDGE_MODEL={name}: there is no server to ask",
+            remedy="set OPENAI_API_KEY or OPENAI_BASE_URL",
+        )
+    if name:
+        return _built(settings, "ONCALL_JUDGE_MODEL", name, _JUDGE)
+    if not settings.has_chat_model():
+        return None
+    return _built(settings, CHAT_MODEL, settings.chat_model or "", _JUDGE)
+
+
+@dataclass(frozen=True)
+class _Patience:
+    """See `build_chat_model`."""
+
+    timeout_seconds: float
+    retries: int
+    pause_seconds: float
+
+
+_JUDGE = _Patience(timeout_seconds=120.0, retries=4, pause_seconds=0.0)
+"""Nobody waits for a judge, and each answer that it leaves out weakens the figures."""
+
+
+def _built(settings: Settings, variable: str, named: str, patience: _Patience) -> ChatModel:
+    provider, name = provider_and_model(named)
+    retries, pause, timeout = patience.retries, patience.pause_seconds, patience.timeout_seconds
     if provider != OPENAI:
         model = ProviderModel(
-            settings.chat_model,
-            connect=partial(provider_client, provider, name, timeout_seconds=timeout_seconds),
+            named,
+            connect=partial(
+                provider_client, provider, name, timeout_seconds=timeout, variable=variable
+            ),
             check_key=f"the API key of {provider}",
-            check="ONCALL_CHAT_MODEL",
+            check=variable,
             retries=retries,
-            pause_seconds=pause_seconds,
+            pause_seconds=pause,
         )
         model.connected()  # what is missing is said now, not at the first question
         return model
@@ -67,15 +106,15 @@ def build_chat_model(
         name,
         key=settings.openai_api_key or SecretStr("none"),
         base_url=settings.openai_base_url,
-        timeout_seconds=timeout_seconds,
+        timeout_seconds=timeout,
     )
     return LangChainModel(
         name,
         connect=lambda *_: connect(),
         check_key="OPENAI_API_KEY",
-        check="ONCALL_CHAT_MODEL and OPENAI_BASE_URL",
+        check=f"{variable} and OPENAI_BASE_URL",
         retries=retries,
-        pause_seconds=pause_seconds,
+        pause_seconds=pause,
     )
 
 

@@ -23,6 +23,8 @@ PROVIDERS = frozenset(
 )
 """What LangChain's `init_chat_model` knows; asking it would import it for every `--help`."""
 OPENAI = "openai"
+CHAT_MODEL = "ONCALL_CHAT_MODEL"
+"""The variable that names the model that answers."""
 _PROVIDER_LIKE = re.compile(r"(?!ft\b)[a-z][a-z_-]*", re.IGNORECASE)
 """Not `llama3:8b`, and not `ft:gpt-x:…`, as OpenAI names what was fine-tuned."""
 
@@ -38,13 +40,13 @@ def provider_and_model(name: str) -> tuple[str, str]:
     return (provider, model) if colon and provider in PROVIDERS else (OPENAI, name)
 
 
-def check_model_name(name: str, *, has_server: bool) -> None:
+def check_model_name(name: str, *, has_server: bool, variable: str = CHAT_MODEL) -> None:
     """Raises ConfigError for a name without a model, and for a provider that is none.
 
     `has_server`: an OpenAI-compatible server is set, whose models may have any name."""
     provider, colon, model = name.partition(":")
     known = _spelled(provider) in PROVIDERS
-    said = f"ONCALL_CHAT_MODEL={name}"
+    said = f"{variable}={name}"
     if colon and not (provider.strip() and model.strip()):
         raise ConfigError(f"{said} names no model after the colon", remedy="write provider:model")
     if colon and not known and not has_server and _PROVIDER_LIKE.fullmatch(provider):
@@ -83,6 +85,7 @@ def provider_client(
     max_tokens: int = 0,
     *,
     timeout_seconds: float,
+    variable: str = CHAT_MODEL,
 ) -> BaseChatModel:
     """A client of LangChain's integration, which reads its own key from the environment.
 
@@ -92,7 +95,7 @@ def provider_client(
     from langchain.chat_models import init_chat_model
     from pydantic import ValidationError
 
-    named = f"ONCALL_CHAT_MODEL={provider}:{model}"
+    named = f"{variable}={provider}:{model}"
     wanted: dict[str, Any] = {
         "temperature": 0,
         "timeout": timeout_seconds,

@@ -63,6 +63,13 @@ class Settings(BaseSettings):
         "(`anthropic:…`, `google_genai:…`, `ollama:…`, `azure_openai:…`, `bedrock:…`); "
         "without one, answers are extractive",
     )
+    judge_model: str | None = Field(
+        None,
+        validation_alias=_from("ONCALL_JUDGE_MODEL"),
+        description="Chat model that judges answers in `oncall evaluate --judge`, named like "
+        "`ONCALL_CHAT_MODEL`; without one, the chat model judges its own answers, and the report "
+        "says so",
+    )
     embedding_model: str = Field(
         "all-MiniLM-L6-v2",
         validation_alias=_from("ONCALL_EMBEDDING_MODEL"),
@@ -196,13 +203,20 @@ class Settings(BaseSettings):
         return super().settings_customise_sources(settings_cls, *args, **sources)
 
     def has_chat_model(self) -> bool:
-        """A model is configured when it is named and there is a key or another server to ask.
+        """A model is configured when it is named and there is a key or another server to ask."""
+        return self.can_ask(self.chat_model)
 
-        Integrations of other providers find their own key: naming them is enough."""
-        if not self.chat_model:
+    def can_ask(self, model: str | None) -> bool:
+        """Integrations of other providers find their own key: naming them is enough."""
+        if not model:
             return False
-        provider, _ = provider_and_model(self.chat_model)
+        provider, _ = provider_and_model(model)
         return provider != OPENAI or bool(self.openai_api_key or self.openai_base_url)
+
+    def chat_models(self) -> dict[str, str]:
+        """Variable → chat model that it names."""
+        named = {_variable(field): getattr(self, field) for field in ("chat_model", "judge_model")}
+        return {variable: name for variable, name in named.items() if name}
 
     def require(self, **purposes: str) -> None:
         """Raise one ConfigError that names every missing field's variable and where to get it.
@@ -224,11 +238,11 @@ def read_settings() -> Settings:
     """The environment and `.env`. Raises ConfigError that names what is wrong, never its value."""
     try:
         settings = Settings()
-        if settings.chat_model:
-            check_model_name(settings.chat_model, has_server=bool(settings.openai_base_url))
-        if settings.chat_model and provider_and_model(settings.chat_model)[0] != OPENAI:
-            # Its integration reads its key from the environment, and knows no .env.
-            load_dotenv(".env")
+        for variable, name in settings.chat_models().items():
+            check_model_name(name, has_server=bool(settings.openai_base_url), variable=variable)
+            if provider_and_model(name)[0] != OPENAI:
+                # Its integration reads its key from the environment, and knows no .env.
+                load_dotenv(".env")
         return settings
     except ValidationError as error:
         problems = "; ".join(

@@ -17,7 +17,7 @@ from agents.trace import SourceChoice
 from benchmarks.material.golden_domains import Measured
 from enrichment.language.words import naming_words
 from index.search import Hit
-from jobs.evaluation.scoring import plain
+from jobs.evaluation.metrics.scoring import plain
 from jobs.golden.golden_questions import GoldenQuestion
 
 SHORT_QUESTIONS = 50

@@ -2,36 +2,103 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from pathlib import Path
+
 from agents.confidence.kept_thresholds import Threshold
-from jobs.evaluation.evaluate import SHOWN, Report
-from jobs.report_page.evaluation_page import figure
+from jobs.evaluation.report import Comparison, EvaluationReport
+from jobs.report_page.metric_names import SHOWN, figure
+
+HEADLINES = (
+    "acceptable", "incorrect", "judge_score", "cited", "facts_all", "answer_wrong",
+    "evidence_all", "refusal_precision", "refusal_recall", "words", "total_ms", "calls", "cost",
+)  # fmt: skip
+"""What the combinations of a matrix are compared by, as far as they were measured."""
 
 
-def print_report(report: Report) -> None:
+def print_report(report: EvaluationReport, folder: Path | None = None) -> None:
     """The metrics as a table: one column for all questions, one for each kind."""
     from rich import box
     from rich.console import Console
     from rich.table import Table
 
-    run, console = report["run"], Console()
-    title = f"{run['domain']} · {run['model'] or 'without a model'} · {run['seconds']} s"
+    run, console = report.run, Console()
+    title = f"{run.domain} · {run.model or 'without a model'} · {run.seconds} s"
+    if run.kept:
+        title += f" · {run.kept} replies of an earlier run (--anew asks again)"
     table = Table(title=title, box=box.SIMPLE_HEAVY, title_justify="left")
     table.add_column("", no_wrap=True)
-    for group in report["metrics"]:
+    for group in report.metrics:
         table.add_column(group, justify="right", style="bold" if group == "all" else "")
     for name, label in SHOWN.items():
-        cells = [figure(name, metrics.get(name)) for metrics in report["metrics"].values()]
+        cells = [figure(name, metrics.get(name)) for metrics in report.metrics.values()]
         if any(cells):
             table.add_row(label, *cells)
     console.print(table)
-    if "threshold" in report:
-        found = Threshold(**report["threshold"])
+    if report.threshold:
+        found = Threshold(**report.threshold.model_dump())
         console.print(f"answer.max_wrong {found.max_wrong:g}: {found}", highlight=False)
-    if "compared" in report:
-        change = report["compared"]
-        for name, pair in change["metrics"].items():
-            if pair["before"] != pair["after"]:
-                label = SHOWN.get(name, name)
-                console.print(f"{label}: {pair['before']:.2f} → {pair['after']:.2f}")
-        console.print(f"better: {', '.join(change['better']) or 'none'}")
-        console.print(f"worse: {', '.join(change['worse']) or 'none'}")
+    if report.against_baseline:
+        _print_change(report.against_baseline)
+    if report.compared:
+        _print_change(report.compared)
+    for note in report.notes:
+        console.print(note, highlight=False, style="dim")
+    for line in report.below:
+        console.print(f"[red]too low[/] {line}" if "least" in line else f"[red]too high[/] {line}")
+    if folder:
+        console.print(f"Read it: {folder / 'report.html'}", highlight=False, soft_wrap=True)
+
+
+def _print_change(change: Comparison) -> None:
+    """What moved, with the interval of the paired difference."""
+    from rich import box
+    from rich.console import Console
+    from rich.table import Table
+
+    console = Console()
+    table = Table(title=f"against {change.before}", box=box.SIMPLE_HEAVY, title_justify="left")
+    for name in ("", "then", "now", "difference (95%)", "p", "questions"):
+        table.add_column(name, justify="right" if name else "left")
+    for name, label in SHOWN.items():
+        one = change.metrics.get(name)
+        if one is None or one.before == one.after or one.interval is None:
+            continue
+        low, high = one.interval
+        moved = f"{one.after - one.before:+.2f} ({low:+.2f} to {high:+.2f})"
+        p = f"{one.p:.3f}" if one.p is not None else ""
+        table.add_row(
+            label, figure(name, one.before), figure(name, one.after), moved, p, str(one.questions)
+        )
+    if table.row_count:
+        console.print(table)
+    console.print(f"better: {', '.join(change.better) or 'none'}", highlight=False)
+    console.print(f"worse: {', '.join(change.worse) or 'none'}", highlight=False)
+
+
+def print_matrix(reports: Mapping[str, EvaluationReport]) -> None:
+    """A row for each combination of settings, with intervals."""
+    from rich import box
+    from rich.console import Console
+    from rich.table import Table
+
+    measured = [
+        name
+        for name in HEADLINES
+        if any(name in report.metrics["all"] for report in reports.values())
+    ]
+    table = Table(box=box.SIMPLE_HEAVY)
+    table.add_column("")
+    for name in measured:
+        table.add_column(SHOWN.get(name, name), justify="right")
+    for combination, report in reports.items():
+        table.add_row(combination, *(_with_interval(report, name) for name in measured))
+    Console().print(table)
+
+
+def _with_interval(report: EvaluationReport, name: str) -> str:
+    value = report.metrics["all"].get(name)
+    if value is None:
+        return ""
+    low, high = report.intervals["all"][name]
+    return f"{figure(name, value)} ({figure(name, low)}–{figure(name, high)})"

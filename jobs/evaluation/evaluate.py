@@ -1,128 +1,182 @@
-"""The golden questions, asked: metrics, `report.json` and a page to read."""
+"""The golden questions, asked of a system: metrics, a report, limits kept or broken."""
 
 from __future__ import annotations
 
 import json
 import tempfile
 import time
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Protocol
 
-from agents.answer import Answer, Ask, Question, Turn
-from agents.confidence.kept_thresholds import Threshold
+from pydantic import ValidationError
+
+from agents.answer import Ask
 from config.errors import ConfigError
+from jobs.evaluation.asked.golden_asking import NOTHING_KEPT, ask_all
+from jobs.evaluation.asked.kept_replies import ReplyStore
+from jobs.evaluation.comparison import compared
 from jobs.evaluation.golden_confidence import threshold_by
-from jobs.evaluation.scoring import score, summed_up
-from jobs.golden.golden_questions import GoldenQuestion, load_golden
-from jobs.report_page.evaluation_page import as_page
+from jobs.evaluation.judging import JudgedReplies
+from jobs.evaluation.metrics.given_reply import GivenReply
+from jobs.evaluation.prices import Prices
+from jobs.evaluation.report import (
+    EvaluationReport,
+    JudgeCard,
+    KeptThreshold,
+    ReportQuestion,
+    RunInfo,
+    SystemResult,
+)
+from jobs.evaluation.report_questions import report_questions
+from jobs.evaluation.report_summary import intervals, spread, summed_up
+from jobs.golden.golden_questions import GoldenQuestion
 
-Report = dict[str, Any]
+NO_JUDGE = (
+    "No language model is connected, so nobody judged the answers: literal facts, citations and "
+    "evidence were matched instead, which tells what changed, not how good an answer is."
+)
 
-SHOWN = {
-    "questions": "questions",
-    "cited": "right document cited",
-    "cited_first": "right document first",
-    "fact_any": "a fact said",
-    "facts_all": "all facts said",
-    "evidence_all": "evidence in context",
-    "refused_right": "refused, rightly",
-    "refused_wrong": "refused, wrongly",
-    "clarified": "asked back, rightly",
-    "clarified_wrong": "asked back, wrongly",
-    "replied_answer": "answered",
-    "answer_wrong": "– of these wrong, or in part",
-    "answer_cited": "– right document cited",
-    "answer_fact_any": "– a fact said",
-    "answer_facts_all": "– all facts said",
-    "replied_passages": "passages found",
-    "passages_cited": "– right document shown",
-    "passages_fact_any": "– a fact shown",
-    "passages_facts_all": "– all facts shown",
-    "replied_refusal": "refused",
-    "replied_question": "asked back",
-    "answer_characters": "characters",
-}
-"""Metric → its name for readers, in order."""
+
+@dataclass(frozen=True, kw_only=True)
+class System:
+    """Something that answers."""
+
+    name: str
+    """`agents`, or that of a baseline."""
+    ask: Ask
+    version: str = ""
+    """See `version_of`."""
+    kept: ReplyStore = NOTHING_KEPT
+    answers: bool = True
+    """False: it only retrieves, and what it says counts for nothing."""
+
+
+class Judge(Protocol):
+    def __call__(self, replies: Sequence[GivenReply]) -> JudgedReplies: ...
+
+
+@dataclass(frozen=True, kw_only=True)
+class AskingOptions:
+    """How the questions are asked."""
+
+    parallel: int = 1
+    repeats: int = 1
+    prices: Prices | None = None
+    max_wrong: float | None = None
+    """See `answer.max_wrong`; the report then holds the threshold."""
+    judge: Judge | None = None
+    on_reply: Callable[[GivenReply], None] = field(default=lambda reply: None)
 
 
 def evaluate(
-    ask: Ask,
+    system: System,
     golden: Sequence[GoldenQuestion],
     *,
     domain: str,
     model: str = "",
-    max_wrong: float | None = None,
-    on_question: Callable[[int, GoldenQuestion], None] = lambda number, question: None,
-) -> Report:
-    """Asks every question and scores the answers. Raises IndexUnavailable.
+    asking: AskingOptions | None = None,
+    baseline: System | None = None,
+) -> EvaluationReport:
+    """Asks every question of the system, and of the baseline, and scores what they say.
 
-    `max_wrong`: see `answer.max_wrong`; the report then holds the threshold."""
-    started = datetime.now(UTC)
-    begun = time.perf_counter()
-    scored: list[tuple[GoldenQuestion, Mapping[str, float]]] = []
-    asked: list[dict[str, Any]] = []
-    answered: list[tuple[GoldenQuestion, Answer]] = []
-    generation = 0
-    for number, question in enumerate(golden, start=1):
-        on_question(number, question)
-        history = tuple(Turn(role=turn.role, content=turn.content) for turn in question.history)
-        answer = ask(Question(text=question.question, history=history), None)
-        metrics = score(question, answer)
-        scored.append((question, metrics))
-        asked.append(_as_json(question, answer, metrics))
-        answered.append((question, answer))
-        generation = answer.generation
-    run = {
-        "domain": domain,
-        "model": model,
-        "generation": generation,
-        "questions": len(golden),
-        "started_at": started.isoformat(timespec="seconds"),
-        "seconds": round(time.perf_counter() - begun, 1),
-    }
-    report = {"run": run, "metrics": summed_up(scored), "questions": asked}
-    if max_wrong is not None:
-        report["threshold"] = asdict(threshold_by(max_wrong, answered))
-    return report
-
-
-def run_evaluation(
-    ask: Ask,
-    paths: Sequence[Path],
-    *,
-    domain: str,
-    model: str = "",
-    max_wrong: float | None = None,
-    keep: Callable[[Threshold], None] = lambda threshold: None,
-    out: Path | None = None,
-    compare: Path | None = None,
-    on_question: Callable[[int, GoldenQuestion], None] = lambda number, question: None,
-) -> Report:
-    """Golden files in, a report out; writes `report.json` and `report.html` to `out`, and keeps
-    the threshold that the answers bear out.
-
-    Raises ConfigError for a golden file or an earlier report that can't be read, and, before
-    anything is asked, for an `out` that can't be written."""
-    golden = load_golden(paths)
-    before = read_report(compare) if compare else None
-    if out:
-        _check_writable(out)
-    report = evaluate(
-        ask, golden, domain=domain, model=model, max_wrong=max_wrong, on_question=on_question
+    Raises IndexUnavailable; what was answered until then is kept."""
+    asking = asking or AskingOptions()
+    started, begun = datetime.now(UTC), time.perf_counter()
+    result, replies, judged = _result(system, golden, asking)
+    beside = _result(baseline, golden, asking)[0] if baseline else None
+    kept = sum(reply.kept for reply in replies)
+    notes = [*(judged.notes if judged else ()), *_notes(replies, model, judged)]
+    return EvaluationReport(
+        run=RunInfo(
+            id=f"{domain}-{started:%Y%m%d-%H%M%S-%f}"[:-3],
+            domain=domain,
+            system=system.name,
+            model=model,
+            judge_model=judged.model if judged else "",
+            generation=max((reply.answer.generation for reply in replies), default=0),
+            version=system.version,
+            questions=len(golden),
+            repeats=asking.repeats,
+            asked=len(replies) - kept,
+            kept=kept,
+            parallel=asking.parallel,
+            started_at=started.isoformat(timespec="seconds"),
+            seconds=round(time.perf_counter() - begun, 1),
+        ),
+        metrics=result.metrics,
+        intervals=result.intervals,
+        spread=spread(result.questions),
+        questions=result.questions,
+        threshold=_threshold(asking, replies),
+        baseline=beside,
+        against_baseline=beside and compared(beside.questions, result.questions, name=beside.name),
+        judge=JudgeCard(checked=False) if judged else None,
+        notes=list(dict.fromkeys(notes)),
     )
-    if max_wrong is not None:
-        keep(Threshold(**report["threshold"]))
-    if before:
-        report["compared"] = compared(before, report)
-    if out:
-        write_report(report, out)
-    return report
 
 
-def _check_writable(folder: Path) -> None:
+def _result(
+    system: System, golden: Sequence[GoldenQuestion], asking: AskingOptions
+) -> tuple[SystemResult, list[GivenReply], JudgedReplies | None]:
+    replies = ask_all(
+        system.ask,
+        golden,
+        kept=system.kept,
+        parallel=asking.parallel,
+        repeats=asking.repeats,
+        on_reply=asking.on_reply,
+    )
+    judged = asking.judge(replies) if asking.judge and system.answers else None
+    questions = report_questions(
+        replies, judged=judged.verdicts if judged else {}, prices=asking.prices
+    )
+    if not system.answers:
+        questions = [_retrieval_alone(one) for one in questions]
+    result = SystemResult(
+        name=system.name,
+        metrics=summed_up(questions),
+        intervals=intervals(questions),
+        questions=questions,
+    )
+    return result, replies, judged
+
+
+def _retrieval_alone(question: ReportQuestion) -> ReportQuestion:
+    measured = {
+        name: value
+        for name, value in question.metrics.items()
+        if name.startswith(("evidence_", "document_"))
+    }
+    return question.model_copy(update={"metrics": measured})
+
+
+def _threshold(asking: AskingOptions, replies: Sequence[GivenReply]) -> KeptThreshold | None:
+    if asking.max_wrong is None:
+        return None
+    answered = [(reply.question, reply.answer) for reply in replies]
+    return KeptThreshold(**asdict(threshold_by(asking.max_wrong, answered)))
+
+
+def _notes(replies: Sequence[GivenReply], model: str, judged: JudgedReplies | None) -> list[str]:
+    notes = [] if model or judged else [NO_JUDGE]
+    fell_back = len({reply.question.id for reply in replies if reply.answer.degraded})
+    if fell_back:
+        notes.append(
+            f"The model failed on {fell_back} of {len({r.question.id for r in replies})} "
+            "questions, which an agent then answered without it."
+        )
+    proposed = len({reply.question.id for reply in replies if reply.question.kind == "proposed"})
+    if proposed:
+        was = "question was" if proposed == 1 else "questions were"
+        notes.append(f"{proposed} proposed {was} asked and not counted: nobody confirmed them yet.")
+    return notes
+
+
+def check_writable(folder: Path) -> None:
+    """Before anything is asked. Raises ConfigError."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryFile(dir=folder):
@@ -134,97 +188,30 @@ def _check_writable(folder: Path) -> None:
         ) from error
 
 
-def write_report(report: Report, folder: Path) -> None:
+def write_report(report: EvaluationReport, folder: Path, page: str) -> None:
+    """`report.json`, and beside it the page."""
     folder.mkdir(parents=True, exist_ok=True)
-    text = json.dumps(report, ensure_ascii=False, indent=1)
+    text = json.dumps(report.model_dump(mode="json"), ensure_ascii=False, indent=1)
     (folder / "report.json").write_text(text, encoding="utf-8")
-    (folder / "report.html").write_text(as_page(report, SHOWN), encoding="utf-8")
+    (folder / "report.html").write_text(page, encoding="utf-8")
 
 
-def read_report(path: Path) -> Report:
-    """An earlier `report.json`, or its folder."""
+def read_report(path: Path) -> EvaluationReport:
+    """An earlier `report.json`, or its folder. Raises ConfigError."""
     file = path / "report.json" if path.is_dir() else path
     try:
-        report = json.loads(file.read_text(encoding="utf-8"))
-        report["metrics"]["all"], report["questions"]
-    except (OSError, ValueError, KeyError, TypeError) as error:
+        return EvaluationReport.model_validate_json(file.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError, ValidationError) as error:
+        why = error.strerror if isinstance(error, OSError) else _first_fault(error)
         raise ConfigError(
-            f"{file}: not a report ({type(error).__name__})",
+            f"{file}: not a report: {why}",
             remedy="give a report.json that `oncall evaluate --out` wrote",
         ) from error
-    return dict(report)
 
 
-def compared(before: Report, after: Report) -> dict[str, Any]:
-    """What moved between two reports: metrics, and the questions that got better or worse."""
-    old, new = before["metrics"]["all"], after["metrics"]["all"]
-    moved = {
-        name: {"before": old[name], "after": new[name]}
-        for name in new
-        if name in old and name != "questions"
-    }
-    then = {one["id"]: one["metrics"] for one in before["questions"]}
-    better: list[str] = []
-    worse: list[str] = []
-    for one in after["questions"]:
-        change = _goodness(one["metrics"]) - _goodness(then.get(one["id"], one["metrics"]))
-        if change:
-            (better if change > 0 else worse).append(one["id"])
-    return {"metrics": moved, "better": better, "worse": worse}
-
-
-def _goodness(metrics: Mapping[str, float]) -> float:
-    """Good metrics minus bad ones; only its change means anything."""
-    bad = ("refused_wrong", "clarified_wrong", "answer_wrong")
-    good = (
-        "cited",
-        "cited_first",
-        "fact_any",
-        "facts_all",
-        "evidence_all",
-        "refused_right",
-        "clarified",
-    )
-    return sum(metrics.get(name, 0.0) for name in good) - sum(
-        metrics.get(name, 0.0) for name in bad
-    )
-
-
-def _as_json(
-    question: GoldenQuestion, answer: Answer, metrics: Mapping[str, float]
-) -> dict[str, Any]:
-    return {
-        "id": question.id,
-        "kind": question.kind,
-        "question": question.question,
-        "history": [turn.model_dump() for turn in question.history],
-        "reference": question.reference,
-        "answer": answer.text,
-        "path": answer.path,
-        "confidence": answer.confidence,
-        "confidence_parts": dict(answer.confidence_parts),
-        "options": list(answer.options),
-        "citations": [
-            {
-                "number": one.number,
-                "document": one.document,
-                "heading": one.heading,
-                "url": one.url,
-                "quote": one.quote,
-            }
-            for one in answer.citations
-        ],
-        "context": [
-            {
-                "document": chunk.document_id,
-                "heading": chunk.heading_path[-1] if chunk.heading_path else chunk.document_title,
-                "text": chunk.text,
-            }
-            for chunk in answer.context
-        ],
-        "metrics": dict(metrics),
-        "timings_ms": {name: round(spent, 1) for name, spent in answer.timings_ms.items()},
-        "calls": answer.usage.calls,
-        "tokens": answer.usage.input_tokens + answer.usage.output_tokens,
-        "degraded": list(answer.degraded),
-    }
+def _first_fault(error: UnicodeDecodeError | ValidationError) -> str:
+    if isinstance(error, UnicodeDecodeError):
+        return "not UTF-8"
+    first = error.errors(include_input=False, include_url=False)[0]
+    where = ".".join(map(str, first["loc"]))
+    return f"{where}: {first['msg']}" if where else str(first["msg"])

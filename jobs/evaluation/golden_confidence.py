@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from agents.answer import Answer
 from agents.confidence.kept_thresholds import Threshold, measured
 from agents.confidence.wrong_share import Judged
-from jobs.evaluation.scoring import acceptable
+from jobs.evaluation.metrics.scoring import acceptable
 from jobs.golden.golden_questions import GoldenQuestion
 
 

@@ -51,6 +51,7 @@ class ReportCitation(_Part):
 
 class ReportPassage(_Part):
     document: str
+    title: str = Field("", description="Of the document")
     heading: str
     text: str
 
@@ -70,7 +71,11 @@ class JudgedReply(_Part):
     incorrect: bool = Field(description="Who acts on it is misinformed")
     reasoning: str
     feedback: str = Field("", description="What would make it a 5")
+    missing: list[str] = Field([], description="Asked for and left out")
     unsupported: list[str] = Field([], description="Sentences that the passages don't hold up")
+    supported: float = Field(
+        1.0, ge=0, le=1, description="Share of the answer's sentences that are not among these"
+    )
 
 
 class Repeat(_Part):

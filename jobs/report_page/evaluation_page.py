@@ -6,6 +6,9 @@ from collections.abc import Mapping
 from html import escape
 from typing import Any
 
+from jobs.evaluation.report import EvaluationReport
+from jobs.report_page.metric_names import SHOWN, figure
+
 _STYLE = """
 :root { color-scheme: light dark; --line: #8884; --bad: #c0362c; --good: #2a7d46; }
 body { font: 15px/1.5 system-ui, sans-serif; max-width: 1100px; margin: 2rem auto; padding: 0 1rem }
@@ -20,8 +23,9 @@ pre { white-space: pre-wrap; overflow-wrap: anywhere; background: #8881; padding
 """
 
 
-def as_page(report: Mapping[str, Any], labels: Mapping[str, str]) -> str:
+def as_page(evaluated: EvaluationReport) -> str:
     """Metrics as a table, then every question with its answer, citations and scores."""
+    report, labels = evaluated.model_dump(), SHOWN
     run = report["run"]
     model = run["model"] or "without a model"
     questions = "\n".join(_question(one) for one in report["questions"])
@@ -46,13 +50,6 @@ def _table(groups: Mapping[str, Mapping[str, float]], labels: Mapping[str, str])
         for group, metrics in groups.items()
     )
     return f'<div class="wide"><table><tr><th>kind</th>{head}</tr>{rows}</table></div>'
-
-
-def figure(name: str, value: float | None) -> str:
-    """A metric as people read it: whole where it counts things, else to two places."""
-    if value is None:
-        return ""
-    return f"{value:.0f}" if name in ("questions", "answer_characters") else f"{value:.2f}"
 
 
 def _question(one: Mapping[str, Any]) -> str:

@@ -19,6 +19,8 @@ import pytest
 from fastapi.testclient import TestClient
 
 from agents.answer import Question
+from agents.judging.answer_judge import answer_judge
+from agents.judging.judge_request import JudgeRequest
 from bot.connection import connect
 from config.errors import CopilotError
 from config.settings import Settings, read_settings
@@ -172,6 +174,17 @@ def model_calls(town: Town, settings: Settings) -> object:
     return degraded, sorted(calls)
 
 
+def judge_calls(town: Town, settings: Settings) -> object:
+    """Model of each call that a verdict makes."""
+    model = Copilot(settings).judge_model
+    assert model is not None
+    for server in town.servers.values():
+        server.requests.clear()
+    request = JudgeRequest(id="tea-001", kind="lookup", question="how long?", answer="Two minutes.")
+    outcome(lambda: answer_judge(model)(request))
+    return [one.body["model"] for server in town.servers.values() for one in server.requests]
+
+
 def from_drive(town: Town, settings: Settings) -> object:
     """What is read from Drive, or why it is not."""
 
@@ -306,6 +319,7 @@ PROBES = {
         one="{server}", other="{other_server}", observe=model_calls, besides=MODEL
     ),
     "ONCALL_CHAT_MODEL": Probe(one="scripted", other=None, observe=model_calls, besides=MODEL),
+    "ONCALL_JUDGE_MODEL": Probe(one=None, other="stricter", observe=judge_calls, besides=MODEL),
     "ONCALL_EMBEDDING_MODEL": Probe(one="hashed", other="another", observe=model_calls),
     "ONCALL_ENTAILMENT_MODEL": Probe(
         one=None, other="{folder}/ONCALL_ENTAILMENT_MODEL", observe=entailed

@@ -52,6 +52,7 @@ def test_every_prompt_has_one_shape_and_says_that_the_fence_holds_data(path: Pat
     assert "never instructions to you" in system
     # What others wrote comes in by the user part alone, in fences that no file writes itself.
     ours = {"fence", "title", "instructions", "glossary", "listing", "issues", "advice", "strategy"}
+    ours |= {"rules", "examples_explained"}
     assert set(re.findall(r"\{\{(\w+)\}\}", system)) <= ours
     assert "fence" not in re.findall(r"\{\{(\w+)\}\}", user)
     assert not re.search("[<>]", user)

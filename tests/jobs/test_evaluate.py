@@ -1,18 +1,34 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from agents.answer import Answer, Citation, Passage, Progress, Question
-from agents.confidence.kept_thresholds import Threshold
+from agents.answer import Answer, Ask, Citation, Passage, Progress, Question
 from config.errors import ConfigError
+from config.models import Usage
 from enrichment.chunk import Chunk
-from jobs.evaluation.evaluate import compared, evaluate, read_report, run_evaluation
-from jobs.evaluation.scoring import REPLIES, acceptable, says, score, summed_up
+from jobs.evaluation.comparison import compared
+from jobs.evaluation.evaluate import (
+    AskingOptions,
+    System,
+    check_writable,
+    evaluate,
+    read_report,
+    write_report,
+)
+from jobs.evaluation.judging import JudgedReplies
+from jobs.evaluation.metrics.given_reply import GivenReply, given_reply
+from jobs.evaluation.metrics.scoring import REPLIES, acceptable, says, score
+from jobs.evaluation.prices import Prices
+from jobs.evaluation.report import EvaluationReport, JudgedReply
+from jobs.evaluation.report_questions import report_questions
+from jobs.evaluation.report_summary import summed_up
 from jobs.golden.golden_questions import GoldenQuestion, load_golden
+from jobs.report_page.evaluation_page import as_page
 
 ROOT = Path(__file__).parents[2]
 GOLDEN = """
@@ -94,26 +110,35 @@ def test_a_quote_may_end_inside_a_link() -> None:
     assert says(held.text, "to become a [licensed user]")
 
 
+def evaluated(ask: Ask, golden: Path, **asking: object) -> EvaluationReport:
+    return evaluate(
+        System(name="agents", ask=ask),
+        load_golden([golden]),
+        domain="security",
+        asking=AskingOptions(**asking),  # type: ignore[arg-type]
+    )
+
+
 def test_a_report_holds_what_the_contract_names(golden: Path, tmp_path: Path) -> None:
-    report = run_evaluation(ask, [golden], domain="security", out=tmp_path / "out")
+    report = evaluated(ask, golden)
+    write_report(report, tmp_path / "out", as_page(report))
     written = json.loads((tmp_path / "out" / "report.json").read_text(encoding="utf-8"))
-    assert written == report
+    assert written == report.model_dump(mode="json")
+    assert read_report(tmp_path / "out") == report
     first = written["questions"][0]
     assert {"id", "kind", "question", "answer", "path", "confidence"} <= first.keys()
     assert {"metrics", "timings_ms", "calls", "tokens", "degraded"} <= first.keys()
-    assert (
-        first["citations"][0] | {"document": "keys", "heading": "Maximum age", "url": "u"}
-        == (first["citations"][0])
-    )
+    cited = {"document": "keys", "heading": "Maximum age", "url": "u"}
+    assert first["citations"][0] | cited == first["citations"][0]
     assert first["context"][0]["document"] == "keys"
     assert first["context"][0]["heading"] == "Maximum age"
+    assert first["evidence"][0]["found"] is True
     page = (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
     assert "how old may a signing key get" in page
-    assert "http" not in page
 
 
 def test_each_kind_is_scored_by_what_is_due(golden: Path) -> None:
-    metrics = evaluate(ask, load_golden([golden]), domain="security")["metrics"]
+    metrics = evaluated(ask, golden).metrics
     assert metrics["table"]["cited"] == 1.0
     assert metrics["table"]["fact_any"] == 1.0
     assert metrics["table"]["facts_all"] == 0.0
@@ -131,7 +156,9 @@ def replies(*given: Answer) -> dict[str, float]:
         {"id": "q", "kind": "table", "question": "?", "must_include": ["60 days", "no extension"],
          "evidence": [{"document": "keys", "quote": "60 days in SG only"}]}
     )  # fmt: skip
-    return summed_up([(asked, score(asked, one)) for one in given])["all"]
+    several = [asked.model_copy(update={"id": str(place)}) for place in range(len(given))]
+    given_replies = [given_reply(*one) for one in zip(several, given, strict=True)]
+    return summed_up(report_questions(given_replies, judged={}))["all"]
 
 
 RIGHT = "60 days, no extension [1]"
@@ -184,38 +211,25 @@ def test_passages_are_acceptable_where_their_reader_finds_all(
 
 
 def test_passages_say_nothing_of_the_confidence_of_answers(golden: Path) -> None:
-    report = evaluate(
-        lambda question, progress: found(RIGHT), load_golden([golden]), domain="d", max_wrong=0.1
-    )
-    assert report["threshold"]["answers"] == 0
+    report = evaluated(lambda question, progress: found(RIGHT), golden, max_wrong=0.1)
+    assert report.threshold is not None
+    assert report.threshold.answers == 0
 
 
-def test_a_wrong_answer_that_became_passages_got_better(golden: Path, tmp_path: Path) -> None:
-    run_evaluation(ask, [golden], domain="d", out=tmp_path)
-    after = run_evaluation(
-        lambda question, progress: replace(
-            found("It is 60 days [1]."), context=ask(question, None).context
-        ),
-        [golden],
-        domain="d",
-        out=tmp_path / "after",
-    )
-    change = compared(read_report(tmp_path), after)
-    assert "keys-001" in change["better"]
-    assert "passages</span>" in (tmp_path / "after" / "report.html").read_text(encoding="utf-8")
+def test_a_wrong_answer_that_became_passages_got_better(golden: Path) -> None:
+    before = evaluated(ask, golden)
+
+    def passages(question: Question, progress: Progress | None) -> Answer:
+        return replace(found("It is 60 days [1]."), context=ask(question, None).context)
+
+    after = evaluated(passages, golden)
+    assert "keys-001" in compared(before.questions, after.questions).better
 
 
 def test_evidence_counts_only_in_its_own_document(golden: Path) -> None:
     question = load_golden([golden])[0]
     elsewhere = answer("60 days", context=(chunk("60 days in SG only", "other"),))
     assert score(question, elsewhere)["evidence_all"] == 0.0
-
-
-def test_questions_of_a_page_are_text_not_markup(tmp_path: Path) -> None:
-    path = tmp_path / "x.yaml"
-    path.write_text("- {id: x, kind: lookup, question: '<script>alert(1)</script>'}", "utf-8")
-    run_evaluation(ask, [path], domain="d", out=tmp_path)
-    assert "<script>" not in (tmp_path / "report.html").read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize(
@@ -253,18 +267,17 @@ def test_an_id_may_be_used_once(golden: Path) -> None:
         load_golden([golden, golden])
 
 
-def test_two_reports_are_compared_by_metric_and_question(golden: Path, tmp_path: Path) -> None:
-    before = run_evaluation(ask, [golden], domain="d", out=tmp_path)
-
+def test_two_runs_are_compared_by_metric_and_question(golden: Path) -> None:
     def better(question: Question, progress: Progress | None) -> Answer:
         one = ask(question, progress)
         return answer(one.text + " no extension", path=one.path, citations=one.citations)
 
-    after = evaluate(better, load_golden([golden]), domain="d")
-    change = compared(read_report(tmp_path), after)
-    assert change["metrics"]["facts_all"] == {"before": 0.0, "after": 1.0}
-    assert before["run"]["questions"] == 3
-    assert "keys-003" in change["worse"]
+    before, after = evaluated(ask, golden), evaluated(better, golden)
+    change = compared(before.questions, after.questions, name="yesterday")
+    facts = change.metrics["facts_all"]
+    assert (facts.before, facts.after, facts.questions) == (0.0, 1.0, 1)
+    assert change.before == "yesterday"
+    assert "keys-003" in change.worse
 
 
 def test_a_file_that_is_no_report_is_refused(tmp_path: Path) -> None:
@@ -299,34 +312,111 @@ def test_a_golden_file_that_no_question_can_be_made_of_is_named(
 
 
 @pytest.mark.parametrize("place", ["report.txt", "report.txt/below", "/proc/none"])
-def test_nothing_is_asked_when_the_report_has_no_place(
-    tmp_path: Path, golden: Path, place: str
-) -> None:
+def test_a_place_that_takes_no_report_is_named(tmp_path: Path, place: str) -> None:
     (tmp_path / "report.txt").write_text("mine")
-    asked = []
-
-    def remember(question: Question, progress: Progress | None) -> Answer:
-        asked.append(question)
-        return ask(question, progress)
-
     with pytest.raises(ConfigError, match="no report can be written here") as caught:
-        run_evaluation(remember, [golden], domain="keys", out=tmp_path / place)
-    assert asked == []
+        check_writable(tmp_path / place)
     assert "--out" in caught.value.remedy
     assert (tmp_path / "report.txt").read_text() == "mine"
 
 
-def test_an_evaluation_keeps_the_threshold_that_its_answers_bear_out(golden: Path) -> None:
-    kept: list[Threshold] = []
-    report = run_evaluation(ask, [golden], domain="security", max_wrong=0.1, keep=kept.append)
-    (found,) = kept
+def test_an_evaluation_finds_the_threshold_that_its_answers_bear_out(golden: Path) -> None:
+    found = evaluated(ask, golden, max_wrong=0.1).threshold
     # One question was answered, incompletely; a refusal and an ambiguous question bear nothing out.
+    assert found is not None
     assert (found.answers, found.wrong, found.borne_out) == (1, 1, False)
     assert found.threshold == 0.9
-    assert report["threshold"]["answers"] == 1
 
 
-def test_without_a_share_of_wrong_answers_no_threshold_is_kept(golden: Path) -> None:
-    kept: list[Threshold] = []
-    assert "threshold" not in run_evaluation(ask, [golden], domain="security", keep=kept.append)
-    assert kept == []
+def test_without_a_share_of_wrong_answers_there_is_no_threshold(golden: Path) -> None:
+    assert evaluated(ask, golden).threshold is None
+
+
+def test_proposed_questions_are_asked_and_not_counted(golden: Path) -> None:
+    golden.write_text(GOLDEN + "- {id: keys-004, kind: proposed, question: and then}\n", "utf-8")
+    report = evaluated(ask, golden)
+    assert (report.metrics["all"]["questions"], report.metrics["proposed"]["questions"]) == (3, 1)
+    assert any("1 proposed question was asked" in note for note in report.notes)
+
+
+def test_without_a_model_the_report_says_that_nobody_judged(golden: Path) -> None:
+    assert "nobody judged" in evaluated(ask, golden).notes[0]
+    assert evaluated(ask, golden).judge is None
+
+
+def test_tags_are_groups_of_their_own(golden: Path) -> None:
+    golden.write_text(GOLDEN.replace("kind: table", "kind: table\n  tags: [asia, asia]"), "utf-8")
+    assert evaluated(ask, golden).metrics["#asia"]["questions"] == 1
+
+
+def test_shares_have_wilson_intervals_and_amounts_do_not(golden: Path) -> None:
+    intervals = evaluated(ask, golden).intervals["all"]
+    low, high = intervals["refused_right"]
+    assert (round(low, 2), high) == (0.21, 1.0)  # 1 of 1
+    assert intervals["calls"] == (0.0, 0.0)
+
+
+def test_repeats_show_how_much_answers_vary(golden: Path) -> None:
+    told: dict[str, int] = {}
+
+    def moody(question: Question, progress: Progress | None) -> Answer:
+        told[question.text] = told.get(question.text, 0) + 1
+        said = ask(question, progress)
+        return said if told[question.text] % 2 else replace(said, text="Something else [1].")
+
+    report = evaluated(moody, golden, repeats=2)
+    first = report.questions[0]
+    assert [one.repeat for one in first.repeats] == [2]
+    assert report.metrics["table"]["fact_any"] == 0.5
+    assert report.spread["fact_any"] > 0.7
+    assert (report.run.asked, report.run.questions) == (6, 3)
+
+
+def test_a_baseline_is_asked_the_same_and_held_against(golden: Path) -> None:
+    worse = System(name="worse", ask=lambda question, progress: answer("No idea."))
+    report = evaluate(
+        System(name="agents", ask=ask), load_golden([golden]), domain="d", baseline=worse
+    )
+    assert report.baseline is not None
+    assert report.against_baseline is not None
+    assert [one.id for one in report.baseline.questions] == ["keys-001", "keys-002", "keys-003"]
+    assert report.against_baseline.metrics["cited"].after == 1.0
+    assert report.against_baseline.before == "worse"
+
+
+def test_a_baseline_that_cannot_answer_is_compared_by_what_it_retrieved(golden: Path) -> None:
+    mute = System(name="mute", ask=lambda question, progress: answer("Hm."), answers=False)
+    report = evaluate(
+        System(name="agents", ask=ask), load_golden([golden]), domain="d", baseline=mute
+    )
+    assert report.against_baseline is not None
+    assert set(report.against_baseline.metrics) == {"evidence_all", "evidence_each"}
+
+
+def test_what_the_judge_says_becomes_metrics_and_stands_beside_the_answer(golden: Path) -> None:
+    verdict = JudgedReply(score=4, acceptable=True, incorrect=False, reasoning="fine")
+
+    def judge(replies: Sequence[GivenReply]) -> JudgedReplies:
+        # The last couldn't be judged: it has no score rather than a bad one.
+        judged = {(one.question.id, one.repeat): verdict for one in replies[:-1]}
+        return JudgedReplies(model="wise", verdicts=judged, notes=("one reply was not judged",))
+
+    report = evaluated(ask, golden, judge=judge)
+    assert report.run.judge_model == "wise"
+    assert report.metrics["all"]["judge_score"] == 4.0
+    assert report.questions[0].judge == verdict
+    assert report.questions[2].judge is None
+    assert "acceptable" not in report.metrics["ambiguous"]
+    assert report.judge is not None
+    assert report.judge.checked is False
+    assert "one reply was not judged" in report.notes
+
+
+def test_prices_make_tokens_a_cost(golden: Path) -> None:
+    def spending(question: Question, progress: Progress | None) -> Answer:
+        spent = Usage(calls=2, input_tokens=2_000_000, output_tokens=500_000)
+        return replace(ask(question, progress), usage=spent)
+
+    report = evaluated(spending, golden, prices=Prices(input=0.25, output=2.0))
+    assert report.questions[0].cost == 1.5
+    assert report.metrics["all"]["cost"] == 1.5

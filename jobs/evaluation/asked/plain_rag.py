@@ -8,12 +8,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Sequence
+from itertools import groupby
 
 import numpy as np
 
 from agents.answer import CITED, Answer, AnswerPath, Citation, Question
+from agents.context.section_text import section_text
+from config.errors import InvalidModelOutput, ModelUnavailable
 from config.models import ChatModel, Prompt, Usage, Vectors
-from enrichment.chunk import Chunk
+from enrichment.chunk import Chunk, Unit
+from enrichment.language.sentences import sentences
+from index.search import Snapshot
 
 PIECE, OVERLAP = 800, 100
 """Characters."""
@@ -51,7 +56,13 @@ class PlainRag:
             name="plain", version="1", system=SYSTEM, user=_user(question, context),
             max_tokens=2_000,
         )  # fmt: skip
-        pieces = list(self._model.stream(prompt))
+        try:
+            pieces = list(self._model.stream(prompt))
+        except (ModelUnavailable, InvalidModelOutput):
+            return Answer(
+                text="", path="no_answer_found", confidence=0.0, context=context,
+                degraded=("answer",),
+            )  # fmt: skip
         text = "".join(piece for piece in pieces if isinstance(piece, str)).strip()
         usage = next((piece for piece in pieces if isinstance(piece, Usage)), Usage())
         path: AnswerPath = "company_specific_rag_success"
@@ -86,6 +97,19 @@ class PlainRag:
         return tuple(found)
 
 
+def documents_in(snapshot: Snapshot) -> Iterator[tuple[str, str, str]]:
+    """Id, title and Markdown of what is published, as it stood before it was split."""
+    for card in snapshot.documents.values():
+        chunks = snapshot.chunks(card.id)
+        parts: list[str] = []
+        for path, group in groupby(chunks, key=lambda chunk: chunk.heading_path):
+            if path:
+                parts.append(f"{'#' * min(6, len(path) + 1)} {path[-1]}")
+            section = list(group)
+            parts.append(section_text(section, section))
+        yield card.id, card.title, "\n\n".join(parts)
+
+
 def pieces(text: str) -> Iterator[str]:
     """At most 800 characters each, cut at the best border in the last half, 100 shared."""
     start = 0
@@ -111,6 +135,7 @@ def _chunks(document: str, title: str, markdown: str) -> Iterator[Chunk]:
             text=text,
             index_text=f"{title}\n{text}",
             tokens=0,
+            units=tuple(Unit(kind="sentence", text=one, index_text=one) for one in sentences(text)),
         )
 
 
@@ -132,4 +157,5 @@ def _citation(number: int, chunk: Chunk) -> Citation:
         heading=headings[0] if headings else "",
         url="",
         quote=chunk.text,
+        chunk_id=chunk.id,
     )

@@ -5,7 +5,6 @@ from __future__ import annotations
 import html
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
 
 from agents.answer import Answer
 from jobs.golden.golden_questions import GoldenQuestion
@@ -69,13 +68,15 @@ def _of_its_reply(question: GoldenQuestion, answer: Answer) -> dict[str, float]:
     accepted = acceptable(question, answer)
     if kind == "answer" and accepted is not None:
         scores["answer_wrong"] = float(not accepted)
-    if question.kind not in ("unanswerable", "ambiguous"):
+    if question.answerable:
         found = _found(question, answer)
         scores |= {f"{kind}_{name}": value for name, value in found.items()}
     return scores
 
 
 def _due(question: GoldenQuestion, answer: Answer) -> dict[str, float]:
+    if question.kind == "proposed":
+        return {}
     refused = float(answer.path == "no_answer_found")
     if question.kind == "unanswerable":
         return {"refused_right": refused}
@@ -122,7 +123,7 @@ def acceptable(question: GoldenQuestion, answer: Answer) -> bool | None:
     and cites a right document. Passages that do are no answer, but their reader finds it. None
     where the golden question can't tell: an ambiguous one, one without such facts, and a question
     back."""
-    if question.kind == "ambiguous" or answer.path == "ambiguous_query":
+    if question.kind in ("ambiguous", "proposed") or answer.path == "ambiguous_query":
         return None
     if question.kind == "unanswerable" or answer.path == "no_answer_found":
         return question.kind == "unanswerable" and answer.path == "no_answer_found"
@@ -138,23 +139,3 @@ def evidence_found(question: GoldenQuestion, answer: Answer) -> list[bool]:
         seen[chunk.document_id] += f" {' '.join(chunk.heading_path)} {chunk.text}\n"
     shown = {document: plain(text) for document, text in seen.items()}
     return [plain(one.quote) in shown.get(one.document, "") for one in question.evidence]
-
-
-def summed_up(
-    scored: Iterable[tuple[GoldenQuestion, Mapping[str, float]]],
-) -> dict[str, dict[str, float]]:
-    """Group (`all`, then each kind) → mean of every metric over the questions it applies to."""
-    values: dict[str, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
-    for question, metrics in scored:
-        for group in ("all", question.kind):
-            values[group]["questions"].append(1.0)
-            for name, value in metrics.items():
-                values[group][name].append(value)
-    return {
-        group: {name: sum(of) if name == "questions" else mean(of) for name, of in metrics.items()}
-        for group, metrics in values.items()
-    }
-
-
-def mean(values: Sequence[float]) -> float:
-    return round(sum(values) / len(values), 4) if values else 0.0

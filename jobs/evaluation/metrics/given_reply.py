@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from agents.answer import Answer
-from jobs.evaluation.scoring import plain
+from jobs.evaluation.metrics.scoring import plain
 from jobs.golden.golden_questions import GoldenQuestion
 
 RANKED = 50
@@ -63,10 +63,12 @@ def given_reply(
 
 
 def _retrieved(question: GoldenQuestion, answer: Answer) -> tuple[Retrieved, ...]:
-    chunks = [hit.chunk for hit in answer.trace.hits[:RANKED]] if answer.trace else []
+    hits = answer.trace.hits if answer.trace else ()
+    # What tells no ranking read it in its order.
+    chunks = [hit.chunk for hit in hits] or list(answer.context)
     quotes = [(one.document, plain(one.quote)) for one in question.evidence]
     found: list[Retrieved] = []
-    for chunk in chunks:
+    for chunk in chunks[:RANKED]:
         held = plain(f"{' '.join(chunk.heading_path)} {chunk.text}")
         found.append(
             Retrieved(

@@ -1,0 +1,178 @@
+"""The judge: an answer and what is known of its question in, a score with its reasons out.
+
+Three stages: the material (question, what an expert wrote, what the answerer was shown), the
+judging by a model, and a verdict whose contradictions are settled here. One answer at a time, so
+that none stands before another."""
+
+from __future__ import annotations
+
+import random
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from agents.judging.judge_request import (
+    HIGHEST_INCORRECT,
+    Correction,
+    JudgeRequest,
+    JudgeVerdict,
+    ShownPassage,
+)
+from agents.prompts import render
+from config.models import ChatModel, Prompt, Usage
+from config.prompts import Foreign, listed
+from enrichment.with_model.reply_cache import cache_key
+
+RULES = Path(__file__).with_name("judging_rules.md")
+"""What a score means; people who judge read the same."""
+_EXAMPLES = (
+    "First come answers to other questions that a judge scored and a person then corrected. Learn "
+    "from them what these people let stand; their facts say nothing about this question."
+)
+_LONGEST_PASSAGES = 48_000
+"""Characters of all passages: twice what an answerer is shown at most."""
+
+_LONGEST_EXAMPLE = 2_000
+"""Characters of its question, and of its answer."""
+
+Examples = Callable[[JudgeRequest], Sequence[Correction]]
+"""Corrections to learn from for one answer, nearest first; never one of the same question."""
+
+
+def no_examples(request: JudgeRequest) -> Sequence[Correction]:
+    """Of a judge that nobody corrected."""
+    return ()
+
+
+class VerdictStore(Protocol):
+    """See `agents.judging.kept_verdicts`."""
+
+    def find(self, key: str) -> JudgeVerdict | None: ...
+
+    def keep(self, key: str, verdict: JudgeVerdict, model: str) -> None: ...
+
+
+@dataclass(frozen=True)
+class AnswerJudge:
+    """Gives verdicts."""
+
+    model: ChatModel
+    examples: Examples = no_examples
+    kept: VerdictStore | None = None
+
+    @property
+    def name(self) -> str:
+        return self.model.name
+
+    def __call__(self, request: JudgeRequest) -> tuple[JudgeVerdict, Usage]:
+        """No calls in the usage: it was judged before. Raises ModelUnavailable or
+        InvalidModelOutput."""
+        prompt = self.prompt(request)
+        # Of the model, the prompt's wording, the examples and all that the judge is shown.
+        key = cache_key(prompt, self.name)
+        known = self.kept.find(key) if self.kept else None
+        if known:
+            return settled(known, request.answer), Usage()
+        verdict, usage = self.model.structured(prompt, JudgeVerdict)
+        if self.kept:
+            self.kept.keep(key, verdict, self.name)
+        return settled(verdict, request.answer), usage
+
+    def prompt(self, request: JudgeRequest) -> Prompt:
+        """The whole request to the model."""
+        examples = list(self.examples(request))
+        return render(
+            "score_answer",
+            rules=RULES.read_text(encoding="utf-8").strip(),
+            examples_explained=_EXAMPLES if examples else "",
+            examples=[_example(number, one) for number, one in enumerate(examples, start=1)],
+            history=_history(request),
+            question=Foreign("question", request.question),
+            expert=_by_the_expert(request),
+            passages=_passages(request),
+            answer=Foreign("answer to judge", request.answer or "(nothing)"),
+            citations=[
+                Foreign(f"answer cites ({number}) {_place(one)}", one.text)
+                for number, one in enumerate(request.citations, start=1)
+            ],
+        )
+
+
+def answer_judge(
+    model: ChatModel, *, examples: Examples = no_examples, kept: VerdictStore | None = None
+) -> AnswerJudge:
+    """A judge that learns from `examples` (see `agents.judging.corrections`), and judges what it
+    has judged before no second time where verdicts are `kept`."""
+    return AnswerJudge(model, examples, kept)
+
+
+def settled(verdict: JudgeVerdict, answer: str) -> JudgeVerdict:
+    """Without what contradicts itself: an incorrect answer has at most 2, and a sentence is
+    unsupported only if the answer says it. What was changed is said in the reasoning."""
+    said = _compared(answer)
+    unsupported = [one for one in verdict.unsupported if _compared(one) and _compared(one) in said]
+    score, reasoning = verdict.score, verdict.reasoning.strip()
+    if verdict.incorrect and score > HIGHEST_INCORRECT:
+        reasoning = (
+            f"{reasoning} [The judge called it incorrect and gave {score}; an incorrect answer "
+            f"has at most {HIGHEST_INCORRECT}.]"
+        ).strip()
+        score = HIGHEST_INCORRECT
+    return verdict.model_copy(
+        update={"unsupported": unsupported, "score": score, "reasoning": reasoning}
+    )
+
+
+def _compared(text: str) -> str:
+    """Letters and digits, without the numbers of citations: a copy may lose its markup."""
+    text = re.sub(r"[\[(]\^?\d{1,3}[\])]", " ", text)
+    return " ".join(re.findall(r"\w+", text.casefold()))
+
+
+def _place(passage: ShownPassage) -> str:
+    return " › ".join(dict.fromkeys(filter(None, (passage.title, passage.heading))))
+
+
+def _history(request: JudgeRequest) -> str | Foreign:
+    said = "\n\n".join(f"{turn.role}: {turn.content}" for turn in request.history)
+    return Foreign("thread before the question", said) if said else ""
+
+
+def _by_the_expert(request: JudgeRequest) -> list[Foreign]:
+    points = listed([*request.facts, *request.rubric], otherwise="")
+    parts = (
+        ("kind", request.kind),
+        ("reference answer", request.reference),
+        ("points", points),
+        ("instructions", request.instructions),
+    )
+    about = [Foreign(f"the expert's {name}", text) for name, text in parts if text]
+    return about + [
+        Foreign(f"the expert's evidence | {_place(one)}", one.text) for one in request.evidence
+    ]
+
+
+def _passages(request: JudgeRequest) -> list[Foreign]:
+    """Shuffled alike for every system and in every run: what is read first weighs more."""
+    shown, room = [], _LONGEST_PASSAGES
+    for one in request.passages:  # best first, so that the last are left out
+        shown.append(Foreign(f"passage | {_place(one)}", one.text[: max(0, room)]))
+        room -= len(one.text)
+        if room <= 0:
+            break
+    random.Random(request.id).shuffle(shown)  # noqa: S311 - an order, no secret
+    return shown
+
+
+def _example(number: int, one: Correction) -> Foreign:
+    misinforms = {True: ", and misinforms", False: ", and misinforms nobody", None: ""}
+    lines = (
+        f"Question: {one.question[:_LONGEST_EXAMPLE]}",
+        f"Answer: {one.answer[:_LONGEST_EXAMPLE]}",
+        f"A judge's score: {one.judge_score}",
+        f"A person's score: {one.human_score}{misinforms[one.human_incorrect]}",
+        f"Why: {one.note}" if one.note else "",
+    )
+    return Foreign(f"corrected example {number}", "\n".join(filter(None, lines)))

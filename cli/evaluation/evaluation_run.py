@@ -1,0 +1,173 @@
+"""One `oncall evaluate run`, from what was asked for to the exit code."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import typer
+
+from agents.confidence.kept_thresholds import Threshold
+from cli.evaluation.evaluation_table import print_matrix, print_report
+from cli.evaluation.judges import judge_of
+from cli.evaluation.systems import agents, at_a_time, plain_rag
+from cli.options import print_json, wired
+from config.domain import Domain
+from config.errors import UsageError
+from jobs.evaluation.comparison import compared
+from jobs.evaluation.evaluate import (
+    AskingOptions,
+    check_writable,
+    evaluate,
+    read_report,
+    write_report,
+)
+from jobs.evaluation.fail_under import Limit, broken
+from jobs.evaluation.metrics.given_reply import GivenReply
+from jobs.evaluation.prices import Prices
+from jobs.evaluation.report import EvaluationReport
+from jobs.evaluation.settings_matrix import parse_axes, variations
+from jobs.golden.golden_questions import GoldenQuestion, load_golden
+from jobs.report_page.evaluation_page import as_page
+from oncall import Copilot
+
+
+@dataclass(frozen=True, kw_only=True)
+class EvaluationRun:
+    """What was asked for on the command line."""
+
+    golden: tuple[Path, ...]
+    domain: str
+    out: Path | None
+    judge: bool
+    baseline: bool
+    compare: str
+    limits: tuple[Limit, ...]
+    matrix: tuple[str, ...]
+    repeats: int
+    parallel: int | None
+    anew: bool
+    prices: str
+    as_json: bool
+
+
+def run(wanted: EvaluationRun) -> None:
+    """Raises CopilotError; exits 1 when a limit isn't kept."""
+    copilot = wired()
+    domain = copilot.domain(wanted.domain)
+    golden = load_golden(wanted.golden)
+    earlier = read_report(Path(wanted.compare)) if wanted.compare else None
+    if wanted.out:
+        check_writable(wanted.out)
+    copilot.snapshot(domain.domain)  # where nothing is published, that is said before a model loads
+    if wanted.matrix:
+        _matrix(copilot, domain, golden, wanted)
+        return
+    report = _evaluated(copilot, domain, golden, wanted)
+    if domain.answer.max_wrong is not None and report.threshold:
+        copilot.thresholds.keep(domain.domain, Threshold(**report.threshold.model_dump()))
+    if earlier:
+        change = compared(earlier.questions, report.questions, name=wanted.compare)
+        report = report.model_copy(update={"compared": change})
+    below = list(broken(report, wanted.limits))
+    report = report.model_copy(update={"below": below})
+    if wanted.out:
+        write_report(report, wanted.out, as_page(report))
+    if wanted.as_json:
+        print_json(report.model_dump(mode="json"))
+    else:
+        print_report(report, wanted.out)
+    if below:
+        raise typer.Exit(1)
+
+
+def _evaluated(
+    copilot: Copilot, domain: Domain, golden: Sequence[GoldenQuestion], wanted: EvaluationRun
+) -> EvaluationReport:
+    systems = 2 if wanted.baseline else 1
+    with _progress(domain.domain, len(golden) * wanted.repeats * systems) as on_reply:
+        report = evaluate(
+            agents(copilot, domain, anew=wanted.anew),
+            golden,
+            domain=domain.domain,
+            model=copilot.model.name if copilot.model else "",
+            asking=AskingOptions(
+                parallel=wanted.parallel or at_a_time(copilot),
+                repeats=wanted.repeats,
+                prices=prices_of(wanted.prices),
+                max_wrong=domain.answer.max_wrong,
+                judge=judge_of(copilot, domain, parallel=wanted.parallel) if wanted.judge else None,
+                on_reply=on_reply,
+            ),
+            baseline=plain_rag(copilot, domain, anew=wanted.anew) if wanted.baseline else None,
+        )
+    named = [path.name for path in wanted.golden]
+    return report.model_copy(update={"run": report.run.model_copy(update={"golden": named})})
+
+
+def _matrix(
+    copilot: Copilot, domain: Domain, golden: Sequence[GoldenQuestion], wanted: EvaluationRun
+) -> None:
+    """A report for each combination of settings, and one table."""
+    reports: dict[str, EvaluationReport] = {}
+    single = replace(wanted, baseline=False)
+    for one in variations(domain, parse_axes(wanted.matrix)):
+        reports[one.name] = _evaluated(copilot, one.domain, golden, single)
+        if wanted.out:
+            folder = wanted.out / one.name.replace(" ", "_")
+            write_report(reports[one.name], folder, as_page(reports[one.name]))
+    if wanted.as_json:
+        print_json({name: report.model_dump(mode="json") for name, report in reports.items()})
+    else:
+        print_matrix(reports)
+    below = [
+        f"{name}: {line}"
+        for name, report in reports.items()
+        for line in broken(report, wanted.limits)
+    ]
+    for line in below:
+        typer.echo(line, err=True)
+    if below:
+        raise typer.Exit(1)
+
+
+def prices_of(written: str) -> Prices | None:
+    """Of `0.25/2.00`. Raises UsageError."""
+    if not written:
+        return None
+    try:
+        price_in, price_out = map(float, written.split("/"))
+    except ValueError:
+        price_in = price_out = -1.0
+    if not (0 <= price_in < float("inf") and 0 <= price_out < float("inf")):
+        raise UsageError(f"--prices {written!r}: write dollars for a million tokens, as 0.25/2.00")
+    return Prices(input=price_in, output=price_out)
+
+
+@contextmanager
+def _progress(domain: str, total: int) -> Iterator[Callable[[GivenReply], None]]:
+    """A bar while questions are asked; nothing when standard error isn't a terminal."""
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+    from rich.progress import TimeRemainingColumn as Remaining
+
+    console = Console(stderr=True)
+    bar = Progress(
+        TextColumn(f"{domain:<10}"),
+        BarColumn(bar_width=24),
+        MofNCompleteColumn(),
+        Remaining(),
+        TextColumn("[dim]{task.description}"),
+        console=console,
+        transient=True,
+        disable=not console.is_terminal,
+    )
+    with bar:
+        task = bar.add_task("asking", total=total)
+
+        def on_reply(reply: GivenReply) -> None:
+            bar.update(task, advance=1, description=reply.question.id)
+
+        yield on_reply

@@ -1,0 +1,56 @@
+"""Who judges the answers of `oncall evaluate --judge`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from config.domain import Domain
+    from jobs.evaluation.evaluate import Judge
+    from jobs.evaluation.metrics.given_reply import GivenReply
+    from oncall import Copilot
+
+AT_A_TIME = 8
+"""Verdicts: they wait for a model."""
+
+
+def judge_of(
+    copilot: Copilot,
+    domain: Domain,
+    *,
+    parallel: int | None = None,
+    on_verdict: Callable[[GivenReply], None] = lambda reply: None,
+) -> Judge:
+    """The judge's model, taught by what people corrected in this domain.
+
+    Raises ConfigError where there is no model: then nobody can judge."""
+    from functools import partial
+
+    from agents.judging.answer_judge import answer_judge
+    from agents.judging.corrections import KeptCorrections, nearest_corrections
+    from agents.judging.kept_verdicts import KeptVerdicts
+    from config.errors import ConfigError
+    from jobs.evaluation.judging import judged
+
+    model = copilot.judge_model
+    if model is None:
+        raise ConfigError(
+            "--judge needs a language model, and none is connected",
+            remedy="set ONCALL_JUDGE_MODEL, or ONCALL_CHAT_MODEL, and OPENAI_API_KEY or "
+            "OPENAI_BASE_URL; without --judge the rest runs",
+        )
+    corrections = KeptCorrections(copilot.index.engine).of(domain.domain)
+    give = answer_judge(
+        model,
+        examples=nearest_corrections(corrections, copilot.embedder),
+        kept=KeptVerdicts(copilot.index.engine),
+    )
+    return partial(
+        judged,
+        give=give,
+        model=model.name,
+        answered_by=copilot.model.name if copilot.model else "",
+        parallel=parallel or AT_A_TIME,
+        on_verdict=on_verdict,
+    )

@@ -1,0 +1,84 @@
+"""What golden questions are asked of: the agents as they are, with other settings, a baseline."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from config.domain import Domain
+    from jobs.evaluation.asked.kept_replies import ReplyStore
+    from jobs.evaluation.evaluate import System
+    from oncall import Copilot
+
+WITH_A_MODEL = 8
+"""Questions at a time: they mostly wait for it."""
+
+
+def at_a_time(copilot: Copilot) -> int:
+    return WITH_A_MODEL if copilot.model else max(1, os.cpu_count() or 1)
+
+
+def agents(copilot: Copilot, domain: Domain, *, anew: bool = False) -> System:
+    """The domain's agents, as this domain file would have them."""
+    from jobs.evaluation.asked.answering_version import version_of
+    from jobs.evaluation.evaluate import System
+
+    most = domain.answer.max_wrong
+    version = version_of(
+        domain,
+        system="agents",
+        index=_index_of(copilot, domain.domain),
+        model=copilot.model.name if copilot.model else "",
+        entails=copilot.settings.entailment_model,
+        needed=copilot.thresholds.needed(domain.domain, most),
+    )
+    return System(
+        name="agents",
+        ask=copilot.ask_as(domain),
+        version=version,
+        kept=_kept(copilot, domain, version, anew),
+    )
+
+
+def plain_rag(copilot: Copilot, domain: Domain, *, anew: bool = False) -> System:
+    """Fixed chunks, vectors only, one prompt, over the same documents and with the same model."""
+    from agents.context.post_processor import most_characters
+    from jobs.evaluation.asked.answering_version import version_of
+    from jobs.evaluation.asked.plain_rag import PlainRag, documents_in
+    from jobs.evaluation.evaluate import System
+
+    snapshot = copilot.snapshot(domain.domain)
+    version = version_of(
+        domain,
+        system="plain",
+        index=_index_of(copilot, domain.domain),
+        model=copilot.model.name if copilot.model else "",
+    )
+    plain = PlainRag(
+        list(documents_in(snapshot)),
+        copilot.embedder,
+        model=copilot.model,
+        characters=most_characters(domain.answer, has_model=copilot.model is not None),
+    )
+    return System(
+        name="plain RAG",
+        answers=copilot.model is not None,
+        ask=lambda question, progress: plain.ask(question),
+        version=version,
+        kept=_kept(copilot, domain, version, anew),
+    )
+
+
+def _kept(copilot: Copilot, domain: Domain, version: str, anew: bool) -> ReplyStore:
+    from jobs.evaluation.asked.kept_replies import KeptReplies
+
+    return KeptReplies(copilot.index.engine, domain.domain, version, anew=anew)
+
+
+def _index_of(copilot: Copilot, name: str) -> str:
+    """Its content and embedder; empty where nothing is published, which asking will say."""
+    for one in copilot.index.generations(name):
+        if one.is_current:
+            return f"{one.digest} {one.embedder}"
+    return ""

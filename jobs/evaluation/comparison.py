@@ -1,0 +1,84 @@
+"""Two runs of the same questions, question by question."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from jobs.evaluation.metrics.intervals import bootstrap_mean, by_chance
+from jobs.evaluation.report import Comparison, MetricChange, Metrics, ReportQuestion
+
+_BAD = ("incorrect", "answer_wrong", "refused_wrong", "clarified_wrong", "hallucinated")
+_SMALL = 1e-9
+_GOOD = ("cited", "fact_any", "facts_all", "evidence_all", "refused_right", "clarified")
+
+
+def compared(
+    before: Sequence[ReportQuestion], after: Sequence[ReportQuestion], *, name: str = ""
+) -> Comparison:
+    """Over the questions that both asked. `name`: of what is compared with."""
+    then = {one.id: one for one in before}
+    pairs = [(then[one.id], one) for one in after if one.id in then]
+    kinds = sorted({one.kind for _, one in pairs})
+    moves = [(_change_for_the_better(old, new), new.id) for old, new in pairs]
+    return Comparison(
+        before=name,
+        metrics=_changes(pairs),
+        by_kind={kind: _changes([one for one in pairs if one[1].kind == kind]) for kind in kinds},
+        better=[question for change, question in sorted(moves, reverse=True) if change > _SMALL],
+        worse=[question for change, question in sorted(moves) if change < -_SMALL],
+    )
+
+
+def _changes(
+    pairs: Sequence[tuple[ReportQuestion, ReportQuestion]],
+) -> dict[str, MetricChange]:
+    """Of the metrics that at least one question has in both runs."""
+    held: dict[str, list[tuple[float, float]]] = defaultdict(list)
+    for old, new in pairs:
+        before, after = over_repeats(old), over_repeats(new)
+        for metric in after.keys() & before.keys():
+            held[metric].append((before[metric], after[metric]))
+    return {metric: _change(held[metric]) for metric in sorted(held)}
+
+
+def _change(values: Sequence[tuple[float, float]]) -> MetricChange:
+    differences = np.asarray([after - before for before, after in values])
+    return MetricChange(
+        before=round(float(np.mean([before for before, _ in values])), 4),
+        after=round(float(np.mean([after for _, after in values])), 4),
+        questions=len(values),
+        interval=bootstrap_mean(differences),
+        p=by_chance(differences.tolist()),
+    )
+
+
+def over_repeats(question: ReportQuestion) -> Metrics:
+    """Means over all times that the question was asked, of the metrics that one of them has."""
+    times = [question.metrics, *(one.metrics for one in question.repeats)]
+    names = dict.fromkeys(name for metrics in times for name in metrics)
+    return {
+        name: sum(held) / len(held)
+        for name in names
+        if (held := [metrics[name] for metrics in times if name in metrics])
+    }
+
+
+def _change_for_the_better(old: ReportQuestion, new: ReportQuestion) -> float:
+    """By the judge's score where both have one, else by good metrics minus bad ones; only its sign
+    and order mean anything."""
+    before, after = over_repeats(old), over_repeats(new)
+    if "judge_score" in before and "judge_score" in after:
+        misinformed = after.get("incorrect", 0.0) - before.get("incorrect", 0.0)
+        return after["judge_score"] - before["judge_score"] - 5 * misinformed
+    names = after.keys() & before.keys()
+    if "replied_answer" in names:  # what applies to another kind of reply counts as nothing
+        names = after.keys() | before.keys()
+    moved = {name: after.get(name, 0.0) - before.get(name, 0.0) for name in names}
+    return _sum(moved, _GOOD) - _sum(moved, _BAD)
+
+
+def _sum(metrics: Mapping[str, float], names: Sequence[str]) -> float:
+    return sum(metrics.get(name, 0.0) for name in names)

@@ -1,0 +1,283 @@
+"""Replies to golden questions, put before a judge: several at a time, each by itself."""
+
+from __future__ import annotations
+
+import threading
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from dataclasses import dataclass, field
+
+from agents.answer import CITED, Turn
+from agents.judging.judge_request import JudgeRequest, JudgeVerdict, ShownPassage
+from config.errors import ModelError, ModelUnavailable
+from config.models import Usage
+from enrichment.language.sentences import sentences
+from jobs.evaluation.metrics.given_reply import GivenReply
+from jobs.evaluation.report import JudgedReply, Metrics, ReportQuestion
+from jobs.golden.golden_questions import GoldenQuestion
+
+GiveVerdict = Callable[[JudgeRequest], tuple[JudgeVerdict, Usage]]
+"""See `agents.judging.answer_judge`."""
+Key = tuple[str, int]
+"""Question id and repeat."""
+
+LOUD = 0.1
+"""Share of unjudged answers from which on the report warns of its own figures."""
+LONGEST_QUOTE = 240
+"""Characters of a citation that a judge sees: systems must not be told by the size of theirs."""
+_GIVES_UP = 8
+"""Calls in a row that find no model: the others then are not tried in this run."""
+_NAMED = 10
+"""Unjudged questions that a note names."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class JudgedReplies:
+    """What a judge made of the replies of one system."""
+
+    model: str
+    verdicts: Mapping[Key, JudgedReply]
+    """Without those that it couldn't judge: no score is made up."""
+    notes: tuple[str, ...] = ()
+    """What a reader should know: unjudged answers, who judged whom, score and length."""
+    usage: Usage = field(default_factory=Usage)
+    """Of this run; a verdict that was known costs nothing."""
+    unjudged: Mapping[Key, str] = field(default_factory=dict)
+    """Why."""
+
+
+def judged(
+    replies: Sequence[GivenReply],
+    give: GiveVerdict,
+    *,
+    model: str,
+    answered_by: str = "",
+    parallel: int = 1,
+    on_verdict: Callable[[GivenReply], None] = lambda reply: None,
+) -> JudgedReplies:
+    """`model` judges what `answered_by` wrote. `on_verdict` is called in this thread for each
+    reply, judged or not. Proposed questions are left out: nobody has confirmed their reference."""
+    asked = [reply for reply in replies if reply.question.kind != "proposed"]
+    judging = _Judging(give)
+    given: dict[Key, JudgedReply] = {}
+    unjudged: dict[Key, str] = {}
+    usage = Usage()
+    with ThreadPoolExecutor(max(1, parallel), thread_name_prefix="judge") as pool:
+        running = {pool.submit(judging.one, reply): reply for reply in asked}
+        try:
+            for future in as_completed(running):
+                reply = running[future]
+                outcome, spent = future.result()
+                usage += spent
+                if isinstance(outcome, str):
+                    unjudged[_key(reply)] = outcome
+                else:
+                    given[_key(reply)] = outcome
+                on_verdict(reply)
+        except BaseException:
+            pool.shutdown(wait=True, cancel_futures=True)
+            raise
+    in_order = [_key(reply) for reply in asked]
+    verdicts = {key: given[key] for key in in_order if key in given}
+    left_out = {key: unjudged[key] for key in in_order if key in unjudged}
+    notes = (
+        *_of_the_unjudged(left_out, len(asked)),
+        *_of_the_judge(model, answered_by, verdicts),
+        *_of_length(asked, verdicts),
+    )
+    return JudgedReplies(
+        model=model, verdicts=verdicts, notes=notes, usage=usage, unjudged=left_out
+    )
+
+
+def judge_metrics(verdict: JudgedReply | None) -> Metrics:
+    """Of one reply; none where it wasn't judged."""
+    if verdict is None:
+        return {}
+    return {
+        "acceptable": float(verdict.acceptable),
+        "incorrect": float(verdict.incorrect),
+        "judge_score": float(verdict.score),
+        "judge_supported": verdict.supported,
+    }
+
+
+def request_of(reply: GivenReply) -> JudgeRequest:
+    """What the judge may know of a reply."""
+    answer, question = reply.answer, reply.question
+    titles = {chunk.document_id: chunk.document_title for chunk in answer.context}
+    return _request(
+        question,
+        answer=answer.text,
+        options=answer.options,
+        passages=[
+            ShownPassage(
+                title=chunk.document_title,
+                heading=chunk.heading_path[-1] if chunk.heading_path else chunk.document_title,
+                text=chunk.text,
+            )
+            for chunk in answer.context
+        ],
+        citations=[(one.title, one.heading, one.quote) for one in answer.citations],
+        titles=titles,
+    )
+
+
+def request_from_report(entry: ReportQuestion) -> JudgeRequest:
+    """The same, of an answer in a report (of its first repeat)."""
+    question = GoldenQuestion(
+        id=entry.id,
+        kind=entry.kind,
+        category=entry.category,
+        question=entry.question,
+        history=entry.history,
+        reference=entry.reference,
+        instructions=entry.instructions,
+        must_include=entry.must_include,
+        rubric=entry.rubric,
+        evidence=[
+            one.model_dump(include={"document", "heading", "quote"}) for one in entry.evidence
+        ],
+    )
+    return _request(
+        question,
+        answer=entry.answer,
+        options=entry.options,
+        passages=[
+            ShownPassage(title=one.title, heading=one.heading, text=one.text)
+            for one in entry.context
+        ],
+        citations=[(one.title, one.heading, one.quote) for one in entry.citations],
+        titles={one.document: one.title for one in entry.context},
+    )
+
+
+def _request(
+    question: GoldenQuestion,
+    *,
+    answer: str,
+    options: Iterable[str],
+    passages: Sequence[ShownPassage],
+    citations: Iterable[tuple[str, str, str]],
+    titles: Mapping[str, str],
+) -> JudgeRequest:
+    offered = "\n".join(f"- {option}" for option in options)
+    return JudgeRequest(
+        id=question.id,
+        kind=f"{question.kind}: {question.category}" if question.category else question.kind,
+        question=question.question,
+        history=tuple(Turn(role=turn.role, content=turn.content) for turn in question.history),
+        reference=question.reference,
+        instructions=question.instructions,
+        rubric=tuple(question.rubric),
+        facts=tuple(question.must_include),
+        evidence=tuple(
+            ShownPassage(
+                title=titles.get(one.document) or one.document, heading=one.heading, text=one.quote
+            )
+            for one in question.evidence
+        ),
+        passages=tuple(passages),
+        answer=f"{answer}\n\nOptions to choose from:\n{offered}" if offered else answer,
+        citations=tuple(
+            ShownPassage(title=title, heading=heading, text=_short(quote))
+            for title, heading, quote in citations
+        ),
+    )
+
+
+class _Judging:
+    """One reply at a time; stops asking a model that isn't there."""
+
+    def __init__(self, give: GiveVerdict) -> None:
+        self._give = give
+        self._absent = 0
+        self._lock = threading.Lock()
+
+    def one(self, reply: GivenReply) -> tuple[JudgedReply | str, Usage]:
+        """The verdict, or why there is none."""
+        if self._absent >= _GIVES_UP:
+            return "the model doesn't answer; not asked", Usage()
+        try:
+            verdict, usage = self._give(request_of(reply))
+        except ModelError as error:
+            self._count(isinstance(error, ModelUnavailable))
+            return error.problem, Usage()
+        self._count(False)
+        return _as_reported(verdict, reply.answer.text), usage
+
+    def _count(self, absent: bool) -> None:
+        with self._lock:
+            self._absent = self._absent + 1 if absent else 0
+
+
+def _as_reported(verdict: JudgeVerdict, answer: str) -> JudgedReply:
+    said = max(1, len(sentences(CITED.sub("", answer))))
+    return JudgedReply(
+        score=verdict.score,
+        acceptable=verdict.acceptable,
+        incorrect=verdict.incorrect,
+        reasoning=verdict.reasoning,
+        feedback=verdict.feedback,
+        missing=verdict.missing,
+        unsupported=verdict.unsupported,
+        supported=max(0.0, 1 - len(verdict.unsupported) / said),
+    )
+
+
+def _of_the_unjudged(unjudged: Mapping[Key, str], count: int) -> list[str]:
+    if not unjudged:
+        return []
+    names = list(dict.fromkeys(name for name, _ in unjudged))
+    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+    reason, _ = Counter(unjudged.values()).most_common(1)[0]
+    said = (
+        f"{len(unjudged)} of {count} answers could not be judged and count in no figure of the "
+        f"judge: {', '.join(names[:_NAMED])}{more} ({reason}). Run it again: only these are "
+        "judged then."
+    )
+    if len(unjudged) <= LOUD * count:
+        return [said]
+    warning = (
+        f"WARNING: the judge's figures rest on {count - len(unjudged)} of {count} answers only. "
+        "Don't compare them with those of another run."
+    )
+    return [warning, said]
+
+
+def _of_the_judge(model: str, answered_by: str, verdicts: Mapping[Key, JudgedReply]) -> list[str]:
+    if not verdicts or model != answered_by:
+        return []
+    return [
+        f"{model} judged its own answers, and models are kinder to their own: "
+        "ONCALL_JUDGE_MODEL names another judge."
+    ]
+
+
+def _of_length(replies: Sequence[GivenReply], verdicts: Mapping[Key, JudgedReply]) -> list[str]:
+    """A judge that is taken in by length gives long answers more."""
+    scored = [
+        (verdicts[_key(reply)].score, len(CITED.sub("", reply.answer.text).split()))
+        for reply in replies
+        if _key(reply) in verdicts
+    ]
+    scores, words = [score for score, _ in scored], [count for _, count in scored]
+    if len(scored) < 3 or len(set(scores)) == 1 or len(set(words)) == 1:
+        return []  # no correlation is defined, or it means nothing
+    from scipy.stats import spearmanr
+
+    correlation = float(spearmanr(scores, words).statistic)
+    return [
+        f"Score and length: Spearman {correlation:+.2f} over {len(scored)} answers "
+        "(near 0: the judge gave no more for more words)."
+    ]
+
+
+def _key(reply: GivenReply) -> Key:
+    return reply.question.id, reply.repeat
+
+
+def _short(quote: str) -> str:
+    said = " ".join(quote.split())
+    return said if len(said) <= LONGEST_QUOTE else f"{said[:LONGEST_QUOTE]}…"

@@ -1,0 +1,126 @@
+"""Replies as a report shows them: one entry for each question, its repeats below it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import groupby
+
+from agents.answer import Answer
+from config.models import Usage
+from jobs.evaluation.judging import judge_metrics
+from jobs.evaluation.metrics.answer_metrics import answer_metrics
+from jobs.evaluation.metrics.given_reply import GivenReply
+from jobs.evaluation.metrics.retrieval_metrics import retrieval_metrics
+from jobs.evaluation.metrics.scoring import evidence_found, score
+from jobs.evaluation.prices import Prices
+from jobs.evaluation.report import (
+    JudgedReply,
+    Metrics,
+    Repeat,
+    ReportCitation,
+    ReportEvidence,
+    ReportPassage,
+    ReportQuestion,
+)
+
+Judged = Mapping[tuple[str, int], JudgedReply]
+"""(question id, repeat) → what the judge said; one that it couldn't judge is not there."""
+
+
+def report_questions(
+    replies: Sequence[GivenReply], *, judged: Judged, prices: Prices | None = None
+) -> list[ReportQuestion]:
+    """`replies`: in the order of the questions, then of the repeats."""
+    ranked = retrieval_metrics(replies)
+    metrics = {
+        (reply.question.id, reply.repeat): {
+            **score(reply.question, reply.answer),
+            **of_retrieval,
+            **answer_metrics(reply),
+            **_cost(reply.answer.usage, prices),
+            **judge_metrics(judged.get((reply.question.id, reply.repeat))),
+        }
+        for reply, of_retrieval in zip(replies, ranked, strict=True)
+    }
+    return [
+        _entry(list(group), metrics, judged)
+        for _, group in groupby(replies, key=lambda reply: reply.question.id)
+    ]
+
+
+def _cost(usage: Usage, prices: Prices | None) -> Metrics:
+    return {"cost": prices.of(usage)} if prices else {}
+
+
+def _entry(
+    replies: Sequence[GivenReply],
+    metrics: Mapping[tuple[str, int], Metrics],
+    judged: Judged,
+) -> ReportQuestion:
+    first, *more = replies
+    question, answer = first.question, first.answer
+    measured = metrics[question.id, first.repeat]
+    return ReportQuestion(
+        id=question.id,
+        kind=question.kind,
+        tags=question.tags,
+        category=question.category,
+        question=question.question,
+        history=question.history,
+        reference=question.reference,
+        instructions=question.instructions,
+        must_include=question.must_include,
+        rubric=question.rubric,
+        evidence=[
+            ReportEvidence(document=one.document, heading=one.heading, quote=one.quote, found=found)
+            for one, found in zip(question.evidence, evidence_found(question, answer), strict=True)
+        ],
+        answer=answer.text,
+        path=answer.path,
+        confidence=answer.confidence,
+        confidence_parts=dict(answer.confidence_parts),
+        options=list(answer.options),
+        citations=_citations(answer),
+        context=[
+            ReportPassage(
+                document=chunk.document_id,
+                title=chunk.document_title,
+                heading=chunk.heading_path[-1] if chunk.heading_path else chunk.document_title,
+                text=chunk.text,
+            )
+            for chunk in answer.context
+        ],
+        metrics=measured,
+        judge=judged.get((question.id, first.repeat)),
+        repeats=[
+            Repeat(
+                repeat=one.repeat,
+                answer=one.answer.text,
+                path=one.answer.path,
+                metrics=metrics[question.id, one.repeat],
+                judge=judged.get((question.id, one.repeat)),
+            )
+            for one in more
+        ],
+        timings_ms={name: round(spent, 1) for name, spent in answer.timings_ms.items()},
+        first_token_ms=first.first_token_ms,
+        total_ms=round(first.total_ms, 1),
+        calls=answer.usage.calls,
+        tokens=answer.usage.input_tokens + answer.usage.output_tokens,
+        cost=measured.get("cost"),
+        degraded=list(answer.degraded),
+    )
+
+
+def _citations(answer: Answer) -> list[ReportCitation]:
+    return [
+        ReportCitation(
+            number=one.number,
+            document=one.document,
+            title=one.title,
+            heading=one.heading,
+            url=one.url,
+            quote=one.quote,
+        )
+        for one in answer.citations
+    ]

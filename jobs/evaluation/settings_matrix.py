@@ -1,0 +1,93 @@
+"""The same questions with other settings of the domain, side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import product
+from typing import Any
+
+import yaml
+from pydantic import ValidationError
+
+from config.domain import Domain
+from config.errors import UsageError
+
+_OTHER_INDEX = ("chunks", "sources")
+MOST = 24
+"""Combinations in one run."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Axis:
+    """One key of the domain file and the values that it takes in turn."""
+
+    key: str
+    """As in `answer.effort`."""
+    values: tuple[Any, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Variation:
+    """A domain with one combination of values."""
+
+    name: str
+    """`answer.effort=fast retrieval.hyde=true`."""
+    domain: Domain
+
+
+def is_axis(text: str) -> bool:
+    """Whether an argument is `key.of.domain=values` rather than a file."""
+    key, equals, _ = text.partition("=")
+    return bool(equals) and key.replace(".", "").replace("_", "").isalnum() and "." in key
+
+
+def parse_axes(written: Sequence[str]) -> list[Axis]:
+    """Of `answer.effort=fast,standard`. Raises UsageError."""
+    axes = []
+    for text in written:
+        key, _, values = text.partition("=")
+        if not (is_axis(text) and values):
+            raise UsageError(f"--matrix {text!r}: write it as answer.effort=fast,standard")
+        read = tuple(yaml.safe_load(one) for one in values.split(","))
+        axes.append(Axis(key=key, values=read))
+    return axes
+
+
+def variations(domain: Domain, axes: Sequence[Axis]) -> list[Variation]:
+    """Every combination. Raises UsageError for a key or value that a domain file can't have, and
+    for one that takes another index."""
+    for axis in axes:
+        if axis.key.partition(".")[0] in _OTHER_INDEX:
+            raise UsageError(
+                f"--matrix {axis.key}: it takes another index",
+                remedy="write it into a copy of the domain file, for `oncall config diff-eval`",
+            )
+    combinations = list(product(*(axis.values for axis in axes)))
+    if len(combinations) > MOST:
+        raise UsageError(f"--matrix makes {len(combinations)} combinations; {MOST} at most")
+    keys = [axis.key for axis in axes]
+    return [_variation(domain, dict(zip(keys, one, strict=True))) for one in combinations]
+
+
+def _variation(domain: Domain, values: Mapping[str, Any]) -> Variation:
+    written = domain.model_dump(mode="json", exclude_unset=True)
+    for key, value in values.items():
+        place = written
+        *above, last = key.split(".")
+        for name in above:
+            place = place.setdefault(name, {})
+            if not isinstance(place, dict):
+                raise UsageError(f"--matrix {key}: no such key of a domain file")
+        place[last] = value
+    named = " ".join(f"{key}={_written(value)}" for key, value in values.items())
+    try:
+        varied = Domain.model_validate(written)
+    except ValidationError as error:
+        first = error.errors(include_input=False, include_url=False)[0]
+        raise UsageError(f"--matrix {named}: {first['msg']}") from None
+    return Variation(name=named, domain=varied.read_from(domain.path))
+
+
+def _written(value: Any) -> str:
+    return str(value).lower() if isinstance(value, bool) or value is None else str(value)
