@@ -295,7 +295,7 @@ class Copilot:
     def canary(self, name: str, *, accept_drop: bool = False) -> Canary:
         """Compares a domain with how it was, by its golden questions."""
         from bot.connection import open_notices
-        from jobs.evaluation.version import code_fingerprint
+        from jobs.evaluation.asked.answering_version import code_fingerprint
         from jobs.replay.canary import Canary
         from jobs.replay.kept_canary import KeptCanary
 

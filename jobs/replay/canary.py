@@ -16,8 +16,8 @@ from statistics import fmean
 from config.domain import Domain
 from config.errors import ConfigError
 from index.search import Snapshot
-from jobs.evaluation.scoring import plain
-from jobs.evaluation.version import ANSWERING_KEYS
+from jobs.evaluation.asked.answering_version import ANSWERING_KEYS
+from jobs.evaluation.metrics.scoring import plain
 from jobs.golden.golden_questions import GoldenQuestion, load_golden
 from jobs.replay.canary_outcome import CanaryOutcome, LostQuestion
 from jobs.replay.evidence_places import SeenEvidence, Sight, evidence_seen, marked

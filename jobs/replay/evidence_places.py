@@ -11,7 +11,7 @@ from agents.answer import Question, Turn
 from agents.graph import build_ask
 from config.domain import Domain
 from index.search import Snapshot
-from jobs.evaluation.scoring import evidence_found, plain
+from jobs.evaluation.metrics.scoring import evidence_found, plain
 from jobs.golden.golden_questions import GoldenQuestion
 
 

@@ -10,8 +10,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from config.settings import Settings
 from enrichment.chunk import Chunk, DocumentCard
 from index.publish import Index, open_index

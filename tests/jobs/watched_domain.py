@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -19,6 +19,7 @@ from jobs.replay.canary_outcome import CanaryOutcome
 from oncall import Copilot
 
 DEMO = Path(__file__).parents[2] / "playground" / "demo"
+EVERYTHING = tuple(sorted(path.stem for path in (DEMO / "security").glob("*.md")))
 DOCUMENTS = (
     "access-control-policy",
     "device-security-standard",
@@ -84,17 +85,17 @@ class WatchedDomain:
         return canary.looks_back(serving())
 
 
-def watched_domain(folder: Path) -> WatchedDomain:
+def watched_domain(folder: Path, documents: Collection[str] = DOCUMENTS) -> WatchedDomain:
     """Golden questions are those of the demo that rest on these documents alone."""
     (folder / "documents").mkdir(parents=True)
     (folder / "config" / "domains").mkdir(parents=True)
-    for name in DOCUMENTS:
+    for name in documents:
         shutil.copy(DEMO / "security" / f"{name}.md", folder / "documents")
     asked = yaml.safe_load((DEMO / "golden" / "security.yaml").read_text(encoding="utf-8"))
     chosen = [
         one
         for one in asked
-        if one.get("evidence") and {each["document"] for each in one["evidence"]} <= {*DOCUMENTS}
+        if one.get("evidence") and {each["document"] for each in one["evidence"]} <= {*documents}
     ]
     golden = folder / "golden.yaml"
     golden.write_text(yaml.safe_dump(chosen, allow_unicode=True), encoding="utf-8")
@@ -111,8 +112,6 @@ def watched_domain(folder: Path) -> WatchedDomain:
         "admins": ["U0INES"],
         "sources": {"files": ["../../documents"]},
         "glossary": {"SG": ["Singapore"], "EU": ["Europe"]},
-        # Few documents would fit whole: a narrow context makes a choice of them.
-        "answer": {"context_characters": 5_000},
         "evaluation": {"golden": ["../../golden.yaml"]},
     }
     made.file.write_text(yaml.safe_dump(values), encoding="utf-8")
