@@ -51,6 +51,7 @@ class Canary:
         self._sources: dict[str, str] = {}
         self._before: tuple[int, Sight] | None = None
         self._after: tuple[int, Sight] | None = None
+        self._first = False
         self._outcomes: list[CanaryOutcome] = []
 
     @property
@@ -69,8 +70,12 @@ class Canary:
         """Whether the next generation finds what the serving one does."""
         if not self._golden:
             return True
-        after = self._seen(following)
         current = serving()
+        if current is None and self._kept.last() is None:
+            # Whoever publishes for the first time shouldn't wait: the next run takes the measure.
+            self._first = True
+            return True
+        after = self._seen(following)
         if current is not None:
             self._before = (current.generation, self._seen(current))
             outcome = self._compared(
@@ -89,7 +94,7 @@ class Canary:
 
         The admins are told of a drop, once. What was found before stays the measure until
         somebody accepts the drop, or it is gone. `again`: also where nothing changed."""
-        if not self._golden:
+        if not self._golden or self._first:
             return ()
         last = self._kept.last()
         changes = self._changes(last, serving) if last else []

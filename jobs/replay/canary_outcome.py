@@ -87,7 +87,3 @@ class CanaryOutcome:
     def alarms(self) -> bool:
         """Somebody has to look."""
         return self.is_drop and not self.accepted
-
-    @property
-    def says_something(self) -> bool:
-        return bool(self.lost or self.stale)

@@ -23,7 +23,8 @@ from tests.jobs.watched_domain import EVERYTHING, WatchedDomain, watched_domain
 def ingested(tmp_path_factory: pytest.TempPathFactory) -> WatchedDomain:
     domain = watched_domain(tmp_path_factory.mktemp("watched"))
     copilot = domain.copilot()
-    assert copilot.ingest("security").failed == ()
+    for _ in range(2):  # the first measure is taken by the second run
+        assert copilot.ingest("security").failed == ()
     copilot.index.close()
     return domain
 
