@@ -17,7 +17,12 @@ from cli import (
     question_commands,
     running_commands,
 )
-from cli.evaluation import canary_commands, evaluate_group, golden_commands
+from cli.evaluation import (
+    canary_commands,
+    diff_commands,  # noqa: F401 - it adds a command to `oncall config`
+    evaluate_group,
+    golden_commands,
+)
 from cli.people import audit_commands, cache_commands, privacy_commands
 from cli.trust import token_commands
 from config.disk.private_files import keep_to_owner

@@ -1,0 +1,153 @@
+"""What an edit of a domain file does to answers, as Markdown for a pull request."""
+
+from __future__ import annotations
+
+import html
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+from config.domain import CanaryPolicy
+from jobs.evaluation.comparison import compared
+from jobs.evaluation.report import Comparison, EvaluationReport, MetricChange, ReportQuestion
+from jobs.replay.config_changes import ConfigChange
+
+GUARDED = {
+    "acceptable": "acceptable, as judged",
+    "evidence_all": "evidence in context",
+    "cited": "right document cited",
+    "facts_all": "all facts said",
+    "refused_right": "refused, rightly",
+}
+"""Metrics of which a drop fails the comparison."""
+SHOWN_BESIDE = {
+    "incorrect": "incorrect, as judged",
+    "answer_wrong": "answers that are wrong, or in part",
+    "refused_wrong": "refused, wrongly",
+    "clarified_wrong": "asked back, wrongly",
+    "words": "words",
+    "calls": "calls of the model",
+}
+SAID = 160
+"""Characters of an answer that are shown."""
+LEAD_IN = 30
+"""Of what it says as before, so many are shown before the difference."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class DomainDiff:
+    """One domain, before and after an edit."""
+
+    domain: str
+    changes: Sequence[ConfigChange]
+    before: EvaluationReport | None = None
+    """None where nothing was asked, as the edit can't change an answer."""
+    after: EvaluationReport | None = None
+    limits: CanaryPolicy = field(default_factory=CanaryPolicy)
+    below: Sequence[str] = ()
+    """Limits of `--fail-under` that the edit doesn't keep."""
+
+    @property
+    def compared(self) -> Comparison | None:
+        if self.before is None or self.after is None:
+            return None
+        return compared(self.before.questions, self.after.questions)
+
+    def drops(self) -> list[str]:
+        """What got worse beyond the limit, in words."""
+        held = self.compared
+        metrics = held.metrics if held else {}
+        return [
+            f"{label} {metrics[name].before:.2f} → {metrics[name].after:.2f}"
+            for name, label in GUARDED.items()
+            if name in metrics and _drops(metrics[name], self.limits)
+        ]
+
+    @property
+    def fails(self) -> bool:
+        return bool(self.drops() or self.below)
+
+    def markdown(self) -> str:
+        return "\n".join(self._lines())
+
+    def _lines(self) -> Iterator[str]:
+        yield f"## {_plain(self.domain)}: {self._verdict()}"
+        yield ""
+        yield from ("| Key | Before | After |", "|---|---|---|")
+        for one in self.changes:
+            yield f"| `{one.key}` | {_plain(one.before)} | {_plain(one.after)} |"
+        held = self.compared
+        if held is None or self.before is None or self.after is None:
+            return
+        yield ""
+        yield f"{len(self.after.questions)} golden questions, {self._model()}."
+        yield ""
+        yield from ("| Metric | Before | After | Change, 95% interval |", "|---|---|---|---|")
+        for name, label in {**GUARDED, **SHOWN_BESIDE}.items():
+            if name in held.metrics:
+                yield _row(label, held.metrics[name])
+        then = {one.id: one for one in self.before.questions}
+        now = {one.id: one for one in self.after.questions}
+        for title, ids in (("Worse", held.worse), ("Better", held.better)):
+            if ids:
+                yield from ("", f"<details><summary>{title}: {len(ids)}</summary>", "")
+                for name in ids:
+                    yield f"- **{_plain(name)}** {_plain(now[name].question)}"
+                    common = _common(then[name].answer, now[name].answer)
+                    yield f"  - before: {_said(then[name], common)}"
+                    yield f"  - now: {_said(now[name], common)}"
+                yield from ("", "</details>")
+
+    def _model(self) -> str:
+        return (
+            f"answered by {self.after.run.model}"
+            if self.after and self.after.run.model
+            else ("answered without a model")
+        )
+
+    def _verdict(self) -> str:
+        if self.before is None:
+            return "nothing that an answer depends on changed, so nothing was asked"
+        worse = [*self.drops(), *self.below]
+        if worse:
+            return f"**worse**: {'; '.join(worse)}"
+        return f"no drop beyond {self.limits.max_drop:g}"
+
+
+def _drops(change: MetricChange, limits: CanaryPolicy) -> bool:
+    lost = round((change.before - change.after) * change.questions, 3)
+    return lost >= limits.min_lost and lost > limits.max_drop * change.questions
+
+
+def _row(label: str, change: MetricChange) -> str:
+    low, high = change.interval or (0.0, 0.0)
+    difference = change.after - change.before
+    return (
+        f"| {label} | {change.before:.2f} | {change.after:.2f} "
+        f"| {difference:+.2f} ({low:+.2f} to {high:+.2f}), {change.questions} questions |"
+    )
+
+
+def _common(one: str, other: str) -> int:
+    """Characters that two answers begin with alike, in whole words, up to the last few."""
+    alike = os.path.commonprefix([" ".join(one.split()), " ".join(other.split())])
+    return max(0, alike.rfind(" ", 0, max(0, len(alike) - LEAD_IN)) + 1)
+
+
+def _said(question: ReportQuestion, skipped: int) -> str:
+    """`skipped`: so many characters say the same before and now."""
+    whole = " ".join(question.answer.split())
+    text = f"…{whole[skipped:]}" if skipped else whole
+    short = text if len(text) <= SAID else f"{text[:SAID]}…"
+    found = sum(one.found for one in question.evidence)
+    seen = f", evidence {found} of {len(question.evidence)}" if question.evidence else ""
+    return f"{_plain(question.path)}{seen}: {_plain(short)}"
+
+
+def _plain(value: object) -> str:
+    """Text of others in a page that people trust: no markup, no table cell, and nobody is
+    mentioned."""
+    text = html.escape(" ".join(str(value).split()), quote=False)
+    for sign in "\\`*_[]|#":
+        text = text.replace(sign, f"\\{sign}")
+    return text.replace("@", "@\u200b")
