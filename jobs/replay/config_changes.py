@@ -63,18 +63,17 @@ def edited_domains(old: Path, new: Path) -> dict[str, tuple[Domain | None, Domai
 
     Raises ConfigError for a file that isn't right."""
     before, after = _read(old), _read(new)
-    if len(before) == len(after) == 1 and old.is_file() and new.is_file():
-        (was,), (now,) = before.values(), after.values()
-        return {now.domain: (was.read_from(now.path), now)} if was != now else {}
-    placed = {
-        name: one.read_from(after[name].path) if name in after else one
-        for name, one in before.items()
-    }
-    return {
-        name: (placed.get(name), after.get(name))
-        for name in sorted(placed.keys() | after.keys())
-        if placed.get(name) != after.get(name)
-    }
+    if old.is_file() and new.is_file():  # one domain, even if the edit gives it another name
+        before = dict(zip(after, before.values(), strict=True))
+    found: dict[str, tuple[Domain | None, Domain | None]] = {}
+    for name in sorted(before.keys() | after.keys()):
+        was, now = before.get(name), after.get(name)
+        if was and now:
+            if config_changes(was, now):
+                found[name] = (was.read_from(now.path), now)
+        else:
+            found[name] = (was, now)
+    return found
 
 
 def _read(path: Path) -> Mapping[str, Domain]:

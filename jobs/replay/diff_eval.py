@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import html
-import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
@@ -28,6 +27,7 @@ SHOWN_BESIDE = {
     "words": "words",
     "calls": "calls of the model",
 }
+OTHERWISE = "Said otherwise, no metric moved"
 SAID = 160
 """Characters of an answer that are shown."""
 LEAD_IN = 30
@@ -63,6 +63,20 @@ class DomainDiff:
             if name in metrics and _drops(metrics[name], self.limits)
         ]
 
+    def said_otherwise(self) -> list[str]:
+        """Ids of questions that fare neither better nor worse, and get another answer: no metric
+        tells a wrong one from them, a reader does."""
+        held = self.compared
+        if held is None or self.before is None or self.after is None:
+            return []
+        then = {one.id: one.answer for one in self.before.questions}
+        known = {*held.worse, *held.better}
+        return [
+            one.id
+            for one in self.after.questions
+            if one.id not in known and then[one.id] != one.answer
+        ]
+
     @property
     def fails(self) -> bool:
         return bool(self.drops() or self.below)
@@ -88,7 +102,8 @@ class DomainDiff:
                 yield _row(label, held.metrics[name])
         then = {one.id: one for one in self.before.questions}
         now = {one.id: one for one in self.after.questions}
-        for title, ids in (("Worse", held.worse), ("Better", held.better)):
+        lists = {"Worse": held.worse, "Better": held.better, OTHERWISE: self.said_otherwise()}
+        for title, ids in lists.items():
             if ids:
                 yield from ("", f"<details><summary>{title}: {len(ids)}</summary>", "")
                 for name in ids:
@@ -111,7 +126,9 @@ class DomainDiff:
         worse = [*self.drops(), *self.below]
         if worse:
             return f"**worse**: {'; '.join(worse)}"
-        return f"no drop beyond {self.limits.max_drop:g}"
+        others = len(self.said_otherwise())
+        read = f", but {others} answers are others: read them" if others else ""
+        return f"no drop beyond {self.limits.max_drop:g}{read}"
 
 
 def _drops(change: MetricChange, limits: CanaryPolicy) -> bool:
@@ -130,8 +147,10 @@ def _row(label: str, change: MetricChange) -> str:
 
 def _common(one: str, other: str) -> int:
     """Characters that two answers begin with alike, in whole words, up to the last few."""
-    alike = os.path.commonprefix([" ".join(one.split()), " ".join(other.split())])
-    return max(0, alike.rfind(" ", 0, max(0, len(alike) - LEAD_IN)) + 1)
+    first, second = " ".join(one.split()), " ".join(other.split())
+    pairs = enumerate(zip(first, second, strict=False))
+    alike = next((place for place, (a, b) in pairs if a != b), min(len(first), len(second)))
+    return first.rfind(" ", 0, max(0, alike - LEAD_IN)) + 1
 
 
 def _said(question: ReportQuestion, skipped: int) -> str:

@@ -37,7 +37,8 @@ def edit(ingested: WatchedDomain, tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 
 def diff(edit: WatchedDomain, tmp_path: Path, *options: str, **keys: Any) -> tuple[int, str]:
     values = yaml.safe_load((tmp_path / "old.yaml").read_text(encoding="utf-8"))
-    new = edit.file.with_name("new.yml")
+    new = edit.folder / "config" / "edits" / "security.yaml"
+    new.parent.mkdir(exist_ok=True)
     new.write_text(yaml.safe_dump({**values, **keys}), encoding="utf-8")
     try:
         words = ["config", "diff-eval", str(tmp_path / "old.yaml"), str(new), *options]
@@ -49,24 +50,23 @@ def diff(edit: WatchedDomain, tmp_path: Path, *options: str, **keys: Any) -> tup
         new.unlink()
 
 
-def test_a_context_of_two_thousand_characters_is_caught(
-    edit: WatchedDomain, tmp_path: Path
-) -> None:
+def test_a_context_that_holds_too_little_is_caught(edit: WatchedDomain, tmp_path: Path) -> None:
     out = tmp_path / "comment.md"
-    code, said = diff(edit, tmp_path, "--out", str(out), answer={"context_characters": 2_000})
+    code, said = diff(edit, tmp_path, "--out", str(out), answer={"context_characters": 1_000})
     assert code == 1
     assert said.startswith("## security: **worse**: evidence in context ")
-    assert "| `answer.context_characters` | None | 2000 |" in said
+    assert "| `answer.context_characters` | None | 1000 |" in said
     assert "<details><summary>Worse: " in said
     assert out.read_text(encoding="utf-8") == said
 
 
-def test_a_glossary_that_is_wrong_is_caught(edit: WatchedDomain, tmp_path: Path) -> None:
-    """Among a few documents a short form is found in spite of it: the limit is none at all."""
-    wrong = {"SG": ["Sweden"], "EU": ["Estonia"]}
-    code, said = diff(edit, tmp_path, "--max-drop", "0", glossary=wrong)
+def test_what_a_wrong_glossary_changes_is_shown_even_where_no_metric_moves(
+    edit: WatchedDomain, tmp_path: Path
+) -> None:
+    _, said = diff(edit, tmp_path, glossary={"SG": ["Sweden"], "EU": ["Europe"]})
     assert "| `glossary.SG` | \\['Singapore'\\] | \\['Sweden'\\] |" in said
-    assert code == 1
+    assert "answers are others: read them" in said or "**worse**" in said
+    assert "<details><summary>" in said
 
 
 def test_another_index_is_made_where_a_key_needs_it(edit: WatchedDomain, tmp_path: Path) -> None:
@@ -77,11 +77,9 @@ def test_another_index_is_made_where_a_key_needs_it(edit: WatchedDomain, tmp_pat
 
 
 def test_a_limit_on_the_new_version_is_kept_or_fails(edit: WatchedDomain, tmp_path: Path) -> None:
-    keys = {"title": "Safety help"}
-    assert diff(edit, tmp_path, "--fail-under", "cited=0.1", **keys)[0] == 0
-    code, said = diff(edit, tmp_path, "--fail-under", "cited=1", **keys)
+    code, said = diff(edit, tmp_path, "--fail-under", "fact_any=1", title="Safety help")
     assert code == 1
-    assert "cited at least 1" in said
+    assert "fact_any at least 1: it is 0." in said
 
 
 def test_what_cannot_change_an_answer_asks_nothing(edit: WatchedDomain, tmp_path: Path) -> None:
