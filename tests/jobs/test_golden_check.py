@@ -89,7 +89,7 @@ wrong.yaml:39:9: keys-010: a follow-up needs the turns before it, as `history`
 wrong.yaml:42:18: keys-010: 'the moon' stands in none of its documents; put it into `rubric` if it \
 is meant
 wrong.yaml:44:37: keys-010: this quote is blank
-wrong.yaml:51:38: `0160` is no plain decimal number; write its digits alone, or quotes around it \
+wrong.yaml:51:37: `0160` is no plain decimal number; write its digits alone, or quotes around it \
 if it is text
 """
 
