@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from bot.home.home_page import IndexStatus
     from bot.privacy.by_hand import PrivacyByHand
     from config.domain import Domain
+    from config.domain_files import Check
     from config.live_domains import LiveDomains
     from config.models import ChatModel, Embedder
     from config.settings import Settings
@@ -44,6 +45,14 @@ if TYPE_CHECKING:
     from jobs.ingest_ports import DocumentSource, Watch
 
 
+def beyond_the_file(settings: Settings) -> Check:
+    """What more than a domain file's own words can tell that it asks for in vain."""
+    from agents.extractive.glossary import unmatched
+    from config.domain_files import unset
+
+    return lambda domain: (*unmatched(domain), *unset(domain, settings))
+
+
 class Copilot:
     """Every part of the product, built from the settings when first used."""
 
@@ -55,10 +64,9 @@ class Copilot:
 
     @cached_property
     def live_domains(self) -> LiveDomains:
-        from agents.extractive.glossary import unmatched
         from config.live_domains import LiveDomains
 
-        return LiveDomains(self.settings.config_dir, also=unmatched)
+        return LiveDomains(self.settings.config_dir, also=beyond_the_file(self.settings))
 
     @property
     def domains(self) -> Mapping[str, Domain]:
@@ -230,8 +238,28 @@ class Copilot:
             model=self.model,
             cache=cache,
             entails=self.entails,
+            reranker=self._reranker_of(domain),
             needed=lambda: self.thresholds.needed(name, most),
         )
+
+    def _reranker_of(self, domain: Domain) -> Reranker | None:
+        """As `retrieval.rerank` says; None without a model that it asks for."""
+        from index.ranking.rerank import ModelReranker
+
+        wanted = domain.retrieval.rerank
+        if wanted == "cross_encoder":
+            self.settings.require(
+                cross_encoder=f"the cross-encoder that retrieval.rerank of {domain.domain} names"
+            )
+            return self._cross_encoder
+        return ModelReranker(self.model) if wanted == "model" and self.model else None
+
+    @cached_property
+    def _cross_encoder(self) -> Reranker:
+        """One for all domains: it loads when first asked."""
+        from index.ranking.rerank import CrossEncoderReranker
+
+        return CrossEncoderReranker(self.settings.cross_encoder or "")
 
     def answer_cache(self, domain: Domain) -> AnswerCache | None:
         """None without a model: then an answer costs nothing."""

@@ -40,6 +40,7 @@ from agents.trace import SourceChoice, Trace
 from config.domain import Domain
 from config.models import ChatModel, Usage
 from enrichment.chunk import Chunk, DocumentCard
+from index.ranking.rerank import Reranker
 from index.readers import as_read_by
 from index.search import Snapshot
 
@@ -70,6 +71,7 @@ def build_ask(
     model: ChatModel | None,
     cache: AnswerCache | None = None,
     entails: Entails | None = None,
+    reranker: Reranker | None = None,
     needed: Callable[[], float] = lambda: MEDIUM,
 ) -> Ask:
     """One domain's agents, wired. `snapshot` is called once a question and may raise
@@ -77,7 +79,7 @@ def build_ask(
 
     `needed`: the confidence from which on an answer is shown without reserve."""
     with _BUILDING:
-        graph = build_graph(domain, model, cache=cache, entails=entails)
+        graph = build_graph(domain, model, cache=cache, entails=entails, reranker=reranker)
 
     def ask(question: Question, progress: Progress | None = None) -> Answer:
         seen = as_read_by(snapshot(), question.readers)
@@ -120,6 +122,7 @@ def build_graph(
     begin: Node | None = None,
     cache: AnswerCache | None = None,
     entails: Entails | None = None,
+    reranker: Reranker | None = None,
 ) -> CompiledStateGraph[Any, Any, Any, Any]:
     """The compiled graph; its drawing is in the README.
 
@@ -128,10 +131,11 @@ def build_graph(
     from langgraph.graph import END, START, StateGraph
 
     answering, answerer = AnswerNodes(domain, model), Answerer(domain, model, entails)
+    retrieval = _retrieve(reranker)
     nodes: dict[str, Node] = {
         "query_optimizer": _plan(domain, model, cache),
         "source_identifier": _identify_sources(domain, model),
-        "retrieval": _retrieve,
+        "retrieval": retrieval,
         "post_processor": _post_process(domain, has_model=model is not None),
         "reply": answering.reply,
         "answer_generally": answering.generally,
@@ -148,7 +152,7 @@ def build_graph(
     }
     thorough = model if domain.answer.effort == "thorough" else None
     if thorough:
-        nodes, edges = {**nodes, **gates(domain, thorough, _retrieve)}, with_gates(edges)
+        nodes, edges = {**nodes, **gates(domain, thorough, retrieval)}, with_gates(edges)
     flowing = ThoroughState if thorough else State
     graph = StateGraph(flowing)
     for name, node in nodes.items():
@@ -255,12 +259,24 @@ def _identify_sources(domain: Domain, model: ChatModel | None) -> Node:
     return node
 
 
-def _retrieve(state: State) -> State:
-    sources = state.get("sources", SourceChoice())
-    count = len(sources.documents) or len(state["snapshot"].documents)
-    state["progress"].status(f"Searching {count} documents…" if count != 1 else "Searching…")
-    narrowed = RetrievalRequest(plan=state["plan"], sources=sources, snapshot=state["snapshot"])
-    return {"hits": retrieve(narrowed)}
+def _retrieve(reranker: Reranker | None) -> Node:
+    def node(state: State) -> State:
+        sources = state.get("sources", SourceChoice())
+        count = len(sources.documents) or len(state["snapshot"].documents)
+        state["progress"].status(f"Searching {count} documents…" if count != 1 else "Searching…")
+        narrowed = RetrievalRequest(plan=state["plan"], sources=sources, snapshot=state["snapshot"])
+        hits = retrieve(narrowed)
+        if reranker is None:
+            return {"hits": hits}
+        judged = reranker(state["plan"].question, hits)
+        return {
+            "hits": list(judged.hits),
+            "reranked": tuple(hit.chunk.id for hit in judged.hits[: len(judged.scores)]),
+            "usage": judged.usage,
+            "notes": (f"reranked by {', '.join(judged.by)}" if judged.by else "not reranked",),
+        }
+
+    return node
 
 
 def _post_process(domain: Domain, *, has_model: bool) -> Node:
@@ -275,6 +291,7 @@ def _post_process(domain: Domain, *, has_model: bool) -> Node:
             hits=hits,
             scored=scored,
             wanted=state.get("wanted", ()),
+            reranked=state.get("reranked", ()),
             may_look=has_model and ROUNDS[domain.answer.effort] > 0,
         )
         context = build_context(found, characters=characters)

@@ -62,6 +62,7 @@ class State(TypedDict, total=False):
     cached: Answer  # set by ask or query_optimizer, when the same was answered before
     sources: SourceChoice  # set by source_identifier
     hits: list[Hit]  # set by retrieval, best first
+    reranked: tuple[str, ...]  # set by retrieval: chunks that a reranker judged, best first
     scored: list[Scored]  # set by post_processor, best first
     context: tuple[Chunk, ...]  # set by post_processor, in reading order
     read: tuple[Source, ...]  # set by post_processor: the context as the answerer gets it

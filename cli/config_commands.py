@@ -27,14 +27,14 @@ def config_manifest(
 @config_app.command("check")
 def config_check() -> None:
     """Check every domain file, as a compiler would."""
-    from agents.extractive.glossary import unmatched
     from cli.domain_check import misses, reserve
     from config.domain_files import check_domains
     from config.settings import read_settings
     from index.publish import published_documents
+    from oncall import beyond_the_file
 
     settings = read_settings()
-    domains, problems = check_domains(settings.config_dir, unmatched)
+    domains, problems = check_domains(settings.config_dir, beyond_the_file(settings))
     for name, domain in domains.items():
         problems += misses(domain, published_documents(settings, name))
     for problem in sorted(problems, key=lambda one: (one.path, one.line, one.column)):

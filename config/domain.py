@@ -26,8 +26,6 @@ from config.slack_ids import BOT, CHANNEL, GROUP, USER
 
 NOT_YET = {
     "refresh": "nothing reads a schedule yet; run `oncall ingest` from cron or a CronJob",
-    "retrieval.rerank": "answers are not reranked yet; leave it out, "
-    "and see what it would do with `oncall retrieve --pipeline rerank`",
 }
 """Planned keys and values, refused until they change something."""
 
@@ -231,6 +229,11 @@ class RetrievalPolicy(_Section):
     )
     hyde: Switch = Field(
         False, description="Also search with a hypothetical answer (needs a model)"
+    )
+    rerank: Literal["none", "cross_encoder", "model"] = Field(
+        "none",
+        description="Who judges the best 15 passages again before the answerer reads them: nobody, "
+        "the model of `ONCALL_CROSS_ENCODER`, or the chat model in one more call",
     )
 
 

@@ -16,6 +16,7 @@ from config.domain import NOT_YET, Domain
 from config.errors import ConfigError
 from config.reading.advice import advice
 from config.reading.strict_yaml import UnreadableFileError, misread, read_mapping, read_text
+from config.settings import Settings
 
 SUFFIXES = (".yaml", ".yml")
 MOST_KNOWN = 20
@@ -40,6 +41,17 @@ Check = Callable[[Domain], Iterable[Problem]]
 
 def no_more(domain: Domain) -> Iterable[Problem]:
     return ()
+
+
+def unset(domain: Domain, settings: Settings) -> Iterator[Problem]:
+    """What the file asks for and this installation has not been told."""
+    if domain.retrieval.rerank == "cross_encoder" and not settings.cross_encoder:
+        yield problem_at(
+            domain.path,
+            ["retrieval", "rerank"],
+            "retrieval.rerank: no cross-encoder is named; set ONCALL_CROSS_ENCODER to its name or "
+            "folder, or write `model` or `none`",
+        )
 
 
 def load_domains(config_dir: Path, also: Check = no_more) -> dict[str, Domain]:

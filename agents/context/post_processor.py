@@ -59,6 +59,8 @@ class FoundPassages:
     """Best first."""
     wanted: tuple[str, ...] = ()
     """Ids of chunks that the answerer asked to see."""
+    reranked: tuple[str, ...] = ()
+    """Ids of chunks that a reranker judged, best first: they come before all others."""
     may_look: bool = False
     """Whoever reads the context may ask for more."""
 
@@ -89,7 +91,11 @@ def build_context(found: FoundPassages, *, characters: int) -> Context:
         first.setdefault(hit.chunk.id, hit)
     hits = list(first.values())
     relevance = chunk_scores(hits, found.scored)
-    ranked = sorted((hit.chunk for hit in hits), key=lambda chunk: -relevance[chunk.id])
+    judged = {chunk_id: place for place, chunk_id in enumerate(found.reranked)}
+    ranked = sorted(
+        (hit.chunk for hit in hits),
+        key=lambda chunk: (judged.get(chunk.id, len(judged)), -relevance[chunk.id]),
+    )
     chosen = _Chosen(editions_for(found.plan, found.snapshot.documents), characters)
     for chunk in _wanted(found):
         chosen.take(chunk, asked_for=True)

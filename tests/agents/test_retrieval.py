@@ -1,10 +1,15 @@
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
+from agents.answer import Question
+from agents.graph import build_ask
 from agents.retrieval import merged
+from config.models import Usage
+from index.ranking.rerank import Reranked, reordered
 from index.search import Hit
-from tests.agents.corpus import LAPTOPS, ROTATION, snapshot
+from tests.agents.corpus import LAPTOPS, ROTATION, domain, snapshot
 
 CHUNKS = [
     chunk
@@ -28,3 +33,32 @@ def test_a_chunk_is_shown_as_the_search_that_ranked_it_best_found_it() -> None:
     found = merged([[FIRST, lower], [higher]])
     assert found[0] is higher
     assert [hit.chunk.id for hit in found] == [SECOND.chunk.id, FIRST.chunk.id]
+
+
+def test_what_a_reranker_puts_first_is_read_first() -> None:
+    def backwards(question: str, hits: Sequence[Hit]) -> Reranked:
+        return reordered(hits, list(range(len(hits[:15]))), by="backwards", usage=Usage(calls=1))
+
+    found = snapshot()
+    question = Question(text="how old may an API signing key get?")
+    asked = build_ask(snapshot=lambda: found, domain=domain(), model=None)(question, None)
+    again = build_ask(snapshot=lambda: found, domain=domain(), model=None, reranker=backwards)(
+        question, None
+    )
+    assert asked.trace is not None
+    assert again.trace is not None
+    before, after = ([hit.chunk.id for hit in one.trace.hits[:15]] for one in (asked, again))
+    assert after == before[::-1]
+    assert again.context[0].document_id == again.trace.hits[0].chunk.document_id
+    assert again.usage.calls == 1
+    assert "reranked by backwards" in again.trace.notes
+
+
+def test_a_reranker_that_fails_leaves_the_order_and_says_so() -> None:
+    def failing(question: str, hits: Sequence[Hit]) -> Reranked:
+        return Reranked(hits=tuple(hits))
+
+    ask = build_ask(snapshot=snapshot, domain=domain(), model=None, reranker=failing)
+    answer = ask(Question(text="how old may an API signing key get?"), None)
+    assert answer.trace is not None
+    assert "not reranked" in answer.trace.notes

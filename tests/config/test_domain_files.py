@@ -80,7 +80,6 @@ def test_a_missing_key_is_named(tmp_path: Path) -> None:
     [
         ('refresh: "0 3 * * *"\n', "6:1", "run `oncall ingest` from cron or a CronJob"),
         ("refresh: whenever\n", "6:1", "nothing reads a schedule yet"),
-        ("retrieval: {rerank: model}\n", "6:13", "oncall retrieve --pipeline rerank"),
     ],
 )
 def test_what_nothing_acts_on_yet_is_refused_with_a_way_to_go_on(

@@ -171,6 +171,9 @@ def house(tmp_path_factory: pytest.TempPathFactory) -> Iterator[House]:
     def script(request: Request) -> str | dict[str, Any]:
         if request.name == "plan":
             return {"question": "", "kind": "in_domain", **said}
+        if request.name == "rerank":
+            passages = range(len(set(re.findall(r"<data-\w+ passage (\d+)", request.text))))
+            return {"scores": [{"number": n + 1, "score": min(n, 10)} for n in passages]}
         if request.name == "sources":
             # A model that has learnt from the examples, and from nothing else.
             learnt = re.findall(r"when is the kettle descaled → (\S+)", request.text)
@@ -303,6 +306,12 @@ def found_by_hypothesis(house: House, values: Mapping[str, Any]) -> object:
     return [(hit.chunk.id, round(hit.similarity, 3)) for hit in trace.hits]
 
 
+def read_first(house: House, values: Mapping[str, Any]) -> object:
+    """What the answerer reads, best document first, with a model that likes the worst best."""
+    found = house.ask(values, "when is the kettle descaled", model=True)
+    return [chunk.id for chunk in found.context]
+
+
 def likely_documents(house: House, values: Mapping[str, Any]) -> object:
     trace = house.ask(values, "when is the kettle descaled", model=True).trace
     assert trace is not None
@@ -411,6 +420,7 @@ PROBES: dict[str, tuple[Any, Any, Observe]] = {
     "answer.links": ([], ["wiki.example.com"], said_to("@ how long?")),
     "retrieval.top_k": (1, 3, passages),
     "retrieval.hyde": (False, True, found_by_hypothesis),
+    "retrieval.rerank": ("none", "model", read_first),
     "chunks.size": (160, 20, chunks),
     "chunks.table_size": (200, 20, chunks),
     "chunks.overlap": (0, 15, chunks),
