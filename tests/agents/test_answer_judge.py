@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -270,3 +272,16 @@ def test_a_judge_is_the_chat_model_unless_another_is_named() -> None:
 def test_a_judge_that_nobody_can_be_asked_for_is_a_mistake_in_the_settings() -> None:
     with pytest.raises(ConfigError, match="ONCALL_JUDGE_MODEL=strict: there is no server to ask"):
         build_judge_model(Settings.model_validate({"judge_model": "strict"}))
+
+
+def test_the_first_verdicts_may_be_kept_at_the_same_time(engine: Engine) -> None:
+    kept = KeptVerdicts(engine)
+    ready = threading.Barrier(8)
+
+    def keep(number: int) -> None:
+        ready.wait(timeout=60)
+        kept.keep(f"key-{number}", JudgeVerdict(**GOOD), "strict")
+
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(keep, range(8)))
+    assert all(kept.find(f"key-{number}") for number in range(8))
