@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping
 from contextlib import suppress
+from dataclasses import replace
 from functools import cache, cached_property, partial
 from typing import TYPE_CHECKING, Any
 
@@ -43,6 +44,7 @@ if TYPE_CHECKING:
     from index.search import Snapshot
     from jobs.ingest_outcome import IngestReport
     from jobs.ingest_ports import DocumentSource, Watch
+    from jobs.replay.canary import Canary
 
 
 def beyond_the_file(settings: Settings) -> Check:
@@ -302,15 +304,48 @@ class Copilot:
             **options,
         )
 
-    def ingest(self, name: str, *, full: bool = False, watch: Watch | None = None) -> IngestReport:
-        """One run of the ingestion job."""
+    def ingest(
+        self,
+        name: str,
+        *,
+        full: bool = False,
+        accept_drop: bool = False,
+        watch: Watch | None = None,
+    ) -> IngestReport:
+        """One run of the ingestion job. `accept_drop`: publish what finds the evidence of fewer
+        golden questions, too."""
+        canary = self.canary(name, accept_drop=accept_drop)
+        report = self._ingest(self.domain(name), canary, full=full, watch=watch)
+        warnings = (*report.warnings, canary.problem) if canary.problem else report.warnings
+        canaries = canary.looks_back(self.index.snapshot(name)) if canary.watches else ()
+        return replace(report, warnings=warnings, canaries=canaries)
+
+    def canary(self, name: str, *, accept_drop: bool = False) -> Canary:
+        """Compares a domain with how it was, by its golden questions."""
+        from bot.connection import open_notices
+        from jobs.evaluation.asked.answering_version import code_fingerprint
+        from jobs.replay.canary import Canary
+        from jobs.replay.kept_canary import KeptCanary
+
+        domain = self.domain(name)
+        return Canary(
+            domain,
+            kept=KeptCanary(self.index.engine, name),
+            version=code_fingerprint(),
+            tell_admins=partial(open_notices(self.settings), domain.admins),
+            accept_drop=accept_drop,
+        )
+
+    def _ingest(
+        self, domain: Domain, canary: Canary, *, full: bool, watch: Watch | None
+    ) -> IngestReport:
         from enrichment.pipeline import VERSION, prepare
         from enrichment.with_model.budget import Budget
         from enrichment.with_model.reply_cache import ReplyCache
         from jobs.ingest import ingest
         from loaders.time_limit import uncounted
 
-        options = self.domain(name).chunks
+        name, options = domain.domain, domain.chunks
         budget = Budget()
         prepared = partial(
             prepare,
@@ -324,8 +359,11 @@ class Copilot:
         return ingest(
             name,
             sources=self.sources(name),
-            stage=self.index.stage,
-            enrich=prepared,
+            stage=partial(
+                self.index.stage,
+                accepts=lambda following: canary.accepts(following, partial(self._serving, name)),
+            ),
+            enrich=lambda document: prepared(canary.reads(document)),
             enriched_by=self.model.name if self.model else "extractive",
             pipeline=f"{VERSION} {options!r} {self.embedder.name}",
             spent=lambda: budget.usage,
@@ -333,6 +371,15 @@ class Copilot:
             document_seconds=self.settings.document_seconds,
             watch=watch,
         )
+
+    def _serving(self, name: str) -> Snapshot | None:
+        """None where nothing can be answered from."""
+        from config.errors import IndexUnavailable
+
+        try:
+            return self.index.snapshot(name)
+        except IndexUnavailable:
+            return None
 
     def published(self) -> dict[str, Snapshot]:
         """The current generation of every domain that has one."""

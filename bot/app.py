@@ -24,7 +24,7 @@ from bot.inbox.durable_queue import Inbox
 from bot.interactions import interact
 from bot.listeners import ignore_the_rest, listen
 from bot.memory.record import Records
-from bot.message.harmless.harmless_words import mrkdwn
+from bot.notices import tell_each
 from bot.privacy.cached_words import forget_cached
 from bot.privacy.retention import Retention, scrub_all
 from bot.question.asking import Asking, EveryoneMayRead
@@ -32,7 +32,6 @@ from bot.question.attempt import Attempts
 from bot.question.intake import Intake
 from bot.question.limits import Limiter
 from bot.slack.socket_mode import SocketMode
-from bot.slack.web import SlackBusy, SlackRefused, SlackUnsure
 from bot.warming import Warming
 from bot.worker import Worker
 from config.domain import Domain
@@ -197,12 +196,7 @@ class Bot:
     def tell_admins(self, problems: Sequence[str]) -> None:
         """Write to every domain's admins, e.g. that an edit of a domain file is broken."""
         admins = {user for domain in self._domains().values() for user in domain.admins}
-        text = "\n".join(f"• {mrkdwn(problem)}" for problem in problems)[:3_000]
-        for user in sorted(admins):
-            try:
-                self.web.once("chat.postMessage", channel=user, text=text)
-            except (SlackRefused, SlackUnsure, SlackBusy) as error:
-                log.warning("an admin could not be told", user=user, reason=str(error))
+        tell_each(self.web, admins, problems)
 
     def _retention(self) -> Retention:
         return Retention(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -14,6 +14,7 @@ from websockets.exceptions import WebSocketException
 
 from bot.access.gate import Gate
 from bot.inbox.lease import FileLease, Lease, PostgresLease
+from bot.notices import tell_each
 from bot.slack.socket_mode import SocketMode
 from bot.slack.user_groups import Members, user_group_members
 from bot.slack.web import SlackBusy, SlackRefused, SlackUnsure, Web
@@ -68,6 +69,13 @@ def open_user_groups(
     if settings.slack_bot_token is None:
         return lambda groups: dict.fromkeys(groups, "SLACK_BOT_TOKEN is not set")
     return partial(user_group_members, web=_web(settings))
+
+
+def open_notices(settings: Settings) -> Callable[[Collection[str], Sequence[str]], None]:
+    """Tells people (Slack user ids) something in lines; nobody without a token."""
+    if settings.slack_bot_token is None:
+        return lambda users, lines: None
+    return lambda users, lines: tell_each(_web(settings), users, lines)
 
 
 def _web(settings: Settings) -> Web:

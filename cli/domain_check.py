@@ -15,6 +15,7 @@ from config.domain_files import Problem, nearest, problem_at
 from config.errors import ConfigError, LoadError
 from config.providers import provider_and_model
 from config.settings import Settings
+from jobs.golden.golden_questions import load_golden
 from loaders.files.local_files import find_files, load_file
 
 
@@ -31,6 +32,7 @@ def misses(domain: Domain, published: frozenset[str] | None) -> Iterator[Problem
             yield problem_at(domain.path, ["sources", "files", place], str(error))
     yield from _closed_files(domain)
     yield from _rota(domain)
+    yield from _golden(domain)
     if all_known:
         yield from _examples(domain, published or frozenset(), paths)
 
@@ -70,6 +72,14 @@ def _rota(domain: Domain) -> Iterator[Problem]:
     except ConfigError as error:
         said = " ".join(str(error).split())  # YAML errors have several lines
         yield problem_at(domain.path, ["escalation", "rota"], said)
+
+
+def _golden(domain: Domain) -> Iterator[Problem]:
+    for place, file in enumerate(domain.golden_files):
+        try:
+            load_golden([file])
+        except ConfigError as error:
+            yield problem_at(domain.path, ["evaluation", "golden", place], str(error))
 
 
 def _examples(

@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Self
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any, Self
 
 from jobs.ingest_outcome import IngestReport
 from jobs.ingest_ports import Watch
+from jobs.replay.canary_outcome import CanaryOutcome
+
+if TYPE_CHECKING:
+    from rich.console import Console
 
 
 class ProgressBar(Watch):
@@ -71,6 +76,7 @@ def print_reports(reports: Sequence[IngestReport]) -> None:
             console.print(f"[red]failed[/] {report.domain}: {error}", highlight=False)
         for warning in report.warnings:
             console.print(f"[yellow]warning[/] {report.domain}: {warning}", highlight=False)
+        print_canaries(report.canaries, console)
         if report.usage.calls:
             console.print(
                 f"{report.domain}: {report.usage.calls} model calls, {report.usage.input_tokens} "
@@ -88,6 +94,22 @@ def print_reports(reports: Sequence[IngestReport]) -> None:
                 f"[yellow]warning[/] {report.domain}: the model failed on {count}, described "
                 "without it until the next run tries again"
             )
+
+
+def print_canaries(canaries: Sequence[CanaryOutcome], console: Console) -> None:
+    """What golden questions lost, and what they rest on that is gone."""
+    for one in canaries:
+        if one.lost or one.stale:
+            color = "red" if one.alarms else "yellow"
+            for line in one.lines():
+                console.print(f"[{color}]canary[/] {escaped(line)}", highlight=False)
+
+
+def escaped(text: str) -> str:
+    """As it is: square brackets mean nothing."""
+    from rich.markup import escape
+
+    return escape(text)
 
 
 def to_json(report: IngestReport) -> dict[str, Any]:
@@ -123,5 +145,6 @@ def to_json(report: IngestReport) -> dict[str, Any]:
         },
         "unenriched": report.unenriched,
         "tokens": {"input": report.usage.input_tokens, "output": report.usage.output_tokens},
+        "canaries": [asdict(one) for one in report.canaries],
         "seconds": round(report.seconds, 2),
     }

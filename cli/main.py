@@ -17,7 +17,7 @@ from cli import (
     question_commands,
     running_commands,
 )
-from cli.evaluation import evaluate_group, golden_commands
+from cli.evaluation import canary_commands, evaluate_group, golden_commands
 from cli.people import audit_commands, cache_commands, privacy_commands
 from cli.trust import token_commands
 from config.disk.private_files import keep_to_owner
@@ -38,6 +38,7 @@ for group in (
     question_commands,
     golden_commands,
     evaluate_group,
+    canary_commands,
     config_commands,
     index_commands,
     cache_commands,

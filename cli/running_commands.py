@@ -34,6 +34,12 @@ def demo(
 def ingest_command(
     names: DomainNames = None,
     full: Annotated[bool, typer.Option("--full", help="Do every document again.")] = False,
+    accept_drop: Annotated[
+        bool,
+        typer.Option(
+            "--accept-drop", help="Publish even if fewer golden questions find their evidence."
+        ),
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
     """Run the ingestion job once: load, split, enrich, publish."""
@@ -44,12 +50,12 @@ def ingest_command(
     reports = []
     for name in chosen:
         with ProgressBar(name, shown=not as_json) as bar:
-            reports.append(copilot.ingest(name, full=full, watch=bar))
+            reports.append(copilot.ingest(name, full=full, accept_drop=accept_drop, watch=bar))
     if as_json:
         print_json([to_json(report) for report in reports])
     else:
         print_reports(reports)
-    if any(report.failed for report in reports):
+    if any(report.failed or report.alarms for report in reports):
         raise typer.Exit(1)
 
 

@@ -310,6 +310,31 @@ class Access(_Section):
     )
 
 
+class CanaryPolicy(_Section):
+    """Golden questions, looked for again before a new index is answered from."""
+
+    max_drop: Annotated[float, Strict()] = Field(
+        0.05,
+        ge=0.0,
+        le=1.0,
+        description="A new index that finds the evidence of fewer golden questions, by more than "
+        "this share of them, is not answered from: the one before it stays, and the admins are "
+        "told. 1: never",
+    )
+    min_lost: WholeNumber = Field(
+        2, ge=1, description="A drop counts from so many questions on, however few there are"
+    )
+
+
+class EvaluationPolicy(_Section):
+    golden: list[Said] = Field(
+        [],
+        description="Golden question files of this domain, relative to the domain file; asked "
+        "again when documents, this file or the product change",
+    )
+    canary: CanaryPolicy = CanaryPolicy()
+
+
 class RetentionPolicy(_Section):
     days: WholeNumber = Field(
         180,
@@ -341,12 +366,18 @@ class Domain(_Section):
     limits: Limits = Limits()
     access: Access = Access()
     retention: RetentionPolicy = RetentionPolicy()
+    evaluation: EvaluationPolicy = EvaluationPolicy()
     _path: Path = PrivateAttr(default_factory=Path)
 
     @property
     def path(self) -> Path:
         """Where this was read from."""
         return self._path
+
+    @property
+    def golden_files(self) -> list[Path]:
+        """Whether they exist or not."""
+        return [self._path.absolute().parent / name for name in self.evaluation.golden]
 
     def read_from(self, path: Path) -> Self:
         placed = self.model_copy()

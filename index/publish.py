@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import time
 import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from threading import Lock
 
@@ -15,6 +15,7 @@ from config.disk.private_files import private_folder
 from config.errors import IndexUnavailable
 from config.models import Embedder
 from config.settings import Settings
+from enrichment.chunk import DocumentCard
 from index.folders.generation_folder import Folder
 from index.folders.shelf import Shelf
 from index.folders.staging import Staging
@@ -90,16 +91,25 @@ class Index:
         self,
         domain: str,
         *,
+        accepts: Callable[[Snapshot], bool] = lambda snapshot: True,
         wait_seconds: float = WAIT_SECONDS,
         on_wait: Callable[[str], None] = logger.warning,
     ) -> Iterator[Staging]:
         """Make the next generation. A second run on the same domain waits and says so.
 
+        `accepts` sees it whole before anybody else does, and is asked only when something changed;
+        False: it is removed again, and the current one stays, where there is one.
+
         Raises PublishError when the first one isn't finished after `wait_seconds`."""
         with self._alone(domain, wait_seconds, on_wait):
             base = self._base(domain)
             with Staging(
-                domain, base, store=self._store, shelf=self._shelf, embedder=self._embedder
+                domain,
+                base,
+                store=self._store,
+                shelf=self._shelf,
+                embedder=self._embedder,
+                look=lambda info, cards: accepts(self._generation(info, cards)),
             ) as staging:
                 yield staging
             self._look_again(domain)
@@ -171,9 +181,12 @@ class Index:
                 remedy=f"set ONCALL_EMBEDDING_MODEL={info.embedder}, "
                 f"or run `oncall ingest {domain}` to embed it again",
             )
+        return self._generation(info, self._store.cards(domain, number))
+
+    def _generation(self, info: GenerationInfo, cards: Mapping[str, DocumentCard]) -> Generation:
         folder = self._shelf.opened(info)
         neighbours, close = self._shelf.neighbours(info)
-        opened = Generation(info, folder, self._store, self._embedder, neighbours)
+        opened = Generation(info, folder, cards, self._store, self._embedder, neighbours)
         # Questions still being answered hold the old generation; the last one closes it.
         weakref.finalize(opened, close)
         return opened

@@ -42,6 +42,7 @@ class Generation:
         self,
         info: GenerationInfo,
         folder: Folder,
+        cards: Mapping[str, DocumentCard],
         store: Store,
         embedder: Embedder,
         neighbours: Callable[[str], Neighbours],
@@ -50,7 +51,6 @@ class Generation:
         self._folder = folder
         self._store = store
         self._embedder = embedder
-        cards = store.cards(info.domain, info.number)
         self._cards = {card.id: card for card in with_successors(cards.values())}
         self._place = {document: place for place, document in enumerate(self._cards)}
         self._document_of = np.repeat(np.arange(len(self._cards)), np.diff(folder.row_starts))

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from config.errors import LoadError
 from config.models import Usage
 from enrichment.with_model.verified_tables import TableReport
+from jobs.replay.canary_outcome import CanaryOutcome
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,5 +30,12 @@ class IngestReport:
     """Tables of the documents that were done in this run, and what the model made of them."""
     unenriched: int = 0
     """Documents whose model enrichment failed; tried again at the next run."""
+    canaries: tuple[CanaryOutcome, ...] = ()
+    """How the golden questions fare, where something changed that they could notice."""
     usage: Usage = Usage()
     seconds: float = 0.0
+
+    @property
+    def alarms(self) -> bool:
+        """Golden questions were lost, beyond the domain's limit."""
+        return any(one.alarms for one in self.canaries)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -22,6 +22,8 @@ from index.folders.shelf import Shelf
 from index.store.generation_info import GenerationInfo, Revision, digest_of
 from index.store.sql_store import Store
 
+Look = Callable[[GenerationInfo, Mapping[str, DocumentCard]], bool]
+"""Sees a generation that is built and not published yet; False: the one before it stays."""
 TOGETHER = 1_024
 """Texts that are embedded in one call, of as many documents as it takes: sorted by length little of
 a batch is padding, and no core waits for the last batch of each document."""
@@ -38,7 +40,9 @@ class Staging:
         store: Store,
         shelf: Shelf,
         embedder: Embedder,
+        look: Look = lambda info, cards: True,
     ) -> None:
+        self._look = look
         self._started = time.monotonic()
         self._domain = domain
         self._store = store
@@ -116,7 +120,8 @@ class Staging:
         self._cards.pop(document_id, None)
 
     def commit(self, cursors: Mapping[str, str]) -> GenerationInfo:
-        """Publish; the current generation's info again when nothing changed.
+        """Publish; the current generation's info again when nothing changed, or when what was
+        built is not to be published: the next run then sees the same changes again.
 
         Raises ModelUnavailable, PublishError."""
         held = [self._held[one] for one in sorted(self._held)]
@@ -155,6 +160,10 @@ class Staging:
             dimensions=self._embedder.dimensions,
             digest=digest,
         )
+        cards = {one.document_id: self._cards[one.document_id] for one in held}
+        if not self._look(info, cards) and base:
+            # Its vectors stay in the journal: a later run that does publish embeds nothing again.
+            return self._unchanged(base)
         self._store.publish(info, held, cursors)
         if self._journal:
             self._journal.discard()

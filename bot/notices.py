@@ -1,0 +1,25 @@
+"""What is said to people unasked, in a message to each of them alone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import structlog
+
+from bot.message.harmless.harmless_words import mrkdwn
+from bot.slack.web import SlackBusy, SlackRefused, SlackUnsure, Web
+
+log = structlog.get_logger()
+
+LONGEST = 3_000
+"""Characters; Slack would cut a longer text anywhere."""
+
+
+def tell_each(web: Web, users: Iterable[str], lines: Sequence[str]) -> None:
+    """One attempt for each; who can't be told is in the log."""
+    text = "\n".join(f"• {mrkdwn(line)}" for line in lines)[:LONGEST]
+    for user in sorted(set(users)):
+        try:
+            web.once("chat.postMessage", channel=user, text=text)
+        except (SlackRefused, SlackUnsure, SlackBusy) as error:
+            log.warning("an admin could not be told", user=user, reason=str(error))
