@@ -27,8 +27,8 @@ from agents.extractive.relevance import aspects_of
 from agents.query_optimizer import PlanRequest, query_optimizer
 from benchmarks.material.golden_domains import Measured, measured_domains
 from enrichment.chunk import Chunk
-from jobs.evaluation.metrics.scoring import plain, says
 from jobs.golden.golden_questions import GoldenQuestion
+from jobs.golden.same_words import plain, says
 
 MADE = 150
 """Of each corpus."""

@@ -37,8 +37,9 @@ from benchmarks.material.fitting import interval
 from benchmarks.material.near_duplicates import crowd
 from benchmarks.with_a_model import copilot_of, ingest
 from config.minilm import MiniLM
-from jobs.evaluation.metrics.scoring import evidence_found, plain
+from jobs.evaluation.metrics.scoring import evidence_found
 from jobs.golden.golden_questions import GoldenQuestion
+from jobs.golden.same_words import plain
 
 BUDGETS = (12_000, 24_000)
 Found = dict[tuple[str, str], dict[str, float]]

@@ -29,7 +29,8 @@ from enrichment.chunk import Chunk
 from enrichment.chunking.chunker import split
 from enrichment.enrich import enrich
 from enrichment.language.sentences import sentences
-from jobs.golden.golden_questions import GoldenQuestion, load_golden
+from jobs.golden.golden_file import load_golden
+from jobs.golden.golden_questions import GoldenQuestion
 from loaders.files.local_files import load_file
 
 Plant = Callable[["Answered", random.Random], "str | None"]

@@ -126,7 +126,7 @@ def read_domain(path: Path) -> tuple[Domain | None, list[Problem]]:
         root, values = read_mapping(read_text(path))
     except UnreadableFileError as error:
         return None, [Problem(path, error.line, error.column, error.message)]
-    problems = [_at(path, node, message) for node, message in misread(root)]
+    problems = [placed(path, node, message) for node, message in misread(root)]
     problems += _glossary(path, root)
     misread_at = {(problem.line, problem.column) for problem in problems}
     try:
@@ -147,42 +147,42 @@ def problem_at(
         root, _ = read_mapping(read_text(path))
     except UnreadableFileError:  # it has been changed or taken away since
         return Problem(path, 1, 1, message)
-    return _at(path, _node(root, location, want_key=want_key), message)
+    return placed(path, node_at(root, location, want_key=want_key), message)
 
 
 def _told_twice(path: Path, root: yaml.MappingNode, domain: Domain) -> Iterator[Problem]:
     """Channels and examples that the file has already named."""
     seen: dict[str, int] = {}
     for place, channel in enumerate(domain.channels):
-        node = _node(root, ["channels", place])
+        node = node_at(root, ["channels", place])
         if channel in seen:
             message = f"channel {channel!r} is already on line {seen[channel]}"
-            yield _at(path, node, f"{message}; leave one of them out")
+            yield placed(path, node, f"{message}; leave one of them out")
         seen.setdefault(channel, node.start_mark.line + 1)
     seen.clear()
     for place, example in enumerate(domain.examples):
         words = " ".join(example.question.casefold().split())
-        node = _node(root, ["examples", place, "question"])
+        node = node_at(root, ["examples", place, "question"])
         if words in seen:
             message = f"the same question is the example on line {seen[words]}"
-            yield _at(path, node, f"{message}; merge their documents")
+            yield placed(path, node, f"{message}; merge their documents")
         seen.setdefault(words, node.start_mark.line + 1)
         for position, document in enumerate(example.documents):
             if document in example.documents[:position]:
-                node = _node(root, ["examples", place, "documents", position])
-                yield _at(path, node, f"document {document!r} is in this example twice")
+                node = node_at(root, ["examples", place, "documents", position])
+                yield placed(path, node, f"document {document!r} is in this example twice")
 
 
 def _without_documents(path: Path, root: yaml.MappingNode, domain: Domain) -> Iterator[Problem]:
     drive = domain.sources.google_drive
     if not (drive.folders or drive.documents or domain.sources.files):
         message = "no documents to answer from; name some, as in `files: [handbook/*.md]`"
-        yield _at(path, _node(root, ["sources"], want_key=True), f"sources: {message}")
+        yield placed(path, node_at(root, ["sources"], want_key=True), f"sources: {message}")
 
 
 def _glossary(path: Path, root: yaml.MappingNode) -> Iterator[Problem]:
     """What is there twice, whatever its case and the space around it."""
-    glossary = _node(root, ["glossary"])
+    glossary = node_at(root, ["glossary"])
     if glossary is root or not isinstance(glossary, yaml.MappingNode):
         return
     lines: dict[str, int] = {}
@@ -191,13 +191,13 @@ def _glossary(path: Path, root: yaml.MappingNode) -> Iterator[Problem]:
         ways = {same := _folded(key)}
         if same in lines and key.value not in written:
             message = f"short form {key.value!r} is already on line {lines[same]}"
-            yield _at(path, key, f"{message}; join their meanings")
+            yield placed(path, key, f"{message}; join their meanings")
         written.add(str(key.value))
         lines.setdefault(same, key.start_mark.line + 1)
         for meaning in meanings.value if isinstance(meanings, yaml.SequenceNode) else ():
             if (way := _folded(meaning)) in ways:
                 message = f"glossary: {meaning.value!r} repeats {key.value!r} or another meaning"
-                yield _at(path, meaning, f"{message}; leave one of them out")
+                yield placed(path, meaning, f"{message}; leave one of them out")
             ways.add(way)
 
 
@@ -222,25 +222,27 @@ def _problem(path: Path, root: yaml.MappingNode, detail: ErrorDetails) -> Proble
     for said in (dotted, given):
         if unbuilt := NOT_YET.get(said):
             wants_key = detail["type"] == "extra_forbidden"
-            return _at(path, _node(root, location, want_key=wants_key), f"`{said}`: {unbuilt}")
+            return placed(path, node_at(root, location, want_key=wants_key), f"`{said}`: {unbuilt}")
     if detail["type"] == "extra_forbidden":
-        known = _keys(Domain, location[:-1])
+        known = keys_of(Domain, location[:-1])
         message = f"unknown key {str(location[-1])!r}{nearest(str(location[-1]), known)}"
-        return _at(path, _node(root, location, want_key=True), message)
+        return placed(path, node_at(root, location, want_key=True), message)
     if detail["type"] == "missing":
-        return _at(path, _node(root, location[:-1]), f"missing key {dotted!r}")
+        return placed(path, node_at(root, location[:-1]), f"missing key {dotted!r}")
     of_key = location[-1] == "[key]"
-    node = _node(root, location[:-1] if of_key else location, want_key=of_key)
-    said = advice(detail, node, keys=_keys(Domain, location), choices=_choices(Domain, location))
-    return _at(path, node, f"{dotted.removesuffix('.[key]')}: {said}")
+    node = node_at(root, location[:-1] if of_key else location, want_key=of_key)
+    said = advice(
+        detail, node, keys=keys_of(Domain, location), choices=choices_of(Domain, location)
+    )
+    return placed(path, node, f"{dotted.removesuffix('.[key]')}: {said}")
 
 
-def _at(path: Path, node: yaml.Node, message: str) -> Problem:
+def placed(path: Path, node: yaml.Node, message: str) -> Problem:
     mark = node.start_mark
     return Problem(path, mark.line + 1, mark.column + 1, message)
 
 
-def _node(root: yaml.Node, location: Sequence[int | str], *, want_key: bool = False) -> yaml.Node:
+def node_at(root: yaml.Node, location: Sequence[int | str], *, want_key: bool = False) -> yaml.Node:
     """The deepest node on the way to `location`; its key when `want_key`."""
     node = root
     for depth, part in enumerate(location):
@@ -271,13 +273,13 @@ def _section(model: type[BaseModel], location: Sequence[int | str]) -> type[Base
     return current
 
 
-def _keys(model: type[BaseModel], location: Sequence[int | str]) -> list[str]:
+def keys_of(model: type[BaseModel], location: Sequence[int | str]) -> list[str]:
     section = _section(model, location)
     fields: Mapping[str, object] = section.model_fields if section else {}
     return list(fields)
 
 
-def _choices(model: type[BaseModel], location: Sequence[int | str]) -> list[str]:
+def choices_of(model: type[BaseModel], location: Sequence[int | str]) -> list[str]:
     section = _section(model, location[:-1])
     field = section.model_fields.get(str(location[-1])) if section else None
     return [str(choice) for choice in get_args(field.annotation)] if field else []

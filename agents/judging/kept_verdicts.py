@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from datetime import UTC, datetime
 
 from pydantic import ValidationError
@@ -40,6 +41,7 @@ class KeptVerdicts:
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
         self._has_table = False
+        self._lock = threading.Lock()
 
     def find(self, key: str) -> JudgeVerdict | None:
         """None also for one of another edition of the product."""
@@ -55,10 +57,11 @@ class KeptVerdicts:
             return None
 
     def keep(self, key: str, verdict: JudgeVerdict, model: str) -> None:
-        if not self._has_table:
-            _METADATA.create_all(self._engine, checkfirst=True)
-            self._forget_the_oldest()
-            self._has_table = True
+        with self._lock:  # two threads that create the table at once stumble over each other
+            if not self._has_table:
+                _METADATA.create_all(self._engine, checkfirst=True)
+                self._forget_the_oldest()
+                self._has_table = True
         values = {
             "key": key,
             "model": model[:200],

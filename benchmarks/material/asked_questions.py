@@ -17,8 +17,8 @@ from agents.trace import SourceChoice
 from benchmarks.material.golden_domains import Measured
 from enrichment.language.words import naming_words
 from index.search import Hit
-from jobs.evaluation.metrics.scoring import plain
 from jobs.golden.golden_questions import GoldenQuestion
+from jobs.golden.same_words import plain
 
 SHORT_QUESTIONS = 50
 """Headings, and cells, of each corpus: nothing is to be refused for being short."""

@@ -20,7 +20,8 @@ from enrichment.enrich import enrich
 from enrichment.without_model.succession import with_successors
 from index.publish import Index, open_index
 from index.search import Snapshot
-from jobs.golden.golden_questions import GoldenQuestion, load_golden
+from jobs.golden.golden_file import load_golden
+from jobs.golden.golden_questions import GoldenQuestion
 from loaders.files.local_files import load_file
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -29,7 +29,8 @@ from jobs.evaluation.metrics.given_reply import GivenReply
 from jobs.evaluation.prices import Prices
 from jobs.evaluation.report import EvaluationReport
 from jobs.evaluation.settings_matrix import parse_axes, variations
-from jobs.golden.golden_questions import GoldenQuestion, load_golden
+from jobs.golden.golden_file import load_golden
+from jobs.golden.golden_questions import GoldenQuestion
 from jobs.report_page.evaluation_page import as_page
 from oncall import Copilot
 

@@ -110,6 +110,23 @@ def read_mapping(text: str) -> tuple[yaml.MappingNode, dict[str, Any]]:
     """The nodes, which know their places, and the values.
 
     Raises UnreadableFileError for what is no YAML, or holds no keys."""
+    root, values = _read(text)
+    if not isinstance(root, yaml.MappingNode) or not isinstance(values, dict):
+        raise UnreadableFileError("expected keys such as `domain:` and `sources:`")
+    return root, values
+
+
+def read_list(text: str) -> tuple[list[yaml.Node], list[Any]]:
+    """The same for a file that is a list; of an empty file, nothing."""
+    root, values = _read(text)
+    if root is None:
+        return [], []
+    if not isinstance(root, yaml.SequenceNode) or not isinstance(values, list):
+        raise UnreadableFileError("expected a list, each entry after a hyphen")
+    return root.value, values
+
+
+def _read(text: str) -> tuple[yaml.Node | None, Any]:
     try:
         root = yaml.compose(text, Loader=_TextLoader)
         values = yaml.load(text, Loader=_TextLoader)  # noqa: S506  # it is a SafeLoader
@@ -123,8 +140,6 @@ def read_mapping(text: str) -> tuple[yaml.MappingNode, dict[str, Any]]:
         ) from error
     except RecursionError as error:
         raise UnreadableFileError("can't be read: nested too deeply") from error
-    if not isinstance(root, yaml.MappingNode) or not isinstance(values, dict):
-        raise UnreadableFileError("expected keys such as `domain:` and `sources:`")
     return root, values
 
 

@@ -11,8 +11,8 @@ from enrichment.chunk import Chunk, Unit
 from enrichment.language.quantities import quantities
 from enrichment.language.sentences import sentences
 from jobs.evaluation.metrics.given_reply import GivenReply
-from jobs.evaluation.metrics.scoring import plain, says
 from jobs.golden.golden_questions import Evidence
+from jobs.golden.same_words import plain, says
 
 
 def answer_metrics(reply: GivenReply) -> dict[str, float]:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from agents.answer import Answer
-from jobs.evaluation.metrics.scoring import plain
 from jobs.golden.golden_questions import GoldenQuestion
+from jobs.golden.same_words import plain
 
 RANKED = 50
 """Of what was retrieved, so many chunks are kept for the metrics of retrieval."""

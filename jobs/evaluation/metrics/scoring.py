@@ -2,41 +2,14 @@
 
 from __future__ import annotations
 
-import html
-import re
 from collections import defaultdict
 
 from agents.answer import Answer
 from jobs.golden.golden_questions import GoldenQuestion
-
-# Not by the Markdown parser: facts and quotes are pieces, cut anywhere, and both must end alike.
-_MARKUP = (
-    (re.compile(r"<br\s*/?>|</?[a-zA-Z][^<>]*>"), " "),
-    (re.compile(r"!?\[([^\[\]]*+)\]\([^()]*+\)"), r"\1"),
-    (re.compile(r"\s?\[\^?\d{1,3}\]"), " "),
-    # Brackets that are left: a quote that ends inside a link.
-    (re.compile(r"[\[\]]"), ""),
-    (re.compile(r"[*_`|\\#~]|^[ \t]*+>", re.MULTILINE), " "),
-)
-_SAME = str.maketrans(
-    {"’": "'", "‘": "'", "“": '"', "”": '"', "–": "-", "—": "-", "‑": "-", "\u00a0": " "}
-)
+from jobs.golden.same_words import plain, says
 
 REPLIES = ("answer", "passages", "refusal", "question")
 """Kinds of reply that are counted; see `reply_of`."""
-
-
-def plain(text: str) -> str:
-    """Lower case, one space, no markup: what two writings of one fact have in common."""
-    for pattern, replacement in _MARKUP:
-        text = pattern.sub(replacement, text)
-    return " ".join(html.unescape(text).translate(_SAME).lower().split())
-
-
-def says(text: str, fact: str) -> bool:
-    """Whether the fact stands in the text as words of its own: `no` is not in `note`."""
-    wanted = plain(fact)
-    return bool(wanted) and re.search(rf"(?<!\w){re.escape(wanted)}(?!\w)", plain(text)) is not None
 
 
 def score(question: GoldenQuestion, answer: Answer) -> dict[str, float]:
