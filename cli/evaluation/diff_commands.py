@@ -46,7 +46,7 @@ def config_diff_eval(
     Markdown for a pull request. Exits 1 when answers get worse beyond the limit."""
     from config.errors import UsageError
     from jobs.evaluation.fail_under import broken, parse_limits
-    from jobs.golden.golden_questions import load_golden
+    from jobs.golden.golden_file import load_golden
     from jobs.replay.config_changes import config_changes, edited_domains
     from jobs.replay.diff_eval import DomainDiff
 
