@@ -15,7 +15,7 @@ from config.domain_files import Problem, nearest, problem_at
 from config.errors import ConfigError, LoadError
 from config.providers import provider_and_model
 from config.settings import Settings
-from jobs.golden.golden_questions import load_golden
+from jobs.golden.golden_file import load_golden
 from loaders.files.local_files import find_files, load_file
 
 

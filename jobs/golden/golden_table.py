@@ -71,9 +71,7 @@ def read_table(text: str, *, domain: str = "") -> ImportedTable:
     columns = _columns(header[1], found)
     if "question" not in columns:
         named = ", ".join(cell.strip() for cell in header[1] if cell.strip())
-        found.problems.append(
-            f"row {header[0]}: no column is called `question`; there are {named}"
-        )
+        found.problems.append(f"row {header[0]}: no column is called `question`; there are {named}")
         return found
     taken: dict[str, int] = {}
     for place, row in rows:

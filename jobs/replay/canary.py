@@ -17,8 +17,9 @@ from config.domain import Domain
 from config.errors import ConfigError
 from index.search import Snapshot
 from jobs.evaluation.asked.answering_version import ANSWERING_KEYS
-from jobs.evaluation.metrics.scoring import plain
-from jobs.golden.golden_questions import GoldenQuestion, load_golden
+from jobs.golden.golden_file import load_golden
+from jobs.golden.golden_questions import GoldenQuestion
+from jobs.golden.same_words import plain
 from jobs.replay.canary_outcome import CanaryOutcome, LostQuestion
 from jobs.replay.evidence_places import SeenEvidence, Sight, evidence_seen, marked
 from jobs.replay.kept_canary import KeptCanary, KeptSight

@@ -11,8 +11,9 @@ from agents.answer import Question, Turn
 from agents.graph import build_ask
 from config.domain import Domain
 from index.search import Snapshot
-from jobs.evaluation.metrics.scoring import evidence_found, plain
+from jobs.evaluation.metrics.scoring import evidence_found
 from jobs.golden.golden_questions import GoldenQuestion
+from jobs.golden.same_words import plain
 
 
 @dataclass(frozen=True, kw_only=True)
