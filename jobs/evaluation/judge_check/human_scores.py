@@ -50,14 +50,15 @@ class HumanScores:
 
 
 def answers_of(report: EvaluationReport) -> dict[str, ScoredAnswer]:
-    """Key → answer: those of the system and of its baseline. Proposed questions are left out."""
+    """Key → answer: those of the system and of its baseline, where they say anything. Proposed
+    questions are left out."""
     systems = [(report.run.system, report.questions)]
     if report.baseline:
         systems.append((report.baseline.name, report.baseline.questions))
     found: dict[str, ScoredAnswer] = {}
     for system, questions in systems:
         for entry in questions:
-            if entry.kind != "proposed":
+            if entry.kind != "proposed" and entry.answer:
                 key = _key(report.run.id, system, entry)
                 found[key] = ScoredAnswer(key=key, system=system, entry=entry)
     return found
