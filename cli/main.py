@@ -19,7 +19,7 @@ from cli import (
 )
 from cli.evaluation import (
     canary_commands,
-    diff_commands,  # noqa: F401 - it adds a command to `oncall config`
+    diff_commands,
     evaluate_group,
     golden_commands,
 )
@@ -51,6 +51,7 @@ for group in (
     audit_commands,
 ):
     app.add_typer(group.app)
+config_commands.config_app.command("diff-eval")(diff_commands.config_diff_eval)
 
 
 class _Output(io.FileIO):
