@@ -18,6 +18,7 @@ from cli import (
     running_commands,
 )
 from cli.evaluation import (
+    agreement_commands,  # noqa: F401 - it adds commands to `oncall evaluate`
     canary_commands,
     diff_commands,
     evaluate_group,
