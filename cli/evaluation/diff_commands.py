@@ -10,8 +10,6 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cli.config_commands import config_app
-
 if TYPE_CHECKING:
     from config.domain import Domain
     from jobs.evaluation.report import EvaluationReport
@@ -20,7 +18,6 @@ if TYPE_CHECKING:
     from oncall import Copilot
 
 
-@config_app.command("diff-eval")
 def config_diff_eval(
     old: Annotated[Path, typer.Argument(help="Domain file or config folder, as it was.")],
     new: Annotated[Path, typer.Argument(help="As it is to be.")],
