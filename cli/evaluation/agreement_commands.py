@@ -22,9 +22,9 @@ def evaluate_sheet(
     ] = None,
     seed: Annotated[int, typer.Option(help="Of the order and of what is drawn.")] = 0,
 ) -> None:
-    """Write a page on which an expert scores the answers blind, ten at a time.
+    """Write a page on which an expert scores answers blind.
 
-    It needs no server and keeps what was scored; it saves human.csv."""
+    Ten at a time; it needs no server, keeps what was scored, and saves human.csv."""
     from config.errors import ConfigError
     from jobs.evaluation.evaluate import read_report
     from jobs.scoring_page.scoring_sheet import scoring_sheet
@@ -55,9 +55,9 @@ def evaluate_agreement(
     ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Say how far the judge agrees with people, and what its figures are worth.
+    """Say how far the judge agrees with people.
 
-    The card is kept: later reports of this domain and judge show it."""
+    And what its figures are worth. The card is kept: later reports of this domain and judge show it."""
     from cli.evaluation.agreement_run import run_agreement
 
     run_agreement(scores, report, learn=learn, as_json=as_json)

@@ -38,9 +38,10 @@ def config_diff_eval(
     ] = False,
     out: Annotated[Path | None, typer.Option(help="Also write the Markdown here.")] = None,
 ) -> None:
-    """Ask the golden questions with two versions of a domain file, and print what changes.
+    """Say what an edit of a domain file does to its answers.
 
-    Markdown for a pull request. Exits 1 when answers get worse beyond the limit."""
+    Its golden questions are asked with both versions; what changes is printed as Markdown for a
+    pull request. Exits 1 when answers get worse beyond the limit."""
     from config.errors import UsageError
     from jobs.evaluation.fail_under import broken, parse_limits
     from jobs.golden.golden_file import load_golden
