@@ -18,8 +18,9 @@ from cli import (
     running_commands,
 )
 from cli.evaluation import (
+    agreement_commands,  # noqa: F401 - it adds commands to `oncall evaluate`
     canary_commands,
-    diff_commands,  # noqa: F401 - it adds a command to `oncall config`
+    diff_commands,
     evaluate_group,
     golden_commands,
 )
@@ -51,6 +52,7 @@ for group in (
     audit_commands,
 ):
     app.add_typer(group.app)
+config_commands.config_app.command("diff-eval")(diff_commands.config_diff_eval)
 
 
 class _Output(io.FileIO):

@@ -13,6 +13,10 @@ from loaders.document_limits import MAX_MARKUP_NESTING
 _INLINE_NESTING = 12
 """Levels of brackets in brackets. Each unclosed `[` is looked at once for every level."""
 
+# mdurl fills its table of characters at the first address, and a thread that comes meanwhile reads
+# past its end: with two cores, one of three first runs lost a document to an IndexError.
+MarkdownIt().normalizeLink("")
+
 
 def markdown_parser() -> MarkdownIt:
     """A new parser, for whoever adds rules to it."""
@@ -30,6 +34,16 @@ def markdown_parser() -> MarkdownIt:
     return parser
 
 
+def shared(parser: MarkdownIt) -> MarkdownIt:
+    """Made ready for several threads at once.
+
+    A parser sorts its rules when it is first used, and a thread that comes meanwhile takes those
+    that are sorted already for all there are: it would read tables as text."""
+    for ruler in (parser.core.ruler, parser.block.ruler, parser.inline.ruler, parser.inline.ruler2):
+        ruler.getRules("")
+    return parser
+
+
 def read_blocks(text: str) -> list[Token]:
     """Block tokens of an answer, `map` in lines of `text` between `\\n`; inline content as written.
 
@@ -43,4 +57,4 @@ def _block_parser() -> MarkdownIt:
     parser = markdown_parser()
     parser.options["html"] = False
     parser.core.ruler.enableOnly(["normalize", "block"])
-    return parser
+    return shared(parser)

@@ -9,7 +9,7 @@ from markdown_it import MarkdownIt
 from markdown_it.rules_inline import StateInline
 from markdown_it.token import Token
 
-from loaders.markdown_parser import markdown_parser
+from loaders.markdown_parser import markdown_parser, shared
 from loaders.numbering import number
 
 _FOOTNOTE_MARK = re.compile(r"\[\^[^\[\]\s\\]{1,100}+\]")
@@ -84,4 +84,4 @@ def _footnote_mark(state: StateInline, silent: bool) -> bool:
 def _parser() -> MarkdownIt:
     parser = markdown_parser()
     parser.inline.ruler.before("link", "footnote_mark", _footnote_mark)
-    return parser
+    return shared(parser)

@@ -10,8 +10,6 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cli.config_commands import config_app
-
 if TYPE_CHECKING:
     from config.domain import Domain
     from jobs.evaluation.report import EvaluationReport
@@ -20,7 +18,6 @@ if TYPE_CHECKING:
     from oncall import Copilot
 
 
-@config_app.command("diff-eval")
 def config_diff_eval(
     old: Annotated[Path, typer.Argument(help="Domain file or config folder, as it was.")],
     new: Annotated[Path, typer.Argument(help="As it is to be.")],
@@ -41,9 +38,10 @@ def config_diff_eval(
     ] = False,
     out: Annotated[Path | None, typer.Option(help="Also write the Markdown here.")] = None,
 ) -> None:
-    """Ask the golden questions with two versions of a domain file, and print what changes.
+    """Say what an edit of a domain file does to its answers.
 
-    Markdown for a pull request. Exits 1 when answers get worse beyond the limit."""
+    Its golden questions are asked with both versions; what changes is printed as Markdown for a
+    pull request. Exits 1 when answers get worse beyond the limit."""
     from config.errors import UsageError
     from jobs.evaluation.fail_under import broken, parse_limits
     from jobs.golden.golden_file import load_golden

@@ -25,9 +25,11 @@ evaluate_app = typer.Typer(
     no_args_is_help=True,
     subcommand_metavar="GOLDEN… | COMMAND [ARGS]…",
     help="Ask the golden questions and score the answers: `oncall evaluate GOLDEN… --domain D`. "
-    "Its options: `oncall evaluate run --help`.",
+    "The options are those of `oncall evaluate run --help`.",
 )
-app.add_typer(evaluate_app, name="evaluate")
+app.add_typer(
+    evaluate_app, name="evaluate", short_help="Ask the golden questions and score the answers."
+)
 
 
 @evaluate_app.command("run")

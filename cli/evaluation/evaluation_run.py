@@ -25,6 +25,7 @@ from jobs.evaluation.evaluate import (
     write_report,
 )
 from jobs.evaluation.fail_under import Limit, broken
+from jobs.evaluation.judge_check.judge_cards import NEVER_CHECKED, KeptCards, judge_card
 from jobs.evaluation.metrics.given_reply import GivenReply
 from jobs.evaluation.prices import Prices
 from jobs.evaluation.report import EvaluationReport
@@ -72,6 +73,11 @@ def run(wanted: EvaluationRun) -> None:
     if earlier:
         change = compared(earlier.questions, report.questions, name=wanted.compare)
         report = report.model_copy(update={"compared": change})
+    if report.run.judge_model:
+        known = KeptCards(copilot.index.engine).of(domain.domain, report.run.judge_model)
+        card = judge_card(known, report.questions)
+        notes = report.notes if card.checked else [NEVER_CHECKED, *report.notes]
+        report = report.model_copy(update={"judge": card, "notes": notes})
     below = list(broken(report, wanted.limits))
     report = report.model_copy(update={"below": below})
     if wanted.out:

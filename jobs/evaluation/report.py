@@ -171,7 +171,9 @@ class JudgeCard(_Part):
     scores: int = Field(0, description="Scores by people that it rests on")
     true_positive_rate: dict[str, Rate] = Field({}, description="`acceptable`, `incorrect`")
     true_negative_rate: dict[str, Rate] = {}
+    kappa: Rate | None = Field(None, description="Agreement on the score, squared weights")
     corrected: dict[str, Rate] = Field({}, description="Headline figures after correction")
+    not_corrected: dict[str, str] = Field({}, description="Why there is no corrected figure")
 
 
 class EvaluationReport(_Part):

@@ -110,7 +110,7 @@ def to_golden_yaml(questions: Sequence[GoldenQuestion]) -> str:
 
 def _rows(text: str) -> Iterator[tuple[int, list[str]]]:
     """Line number of each row's first line, from 1, and its cells."""
-    first = text.partition("\n")[0]
+    first = next((line for line in text.splitlines() if line.strip()), "")
     delimiter = max("\t;,", key=first.count)
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)
     line = 1

@@ -24,7 +24,7 @@ from loaders.assemble import BlockWriter, Metadata, make_document
 from loaders.document import Document
 from loaders.document_limits import MAX_MARKUP_NESTING, MAX_NAME, check_size, too_deep, too_many
 from loaders.files.html import write_html
-from loaders.markdown_parser import markdown_parser
+from loaders.markdown_parser import markdown_parser, shared
 
 _FRONT_MATTER = re.compile(
     r"\ufeff?---[ \t]*\n(.*?)^(?:---|\.\.\.)[ \t]*(?:\n|\Z)", re.DOTALL | re.MULTILINE
@@ -199,4 +199,4 @@ def _parser() -> MarkdownIt:
     parser.core.ruler.before("footnote_tail", "every_footnote", _keep_every_footnote)
     parser.add_render_rule("html_inline", _html_or_text)
     parser.add_render_rule("html_block", _html_or_text)
-    return parser
+    return shared(parser)

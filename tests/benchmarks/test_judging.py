@@ -12,7 +12,7 @@ from benchmarks.judging import counting, joined, report, sheets, verdicts
 from benchmarks.material.asked_sets import given_set, named_set, sampled
 from benchmarks.with_a_model import kept
 from jobs.evaluation.asked.plain_rag import OVERLAP, PIECE, pieces
-from jobs.evaluation.judge_agreement import weighted_kappa
+from jobs.evaluation.judge_check.judge_agreement import weighted_kappa
 from jobs.evaluation.metrics.intervals import wilson
 from jobs.golden.golden_questions import GoldenQuestion
 

@@ -178,7 +178,7 @@ def test_a_logged_traceback_shows_no_local_variable(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "group", ["", "config", "golden", "index", "docs", "google", "privacy", "audit"]
+    "group", ["", "config", "golden", "evaluate", "index", "docs", "google", "privacy", "audit"]
 )
 def test_a_list_of_commands_says_what_each_does_to_the_end(tmp_path: Path, group: str) -> None:
     shown = oncall(tmp_path, *group.split(), "--help", COLUMNS="80").stdout

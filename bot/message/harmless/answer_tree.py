@@ -12,7 +12,7 @@ from markdown_it.token import Token
 from markdown_it.tree import SyntaxTreeNode
 
 from bot.message.harmless.harmless_words import is_address
-from loaders.markdown_parser import markdown_parser
+from loaders.markdown_parser import markdown_parser, shared
 
 MAX_BRACKETS = 200
 """Of one paragraph. The parser looks for the end of each from the start, so 16 kB of them cost
@@ -64,7 +64,7 @@ def _parser() -> MarkdownIt:
     parser.inline.ruler.before("autolink", "slack_link", _slack_link)
     parser.inline.ruler.after("slack_link", "tag", _tag)
     parser.core.ruler.before("inline", "dense", _dense)
-    return parser
+    return shared(parser)
 
 
 def _dense(state: StateCore) -> None:

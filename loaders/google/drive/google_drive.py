@@ -134,6 +134,14 @@ class GoogleDrive:
         except GoogleRefused as refused:
             raise load_error(name, refused, self.account) from refused
 
+    def sheet(self, file_id: str) -> bytes:
+        """The first sheet of a spreadsheet as CSV. Raises LoadError."""
+        request = self.calls.client.files.export(fileId=file_id, mimeType="text/csv")
+        try:
+            return bytes(self.calls.client.call(request))
+        except GoogleRefused as refused:
+            raise load_error(file_id, refused, self.account) from refused
+
     def check(self, source: GoogleDriveSource) -> list[AccessReport]:
         """What the account can and can't read, folder by folder."""
         return check_access(source, self.calls)
