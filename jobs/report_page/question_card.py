@@ -7,7 +7,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from html import escape
 
 from jobs.evaluation.report import ReportPassage, ReportQuestion
-from jobs.report_page.answer_markup import as_html, link, marked_places
+from jobs.report_page.answer_html import answer_html, link
+from jobs.report_page.evidence_marks import marked_places
 from jobs.report_page.metric_names import figure, in_order, named
 from jobs.report_page.verdicts import accepted, sort_of
 
@@ -82,7 +83,9 @@ def _body(question: ReportQuestion, store: PassageStore) -> Iterator[str]:
     yield '<div class="pair"><div>'
     yield _part("Expected", _expected(question))
     yield "</div><div>"
-    yield _part("Answer", f'<div class="answer">{as_html(question.answer)}</div>{_asked(question)}')
+    yield _part(
+        "Answer", f'<div class="answer">{answer_html(question.answer)}</div>{_asked(question)}'
+    )
     yield "</div></div>"
     if question.judge:
         judge = question.judge
@@ -164,7 +167,7 @@ def _repeats(question: ReportQuestion) -> Iterator[str]:
         score = f" · {one.judge.score} of 5" if one.judge else ""
         yield _part(
             f"Asked again, {one.repeat + 1}{score}",
-            f'<div class="answer">{as_html(one.answer)}</div>',
+            f'<div class="answer">{answer_html(one.answer)}</div>',
         )
 
 
