@@ -18,7 +18,7 @@ from cli import (
     running_commands,
 )
 from cli.evaluation import (
-    agreement_commands,  # noqa: F401 - it adds commands to `oncall evaluate`
+    agreement_commands,
     canary_commands,
     diff_commands,
     evaluate_group,
@@ -52,6 +52,8 @@ for group in (
     audit_commands,
 ):
     app.add_typer(group.app)
+evaluate_group.evaluate_app.command("sheet")(agreement_commands.evaluate_sheet)
+evaluate_group.evaluate_app.command("agreement")(agreement_commands.evaluate_agreement)
 config_commands.config_app.command("diff-eval")(diff_commands.config_diff_eval)
 
 

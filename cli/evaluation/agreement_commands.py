@@ -7,13 +7,11 @@ from typing import Annotated
 
 import typer
 
-from cli.evaluation.evaluate_group import evaluate_app
 from cli.options import AsJson
 
 ReportPath = Annotated[Path, typer.Argument(metavar="REPORT", help="A report.json, or its folder.")]
 
 
-@evaluate_app.command("sheet")
 def evaluate_sheet(
     report: ReportPath,
     out: Annotated[Path, typer.Option(help="Where the page is written.")] = Path("score.html"),
@@ -39,7 +37,6 @@ def evaluate_sheet(
     typer.echo(f"{out}: {answers} answers to score. Open it in a browser, or mail it to an expert.")
 
 
-@evaluate_app.command("agreement")
 def evaluate_agreement(
     scores: Annotated[
         list[Path], typer.Argument(metavar="HUMAN.csv…", help="What the scoring page saved.")
@@ -57,7 +54,8 @@ def evaluate_agreement(
 ) -> None:
     """Say how far the judge agrees with people.
 
-    And what its figures are worth. The card is kept: later reports of this domain and judge show it."""
+    And what its figures are worth. The card is kept: later reports of this domain and judge
+    show it."""
     from cli.evaluation.agreement_run import run_agreement
 
     run_agreement(scores, report, learn=learn, as_json=as_json)

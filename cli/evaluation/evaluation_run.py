@@ -56,17 +56,50 @@ class EvaluationRun:
 
 
 def run(wanted: EvaluationRun) -> None:
-    """Raises CopilotError; exits 1 when a limit isn't kept."""
+    """Of one domain, or of each that names golden files. Raises CopilotError; exits 1 when a
+    limit isn't kept."""
     copilot = wired()
-    domain = copilot.domain(wanted.domain)
+    if wanted.domain:
+        fine = [_run(copilot, copilot.domain(wanted.domain), wanted)]
+    else:
+        fine = [_run(copilot, *one) for one in _every_domain(copilot, wanted)]
+    if not all(fine):
+        raise typer.Exit(1)
+
+
+def _every_domain(copilot: Copilot, wanted: EvaluationRun) -> list[tuple[Domain, EvaluationRun]]:
+    """Those that name golden files, each with a folder of its own. Raises UsageError."""
+    if wanted.golden:
+        known = ", ".join(copilot.domains)
+        raise UsageError(f"these questions are asked of one domain; add --domain: {known}")
+    found = [domain for domain in copilot.domains.values() if domain.evaluation.golden]
+    if not found:
+        raise UsageError(
+            "no golden questions", remedy="name golden files, or write them in the domain file: "
+            "evaluation.golden",
+        )  # fmt: skip
+    return [
+        (one, replace(wanted, out=wanted.out / one.domain if wanted.out else None)) for one in found
+    ]
+
+
+def _run(copilot: Copilot, domain: Domain, wanted: EvaluationRun) -> bool:
+    """Whether its limits are kept."""
+    wanted = replace(wanted, golden=wanted.golden or tuple(domain.golden_files))
     golden = load_golden(wanted.golden)
+    if wanted.judge and copilot.judge_model is None:
+        typer.echo(
+            "--judge: no language model is connected, so nobody judges; the rest runs. Set "
+            "ONCALL_JUDGE_MODEL, or ONCALL_CHAT_MODEL, and OPENAI_API_KEY or OPENAI_BASE_URL.",
+            err=True,
+        )
+        wanted = replace(wanted, judge=False)
     earlier = read_report(Path(wanted.compare)) if wanted.compare else None
     if wanted.out:
         check_writable(wanted.out)
     copilot.snapshot(domain.domain)  # where nothing is published, that is said before a model loads
     if wanted.matrix:
-        _matrix(copilot, domain, golden, wanted)
-        return
+        return _matrix(copilot, domain, golden, wanted)
     report = _evaluated(copilot, domain, golden, wanted)
     if domain.answer.max_wrong is not None and report.threshold:
         copilot.thresholds.keep(domain.domain, Threshold(**report.threshold.model_dump()))
@@ -86,8 +119,7 @@ def run(wanted: EvaluationRun) -> None:
         print_json(report.model_dump(mode="json"))
     else:
         print_report(report, wanted.out)
-    if below:
-        raise typer.Exit(1)
+    return not below
 
 
 def _evaluated(
@@ -116,8 +148,8 @@ def _evaluated(
 
 def _matrix(
     copilot: Copilot, domain: Domain, golden: Sequence[GoldenQuestion], wanted: EvaluationRun
-) -> None:
-    """A report for each combination of settings, and one table."""
+) -> bool:
+    """A report for each combination of settings, and one table; whether all keep the limits."""
     reports: dict[str, EvaluationReport] = {}
     single = replace(wanted, baseline=False)
     for one in variations(domain, parse_axes(wanted.matrix)):
@@ -136,8 +168,7 @@ def _matrix(
     ]
     for line in below:
         typer.echo(line, err=True)
-    if below:
-        raise typer.Exit(1)
+    return not below
 
 
 def prices_of(written: str) -> Prices | None:

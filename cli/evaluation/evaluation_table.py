@@ -10,8 +10,8 @@ from jobs.evaluation.report import Comparison, EvaluationReport
 from jobs.report_page.metric_names import SHOWN, figure
 
 HEADLINES = (
-    "acceptable", "incorrect", "judge_score", "cited", "facts_all", "answer_wrong",
-    "evidence_all", "refusal_precision", "refusal_recall", "words", "total_ms", "calls", "cost",
+    "acceptable", "incorrect", "cited", "facts_all", "evidence_all", "refusal_recall", "words",
+    "total_ms", "calls", "cost",
 )  # fmt: skip
 """What the combinations of a matrix are compared by, as far as they were measured."""
 
@@ -29,7 +29,8 @@ def print_report(report: EvaluationReport, folder: Path | None = None) -> None:
     table = Table(title=title, box=box.SIMPLE_HEAVY, title_justify="left")
     table.add_column("", no_wrap=True)
     for group in report.metrics:
-        table.add_column(group, justify="right", style="bold" if group == "all" else "")
+        style = "bold" if group == "all" else ""
+        table.add_column(group, justify="right", style=style, overflow="fold")
     for name, label in SHOWN.items():
         cells = [figure(name, metrics.get(name)) for metrics in report.metrics.values()]
         if any(cells):
@@ -87,12 +88,14 @@ def print_matrix(reports: Mapping[str, EvaluationReport]) -> None:
         for name in HEADLINES
         if any(name in report.metrics["all"] for report in reports.values())
     ]
-    table = Table(box=box.SIMPLE_HEAVY)
-    table.add_column("")
+    table = Table(box=box.SIMPLE_HEAVY, show_lines=True)
+    table.add_column("", overflow="fold", min_width=24)
     for name in measured:
         table.add_column(SHOWN.get(name, name), justify="right")
     for combination, report in reports.items():
-        table.add_row(combination, *(_with_interval(report, name) for name in measured))
+        table.add_row(
+            combination.replace(" ", "\n"), *(_with_interval(report, name) for name in measured)
+        )
     Console().print(table)
 
 
@@ -101,4 +104,4 @@ def _with_interval(report: EvaluationReport, name: str) -> str:
     if value is None:
         return ""
     low, high = report.intervals["all"][name]
-    return f"{figure(name, value)} ({figure(name, low)}–{figure(name, high)})"
+    return f"{figure(name, value)}\n{figure(name, low)}–{figure(name, high)}"

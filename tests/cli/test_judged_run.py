@@ -12,6 +12,7 @@ from typer.testing import CliRunner
 from agents.judging.corrections import KeptCorrections
 from agents.judging.judge_request import Correction
 from cli.evaluation.evaluate_group import app
+from cli.evaluation.judges import judge_of
 from config.errors import ConfigError
 from config.settings import read_settings
 from oncall import Copilot
@@ -124,8 +125,7 @@ def test_a_judge_learns_from_the_corrections_of_its_domain(
 
 
 def test_without_a_model_nobody_can_judge(golden: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    with OpenAIStandIn(scripted) as server:
-        monkeypatch.setenv("OPENAI_BASE_URL", server.base_url)
-        Copilot(read_settings()).ingest("tea")
-        with pytest.raises(ConfigError, match="--judge needs a language model"):
-            evaluated(golden, "--judge")
+    monkeypatch.delenv("ONCALL_CHAT_MODEL", raising=False)
+    copilot = Copilot(read_settings())
+    with pytest.raises(ConfigError, match="--judge needs a language model"):
+        judge_of(copilot, copilot.domain("tea"))

@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 
 from jobs.evaluation.metrics.given_reply import GivenReply
-
-Ranked = Mapping[str, Mapping[str, int]]
-"""Reply → item → rank from 1."""
 
 
 def retrieval_metrics(replies: Sequence[GivenReply]) -> list[dict[str, float]]:
