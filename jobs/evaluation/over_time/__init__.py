@@ -1,0 +1,1 @@
+"""Runs kept and listed over time, and handed to MLflow."""
