@@ -23,6 +23,7 @@ from cli.evaluation import (
     diff_commands,
     evaluate_group,
     golden_commands,
+    history_commands,  # noqa: F401 - it adds commands to `oncall evaluate`
 )
 from cli.people import audit_commands, cache_commands, privacy_commands
 from cli.trust import token_commands
