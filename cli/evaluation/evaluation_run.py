@@ -11,7 +11,6 @@ import typer
 
 from agents.confidence.kept_thresholds import Threshold
 from cli.evaluation.evaluation_table import print_matrix, print_report
-from cli.evaluation.history_commands import PAGE_RUNS
 from cli.evaluation.judges import judge_of
 from cli.evaluation.systems import agents, at_a_time, plain_rag
 from cli.options import print_json, wired
@@ -34,7 +33,7 @@ from jobs.evaluation.report import EvaluationReport
 from jobs.evaluation.settings_matrix import parse_axes, variations
 from jobs.golden.golden_file import load_golden
 from jobs.golden.golden_questions import GoldenQuestion
-from jobs.report_page.evaluation_page import as_page
+from jobs.report_page.evaluation_page import PAGE_RUNS, as_page
 from oncall import Copilot
 
 

@@ -7,17 +7,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cli.evaluation.evaluate_group import evaluate_app
 from cli.options import AsJson, print_json, wired
 
 if TYPE_CHECKING:
     from jobs.evaluation.over_time.run_history import KeptRun
 
-PAGE_RUNS = 10
-"""That a page lists beside its own."""
 
-
-@evaluate_app.command("history")
 def evaluate_history(
     domain: Annotated[str, typer.Option(help="One domain only.")] = "",
     limit: Annotated[int, typer.Option(min=1, max=1000, help="Runs at most.")] = 20,
@@ -41,7 +36,6 @@ def evaluate_history(
         typer.echo("no runs yet: `oncall evaluate run` keeps them")
 
 
-@evaluate_app.command("show")
 def evaluate_show(
     run: Annotated[str, typer.Argument(help="A run's id, its beginning, or `last`.")],
     out: Annotated[Path, typer.Option(help="Folder for report.json and report.html.")],
@@ -50,7 +44,7 @@ def evaluate_show(
     """Write the report of an earlier run again."""
     from jobs.evaluation.evaluate import check_writable, write_report
     from jobs.evaluation.over_time.run_history import run_report, runs
-    from jobs.report_page.evaluation_page import as_page
+    from jobs.report_page.evaluation_page import PAGE_RUNS, as_page
 
     copilot = wired()
     name = copilot.domain(domain).domain if domain else None
