@@ -33,6 +33,15 @@ def config_diff_eval(
         float | None,
         typer.Option(min=0, max=1, help="evaluation.canary.max_drop of NEW by default."),
     ] = None,
+    max_changed: Annotated[
+        float | None,
+        typer.Option(
+            min=0,
+            max=1,
+            help="Exit 1 where a larger share of answers is another: without a model they change "
+            "only by the edit.",
+        ),
+    ] = None,
     judge: Annotated[
         bool, typer.Option("--judge", help="Let a model score each answer from 0 to 5.")
     ] = False,
@@ -77,6 +86,7 @@ def config_diff_eval(
                 after=after,
                 limits=policy,
                 below=below,
+                max_changed=max_changed,
             )
         )
     text = "\n\n".join(one.markdown() for one in found) or "Both say the same."

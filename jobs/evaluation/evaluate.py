@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Protocol
 
@@ -21,6 +22,7 @@ from jobs.evaluation.comparison import compared
 from jobs.evaluation.golden_confidence import threshold_by
 from jobs.evaluation.judging import JudgedReplies
 from jobs.evaluation.metrics.given_reply import GivenReply
+from jobs.evaluation.metrics.retrieval_metrics import LIBRARY_MISSING
 from jobs.evaluation.prices import Prices
 from jobs.evaluation.report import (
     EvaluationReport,
@@ -162,6 +164,8 @@ def _threshold(asking: AskingOptions, replies: Sequence[GivenReply]) -> KeptThre
 
 def _notes(replies: Sequence[GivenReply], model: str, judged: JudgedReplies | None) -> list[str]:
     notes = [] if model or judged else [NO_JUDGE]
+    if find_spec("ir_measures") is None:
+        notes.append(LIBRARY_MISSING)
     fell_back = len({reply.question.id for reply in replies if reply.answer.degraded})
     if fell_back:
         notes.append(

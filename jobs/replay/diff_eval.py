@@ -46,6 +46,8 @@ class DomainDiff:
     limits: CanaryPolicy = field(default_factory=CanaryPolicy)
     below: Sequence[str] = ()
     """Limits of `--fail-under` that the edit doesn't keep."""
+    max_changed: float | None = None
+    """Share of answers that may be others; None: any."""
 
     @property
     def compared(self) -> Comparison | None:
@@ -78,8 +80,23 @@ class DomainDiff:
         ]
 
     @property
+    def changed(self) -> float:
+        """Share of questions that get another answer, better or worse or as good, 0–1."""
+        if self.before is None or self.after is None or not self.after.questions:
+            return 0.0
+        then = {one.id: one.answer for one in self.before.questions}
+        others = sum(then[one.id] != one.answer for one in self.after.questions)
+        return others / len(self.after.questions)
+
+    def too_many_changed(self) -> list[str]:
+        """In words, where there is a limit."""
+        if self.max_changed is None or self.changed <= self.max_changed:
+            return []
+        return [f"{self.changed:.2f} of the answers are others, at most {self.max_changed:g}"]
+
+    @property
     def fails(self) -> bool:
-        return bool(self.drops() or self.below)
+        return bool(self.drops() or self.too_many_changed() or self.below)
 
     def markdown(self) -> str:
         return "\n".join(self._lines())
@@ -123,7 +140,7 @@ class DomainDiff:
     def _verdict(self) -> str:
         if self.before is None:
             return "nothing that an answer depends on changed, so nothing was asked"
-        worse = [*self.drops(), *self.below]
+        worse = [*self.drops(), *self.too_many_changed(), *self.below]
         if worse:
             return f"**worse**: {'; '.join(worse)}"
         others = len(self.said_otherwise())

@@ -69,6 +69,15 @@ def test_what_a_wrong_glossary_changes_is_shown_even_where_no_metric_moves(
     assert "<details><summary>" in said
 
 
+def test_a_limit_on_changed_answers_catches_a_wrong_glossary(
+    edit: WatchedDomain, tmp_path: Path
+) -> None:
+    glossary = {"SG": ["Sweden"], "EU": ["Europe"]}
+    code, said = diff(edit, tmp_path, "--max-changed", "0", glossary=glossary)
+    assert code == 1
+    assert "of the answers are others, at most 0" in said
+
+
 def test_another_index_is_made_where_a_key_needs_it(edit: WatchedDomain, tmp_path: Path) -> None:
     code, said = diff(edit, tmp_path, chunks={"size": 200})
     assert "| `chunks.size` | 160 | 200 |" in said

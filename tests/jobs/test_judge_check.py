@@ -259,3 +259,15 @@ def test_a_report_shows_the_card_and_what_its_figures_probably_are() -> None:
     assert card.corrected["acceptable"].value == pytest.approx((0.8 + 0.7 - 1) / 0.7)
     assert "it takes 5" in card.not_corrected["incorrect"]
     assert judge_card(None, report.questions).checked is False
+
+
+def test_ranks_and_correlations_are_those_of_scipy() -> None:
+    stats = pytest.importorskip("scipy.stats")
+    chance = random.Random(7)
+    pairs = [(chance.randint(0, 5), chance.randint(0, 5)) for _ in range(60)]
+    found = agreement(twice(*pairs))
+    assert found.spearman is not None
+    assert found.pearson is not None
+    people, judge = zip(*pairs, strict=True)
+    assert found.spearman.value == pytest.approx(stats.spearmanr(people, judge).statistic)
+    assert found.pearson.value == pytest.approx(stats.pearsonr(people, judge).statistic)

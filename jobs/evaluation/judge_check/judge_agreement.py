@@ -176,9 +176,13 @@ def _correlation(people: Scores, judge: Scores) -> float:
 
 
 def _rank_correlation(people: Scores, judge: Scores) -> float:
-    from scipy.stats import rankdata
+    return _correlation(_ranks(people), _ranks(judge))
 
-    return _correlation(rankdata(people), rankdata(judge))
+
+def _ranks(values: Scores) -> Scores:
+    """Average ranks: ties share theirs."""
+    _, place, count = np.unique(values, return_inverse=True, return_counts=True)
+    return np.asarray((np.cumsum(count) - (count - 1) / 2)[place], dtype=np.float64)
 
 
 def _kappa(people: Scores, judge: Scores) -> float:

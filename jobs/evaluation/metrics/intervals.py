@@ -48,13 +48,16 @@ def bootstrap_mean(values: NDArray[np.float64]) -> tuple[float, float]:
     return float(low), float(high)
 
 
-def by_chance(differences: Sequence[float]) -> float:
+def by_chance(differences: Sequence[float]) -> float | None:
     """p of a paired permutation test of the mean, two-sided: how often random signs move it at
-    least as far. Source: Fisher, The Design of Experiments, 1935, § 21."""
+    least as far; None without SciPy. Source: Fisher, The Design of Experiments, 1935, § 21."""
     moved = [one for one in differences if one]
     if len(moved) < 2:  # one alone may as well have moved the other way
         return 1.0
-    from scipy.stats import permutation_test
+    try:
+        from scipy.stats import permutation_test
+    except ImportError:  # the extra `evaluation` isn't installed
+        return None
 
     held = np.asarray(moved)
     tested = permutation_test(

@@ -7,6 +7,11 @@ from collections.abc import Callable, Sequence
 
 from jobs.evaluation.metrics.given_reply import GivenReply
 
+LIBRARY_MISSING = (
+    "Metrics of retrieval and tests of significance are left out: "
+    "pip install 'oncall-copilot[evaluation]'."
+)
+
 
 def retrieval_metrics(replies: Sequence[GivenReply]) -> list[dict[str, float]]:
     """Metric → value for each reply, in order; none where the question names no evidence, or where
@@ -30,7 +35,10 @@ def _measured(
     ranked: Callable[[GivenReply], list[str]],
     wanted: Callable[[GivenReply], list[str]],
 ) -> dict[int, dict[str, float]]:
-    from ir_measures import RR, P, Qrel, R, ScoredDoc, Success, iter_calc, nDCG
+    try:
+        from ir_measures import RR, P, Qrel, R, ScoredDoc, Success, iter_calc, nDCG
+    except ImportError:  # the extra `evaluation` isn't installed; see `LIBRARY_MISSING`
+        return {}
 
     names = {
         R @ 5: "recall@5",
