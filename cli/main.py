@@ -23,6 +23,7 @@ from cli.evaluation import (
     diff_commands,
     evaluate_group,
     golden_commands,
+    history_commands,
 )
 from cli.people import audit_commands, cache_commands, privacy_commands
 from cli.trust import token_commands
@@ -54,6 +55,8 @@ for group in (
     app.add_typer(group.app)
 evaluate_group.evaluate_app.command("sheet")(agreement_commands.evaluate_sheet)
 evaluate_group.evaluate_app.command("agreement")(agreement_commands.evaluate_agreement)
+evaluate_group.evaluate_app.command("history")(history_commands.evaluate_history)
+evaluate_group.evaluate_app.command("show")(history_commands.evaluate_show)
 config_commands.config_app.command("diff-eval")(diff_commands.config_diff_eval)
 
 

@@ -1,7 +1,7 @@
 """Writes the parts of the documentation that code already knows: `make docs`.
 
-A test holds README.md, CONTRIBUTING.md, docs/reference.md, docs/domain.schema.json and .env.example
-against these functions."""
+A test holds README.md, CONTRIBUTING.md, docs/reference.md, docs/domain.schema.json,
+docs/report.schema.json and .env.example against these functions."""
 
 from __future__ import annotations
 
@@ -110,6 +110,14 @@ def schema() -> str:
     return json.dumps(Domain.model_json_schema(), indent=2, ensure_ascii=False) + "\n"
 
 
+def report_schema() -> str:
+    """JSON Schema of report.json, which an evaluation writes."""
+    from jobs.evaluation.report import EvaluationReport
+
+    described = EvaluationReport.model_json_schema(mode="serialization")
+    return json.dumps(described, indent=2, ensure_ascii=False) + "\n"
+
+
 def _pyproject() -> dict[str, Any]:
     return tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 
@@ -130,6 +138,7 @@ def generated() -> dict[Path, str]:
     pages = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "docs" / "reference.md"]
     made = {page: filled(page.read_text(encoding="utf-8")) for page in pages}
     made[ROOT / "docs" / "domain.schema.json"] = schema()
+    made[ROOT / "docs" / "report.schema.json"] = report_schema()
     made[ROOT / ".env.example"] = environment()
     return made
 

@@ -27,12 +27,13 @@ from jobs.evaluation.evaluate import (
 from jobs.evaluation.fail_under import Limit, broken
 from jobs.evaluation.judge_check.judge_cards import NEVER_CHECKED, KeptCards, judge_card
 from jobs.evaluation.metrics.given_reply import GivenReply
+from jobs.evaluation.over_time.run_history import keep_run, run_report, runs
 from jobs.evaluation.prices import Prices
 from jobs.evaluation.report import EvaluationReport
 from jobs.evaluation.settings_matrix import parse_axes, variations
 from jobs.golden.golden_file import load_golden
 from jobs.golden.golden_questions import GoldenQuestion
-from jobs.report_page.evaluation_page import as_page
+from jobs.report_page.evaluation_page import PAGE_RUNS, as_page
 from oncall import Copilot
 
 
@@ -94,7 +95,7 @@ def _run(copilot: Copilot, domain: Domain, wanted: EvaluationRun) -> bool:
             err=True,
         )
         wanted = replace(wanted, judge=False)
-    earlier = read_report(Path(wanted.compare)) if wanted.compare else None
+    earlier = _earlier(copilot, domain, wanted.compare) if wanted.compare else None
     if wanted.out:
         check_writable(wanted.out)
     copilot.snapshot(domain.domain)  # where nothing is published, that is said before a model loads
@@ -104,7 +105,9 @@ def _run(copilot: Copilot, domain: Domain, wanted: EvaluationRun) -> bool:
     if domain.answer.max_wrong is not None and report.threshold:
         copilot.thresholds.keep(domain.domain, Threshold(**report.threshold.model_dump()))
     if earlier:
-        change = compared(earlier.questions, report.questions, name=wanted.compare)
+        change = compared(
+            earlier.questions, report.questions, name=earlier.run.id or wanted.compare
+        )
         report = report.model_copy(update={"compared": change})
     if report.run.judge_model:
         known = KeptCards(copilot.index.engine).of(domain.domain, report.run.judge_model)
@@ -113,13 +116,22 @@ def _run(copilot: Copilot, domain: Domain, wanted: EvaluationRun) -> bool:
         report = report.model_copy(update={"judge": card, "notes": notes})
     below = list(broken(report, wanted.limits))
     report = report.model_copy(update={"below": below})
+    keep_run(copilot.index.engine, report)
     if wanted.out:
-        write_report(report, wanted.out, as_page(report))
+        beside = runs(copilot.index.engine, domain.domain, limit=PAGE_RUNS)
+        write_report(report, wanted.out, as_page(report, beside))
     if wanted.as_json:
         print_json(report.model_dump(mode="json"))
     else:
         print_report(report, wanted.out)
     return not below
+
+
+def _earlier(copilot: Copilot, domain: Domain, named: str) -> EvaluationReport:
+    """A report in a file, or of a run that was kept. Raises ConfigError or UsageError."""
+    if Path(named).exists() or named.endswith(".json"):
+        return read_report(Path(named))
+    return run_report(copilot.index.engine, named, domain.domain)
 
 
 def _evaluated(

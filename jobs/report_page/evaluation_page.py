@@ -18,6 +18,9 @@ from jobs.report_page.headline_figures import headed, headline_cards
 from jobs.report_page.question_card import PassageStore, question_card
 from jobs.report_page.verdicts import by_confidence, sort_of, worst
 
+PAGE_RUNS = 10
+"""That a page lists, its own among them."""
+
 
 def as_page(report: EvaluationReport, runs: Sequence[KeptRun] = ()) -> str:
     """`runs`: the last ones of this domain, newest first, this one among them."""

@@ -82,9 +82,10 @@ def comparison(change: Comparison, *, title: str, then: str = "before", now: str
     sure = [(name, one) for name, one in moved if one.p is not None and one.p < _DOUBT]
     rest = [pair for pair in moved if pair not in sure]
     found = _changes(sure, then, now) if sure else "<p>No figure moved beyond chance.</p>"
+    more = "more" if sure else "figures moved"
     if rest:
         found += (
-            f'<details class="numbers"><summary>{len(rest)} more that may be chance</summary>'
+            f'<details class="numbers"><summary>{len(rest)} {more} that may be chance</summary>'
             f"{_changes(rest, then, now)}</details>"
         )
     return (

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from html import escape
 
+from jobs.evaluation.judge_check.judge_cards import NEVER_CHECKED
 from jobs.evaluation.report import EvaluationReport
 from jobs.report_page.charts import interval_bar, stacked
 from jobs.report_page.metric_names import figure, named
@@ -13,10 +14,6 @@ from jobs.report_page.verdicts import OTHER, REPLIES
 WITH_JUDGE = ("acceptable", "incorrect", "judge_score")
 WITHOUT = ("answer_wrong", "evidence_all", "cited")
 """Headline figures."""
-NEVER_CHECKED = (
-    "The judge was never checked: nobody scored beside it, so nobody knows how far its scores "
-    "can be trusted. `oncall evaluate agreement` measures that."
-)
 _TOP = {"judge_score": 5.0}
 
 
@@ -67,7 +64,8 @@ def _questions(report: EvaluationReport) -> str:
 
 
 def _warnings(report: EvaluationReport) -> Iterator[str]:
-    if report.run.judge_model and not (report.judge and report.judge.checked):
+    unchecked = report.run.judge_model and not (report.judge and report.judge.checked)
+    if unchecked and NEVER_CHECKED not in report.notes:
         yield NEVER_CHECKED
     if report.judge and report.judge.checked:
         yield f"The judge was checked against {report.judge.scores} scores by people."
