@@ -7,13 +7,15 @@ from typing import Annotated
 
 import typer
 
-from cli.options import AsJson
+from cli.options import AsJson, wired
 
-ReportPath = Annotated[Path, typer.Argument(metavar="REPORT", help="A report.json, or its folder.")]
+ReportName = Annotated[
+    str, typer.Argument(metavar="REPORT", help="A report.json, a run's id, or `last`.")
+]
 
 
 def evaluate_sheet(
-    report: ReportPath,
+    report: ReportName,
     out: Annotated[Path, typer.Option(help="Where the page is written.")] = Path("score.html"),
     questions: Annotated[
         int | None, typer.Option(min=1, help="So many questions, drawn by chance; all by default.")
@@ -23,11 +25,11 @@ def evaluate_sheet(
     """Write a page on which an expert scores answers blind.
 
     Ten at a time; it needs no server, keeps what was scored, and saves human.csv."""
+    from cli.evaluation.named_reports import report_named
     from config.errors import ConfigError
-    from jobs.evaluation.evaluate import read_report
     from jobs.scoring_page.scoring_sheet import scoring_sheet
 
-    page, answers = scoring_sheet(read_report(report), questions=questions, seed=seed)
+    page, answers = scoring_sheet(report_named(wired(), report), questions=questions, seed=seed)
     try:
         out.write_text(page, encoding="utf-8")
     except OSError as error:
@@ -42,8 +44,8 @@ def evaluate_agreement(
         list[Path], typer.Argument(metavar="HUMAN.csv…", help="What the scoring page saved.")
     ],
     report: Annotated[
-        Path, typer.Option(metavar="REPORT", help="The judged report that was scored.")
-    ],
+        str, typer.Option(metavar="REPORT", help="What was scored; the last run by default.")
+    ] = "last",
     learn: Annotated[
         bool,
         typer.Option(

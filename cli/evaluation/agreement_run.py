@@ -8,9 +8,9 @@ from pathlib import Path
 
 import typer
 
+from cli.evaluation.named_reports import report_named
 from cli.options import print_json, wired
 from config.errors import UsageError
-from jobs.evaluation.evaluate import read_report
 from jobs.evaluation.judge_check.human_scores import (
     HumanScore,
     ScoredAnswer,
@@ -25,11 +25,12 @@ from jobs.evaluation.report import EvaluationReport, JudgeCard
 from oncall import Copilot
 
 
-def run_agreement(paths: Sequence[Path], at: Path, *, learn: bool, as_json: bool) -> None:
+def run_agreement(paths: Sequence[Path], named: str, *, learn: bool, as_json: bool) -> None:
     """Raises CopilotError. Exits 1 when some rows didn't count."""
-    report = read_report(at)
+    copilot = wired()
+    report = report_named(copilot, named)
     if not report.run.judge_model:
-        raise UsageError(f"{at}: nobody judged this run", remedy="run it again with --judge")
+        raise UsageError(f"{named}: nobody judged this run", remedy="run it again with --judge")
     known = answers_of(report)
     read = read_scores(paths, known)
     pairs = scored_twice(read.scores, known)
@@ -46,7 +47,6 @@ def run_agreement(paths: Sequence[Path], at: Path, *, learn: bool, as_json: bool
         twice = between_people(read.scores)
         if twice:
             _print_people(agreement(twice))
-    copilot = wired()
     KeptCards(copilot.index.engine).keep(report.run.domain, report.run.judge_model, found)
     if learn:
         _learn(copilot, report, read.scores, known)

@@ -12,6 +12,7 @@ import typer
 from agents.confidence.kept_thresholds import Threshold
 from cli.evaluation.evaluation_table import print_matrix, print_report
 from cli.evaluation.judges import judge_of
+from cli.evaluation.named_reports import report_named
 from cli.evaluation.systems import agents, at_a_time, plain_rag
 from cli.options import print_json, wired
 from config.domain import Domain
@@ -21,13 +22,12 @@ from jobs.evaluation.evaluate import (
     AskingOptions,
     check_writable,
     evaluate,
-    read_report,
     write_report,
 )
 from jobs.evaluation.fail_under import Limit, broken
 from jobs.evaluation.judge_check.judge_cards import NEVER_CHECKED, KeptCards, judge_card
 from jobs.evaluation.metrics.given_reply import GivenReply
-from jobs.evaluation.over_time.run_history import keep_run, run_report, runs
+from jobs.evaluation.over_time.run_history import keep_run, runs
 from jobs.evaluation.prices import Prices
 from jobs.evaluation.report import EvaluationReport
 from jobs.evaluation.settings_matrix import parse_axes, variations
@@ -95,7 +95,7 @@ def _run(copilot: Copilot, domain: Domain, wanted: EvaluationRun) -> bool:
             err=True,
         )
         wanted = replace(wanted, judge=False)
-    earlier = _earlier(copilot, domain, wanted.compare) if wanted.compare else None
+    earlier = report_named(copilot, wanted.compare, domain.domain) if wanted.compare else None
     if wanted.out:
         check_writable(wanted.out)
     copilot.snapshot(domain.domain)  # where nothing is published, that is said before a model loads
@@ -125,13 +125,6 @@ def _run(copilot: Copilot, domain: Domain, wanted: EvaluationRun) -> bool:
     else:
         print_report(report, wanted.out)
     return not below
-
-
-def _earlier(copilot: Copilot, domain: Domain, named: str) -> EvaluationReport:
-    """A report in a file, or of a run that was kept. Raises ConfigError or UsageError."""
-    if Path(named).exists() or named.endswith(".json"):
-        return read_report(Path(named))
-    return run_report(copilot.index.engine, named, domain.domain)
 
 
 def _evaluated(
