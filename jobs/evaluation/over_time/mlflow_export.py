@@ -45,9 +45,12 @@ def export_run(report: EvaluationReport, folder: Path) -> str:
             mlflow.log_metrics(metric_names(report))
             mlflow.log_artifacts(str(folder), "report")
             return str(started.info.run_id)
-    except (MlflowException, OSError) as error:
+    except (MlflowException, ImportError, OSError) as error:
         raise ConfigError(
-            f"MLflow took no run: {error}", remedy="see MLFLOW_TRACKING_URI"
+            f"MLflow took no run: {str(error).partition(chr(10))[0]}",
+            # Of mlflow-skinny 3.17: databases need alembic, folders that variable.
+            remedy="set MLFLOW_TRACKING_URI to your server; a folder also needs "
+            "MLFLOW_ALLOW_FILE_STORE=true, a database the whole of mlflow",
         ) from error
 
 
