@@ -81,6 +81,9 @@ def evaluate_run(
         str,
         typer.Option(metavar="IN/OUT", help="US dollars for a million tokens: 0.25/2.00."),
     ] = "",
+    mlflow: Annotated[
+        bool, typer.Option("--mlflow", help="Also log the run at MLFLOW_TRACKING_URI.")
+    ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the report as JSON.")] = False,
 ) -> None:
     """Ask the golden questions and score the answers."""
@@ -107,6 +110,7 @@ def evaluate_run(
             parallel=parallel,
             anew=anew,
             prices=prices,
+            mlflow=mlflow,
             as_json=as_json,
         )
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -27,6 +28,7 @@ from jobs.evaluation.evaluate import (
 from jobs.evaluation.fail_under import Limit, broken
 from jobs.evaluation.judge_check.judge_cards import NEVER_CHECKED, KeptCards, judge_card
 from jobs.evaluation.metrics.given_reply import GivenReply
+from jobs.evaluation.over_time.mlflow_export import export_run
 from jobs.evaluation.over_time.run_history import keep_run, runs
 from jobs.evaluation.prices import Prices
 from jobs.evaluation.report import EvaluationReport
@@ -53,6 +55,7 @@ class EvaluationRun:
     parallel: int | None
     anew: bool
     prices: str
+    mlflow: bool
     as_json: bool
 
 
@@ -120,11 +123,20 @@ def _run(copilot: Copilot, domain: Domain, wanted: EvaluationRun) -> bool:
     if wanted.out:
         beside = runs(copilot.index.engine, domain.domain, limit=PAGE_RUNS)
         write_report(report, wanted.out, as_page(report, beside))
+    if wanted.mlflow:
+        _to_mlflow(report)
     if wanted.as_json:
         print_json(report.model_dump(mode="json"))
     else:
         print_report(report, wanted.out)
     return not below
+
+
+def _to_mlflow(report: EvaluationReport) -> None:
+    """With its files, wherever else they are written."""
+    with tempfile.TemporaryDirectory() as folder:
+        write_report(report, Path(folder), as_page(report))
+        typer.echo(f"MLflow run {export_run(report, Path(folder))}", err=True)
 
 
 def _evaluated(

@@ -290,3 +290,11 @@ def test_a_report_is_as_its_schema_says(judged: bool) -> None:
     jsonschema.Draft202012Validator.check_schema(schema)
     written = json.loads(made_up_report(12, judged=judged).model_dump_json())
     jsonschema.validate(written, schema)
+
+
+@needs_chromium
+def test_a_sheet_of_paper_holds_every_table(browser: Browser, tmp_path: Path) -> None:
+    size = {"width": 720, "height": 1000}
+    tab = opened(browser, as_page(made_up_report()), tmp_path, viewport=size)
+    tab.emulate_media(media="print")
+    assert tab.evaluate("document.documentElement.scrollWidth") <= 720
