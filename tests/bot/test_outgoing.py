@@ -372,7 +372,7 @@ CALLS = {
     ("handoffs.py", "chat.update"): "cards_views",
     ("handoffs.py", "reactions.add"): "nothing",
     ("handoffs.py", "users.lookupByEmail"): "nothing",
-    ("app.py", "chat.postMessage"): "mrkdwn",
+    ("notices.py", "chat.postMessage"): "mrkdwn",
     ("interactions.py", "views.open"): "cards_views",
     ("interactions.py", "chat.postEphemeral"): "the bot's own sentences",
 }
