@@ -134,13 +134,19 @@ def time_and_cost(questions: Sequence[ReportQuestion]) -> str:
     spent.append(_spent("tokens", [one.tokens for one in questions]))
     costs = [one.cost for one in questions if one.cost is not None]
     spent.append(_spent("cost, US$", costs, places=4))
+    amounts = "".join(spent)
+    spending = (
+        "<table><thead><tr><th>spent</th><th>a question</th><th>in all</th></tr></thead>"
+        f"<tbody>{amounts}</tbody></table>"
+        if amounts
+        else ""
+    )
     drawn = columns(_histogram(total), title="Time to the whole reply", axis="seconds")
     return (
         '<section><h2>Time and cost</h2><div class="pair"><div><table><thead><tr><th>seconds</th>'
         "<th>p50</th><th>p90</th><th>p99</th></tr></thead>"
         f"<tbody>{''.join(rows)}</tbody></table>"
-        "<table><thead><tr><th>spent</th><th>a question</th><th>in all</th></tr></thead>"
-        f"<tbody>{''.join(spent)}</tbody></table></div>"
+        f"{spending}</div>"
         f"<figure>{drawn}<figcaption>Time to the whole reply</figcaption></figure></div></section>"
         if total
         else ""
