@@ -18,6 +18,7 @@ from config.domain import Domain
 
 NO_MODEL = "No language model is connected"
 MODEL_AWAY = "The language model isn't available right now"
+HELD_BACK = "What the language model wrote could not be held against the documents"
 BY_WORDS = f"{NO_MODEL}, so I only match words: others may find it."
 _SPEAK = "here is where the documents speak of this:"
 _SHARED = 0.2
@@ -30,16 +31,21 @@ def signals(state: State) -> dict[str, float]:
     return {**found, "looked again": float(state.get("rounds", 0) > 0)}
 
 
-def extractive_draft(state: State, domain: Domain, *, has_model: bool) -> Draft:
+def extractive_draft(
+    state: State, domain: Domain, *, has_model: bool, held_back: bool = False
+) -> Draft:
     """Without a model: the one cell or sentence that answers all of the question, else where the
     documents speak of it; a refusal when they hardly do.
 
-    `has_model`: there is one, and it didn't answer."""
+    `has_model`: there is one, and it didn't answer. `held_back`: it did, in words that no source
+    shares, in another language for instance."""
     parts, snapshot = signals(state), state["snapshot"]
     aspects = aspects_of(state["plan"], snapshot, domain.glossary)
     found = quotable(state["scored"], state["context"], aspects[0], snapshot.documents)
-    lead = f"{MODEL_AWAY if has_model else NO_MODEL}, so {_SPEAK}"
-    if language := foreign_language(state["plan"].question, snapshot):
+    why = HELD_BACK if held_back else MODEL_AWAY if has_model else NO_MODEL
+    lead = f"{why}, so {_SPEAK}"
+    language = foreign_language(state["plan"].question, snapshot)
+    if language and not held_back:
         lead = f"{foreign_notice(language, snapshot)}\n\n{_SPEAK.capitalize()}"
         found = [unit for unit in found if unit.coverage >= _SHARED]
     elif direct := direct_answer(found, aspects, snapshot):
@@ -47,7 +53,9 @@ def extractive_draft(state: State, domain: Domain, *, has_model: bool) -> Draft:
     shown = passages_of(found, aspects, snapshot.documents)
     if is_too_little(parts) or not shown.passages:
         refused = refusal_draft(state, domain, parts)
-        if language:
+        if held_back:
+            text = f"{HELD_BACK}. {refused.text}"
+        elif language:
             text = f"{foreign_notice(language, snapshot)}\n\n{refused.text}"
         else:
             text = refused.text if has_model else f"{refused.text} {BY_WORDS}"

@@ -72,7 +72,7 @@ class Answerer:
                 update["requests"] = _everywhere(state)
             return update
         if not written.text or (written.strays and not written.sources):
-            return {**update, **self._quoted(state)}
+            return {**update, **self._quoted(state, held_back=bool(written.strays))}
         which = self._which(written, state) if written.verdict == "which" else None
         return {**update, "draft": which or self._by_model(written, state)}
 
@@ -155,8 +155,10 @@ class Answerer:
         note = "the model kept asking for more"
         return {**self._quoted(state), "degraded": ("answer",), "notes": (note,)}
 
-    def _quoted(self, state: State) -> State:
-        draft = extractive_draft(state, self._domain, has_model=self._model is not None)
+    def _quoted(self, state: State, *, held_back: bool = False) -> State:
+        draft = extractive_draft(
+            state, self._domain, has_model=self._model is not None, held_back=held_back
+        )
         state["progress"].delta(draft.text)
         return {"draft": draft}
 

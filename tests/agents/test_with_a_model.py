@@ -6,6 +6,7 @@ import pytest
 
 from agents.checks.groundedness import groundedness
 from agents.context.source import sources_of
+from agents.drafts import HELD_BACK
 from config.errors import InvalidModelOutput, ModelUnavailable
 from config.models import Prompt
 from tests.agents.corpus import HOSTILE, LAPTOPS, ROTATION, asking, snapshot
@@ -31,6 +32,18 @@ def test_standard_asks_the_model_three_times() -> None:
     assert answer.text == GOOD
     assert answer.citations[0].document == "key-rotation"
     assert answer.degraded == ()
+
+
+def test_an_answer_in_words_that_no_source_shares_is_not_said_to_be_an_outage() -> None:
+    plan = {"question": "¿Cuánto puede durar un secreto de webhook?", "kind": "in_domain"}
+    said = "ANSWER\nComo máximo treinta días para los datos restringidos [1]."
+    answer = asking(model=ScriptedModel({"plan": plan, "answer": said}))(
+        "¿Cuánto puede durar un secreto de webhook?"
+    )
+    assert HELD_BACK in answer.text
+    assert "isn't available" not in answer.text
+    assert "Without a language model" not in answer.text
+    assert not answer.from_documents
 
 
 def test_fast_asks_the_model_twice() -> None:
