@@ -69,15 +69,17 @@ class PlainRag:
         if NO_ANSWER in text:
             path = "no_answer_found"
             text = text.replace(NO_ANSWER, "").strip() or "The documents don't say."
-        numbers = dict.fromkeys(int(match[1]) for match in CITED.finditer(text))
+        known = range(1, len(context) + 1)
+        cited = (int(match[1]) for match in CITED.finditer(text))
+        numbers = list(dict.fromkeys(number for number in cited if number in known))
+        text = CITED.sub(lambda match: _renumbered(match, numbers), text)
         return Answer(
             text=text,
             path=path,
             confidence=1.0,
             citations=tuple(
-                _citation(number, context[number - 1])
-                for number in numbers
-                if 0 < number <= len(context)
+                _citation(place, context[number - 1])
+                for place, number in enumerate(numbers, start=1)
             ),
             context=context,
             usage=usage,
@@ -146,6 +148,14 @@ def _user(question: Question, context: Sequence[Chunk]) -> str:
     if thread:
         parts += ["Thread so far:", *thread]
     return "\n\n".join([*parts, f"Question: {question.text}"])
+
+
+def _renumbered(match: re.Match[str], numbers: Sequence[int]) -> str:
+    """In the order of their first mention, as readers are used to; unknown ones disappear."""
+    number = int(match[1])
+    if number not in numbers:
+        return ""
+    return f"{match[0].partition('[')[0]}[{numbers.index(number) + 1}]"
 
 
 def _citation(number: int, chunk: Chunk) -> Citation:
