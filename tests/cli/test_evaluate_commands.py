@@ -6,7 +6,10 @@ import json
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
+from cli.main import app
+from config.errors import CopilotError
 from tests.cli.test_commands import oncall
 
 TEA = """\
@@ -57,13 +60,26 @@ def house(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def run(house: Path, *words: str) -> tuple[int, str, str]:
-    done = oncall(house, "evaluate", *words, ONCALL_CONFIG_DIR=str(house / "config"), COLUMNS="120")
-    return done.returncode, done.stdout, done.stderr
+@pytest.fixture(autouse=True)
+def _in_the_house(house: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(house)
+    monkeypatch.setenv("ONCALL_CONFIG_DIR", str(house / "config"))
+    monkeypatch.setenv("ONCALL_DATA_DIR", str(house / "var"))
+    monkeypatch.setenv("COLUMNS", "120")
+
+
+def run(*words: str) -> tuple[int, str, str]:
+    """Exit code, output and errors, as `main` would have them."""
+    result = CliRunner().invoke(app, ["evaluate", *words])
+    if isinstance(result.exception, CopilotError):
+        return result.exception.exit_code, result.stdout, f"{result.stderr}{result.exception}\n"
+    if result.exception and not isinstance(result.exception, SystemExit):
+        raise result.exception
+    return result.exit_code, result.stdout, result.stderr
 
 
 def test_the_golden_files_of_every_domain_are_asked_and_reported(house: Path) -> None:
-    code, said, _ = run(house, "run", "--out", str(house / "out"))
+    code, said, _ = run("run", "--out", str(house / "out"))
     assert code == 0
     assert "nobody judged" in " ".join(said.split())
     report = json.loads((house / "out" / "tea" / "report.json").read_text())
@@ -75,21 +91,19 @@ def test_the_golden_files_of_every_domain_are_asked_and_reported(house: Path) ->
 def test_a_second_run_asks_nothing_again_unless_told_to(house: Path) -> None:
     golden = str(house / "golden.yaml")
     asked = (golden, "--domain", "tea", "--json")
-    run(house, *asked)
-    kept = json.loads(run(house, *asked)[1])
-    anew = json.loads(run(house, *asked, "--anew")[1])
+    run(*asked)
+    kept = json.loads(run(*asked)[1])
+    anew = json.loads(run(*asked, "--anew")[1])
     assert (kept["run"]["asked"], kept["run"]["kept"]) == (0, 3)
     assert (anew["run"]["asked"], anew["run"]["kept"]) == (3, 0)
     assert kept["metrics"]["all"]["cited"] == anew["metrics"]["all"]["cited"]
 
 
 def test_limits_decide_the_exit_code_and_a_matrix_stands_in_one_table(house: Path) -> None:
-    code, said, _ = run(house, "run", "--fail-under", "cited=0.5", "--fail-over", "cited=0.9")
+    code, said, _ = run("run", "--fail-under", "cited=0.5", "--fail-over", "cited=0.9")
     assert code == 1
     assert "cited at most 0.9: it is 1" in said
-    code, said, _ = run(
-        house, "run", "--matrix", "answer.effort=fast,standard", "retrieval.hyde=true"
-    )
+    code, said, _ = run("run", "--matrix", "answer.effort=fast,standard", "retrieval.hyde=true")
     assert code == 0
     assert "answer.effort=fast" in said
     assert "answer.effort=standard" in said
@@ -113,27 +127,27 @@ def test_limits_decide_the_exit_code_and_a_matrix_stands_in_one_table(house: Pat
     ],
 )
 def test_what_cannot_be_is_said_in_one_line(house: Path, words: list[str], said: str) -> None:
-    code, _, errors = run(house, *words)
+    code, _, errors = run(*words)
     assert code in (1, 2)
     assert said in errors
     assert len(errors.strip().splitlines()) == 1
 
 
 def test_a_judge_that_is_not_there_is_said_and_the_rest_runs(house: Path) -> None:
-    code, _, errors = run(house, "run", "--judge")
+    code, _, errors = run("run", "--judge")
     assert code == 0
     assert "nobody judges; the rest runs" in errors
-    code, _, errors = run(house, "run", "--judge", "--fail-under", "acceptable=0.9")
+    code, _, errors = run("run", "--judge", "--fail-under", "acceptable=0.9")
     assert code == 2
 
 
 def test_a_run_that_nobody_judged_has_no_agreement(house: Path) -> None:
-    run(house, "run", "--out", str(house / "unjudged"))
+    run("run", "--out", str(house / "unjudged"))
     report = str(house / "unjudged" / "tea")
-    code, said, _ = run(house, "sheet", report, "--out", str(house / "score.html"))
+    code, said, _ = run("sheet", report, "--out", str(house / "score.html"))
     assert code == 0
     assert "3 answers to score" in said
     (house / "human.csv").write_text("key,score\n")
-    code, _, errors = run(house, "agreement", str(house / "human.csv"), "--report", report)
+    code, _, errors = run("agreement", str(house / "human.csv"), "--report", report)
     assert code == 2
     assert "run it again with --judge" in errors
