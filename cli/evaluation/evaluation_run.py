@@ -28,7 +28,7 @@ from jobs.evaluation.evaluate import (
 from jobs.evaluation.fail_under import Limit, broken
 from jobs.evaluation.judge_check.judge_cards import NEVER_CHECKED, KeptCards, judge_card
 from jobs.evaluation.metrics.given_reply import GivenReply
-from jobs.evaluation.over_time.mlflow_export import export_run
+from jobs.evaluation.over_time.mlflow_export import export_run, require_mlflow
 from jobs.evaluation.over_time.run_history import keep_run, runs
 from jobs.evaluation.prices import Prices
 from jobs.evaluation.report import EvaluationReport
@@ -99,6 +99,10 @@ def _run(copilot: Copilot, domain: Domain, wanted: EvaluationRun) -> bool:
         )
         wanted = replace(wanted, judge=False)
     earlier = report_named(copilot, wanted.compare, domain.domain) if wanted.compare else None
+    if earlier and not {one.id for one in earlier.questions} & {one.id for one in golden}:
+        raise UsageError(f"--compare {wanted.compare}: it asked none of these questions")
+    if wanted.mlflow:
+        require_mlflow()
     if wanted.out:
         check_writable(wanted.out)
     copilot.snapshot(domain.domain)  # where nothing is published, that is said before a model loads

@@ -35,6 +35,8 @@ def check_golden(paths: Sequence[Path], snapshot: Snapshot | None = None) -> Gol
     for path in paths:
         entries, problems = read_golden(path)
         found.problems += problems
+        if not (entries or problems):
+            found.problems.append(Problem(path, 1, 1, "holds no questions"))
         found.kinds[path] = Counter(one.question.kind for one in entries)
         questions += entries
     found.problems += _told_twice(questions)

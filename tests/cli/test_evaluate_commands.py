@@ -141,6 +141,15 @@ def test_a_judge_that_is_not_there_is_said_and_the_rest_runs(house: Path) -> Non
     assert code == 2
 
 
+def test_a_run_of_other_questions_is_nothing_to_compare_with(house: Path) -> None:
+    run("run", "--out", str(house / "before"))
+    report = house / "before" / "tea" / "report.json"
+    report.write_text(report.read_text().replace('"tea-', '"coffee-'))
+    code, _, errors = run("run", "--domain", "tea", "--compare", str(report))
+    assert code == 2
+    assert "asked none of these questions" in errors
+
+
 def test_a_run_that_nobody_judged_has_no_agreement(house: Path) -> None:
     run("run", "--out", str(house / "unjudged"))
     report = str(house / "unjudged" / "tea")

@@ -162,6 +162,7 @@ def test_a_quote_may_go_on_in_the_next_chunk() -> None:
     [
         ("- id: [", "wrong.yaml:1:8"),
         ("a: 1", "wrong.yaml:1:1: expected a list"),
+        ("", "wrong.yaml:1:1: holds no questions"),
         ("- {id: a}\n---\n- {id: b}", "a second document begins here"),
         ("- {id: a, kind: lookup, question: 2026-13-45, history: 7}", "expected a list"),
     ],

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from importlib.util import find_spec
 from pathlib import Path
 
 from config.errors import ConfigError
@@ -13,19 +14,24 @@ _AT = re.compile("@")
 _LONGEST = 250
 
 
+def require_mlflow() -> None:
+    """Before anything is asked. Raises ConfigError."""
+    if find_spec("mlflow") is None:
+        raise ConfigError(
+            "--mlflow needs MLflow, which is not installed",
+            remedy="pip install 'oncall-copilot[mlflow]'",
+        )
+
+
 def export_run(report: EvaluationReport, folder: Path) -> str:
     """Parameters, figures of every group, and the files of `folder`, at MLFLOW_TRACKING_URI, in
     the experiment `oncall-DOMAIN`. The id that MLflow gave the run.
 
     Raises ConfigError: MLflow is not installed, or can't be reached."""
-    try:
-        import mlflow
-        from mlflow.exceptions import MlflowException
-    except ImportError as error:
-        raise ConfigError(
-            "--mlflow needs MLflow, which is not installed",
-            remedy="pip install 'oncall-copilot[mlflow]'",
-        ) from error
+    require_mlflow()
+    import mlflow
+    from mlflow.exceptions import MlflowException
+
     run = report.run
     try:
         mlflow.set_experiment(f"oncall-{run.domain}")
