@@ -1,0 +1,1 @@
+"""`oncall evaluate`, `golden`, `canary` and `config diff-eval`."""

@@ -1,0 +1,1 @@
+"""Golden questions asked, measured, judged, compared: one report."""

@@ -1,0 +1,1 @@
+"""Golden sets: read, checked, imported, proposed."""

@@ -1,0 +1,1 @@
+"""A page on which an expert scores answers blind."""

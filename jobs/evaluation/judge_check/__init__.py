@@ -1,0 +1,1 @@
+"""The judge's own report card: people's scores beside its own."""
