@@ -8,11 +8,14 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass, field
 
+import numpy as np
+
 from agents.answer import CITED, Turn
 from agents.judging.judge_request import JudgeRequest, JudgeVerdict, ShownPassage
 from config.errors import ModelError, ModelUnavailable
 from config.models import Usage
 from enrichment.language.sentences import sentences
+from jobs.evaluation.metrics.correlations import spearman
 from jobs.evaluation.metrics.given_reply import GivenReply
 from jobs.evaluation.report import JudgedReply, Metrics, ReportQuestion
 from jobs.golden.golden_questions import GoldenQuestion
@@ -258,18 +261,15 @@ def _of_the_judge(model: str, answered_by: str, verdicts: Mapping[Key, JudgedRep
 def _of_length(replies: Sequence[GivenReply], verdicts: Mapping[Key, JudgedReply]) -> list[str]:
     """A judge that is taken in by length gives long answers more."""
     scored = [
-        (verdicts[_key(reply)].score, len(CITED.sub("", reply.answer.text).split()))
+        (float(verdicts[_key(reply)].score), float(len(CITED.sub("", reply.answer.text).split())))
         for reply in replies
         if _key(reply) in verdicts
     ]
-    scores, words = [score for score, _ in scored], [count for _, count in scored]
-    if len(scored) < 3 or len(set(scores)) == 1 or len(set(words)) == 1:
+    if len(scored) < 3 or any(len(set(row)) == 1 for row in zip(*scored, strict=True)):
         return []  # no correlation is defined, or it means nothing
-    from scipy.stats import spearmanr
-
-    correlation = float(spearmanr(scores, words).statistic)
+    scores, words = np.asarray(scored).T
     return [
-        f"Score and length: Spearman {correlation:+.2f} over {len(scored)} answers "
+        f"Score and length: Spearman {spearman(scores, words):+.2f} over {len(scored)} answers "
         "(near 0: the judge gave no more for more words)."
     ]
 

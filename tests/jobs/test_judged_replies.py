@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import threading
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -178,6 +179,13 @@ def test_score_and_length_are_reported_together() -> None:
     note = judged(replies, by_words, model="strict").notes[0]
     assert note.startswith("Score and length: Spearman +1.00 over 5 answers")
     assert judged(replies, giving(), model="strict").notes == ()  # all scores alike
+
+
+def test_a_judge_needs_no_library_of_statistics(monkeypatch: pytest.MonkeyPatch) -> None:
+    """SciPy is in the extra `evaluation` only."""
+    monkeypatch.setitem(sys.modules, "scipy", None)
+    monkeypatch.setitem(sys.modules, "scipy.stats", None)
+    test_score_and_length_are_reported_together()
 
 
 def test_proposed_questions_are_not_judged() -> None:

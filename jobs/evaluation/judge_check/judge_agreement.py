@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from jobs.evaluation.metrics.correlations import Scores, pearson, spearman
 from jobs.evaluation.metrics.intervals import bootstrap, wilson
 
 HIGHEST = 5
@@ -16,8 +17,6 @@ ACCEPTABLE = 4
 """From this score on an answer is acceptable."""
 _FEWEST = 3
 """Answers that a correlation takes."""
-
-Scores = NDArray[np.float64]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -94,8 +93,8 @@ def agreement(scored: Sequence[ScoredTwice]) -> Agreement:
     kinds = sorted({one.kind for one in scored if one.kind})
     return Agreement(
         count=len(scored),
-        pearson=_over(people, judge, _correlation),
-        spearman=_over(people, judge, _rank_correlation),
+        pearson=_over(people, judge, pearson),
+        spearman=_over(people, judge, spearman),
         kappa=_over(people, judge, _kappa),
         exact=_share_of(apart == 0),
         within_one=_share_of(apart <= 1),
@@ -169,20 +168,6 @@ def _over(
     ]
     low, high = np.quantile(drawn, [0.025, 0.975])
     return Figure(value=figure(people, judge), low=float(low), high=float(high), count=len(people))
-
-
-def _correlation(people: Scores, judge: Scores) -> float:
-    return float(np.corrcoef(people, judge)[0, 1])
-
-
-def _rank_correlation(people: Scores, judge: Scores) -> float:
-    return _correlation(_ranks(people), _ranks(judge))
-
-
-def _ranks(values: Scores) -> Scores:
-    """Average ranks: ties share theirs."""
-    _, place, count = np.unique(values, return_inverse=True, return_counts=True)
-    return np.asarray((np.cumsum(count) - (count - 1) / 2)[place], dtype=np.float64)
 
 
 def _kappa(people: Scores, judge: Scores) -> float:
