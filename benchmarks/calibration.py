@@ -19,8 +19,8 @@ import numpy as np
 from rich.console import Console
 
 from agents.confidence.calibrated import Calibration, calibration_of
+from agents.judging.judge_request import ACCEPTABLE
 from benchmarks.material.fitting import Matrix, logistic
-from benchmarks.material.judged_answers import ACCEPTABLE
 from benchmarks.material.reliability import reliability_table
 
 ANSWERED = ("company_specific_rag_success", "company_specific_rag_failure")

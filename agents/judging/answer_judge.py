@@ -11,7 +11,8 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
+
+from sqlalchemy import Engine
 
 from agents.judging.judge_request import (
     HIGHEST_INCORRECT,
@@ -23,7 +24,7 @@ from agents.judging.judge_request import (
 from agents.prompts import render
 from config.models import ChatModel, Prompt, Usage
 from config.prompts import Foreign, listed
-from enrichment.with_model.reply_cache import cache_key
+from enrichment.with_model.reply_cache import ReplyCache, cache_key
 
 RULES = Path(__file__).with_name("judging_rules.md")
 """What a score means; people who judge read the same."""
@@ -33,9 +34,10 @@ _EXAMPLES = (
 )
 _LONGEST_PASSAGES = 48_000
 """Characters of all passages: twice what an answerer is shown at most."""
-
-_LONGEST_EXAMPLE = 2_000
+LONGEST_EXAMPLE = 2_000
 """Characters of its question, and of its answer."""
+MOST_VERDICTS = 20_000
+"""Kept, those given last: about 40 MB."""
 
 Examples = Callable[[JudgeRequest], Sequence[Correction]]
 """Corrections to learn from for one answer, nearest first; never one of the same question."""
@@ -46,21 +48,20 @@ def no_examples(request: JudgeRequest) -> Sequence[Correction]:
     return ()
 
 
-class VerdictStore(Protocol):
-    """See `agents.judging.kept_verdicts`."""
-
-    def find(self, key: str) -> JudgeVerdict | None: ...
-
-    def keep(self, key: str, verdict: JudgeVerdict, model: str) -> None: ...
+def kept_verdicts(engine: Engine) -> ReplyCache:
+    """Of all domains and judges: an unchanged answer is never judged twice."""
+    return ReplyCache(engine, table="evaluation_verdicts", most=MOST_VERDICTS)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class AnswerJudge:
-    """Gives verdicts."""
+    """Gives verdicts; no second time on what it has judged before, where they are `kept`."""
 
     model: ChatModel
     examples: Examples = no_examples
-    kept: VerdictStore | None = None
+    """See `agents.judging.corrections`."""
+    kept: ReplyCache | None = None
+    """See `kept_verdicts`."""
 
     @property
     def name(self) -> str:
@@ -72,12 +73,12 @@ class AnswerJudge:
         prompt = self.prompt(request)
         # Of the model, the prompt's wording, the examples and all that the judge is shown.
         key = cache_key(prompt, self.name)
-        known = self.kept.find(key) if self.kept else None
+        known = self.kept.find(key, JudgeVerdict) if self.kept else None
         if known:
             return settled(known, request.answer), Usage()
         verdict, usage = self.model.structured(prompt, JudgeVerdict)
         if self.kept:
-            self.kept.keep(key, verdict, self.name)
+            self.kept.keep(key, prompt, self.name, verdict)
         return settled(verdict, request.answer), usage
 
     def prompt(self, request: JudgeRequest) -> Prompt:
@@ -98,14 +99,6 @@ class AnswerJudge:
                 for number, one in enumerate(request.citations, start=1)
             ],
         )
-
-
-def answer_judge(
-    model: ChatModel, *, examples: Examples = no_examples, kept: VerdictStore | None = None
-) -> AnswerJudge:
-    """A judge that learns from `examples` (see `agents.judging.corrections`), and judges what it
-    has judged before no second time where verdicts are `kept`."""
-    return AnswerJudge(model, examples, kept)
 
 
 def settled(verdict: JudgeVerdict, answer: str) -> JudgeVerdict:
@@ -169,8 +162,8 @@ def _passages(request: JudgeRequest) -> list[Foreign]:
 def _example(number: int, one: Correction) -> Foreign:
     misinforms = {True: ", and misinforms", False: ", and misinforms nobody", None: ""}
     lines = (
-        f"Question: {one.question[:_LONGEST_EXAMPLE]}",
-        f"Answer: {one.answer[:_LONGEST_EXAMPLE]}",
+        f"Question: {one.question[:LONGEST_EXAMPLE]}",
+        f"Answer: {one.answer[:LONGEST_EXAMPLE]}",
         f"A judge's score: {one.judge_score}",
         f"A person's score: {one.human_score}{misinforms[one.human_incorrect]}",
         f"Why: {one.note}" if one.note else "",

@@ -14,7 +14,7 @@ from pydantic import TypeAdapter, ValidationError
 from sqlalchemy import Column, Engine, MetaData, String, Table, Text, delete, insert, select
 from sqlalchemy.exc import DBAPIError
 
-from agents.judging.answer_judge import Examples
+from agents.judging.answer_judge import LONGEST_EXAMPLE, Examples
 from agents.judging.judge_request import Correction, JudgeRequest
 from config.models import Embedder, Vectors
 
@@ -22,8 +22,6 @@ MOST_CORRECTIONS = 50
 """Kept for a domain: those where judge and person were furthest apart."""
 NEAREST = 5
 """Shown to the judge with each answer."""
-_LONGEST = 2_000
-"""Characters of an example's question and of its answer."""
 
 _METADATA = MetaData()
 _CORRECTIONS = Table(
@@ -105,7 +103,7 @@ def _apart(one: Correction) -> int:
 
 
 def _text(question: str, answer: str) -> str:
-    return f"{question[:_LONGEST]}\n{answer[:_LONGEST]}"
+    return f"{question[:LONGEST_EXAMPLE]}\n{answer[:LONGEST_EXAMPLE]}"
 
 
 def _same(question: str) -> str:

@@ -8,6 +8,8 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from agents.answer import Turn
 
+HIGHEST = 5
+"""Scores go from 0 to this."""
 ACCEPTABLE = 4
 """From this score on an answer may stand in the help channel."""
 HIGHEST_INCORRECT = 2
@@ -65,7 +67,7 @@ class JudgeVerdict(BaseModel):
     )
     incorrect: bool = Field(description="Who acts on it is misinformed")
     feedback: str = Field(description="What would make it a 5; empty for a 5")
-    score: int = Field(ge=0, le=5)
+    score: int = Field(ge=0, le=HIGHEST)
 
     @property
     def acceptable(self) -> bool:

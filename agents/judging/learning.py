@@ -7,11 +7,12 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 
-from agents.judging.answer_judge import VerdictStore, answer_judge
+from agents.judging.answer_judge import AnswerJudge
 from agents.judging.corrections import corrections_from, nearest_corrections
 from agents.judging.judge_request import Correction, JudgeRequest, JudgeVerdict
 from config.errors import ModelError
 from config.models import ChatModel, Embedder, Usage
+from enrichment.with_model.reply_cache import ReplyCache
 
 FOLDS = 5
 """Each answer is judged again by a judge that learnt from the other four parts."""
@@ -53,7 +54,7 @@ def learned(
     *,
     model: ChatModel,
     embedder: Embedder,
-    kept: VerdictStore | None = None,
+    kept: ReplyCache | None = None,
     parallel: int = 4,
     on_verdict: Callable[[str], None] = lambda question_id: None,
 ) -> Learning:
@@ -61,8 +62,8 @@ def learned(
     question are in one fold. Keeps no correction."""
     fold_of = [_fold(one.request.id) for one in scored]
     judges = [
-        answer_judge(
-            model,
+        AnswerJudge(
+            model=model,
             examples=nearest_corrections(
                 corrections_from(
                     [one.scored for one, its in zip(scored, fold_of, strict=True) if its != fold]

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-ACCEPTABLE, FULL, TOP = 4, 5, 5
+from agents.judging.judge_request import ACCEPTABLE, HIGHEST
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ class Judged:
 
 SHARES: dict[str, Callable[[Judged], bool]] = {
     "acceptable": lambda one: one.verdict.acceptable,
-    "full marks": lambda one: one.verdict.score == FULL,
+    "full marks": lambda one: one.verdict.score == HIGHEST,
     "incorrect": lambda one: one.verdict.incorrect,
     "padded": lambda one: one.verdict.padded,
 }

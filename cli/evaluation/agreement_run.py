@@ -132,9 +132,9 @@ def _learn(
     known: Mapping[str, ScoredAnswer],
 ) -> None:
     """Cross-fitted: each answer is judged again with what people said of other questions."""
+    from agents.judging.answer_judge import kept_verdicts
     from agents.judging.corrections import KeptCorrections
     from agents.judging.judge_request import Correction
-    from agents.judging.kept_verdicts import KeptVerdicts
     from agents.judging.learning import ScoredBeside, learned
     from jobs.evaluation.judge_check.judge_agreement import ScoredTwice
     from jobs.evaluation.judging import request_from_report
@@ -163,7 +163,7 @@ def _learn(
         beside,
         model=model,
         embedder=copilot.embedder,
-        kept=KeptVerdicts(copilot.index.engine),
+        kept=kept_verdicts(copilot.index.engine),
     )
     if not outcome.answers:
         typer.echo("The judge could not be asked again; nothing was learnt.", err=True)

@@ -27,9 +27,8 @@ def judge_of(
     Raises ConfigError where there is no model: then nobody can judge."""
     from functools import partial
 
-    from agents.judging.answer_judge import answer_judge
+    from agents.judging.answer_judge import AnswerJudge, kept_verdicts
     from agents.judging.corrections import KeptCorrections, nearest_corrections
-    from agents.judging.kept_verdicts import KeptVerdicts
     from config.errors import ConfigError
     from jobs.evaluation.judging import judged
 
@@ -41,10 +40,10 @@ def judge_of(
             "OPENAI_BASE_URL; without --judge the rest runs",
         )
     corrections = KeptCorrections(copilot.index.engine).of(domain.domain)
-    give = answer_judge(
-        model,
+    give = AnswerJudge(
+        model=model,
         examples=nearest_corrections(corrections, copilot.embedder),
-        kept=KeptVerdicts(copilot.index.engine),
+        kept=kept_verdicts(copilot.index.engine),
     )
     return partial(
         judged,

@@ -25,29 +25,34 @@ from config.models import Prompt
 
 Reply = TypeVar("Reply", bound=BaseModel)
 
-_METADATA = MetaData()
-_REPLIES = Table(
-    "enrichment_replies",
-    _METADATA,
-    Column("key", String(64), primary_key=True),
-    Column("prompt", String(64), nullable=False),
-    Column("model", String(200), nullable=False),
-    Column("reply", Text, nullable=False),
-    Column("created_at", DateTime(timezone=True), nullable=False),
-)
-
 
 class ReplyCache:
     """Replies in the state database. Safe to use from several threads and processes."""
 
-    def __init__(self, engine: Engine) -> None:
+    def __init__(
+        self, engine: Engine, *, table: str = "enrichment_replies", most: int | None = None
+    ) -> None:
+        """`most`: replies kept, those given last; None: all."""
         self._engine = engine
-        _METADATA.create_all(engine, checkfirst=True)
+        self._replies = Table(
+            table,
+            MetaData(),
+            Column("key", String(64), primary_key=True),
+            Column("prompt", String(64), nullable=False),
+            Column("model", String(200), nullable=False),
+            Column("reply", Text, nullable=False),
+            Column("created_at", DateTime(timezone=True), nullable=False),
+        )
+        self._replies.metadata.create_all(engine, checkfirst=True)
+        if most is not None:
+            self._forget_all_but(most)
 
     def find(self, key: str, reply: type[Reply]) -> Reply | None:
         """None also when the stored reply has another shape by now."""
         with self._engine.connect() as connection:
-            stored = connection.scalar(select(_REPLIES.c.reply).where(_REPLIES.c.key == key))
+            stored = connection.scalar(
+                select(self._replies.c.reply).where(self._replies.c.key == key)
+            )
         if stored is None:
             return None
         try:
@@ -65,10 +70,18 @@ class ReplyCache:
         }
         try:
             with self._engine.begin() as connection:
-                connection.execute(delete(_REPLIES).where(_REPLIES.c.key == key))
-                connection.execute(insert(_REPLIES).values(values))
+                connection.execute(delete(self._replies).where(self._replies.c.key == key))
+                connection.execute(insert(self._replies).values(values))
         except IntegrityError:
             return  # another process kept the same reply a moment ago
+
+    def _forget_all_but(self, most: int) -> None:
+        given = self._replies.c.created_at
+        with self._engine.begin() as connection:
+            newest = select(given).order_by(given.desc())
+            oldest = connection.scalar(newest.offset(most - 1).limit(1))
+            if oldest is not None:
+                connection.execute(delete(self._replies).where(given < oldest))
 
 
 def cache_key(prompt: Prompt, model: str) -> str:

@@ -13,12 +13,13 @@ import pytest
 from sqlalchemy import Engine, create_engine
 
 from agents.answer import Turn
-from agents.judging.answer_judge import RULES, AnswerJudge, Examples, answer_judge, no_examples
+from agents.judging.answer_judge import RULES, AnswerJudge, Examples, kept_verdicts, no_examples
 from agents.judging.judge_request import Correction, JudgeRequest, JudgeVerdict, ShownPassage
-from agents.judging.kept_verdicts import KeptVerdicts
 from config.chat_model import build_judge_model
 from config.errors import ConfigError, InvalidModelOutput, ModelUnavailable
+from config.models import Prompt
 from config.settings import Settings
+from enrichment.with_model.reply_cache import ReplyCache
 from playground.openai_stand_in import ModelFault, OpenAIStandIn, Request, Script
 
 GOOD: dict[str, Any] = {
@@ -50,14 +51,14 @@ def request(**more: Any) -> JudgeRequest:
 def judge_at(
     server: OpenAIStandIn,
     *,
-    kept: KeptVerdicts | None = None,
+    kept: ReplyCache | None = None,
     examples: Examples = no_examples,
     name: str = "strict",
 ) -> AnswerJudge:
     settings = Settings.model_validate({"openai_base_url": server.base_url, "judge_model": name})
     model = build_judge_model(settings)
     assert model is not None
-    return answer_judge(model, kept=kept, examples=examples)
+    return AnswerJudge(model=model, kept=kept, examples=examples)
 
 
 def verdict_of(script: Script, **more: Any) -> JudgeVerdict:
@@ -136,7 +137,7 @@ def test_a_score_off_the_scale_is_sent_back_once() -> None:
 
 
 def test_a_failing_judge_makes_no_score_up(engine: Engine) -> None:
-    kept = KeptVerdicts(engine)
+    kept = kept_verdicts(engine)
     with OpenAIStandIn({"score_answer": "It is fine."}) as server:
         with pytest.raises(InvalidModelOutput):
             judge_at(server, kept=kept)(request())
@@ -199,8 +200,8 @@ def test_more_passages_than_a_judge_can_read_lose_the_last() -> None:
 
 def test_an_unchanged_answer_is_judged_once(engine: Engine) -> None:
     with OpenAIStandIn({"score_answer": GOOD}) as server:
-        first, _ = judge_at(server, kept=KeptVerdicts(engine))(request())
-        again, usage = judge_at(server, kept=KeptVerdicts(engine))(request())
+        first, _ = judge_at(server, kept=kept_verdicts(engine))(request())
+        again, usage = judge_at(server, kept=kept_verdicts(engine))(request())
     assert again == first
     assert usage.calls == 0
     assert len(server.requests) == 1
@@ -231,13 +232,13 @@ def test_whatever_a_judge_is_shown_makes_another_verdict(
     engine: Engine, change: dict[str, Any]
 ) -> None:
     with OpenAIStandIn({"score_answer": GOOD}) as server:
-        judge_at(server, kept=KeptVerdicts(engine))(request())
-        judge_at(server, kept=KeptVerdicts(engine))(request(**change))
+        judge_at(server, kept=kept_verdicts(engine))(request())
+        judge_at(server, kept=kept_verdicts(engine))(request(**change))
     assert len(server.requests) == 2
 
 
 def test_another_judge_and_other_examples_make_another_verdict(engine: Engine) -> None:
-    kept = KeptVerdicts(engine)
+    kept = kept_verdicts(engine)
     with OpenAIStandIn({"score_answer": GOOD}) as server:
         judge_at(server, kept=kept)(request())
         judge_at(server, kept=kept, name="stricter")(request())
@@ -275,13 +276,14 @@ def test_a_judge_that_nobody_can_be_asked_for_is_a_mistake_in_the_settings() -> 
 
 
 def test_the_first_verdicts_may_be_kept_at_the_same_time(engine: Engine) -> None:
-    kept = KeptVerdicts(engine)
+    kept = kept_verdicts(engine)
+    prompt = Prompt(name="score_answer", version="1", system="", user="", max_tokens=1)
     ready = threading.Barrier(8)
 
     def keep(number: int) -> None:
         ready.wait(timeout=60)
-        kept.keep(f"key-{number}", JudgeVerdict(**GOOD), "strict")
+        kept.keep(f"key-{number}", prompt, "strict", JudgeVerdict(**GOOD))
 
     with ThreadPoolExecutor(8) as pool:
         list(pool.map(keep, range(8)))
-    assert all(kept.find(f"key-{number}") for number in range(8))
+    assert all(kept.find(f"key-{number}", JudgeVerdict) for number in range(8))

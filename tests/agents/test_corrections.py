@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from sqlalchemy import Engine, create_engine
 
-from agents.judging.answer_judge import answer_judge
+from agents.judging.answer_judge import AnswerJudge
 from agents.judging.corrections import KeptCorrections, corrections_from, nearest_corrections
 from agents.judging.judge_request import Correction, JudgeRequest
 from agents.judging.learning import ScoredBeside, learned
@@ -162,5 +162,5 @@ def test_an_answer_that_could_not_be_judged_again_is_left_out_of_both() -> None:
 
 def test_without_corrections_a_judge_is_as_it_was() -> None:
     model = ScriptedModel({"score_answer": lenient})  # type: ignore[dict-item]
-    judge = answer_judge(model, examples=nearest_corrections((), ByWords()))
+    judge = AnswerJudge(model=model, examples=nearest_corrections((), ByWords()))
     assert judge(request_for(correction(1)))[0].score == 5

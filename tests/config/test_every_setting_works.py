@@ -19,7 +19,7 @@ import pytest
 from fastapi.testclient import TestClient
 
 from agents.answer import Question
-from agents.judging.answer_judge import answer_judge
+from agents.judging.answer_judge import AnswerJudge
 from agents.judging.judge_request import JudgeRequest
 from bot.connection import connect
 from config.errors import CopilotError
@@ -181,7 +181,7 @@ def judge_calls(town: Town, settings: Settings) -> object:
     for server in town.servers.values():
         server.requests.clear()
     request = JudgeRequest(id="tea-001", kind="lookup", question="how long?", answer="Two minutes.")
-    outcome(lambda: answer_judge(model)(request))
+    outcome(lambda: AnswerJudge(model=model)(request))
     return [one.body["model"] for server in town.servers.values() for one in server.requests]
 
 

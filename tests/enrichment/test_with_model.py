@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import re
+import time
 from typing import Any
 
 import pytest
+from pydantic import BaseModel
 from sqlalchemy import Engine, create_engine
 
 from config.chat_model import build_chat_model
-from config.models import ChatModel
+from config.models import ChatModel, Prompt
 from config.prompts import Foreign
 from config.settings import Settings
 from enrichment.enrich import Enriched
@@ -65,6 +67,10 @@ def helpful(request: Request) -> Scripted:
         for number, _ in enumerate(passages_in(request), start=1)
     ]
     return {"passages": described}
+
+
+class AReply(BaseModel):
+    number: int
 
 
 def model_at(server: OpenAIStandIn) -> ChatModel:
@@ -311,3 +317,15 @@ def test_numbers_are_grounded_whatever_their_separators() -> None:
     assert grounded("1,200 ms", "above 1200 ms")
     assert not grounded("1,300 ms", "above 1200 ms")
     assert grounded("no numbers", "")
+
+
+def test_a_cache_that_is_limited_keeps_what_was_given_last(engine: Engine) -> None:
+    prompt = Prompt(name="passages", version="1", system="", user="", max_tokens=1)
+    unlimited = ReplyCache(engine, table="limited_replies")
+    for number in range(5):
+        unlimited.keep(str(number), prompt, "m-1", AReply(number=number))
+        time.sleep(0.01)  # the clock's ticks apart
+    limited = ReplyCache(engine, table="limited_replies", most=3)
+    found = [limited.find(str(number), AReply) for number in range(5)]
+    assert [one and one.number for one in found] == [None, None, 2, 3, 4]
+    assert ReplyCache(engine).find("4", AReply) is None  # another table

@@ -9,8 +9,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from agents.judging.judge_request import HIGHEST
 from config.errors import ConfigError
-from jobs.evaluation.judge_check.judge_agreement import HIGHEST, ScoredTwice
+from jobs.evaluation.judge_check.judge_agreement import ScoredTwice
 from jobs.evaluation.report import EvaluationReport, ReportQuestion
 from jobs.golden.golden_table import decoded
 

@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 
+from agents.judging.judge_request import ACCEPTABLE, HIGHEST
 from jobs.evaluation.metrics.correlations import Scores, pearson, spearman
-from jobs.evaluation.metrics.intervals import bootstrap, wilson
+from jobs.evaluation.metrics.intervals import bootstrap, bootstrap_mean, wilson
 
-HIGHEST = 5
-"""Scores go from 0 to this."""
-ACCEPTABLE = 4
-"""From this score on an answer is acceptable."""
 _FEWEST = 3
 """Answers that a correlation takes."""
+_RESAMPLES = 1_000
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -139,7 +138,7 @@ def _share_of(hits: NDArray[np.bool_]) -> Figure:
 
 
 def _mean(values: Scores) -> Figure:
-    low, high = bootstrap(len(values), lambda places: float(values[places].mean()))
+    low, high = bootstrap_mean(values)
     return Figure(value=float(values.mean()), low=low, high=high, count=len(values))
 
 
@@ -160,14 +159,13 @@ def _over(
     varied = len(set(people.tolist())) > 1 and len(set(judge.tolist())) > 1
     if len(people) < _FEWEST or not varied:
         return None
-    chance = np.random.default_rng(0)
-    drawn = [
-        figure(people[places], judge[places])
-        for places in chance.integers(0, len(people), (1_000, len(people)))
-        if np.ptp(people[places]) and np.ptp(judge[places])
-    ]
-    low, high = np.quantile(drawn, [0.025, 0.975])
-    return Figure(value=figure(people, judge), low=float(low), high=float(high), count=len(people))
+
+    def of_draw(places: np.ndarray) -> float:
+        first, second = people[places], judge[places]
+        return figure(first, second) if np.ptp(first) and np.ptp(second) else math.nan
+
+    low, high = bootstrap(len(people), of_draw, resamples=_RESAMPLES)
+    return Figure(value=figure(people, judge), low=low, high=high, count=len(people))
 
 
 def _kappa(people: Scores, judge: Scores) -> float:

@@ -25,10 +25,11 @@ def wilson(hits: int, count: int) -> tuple[float, float]:
 def bootstrap(
     count: int, figure: Callable[[np.ndarray], float], *, resamples: int = RESAMPLES
 ) -> tuple[float, float]:
-    """95% of a figure over resampled places 0 to count: percentile bootstrap, seeded."""
+    """95% of a figure over resampled places 0 to count: percentile bootstrap, seeded. Of a draw
+    that says nothing the figure is NaN, and it counts as none."""
     chance = np.random.default_rng(0)
     drawn = [figure(chance.integers(0, count, count)) for _ in range(resamples)]
-    low, high = np.quantile(drawn, [0.025, 0.975])
+    low, high = np.nanquantile(drawn, [0.025, 0.975])
     return float(low), float(high)
 
 
