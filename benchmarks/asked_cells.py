@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from rich.console import Console
 from rich.table import Table
 
-from agents.answer import Question, Turn
+from agents.answer import Question
 from agents.extractive.asked_value.asked_cell import AskedCells, asked_cells, in_words
 from agents.extractive.asked_value.table_columns import flat, row_label, says_nothing
 from agents.extractive.relevance import aspects_of
@@ -110,9 +110,7 @@ def _asked(measured: Measured, *, all_rows: bool) -> Iterator[Asked]:
         chunk, rows = place
         if all_rows and chunk.table:
             rows = list(range(len(chunk.table.rows)))
-        turns = tuple(Turn(role=turn.role, content=turn.content) for turn in golden.history)
-        question = Question(text=golden.question, history=turns)
-        cells = _cells(measured, chunk, rows, question)
+        cells = _cells(measured, chunk, rows, golden.asked)
         name = measured.domain.domain
         yield Asked(name, golden.id, golden.question, golden.must_include, cells)
 

@@ -23,7 +23,7 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
-from agents.answer import Answer, Question, Turn
+from agents.answer import Answer
 from benchmarks.material.asked_sets import (
     DEMO,
     PUBLIC,
@@ -80,8 +80,7 @@ def measure(one: Crowd, data: Path, *, embedder: MiniLM) -> None:
             for golden in each.questions():
                 if not golden.evidence:
                     continue
-                history = tuple(Turn(role=t.role, content=t.content) for t in golden.history)
-                answer = ask(Question(text=golden.question, history=history))
+                answer = ask(golden.asked)
                 key = each.name, golden.id
                 one.found.setdefault(key, {}).update(figures(golden, answer, budget))
                 one.places[key] = places(golden, answer)

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from rich.console import Console
 from rich.table import Table
 
-from agents.answer import Answer, Question, Turn
+from agents.answer import Answer
 from agents.context.post_processor import WITHOUT_A_MODEL, FoundPassages, build_context
 from agents.extractive import refusal, relevance
 from agents.extractive.conversation import cleaned, questions_in
@@ -92,9 +92,7 @@ VARIANTS = (
 
 def answered(variant: Variant, measured: Measured, question: GoldenQuestion) -> Answer:
     snapshot = measured.snapshot
-    history = tuple(Turn(role=turn.role, content=turn.content) for turn in question.history)
-    asked = Question(text=question.question, history=history)
-    request = PlanRequest(question=asked, snapshot=snapshot)
+    request = PlanRequest(question=question.asked, snapshot=snapshot)
     plan = variant.replan(query_optimizer(measured.domain, None)(request).value, question)
     planned = SourceRequest(plan=plan, snapshot=snapshot)
     likely = likely_documents(planned, ())[: variant.documents] if variant.documents else []

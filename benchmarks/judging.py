@@ -37,6 +37,7 @@ from benchmarks.material.judged_answers import (
 from benchmarks.material.reliability import reliability_table
 from benchmarks.with_a_model import kept
 from jobs.evaluation.judge_check.judge_agreement import weighted_kappa
+from jobs.evaluation.judging import short_quote
 from jobs.evaluation.metrics.intervals import bootstrap, wilson
 
 _BEFORE = """# Rules for judges
@@ -61,8 +62,6 @@ For every answer write one line of JSON, nothing else in the file:
 
 `note`: a few words on what cost points; empty for a 5."""
 LABELS = "ABCDEFGH"
-LONGEST_QUOTE = 240
-"""Characters of a citation that a judge sees: systems must not be told by the size of theirs."""
 ALL = "all"
 
 
@@ -117,9 +116,7 @@ def _place(citation: Mapping[str, Any], *, with_quote: bool = False) -> str:
     place = " › ".join(filter(None, (citation["title"], citation["heading"])))
     if not with_quote:
         return place
-    quote = " ".join(citation["quote"].split())
-    short = quote if len(quote) <= LONGEST_QUOTE else f"{quote[:LONGEST_QUOTE]}…"
-    return f"[{citation['number']}] {place}: “{short}”"
+    return f"[{citation['number']}] {place}: “{short_quote(citation['quote'])}”"
 
 
 def _shown(entry: Mapping[str, Any]) -> str:

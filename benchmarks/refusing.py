@@ -22,7 +22,7 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
-from agents.answer import Question, Turn
+from agents.answer import Question
 from agents.extractive import refusal
 from agents.extractive.relevance import score_units
 from agents.plan import Plan
@@ -38,7 +38,6 @@ from benchmarks.material.fitting import (
 from benchmarks.material.golden_domains import Measured, measured_domains
 from index.reader_view import ReaderView
 from index.search import Hit
-from jobs.golden.golden_questions import GoldenQuestion
 
 KINDS = ("own", "unanswerable", "left", "near", "far", "short")
 NEAR, FAR = 12, 6
@@ -80,10 +79,10 @@ def cases(domains: Sequence[Measured]) -> list[Case]:
 def _of_corpus(one: Measured, domains: Sequence[Measured], chance: random.Random) -> Iterator[Case]:
     for golden in one.questions:
         if golden.kind == "unanswerable":
-            yield _case(one, "unanswerable", _question(golden))
+            yield _case(one, "unanswerable", golden.asked)
         if golden.answerable and golden.documents:
-            yield _case(one, "own", _question(golden), golden.documents)
-            yield _case(_without(one, golden.documents), "left", _question(golden))
+            yield _case(one, "own", golden.asked, golden.documents)
+            yield _case(_without(one, golden.documents), "left", golden.asked)
     for other in domains:
         if other is one:
             continue
@@ -91,14 +90,9 @@ def _of_corpus(one: Measured, domains: Sequence[Measured], chance: random.Random
         # A follow-up brings the words of its own documents along.
         whole = [each for each in other.questions if each.answerable and not each.history]
         for golden in chance.sample(whole, min(most, len(whole))):
-            yield _case(one, kind, _question(golden))
+            yield _case(one, kind, golden.asked)
     for text in short_questions(one, chance):
         yield _case(one, "short", Question(text=text))
-
-
-def _question(golden: GoldenQuestion) -> Question:
-    history = tuple(Turn(role=turn.role, content=turn.content) for turn in golden.history)
-    return Question(text=golden.question, history=history)
 
 
 def _without(one: Measured, documents: frozenset[str]) -> Measured:

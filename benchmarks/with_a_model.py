@@ -28,7 +28,7 @@ from typing import Any
 import yaml
 from pydantic import SecretStr
 
-from agents.answer import CITED, Answer, Citation, Question, Turn
+from agents.answer import CITED, Answer, Citation, Question
 from benchmarks.material.asked_sets import (
     DEMO,
     PUBLIC,
@@ -243,13 +243,10 @@ def answered(ask: Asking, one: AskedSet, golden: GoldenQuestion, system: str) ->
     """A line of the file; `error` instead of an answer when there was none."""
     calls = Calls()
     CALLS.set(calls)
-    history = tuple(Turn(role=turn.role, content=turn.content) for turn in golden.history)
     begun = time.perf_counter()
     line = told(one, golden, system)
     try:
-        line |= record(
-            one, golden, ask(one, Question(text=golden.question, history=history)), calls
-        )
+        line |= record(one, golden, ask(one, golden.asked), calls)
     except Exception as error:  # one question must not end the others
         line["error"] = f"{type(error).__name__}: {error}"
     return {**line, "seconds": round(time.perf_counter() - begun, 1)}

@@ -132,8 +132,7 @@ def _context(answer: Answer) -> RenderableType | None:
         return None
     characters = sum(len(chunk.text) for chunk in answer.context)
     lines = [
-        f"{number:>2}. {_plain(' › '.join((chunk.document_title, *chunk.heading_path[-1:])))} "
-        f"[dim]({len(chunk.text)} characters)"
+        f"{number:>2}. {_plain(chunk.place)} [dim]({len(chunk.text)} characters)"
         for number, chunk in enumerate(answer.context, start=1)
     ]
     return "\n".join([*lines, f"[dim]{characters} characters in all"])
@@ -154,8 +153,7 @@ def _notes(trace: Trace, answer: Answer) -> RenderableType | None:
 
 
 def _place(hit: Hit) -> str:
-    path = " › ".join((hit.chunk.document_title, *hit.chunk.heading_path[-1:]))
-    return _plain(_cut(path, 60)) + (" [dim](outside)" if hit.escaped else "")
+    return _plain(_cut(hit.chunk.place, 60)) + (" [dim](outside)" if hit.escaped else "")
 
 
 def _cut(text: str, length: int) -> str:

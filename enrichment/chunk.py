@@ -108,6 +108,16 @@ class Chunk:
     entities: tuple[Entity, ...] = ()
     document_type: str = ""
 
+    @property
+    def heading(self) -> str:
+        """The nearest one above it; '' where there is none."""
+        return self.heading_path[-1] if self.heading_path else ""
+
+    @property
+    def place(self) -> str:
+        """`Title › Heading`, for people."""
+        return " › ".join(filter(None, (self.document_title, self.heading)))
+
 
 @dataclass(frozen=True, kw_only=True)
 class Faq:

@@ -18,7 +18,7 @@ def citation(
         number=number,
         document=chunk.document_id,
         title=chunk.document_title + over,
-        heading=chunk.heading_path[-1] if chunk.heading_path else chunk.document_title,
+        heading=chunk.heading or chunk.document_title,
         url=chunk.url,
         quote=quote,
         modified_at=card.modified_at if card else None,

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from agents.answer import Question, Turn
+from agents.answer import Question
 from agents.plan import Plan
 from agents.query_optimizer import PlanRequest, query_optimizer
 from agents.retrieval import RetrievalRequest, retrieve
@@ -43,8 +43,7 @@ class Asked:
 
 
 def asked_of(measured: Measured, golden: GoldenQuestion) -> Asked:
-    history = tuple(Turn(role=turn.role, content=turn.content) for turn in golden.history)
-    plan, hits = searched(measured, Question(text=golden.question, history=history))
+    plan, hits = searched(measured, golden.asked)
     quotes = [(one.document, plain(one.quote)) for one in golden.evidence]
     right = [
         any(

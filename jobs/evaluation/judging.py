@@ -10,15 +10,21 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from agents.answer import CITED, Turn
+from agents.answer import CITED, Citation
 from agents.judging.judge_request import JudgeRequest, JudgeVerdict, ShownPassage
 from config.errors import ModelError, ModelUnavailable
 from config.models import Usage
 from enrichment.language.sentences import sentences
 from jobs.evaluation.metrics.correlations import spearman
 from jobs.evaluation.metrics.given_reply import GivenReply
-from jobs.evaluation.report import JudgedReply, Metrics, ReportQuestion
-from jobs.golden.golden_questions import GoldenQuestion
+from jobs.evaluation.report import (
+    JudgedReply,
+    Metrics,
+    ReportCitation,
+    ReportPassage,
+    ReportQuestion,
+)
+from jobs.golden.golden_questions import GoldenQuestion, as_turns
 
 GiveVerdict = Callable[[JudgeRequest], tuple[JudgeVerdict, Usage]]
 """See `agents.judging.answer_judge`."""
@@ -27,7 +33,7 @@ Key = tuple[str, int]
 
 LOUD = 0.1
 """Share of unjudged answers from which on the report warns of its own figures."""
-LONGEST_QUOTE = 240
+_LONGEST_QUOTE = 240
 """Characters of a citation that a judge sees: systems must not be told by the size of theirs."""
 _GIVES_UP = 8
 """Calls in a row that find no model: the others then are not tried in this run."""
@@ -108,69 +114,29 @@ def judge_metrics(verdict: JudgedReply | None) -> Metrics:
 
 def request_of(reply: GivenReply) -> JudgeRequest:
     """What the judge may know of a reply."""
-    answer, question = reply.answer, reply.question
-    titles = {chunk.document_id: chunk.document_title for chunk in answer.context}
-    return _request(
-        question,
-        answer=answer.text,
-        options=answer.options,
-        passages=[
-            ShownPassage(
-                title=chunk.document_title,
-                heading=chunk.heading_path[-1] if chunk.heading_path else chunk.document_title,
-                text=chunk.text,
-            )
-            for chunk in answer.context
-        ],
-        citations=[(one.title, one.heading, one.quote) for one in answer.citations],
-        titles=titles,
-    )
+    answer = reply.answer
+    return _request(reply.question, answer.text, answer.options, reply.passages, answer.citations)
 
 
 def request_from_report(entry: ReportQuestion) -> JudgeRequest:
     """The same, of an answer in a report (of its first repeat)."""
-    question = GoldenQuestion(
-        id=entry.id,
-        kind=entry.kind,
-        category=entry.category,
-        question=entry.question,
-        history=entry.history,
-        reference=entry.reference,
-        instructions=entry.instructions,
-        must_include=entry.must_include,
-        rubric=entry.rubric,
-        evidence=[
-            one.model_dump(include={"document", "heading", "quote"}) for one in entry.evidence
-        ],
-    )
-    return _request(
-        question,
-        answer=entry.answer,
-        options=entry.options,
-        passages=[
-            ShownPassage(title=one.title, heading=one.heading, text=one.text)
-            for one in entry.context
-        ],
-        citations=[(one.title, one.heading, one.quote) for one in entry.citations],
-        titles={one.document: one.title for one in entry.context},
-    )
+    return _request(entry, entry.answer, entry.options, entry.context, entry.citations)
 
 
 def _request(
-    question: GoldenQuestion,
-    *,
+    question: GoldenQuestion | ReportQuestion,
     answer: str,
     options: Iterable[str],
-    passages: Sequence[ShownPassage],
-    citations: Iterable[tuple[str, str, str]],
-    titles: Mapping[str, str],
+    context: Sequence[ReportPassage],
+    citations: Sequence[Citation | ReportCitation],
 ) -> JudgeRequest:
+    titles = {one.document: one.title for one in context}
     offered = "\n".join(f"- {option}" for option in options)
     return JudgeRequest(
         id=question.id,
         kind=f"{question.kind}: {question.category}" if question.category else question.kind,
         question=question.question,
-        history=tuple(Turn(role=turn.role, content=turn.content) for turn in question.history),
+        history=as_turns(question.history),
         reference=question.reference,
         instructions=question.instructions,
         rubric=tuple(question.rubric),
@@ -181,11 +147,13 @@ def _request(
             )
             for one in question.evidence
         ),
-        passages=tuple(passages),
+        passages=tuple(
+            ShownPassage(title=one.title, heading=one.heading, text=one.text) for one in context
+        ),
         answer=f"{answer}\n\nOptions to choose from:\n{offered}" if offered else answer,
         citations=tuple(
-            ShownPassage(title=title, heading=heading, text=_short(quote))
-            for title, heading, quote in citations
+            ShownPassage(title=one.title, heading=one.heading, text=short_quote(one.quote))
+            for one in citations
         ),
     )
 
@@ -278,6 +246,7 @@ def _key(reply: GivenReply) -> Key:
     return reply.question.id, reply.repeat
 
 
-def _short(quote: str) -> str:
+def short_quote(quote: str) -> str:
+    """As a judge sees it."""
     said = " ".join(quote.split())
-    return said if len(said) <= LONGEST_QUOTE else f"{said[:LONGEST_QUOTE]}…"
+    return said if len(said) <= _LONGEST_QUOTE else f"{said[:_LONGEST_QUOTE]}…"

@@ -19,7 +19,6 @@ from jobs.evaluation.report import (
     Repeat,
     ReportCitation,
     ReportEvidence,
-    ReportPassage,
     ReportQuestion,
 )
 
@@ -81,15 +80,7 @@ def _entry(
         confidence_parts=dict(answer.confidence_parts),
         options=list(answer.options),
         citations=_citations(answer),
-        context=[
-            ReportPassage(
-                document=chunk.document_id,
-                title=chunk.document_title,
-                heading=chunk.heading_path[-1] if chunk.heading_path else chunk.document_title,
-                text=chunk.text,
-            )
-            for chunk in answer.context
-        ],
+        context=first.passages,
         metrics=measured,
         judge=judged.get((question.id, first.repeat)),
         repeats=[

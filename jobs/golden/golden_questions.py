@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import hashlib
+from collections.abc import Sequence
 from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
+
+from agents.answer import Question, Turn
 
 Kind = Literal["lookup", "table", "multi_hop", "follow_up", "ambiguous", "unanswerable", "proposed"]
 Unanswerable = Literal[
@@ -25,6 +29,11 @@ class _Entry(BaseModel):
 class GoldenTurn(_Entry):
     role: Literal["user", "assistant"]
     content: str
+
+
+def as_turns(history: Sequence[GoldenTurn]) -> tuple[Turn, ...]:
+    """As the agents read a thread."""
+    return tuple(Turn(role=turn.role, content=turn.content) for turn in history)
 
 
 class Evidence(_Entry):
@@ -59,6 +68,18 @@ class GoldenQuestion(_Entry):
     proposed: ProposedBy | None = Field(
         None, description="Of a question that nobody has confirmed yet"
     )
+
+    @property
+    def asked(self) -> Question:
+        """As it is put to the agents, its thread before it."""
+        return Question(text=self.question, history=as_turns(self.history))
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 of what is asked and what retrieval is held against: an expert who only rewords
+        a reference leaves it as it is."""
+        said = self.model_dump_json(include={"id", "question", "history", "evidence"})
+        return hashlib.sha256(said.encode()).hexdigest()
 
     @property
     def documents(self) -> frozenset[str]:

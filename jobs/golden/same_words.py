@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import html
 import re
+from collections.abc import Sequence
+
+from enrichment.chunk import Chunk
 
 # Not by the Markdown parser: facts and quotes are pieces, cut anywhere, and both must end alike.
 _MARKUP = (
@@ -24,6 +27,23 @@ def plain(text: str) -> str:
     for pattern, replacement in _MARKUP:
         text = pattern.sub(replacement, text)
     return " ".join(html.unescape(text).translate(_SAME).lower().split())
+
+
+def words_of(chunk: Chunk) -> str:
+    """A chunk's plain words, below all its headings."""
+    return plain(f"{' '.join(chunk.heading_path)} {chunk.text}")
+
+
+def words_of_all(chunks: Sequence[Chunk]) -> str:
+    """A document's plain words: a quote may go on over the border of two chunks. A heading stands
+    before the first chunk below it alone, as in the document."""
+    return plain(
+        " ".join(
+            chunk.text if place and chunk.heading_path == chunks[place - 1].heading_path
+            else f"{chunk.heading} {chunk.text}"
+            for place, chunk in enumerate(chunks)
+        )
+    )  # fmt: skip
 
 
 def says(text: str, fact: str) -> bool:

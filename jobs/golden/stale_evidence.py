@@ -9,7 +9,7 @@ from config.domain_files import Problem, nearest
 from enrichment.chunk import Chunk
 from index.search import Snapshot
 from jobs.golden.golden_file import PlacedQuestion
-from jobs.golden.same_words import plain, says
+from jobs.golden.same_words import plain, says, words_of, words_of_all
 
 _ALIKE = 0.5
 """From which likeness on a sentence may be what a quote has become."""
@@ -48,16 +48,7 @@ def _unsaid(one: PlacedQuestion, snapshot: Snapshot) -> Iterator[Problem]:
 def holds(chunks: Sequence[Chunk], quote: str) -> bool:
     """Whether a document says it: in one chunk, or across the border of two."""
     wanted = plain(quote)
-    texts = [plain(f"{' '.join(chunk.heading_path)} {chunk.text}") for chunk in chunks]
-    if any(wanted in text for text in texts):
-        return True
-    # A heading stands before the first chunk below it alone, as in the document.
-    whole = " ".join(
-        chunk.text if place and chunk.heading_path == chunks[place - 1].heading_path
-        else f"{' '.join(chunk.heading_path[-1:])} {chunk.text}"
-        for place, chunk in enumerate(chunks)
-    )  # fmt: skip
-    return wanted in plain(whole)
+    return any(wanted in words_of(chunk) for chunk in chunks) or wanted in words_of_all(chunks)
 
 
 def _nearest_sentence(chunks: Sequence[Chunk], quote: str) -> str:

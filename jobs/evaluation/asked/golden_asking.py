@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, as_completed
 
-from agents.answer import Ask, Question, Turn
+from agents.answer import Ask
 from jobs.evaluation.asked.kept_replies import ReplyStore, Unkept
 from jobs.evaluation.metrics.given_reply import GivenReply, given_reply
 from jobs.golden.golden_questions import GoldenQuestion
@@ -67,9 +67,8 @@ def ask_all(
 
 
 def _asked(ask: Ask, question: GoldenQuestion, repeat: int, kept: ReplyStore) -> GivenReply:
-    history = tuple(Turn(role=turn.role, content=turn.content) for turn in question.history)
     watch = _FirstWords()
-    answer = ask(Question(text=question.question, history=history), watch)
+    answer = ask(question.asked, watch)
     reply = given_reply(
         question,
         answer,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Protocol
@@ -82,10 +81,9 @@ class KeptReplies:
         self._forget([version] if anew else [])
 
     def find(self, question: GoldenQuestion, repeat: int) -> GivenReply | None:
-        key = question_key(question)
         wanted = select(_REPLIES.c.reply).where(
             _REPLIES.c.version == self._version,
-            _REPLIES.c.question == key,
+            _REPLIES.c.question == question.digest,
             _REPLIES.c.repeat == repeat,
         )
         with self._engine.connect() as connection:
@@ -115,7 +113,7 @@ class KeptReplies:
         )
         row = {
             "version": self._version,
-            "question": question_key(reply.question),
+            "question": reply.question.digest,
             "repeat": reply.repeat,
             "domain": self._domain,
             "given_at": datetime.now(UTC).replace(tzinfo=None),
@@ -143,10 +141,3 @@ class KeptReplies:
                 _REPLIES.c.domain == self._domain, _REPLIES.c.version.in_([*versions, *old])
             )
             connection.execute(gone)
-
-
-def question_key(question: GoldenQuestion) -> str:
-    """Of what is asked and what retrieval is held against: an expert who only rewords a reference
-    has nothing asked again."""
-    asked = question.model_dump_json(include={"id", "question", "history", "evidence"})
-    return hashlib.sha256(asked.encode()).hexdigest()

@@ -82,8 +82,7 @@ def _opens(citation: Citation, chunk: Chunk, context: tuple[Chunk, ...]) -> bool
                 == (cited.document_id, cited.heading_path)
             )
         )
-    heading = chunk.heading_path[-1] if chunk.heading_path else ""
-    return (chunk.document_id, heading) == (citation.document, citation.heading)
+    return (chunk.document_id, chunk.heading) == (citation.document, citation.heading)
 
 
 def _cited(reply: GivenReply) -> dict[str, float]:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from agents.answer import Answer
+from jobs.evaluation.report import ReportPassage
 from jobs.golden.golden_questions import GoldenQuestion
-from jobs.golden.same_words import plain
+from jobs.golden.same_words import plain, words_of
 
 RANKED = 50
 """Of what was retrieved, so many chunks are kept for the metrics of retrieval."""
@@ -42,6 +43,19 @@ class GivenReply:
     kept: bool = False
     """Given in an earlier run of the same version, and not asked again."""
 
+    @property
+    def passages(self) -> list[ReportPassage]:
+        """What the answerer saw, in order."""
+        return [
+            ReportPassage(
+                document=chunk.document_id,
+                title=chunk.document_title,
+                heading=chunk.heading or chunk.document_title,
+                text=chunk.text,
+            )
+            for chunk in self.answer.context
+        ]
+
 
 def given_reply(
     question: GoldenQuestion,
@@ -69,12 +83,12 @@ def _retrieved(question: GoldenQuestion, answer: Answer) -> tuple[Retrieved, ...
     quotes = [(one.document, plain(one.quote)) for one in question.evidence]
     found: list[Retrieved] = []
     for chunk in chunks[:RANKED]:
-        held = plain(f"{' '.join(chunk.heading_path)} {chunk.text}")
+        held = words_of(chunk)
         found.append(
             Retrieved(
                 chunk=chunk.id,
                 document=chunk.document_id,
-                heading=chunk.heading_path[-1] if chunk.heading_path else "",
+                heading=chunk.heading,
                 evidence=tuple(
                     place
                     for place, (document, quote) in enumerate(quotes)
