@@ -2,32 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 
-from sqlalchemy import (
-    Column,
-    ColumnElement,
-    Engine,
-    Float,
-    Integer,
-    MetaData,
-    String,
-    Table,
-    delete,
-    insert,
-    select,
-)
-from sqlalchemy.exc import DBAPIError
+from sqlalchemy import Column, Engine, Float, Integer, MetaData, String, Table
 
 from agents.confidence.confidence_levels import MEDIUM
 from agents.confidence.wrong_share import NEVER, Judged, fewest_answers, threshold_for
 from config.settings import Settings
 from index.store.database import FILE_NAME, open_database
+from index.store.kept_rows import KeptRows
 
-_METADATA = MetaData()
 _THRESHOLDS = Table(
     "confidence_thresholds",
-    _METADATA,
+    MetaData(),
     Column("domain", String(64), primary_key=True),
     Column("model", String(200), primary_key=True, comment="empty without a model"),
     Column("max_wrong", Float, nullable=False, comment="what was asked for"),
@@ -89,23 +76,12 @@ class KeptThresholds:
 
     def __init__(self, engine: Engine, model: str) -> None:
         """`model`: its name; empty without one."""
-        self._engine = engine
+        self._rows = KeptRows(engine, _THRESHOLDS)
         self._model = model[:200]
 
     def keep(self, domain: str, found: Threshold) -> None:
-        _METADATA.create_all(self._engine, checkfirst=True)
-        values = {
-            "domain": domain,
-            "model": self._model,
-            "max_wrong": found.max_wrong,
-            "threshold": found.threshold,
-            "answers": found.answers,
-            "wrong": found.wrong,
-            "borne_out": int(found.borne_out),
-        }
-        with self._engine.begin() as connection:
-            connection.execute(delete(_THRESHOLDS).where(*self._of(domain)))
-            connection.execute(insert(_THRESHOLDS).values(values))
+        values = {**asdict(found), "borne_out": int(found.borne_out)}
+        self._rows.keep(domain=domain, model=self._model, **values)
 
     def needed(self, domain: str, max_wrong: float | None) -> float:
         """Confidence from which on a domain's answers are shown without reserve."""
@@ -113,11 +89,7 @@ class KeptThresholds:
 
     def of(self, domain: str, max_wrong: float) -> Threshold:
         """The built-in one where none was measured for this share of wrong answers."""
-        try:
-            with self._engine.connect() as connection:
-                row = connection.execute(select(_THRESHOLDS).where(*self._of(domain))).first()
-        except DBAPIError:
-            return built_in(max_wrong)  # nothing was ever kept, or the database fails
+        row = self._rows.find(domain=domain, model=self._model)
         if row is None or row.max_wrong != max_wrong:
             return built_in(max_wrong)
         return Threshold(
@@ -127,9 +99,6 @@ class KeptThresholds:
             wrong=row.wrong,
             borne_out=bool(row.borne_out),
         )
-
-    def _of(self, domain: str) -> tuple[ColumnElement[bool], ...]:
-        return _THRESHOLDS.c.domain == domain, _THRESHOLDS.c.model == self._model
 
 
 def kept_threshold(settings: Settings, domain: str, model: str, max_wrong: float) -> Threshold:

@@ -11,22 +11,21 @@ from functools import cached_property
 
 import numpy as np
 from pydantic import TypeAdapter, ValidationError
-from sqlalchemy import Column, Engine, MetaData, String, Table, Text, delete, insert, select
-from sqlalchemy.exc import DBAPIError
+from sqlalchemy import Column, Engine, MetaData, String, Table, Text
 
 from agents.judging.answer_judge import LONGEST_EXAMPLE, Examples
 from agents.judging.judge_request import Correction, JudgeRequest
 from config.models import Embedder, Vectors
+from index.store.kept_rows import KeptRows
 
 MOST_CORRECTIONS = 50
 """Kept for a domain: those where judge and person were furthest apart."""
 NEAREST = 5
 """Shown to the judge with each answer."""
 
-_METADATA = MetaData()
 _CORRECTIONS = Table(
     "judge_corrections",
-    _METADATA,
+    MetaData(),
     Column("domain", String(64), primary_key=True),
     Column("corrections", Text, nullable=False, comment="JSON"),
 )
@@ -50,26 +49,17 @@ class KeptCorrections:
     """Of all domains. Creates its table when something is kept."""
 
     def __init__(self, engine: Engine) -> None:
-        self._engine = engine
+        self._rows = KeptRows(engine, _CORRECTIONS)
 
     def keep(self, domain: str, corrections: Sequence[Correction]) -> None:
         """Instead of those that were kept; none forgets them."""
-        _METADATA.create_all(self._engine, checkfirst=True)
         text = _several.dump_json(corrections_from(corrections)).decode()
-        with self._engine.begin() as connection:
-            connection.execute(delete(_CORRECTIONS).where(_CORRECTIONS.c.domain == domain))
-            if corrections:
-                connection.execute(insert(_CORRECTIONS).values(domain=domain, corrections=text))
+        self._rows.keep(domain=domain, corrections=text)
 
     def of(self, domain: str) -> tuple[Correction, ...]:
-        wanted = select(_CORRECTIONS.c.corrections).where(_CORRECTIONS.c.domain == domain)
+        row = self._rows.find(domain=domain)
         try:
-            with self._engine.connect() as connection:
-                text = connection.execute(wanted).scalar()
-        except DBAPIError:
-            return ()  # nothing was ever kept, or the database fails
-        try:
-            return () if text is None else _several.validate_json(text)
+            return () if row is None else _several.validate_json(row.corrections)
         except ValidationError:  # of another edition of the product
             return ()
 

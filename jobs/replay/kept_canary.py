@@ -6,27 +6,14 @@ import json
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 
-from sqlalchemy import (
-    Column,
-    DateTime,
-    Engine,
-    Integer,
-    MetaData,
-    String,
-    Table,
-    Text,
-    delete,
-    insert,
-    select,
-)
-from sqlalchemy.exc import DBAPIError
+from sqlalchemy import Column, DateTime, Engine, Integer, MetaData, String, Table, Text
 
+from index.store.kept_rows import KeptRows
 from jobs.replay.evidence_places import SeenEvidence, Sight
 
-_METADATA = MetaData()
 _RESULTS = Table(
     "canary_results",
-    _METADATA,
+    MetaData(),
     Column("domain", String(64), primary_key=True),
     Column("generation", Integer, nullable=False),
     Column("version", String(64), nullable=False, comment="of the product's code"),
@@ -52,17 +39,12 @@ class KeptCanary:
     """Of one domain. Creates its table when something is kept."""
 
     def __init__(self, engine: Engine, domain: str) -> None:
-        self._engine = engine
+        self._rows = KeptRows(engine, _RESULTS)
         self._domain = domain
 
     def last(self) -> KeptSight | None:
         """None: nothing was ever kept, or the database fails."""
-        query = select(_RESULTS).where(_RESULTS.c.domain == self._domain)
-        try:
-            with self._engine.connect() as connection:
-                row = connection.execute(query).first()
-        except DBAPIError:
-            return None
+        row = self._rows.find(domain=self._domain)
         if row is None:
             return None
         seen = {
@@ -78,20 +60,16 @@ class KeptCanary:
         )
 
     def keep(self, sight: KeptSight) -> None:
-        _METADATA.create_all(self._engine, checkfirst=True)
         seen = {name: [asdict(one) for one in evidence] for name, evidence in sight.seen.items()}
-        values = {
-            "domain": self._domain,
-            "generation": sight.generation,
-            "version": sight.version,
-            "configuration": sight.configuration,
-            "seen": json.dumps(seen, ensure_ascii=False),
-            "told": sight.told,
-            "measured_at": datetime.now(UTC).replace(tzinfo=None),
-        }
-        with self._engine.begin() as connection:
-            connection.execute(delete(_RESULTS).where(_RESULTS.c.domain == self._domain))
-            connection.execute(insert(_RESULTS).values(values))
+        self._rows.keep(
+            domain=self._domain,
+            generation=sight.generation,
+            version=sight.version,
+            configuration=sight.configuration,
+            seen=json.dumps(seen, ensure_ascii=False),
+            told=sight.told,
+            measured_at=datetime.now(UTC).replace(tzinfo=None),
+        )
 
     def is_news(self, told: str) -> bool:
         """Notes it, so that it is news only once."""

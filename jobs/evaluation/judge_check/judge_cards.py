@@ -5,17 +5,16 @@ from __future__ import annotations
 from dataclasses import asdict
 
 from pydantic import TypeAdapter
-from sqlalchemy import Column, Engine, MetaData, String, Table, Text, delete, insert, select
-from sqlalchemy.exc import DBAPIError
+from sqlalchemy import Column, Engine, MetaData, String, Table, Text
 
+from index.store.kept_rows import KeptRows
 from jobs.evaluation.judge_check.corrected_rates import corrected
 from jobs.evaluation.judge_check.judge_agreement import Agreement, Figure
 from jobs.evaluation.report import JudgeCard, Rate, ReportQuestion
 
-_METADATA = MetaData()
 _CARDS = Table(
     "judge_cards",
-    _METADATA,
+    MetaData(),
     Column("domain", String(64), primary_key=True),
     Column("judge", String(200), primary_key=True, comment="its model"),
     Column("card", Text, nullable=False, comment="JSON"),
@@ -31,26 +30,16 @@ class KeptCards:
     """Of all domains and judges. Creates its table when something is kept."""
 
     def __init__(self, engine: Engine) -> None:
-        self._engine = engine
+        self._rows = KeptRows(engine, _CARDS)
 
     def keep(self, domain: str, judge: str, found: Agreement) -> None:
-        _METADATA.create_all(self._engine, checkfirst=True)
         card = _agreement.dump_json(found).decode()
-        values = {"domain": domain, "judge": judge[:200], "card": card}
-        this = (_CARDS.c.domain == domain, _CARDS.c.judge == judge[:200])
-        with self._engine.begin() as connection:
-            connection.execute(delete(_CARDS).where(*this))
-            connection.execute(insert(_CARDS).values(values))
+        self._rows.keep(domain=domain, judge=judge[:200], card=card)
 
     def of(self, domain: str, judge: str) -> Agreement | None:
         """None where nobody checked it."""
-        this = (_CARDS.c.domain == domain, _CARDS.c.judge == judge[:200])
-        try:
-            with self._engine.connect() as connection:
-                text = connection.execute(select(_CARDS.c.card).where(*this)).scalar()
-        except DBAPIError:
-            return None  # nothing was ever kept, or the database fails
-        return None if text is None else _agreement.validate_json(text)
+        row = self._rows.find(domain=domain, judge=judge[:200])
+        return None if row is None else _agreement.validate_json(row.card)
 
 
 def judge_card(found: Agreement | None, questions: list[ReportQuestion]) -> JudgeCard:
