@@ -87,6 +87,11 @@ class Copilot:
 
         return build_chat_model(self.settings)
 
+    @property
+    def model_name(self) -> str:
+        """Empty without one."""
+        return self.model.name if self.model else ""
+
     @cached_property
     def judge_model(self) -> ChatModel | None:
         """Judges answers to golden questions; the chat model where no other is set."""
@@ -138,7 +143,7 @@ class Copilot:
         """From which confidence on answers are shown without reserve."""
         from agents.confidence.kept_thresholds import KeptThresholds
 
-        return KeptThresholds(self.index.engine, self.model.name if self.model else "")
+        return KeptThresholds(self.index.engine, self.model_name)
 
     @cached_property
     def audit(self) -> AuditLog:

@@ -60,7 +60,7 @@ def run_demo(build: Callable[[Settings], Copilot], settings: Settings, *, once: 
         held.write(slack.url)
         held.flush()
         copilot = build(_local(settings, google, slack))
-        notice = _about_the_model(copilot.model.name if copilot.model else "")
+        notice = _about_the_model(copilot.model_name)
         slack.page.show(Guide(notice=notice))
         console.print("[bold]oncall-copilot demo[/] [dim]Tidewater Pay, an invented company[/]")
         console.print(notice)

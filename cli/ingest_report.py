@@ -96,13 +96,19 @@ def print_reports(reports: Sequence[IngestReport]) -> None:
             )
 
 
-def print_canaries(canaries: Sequence[CanaryOutcome], console: Console) -> None:
-    """What golden questions lost, and what they rest on that is gone."""
+def print_canaries(
+    canaries: Sequence[CanaryOutcome], console: Console, *, all_of_them: bool = False
+) -> None:
+    """What golden questions lost, and what they rest on that is gone. `all_of_them`: also where
+    that is nothing."""
     for one in canaries:
-        if one.lost or one.stale:
-            color = "red" if one.alarms else "yellow"
+        told = bool(one.lost or one.stale)
+        if told or all_of_them:
+            color = "red" if one.alarms else "yellow" if told else "green"
             for line in one.lines():
-                console.print(f"[{color}]canary[/] {escaped(line)}", highlight=False)
+                console.print(
+                    f"[{color}]canary[/] {escaped(line)}", highlight=False, soft_wrap=True
+                )
 
 
 def escaped(text: str) -> str:

@@ -223,18 +223,23 @@ def _problem(path: Path, root: yaml.MappingNode, detail: ErrorDetails) -> Proble
         if unbuilt := NOT_YET.get(said):
             wants_key = detail["type"] == "extra_forbidden"
             return placed(path, node_at(root, location, want_key=wants_key), f"`{said}`: {unbuilt}")
+    return placed(path, *refused(Domain, root, detail))
+
+
+def refused(model: type[BaseModel], root: yaml.Node, detail: ErrorDetails) -> tuple[yaml.Node, str]:
+    """What a model takes amiss: the node, and what is to be said of it."""
+    location = detail["loc"]
+    dotted = ".".join(map(str, location))
     if detail["type"] == "extra_forbidden":
-        known = keys_of(Domain, location[:-1])
+        known = _keys(model, location[:-1])
         message = f"unknown key {str(location[-1])!r}{nearest(str(location[-1]), known)}"
-        return placed(path, node_at(root, location, want_key=True), message)
+        return node_at(root, location, want_key=True), message
     if detail["type"] == "missing":
-        return placed(path, node_at(root, location[:-1]), f"missing key {dotted!r}")
+        return node_at(root, location[:-1]), f"missing key {dotted!r}"
     of_key = location[-1] == "[key]"
     node = node_at(root, location[:-1] if of_key else location, want_key=of_key)
-    said = advice(
-        detail, node, keys=keys_of(Domain, location), choices=choices_of(Domain, location)
-    )
-    return placed(path, node, f"{dotted.removesuffix('.[key]')}: {said}")
+    said = advice(detail, node, keys=_keys(model, location), choices=_choices(model, location))
+    return node, f"{dotted.removesuffix('.[key]')}: {said}"
 
 
 def placed(path: Path, node: yaml.Node, message: str) -> Problem:
@@ -273,13 +278,13 @@ def _section(model: type[BaseModel], location: Sequence[int | str]) -> type[Base
     return current
 
 
-def keys_of(model: type[BaseModel], location: Sequence[int | str]) -> list[str]:
+def _keys(model: type[BaseModel], location: Sequence[int | str]) -> list[str]:
     section = _section(model, location)
     fields: Mapping[str, object] = section.model_fields if section else {}
     return list(fields)
 
 
-def choices_of(model: type[BaseModel], location: Sequence[int | str]) -> list[str]:
+def _choices(model: type[BaseModel], location: Sequence[int | str]) -> list[str]:
     section = _section(model, location[:-1])
     field = section.model_fields.get(str(location[-1])) if section else None
     return [str(choice) for choice in get_args(field.annotation)] if field else []

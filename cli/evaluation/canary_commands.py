@@ -44,9 +44,7 @@ def canary_command(
         outcomes = canary.looks_back(copilot.index.snapshot(name), again=True)
         found += outcomes
         if not as_json:
-            for one in outcomes:
-                typer.echo(one.headline())
-            print_canaries(outcomes, Console())
+            print_canaries(outcomes, Console(), all_of_them=True)
     if as_json:
         print_json([asdict(one) for one in found])
     if any(one.alarms for one in found):

@@ -185,6 +185,6 @@ def _report(
         agents(copilot, domain),
         questions,
         domain=domain.domain,
-        model=copilot.model.name if copilot.model else "",
+        model=copilot.model_name,
         asking=options,
     )

@@ -152,7 +152,7 @@ def _evaluated(
             agents(copilot, domain, anew=wanted.anew),
             golden,
             domain=domain.domain,
-            model=copilot.model.name if copilot.model else "",
+            model=copilot.model_name,
             asking=AskingOptions(
                 parallel=wanted.parallel or at_a_time(copilot),
                 repeats=wanted.repeats,

@@ -70,7 +70,8 @@ def golden_import(
     quote, instructions, tags. Rows without a kind become `proposed`. Exits with 1 when a row had
     to be left out."""
     from config.errors import UsageError
-    from jobs.golden.golden_table import decoded, read_table, to_golden_yaml
+    from jobs.golden.golden_table import read_table, to_golden_yaml
+    from jobs.golden.spreadsheet import decoded
 
     if out and out.exists() and not force:
         raise UsageError(f"{out} is there already", remedy="name another file, or add --force")

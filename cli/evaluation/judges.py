@@ -11,9 +11,6 @@ if TYPE_CHECKING:
     from jobs.evaluation.metrics.given_reply import GivenReply
     from oncall import Copilot
 
-AT_A_TIME = 8
-"""Verdicts: they wait for a model."""
-
 
 def judge_of(
     copilot: Copilot,
@@ -29,6 +26,7 @@ def judge_of(
 
     from agents.judging.answer_judge import AnswerJudge, kept_verdicts
     from agents.judging.corrections import KeptCorrections, nearest_corrections
+    from cli.evaluation.systems import WITH_A_MODEL
     from config.errors import ConfigError
     from jobs.evaluation.judging import judged
 
@@ -49,7 +47,7 @@ def judge_of(
         judged,
         give=give,
         model=model.name,
-        answered_by=copilot.model.name if copilot.model else "",
-        parallel=parallel or AT_A_TIME,
+        answered_by=copilot.model_name,
+        parallel=parallel or WITH_A_MODEL,
         on_verdict=on_verdict,
     )

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from oncall import Copilot
 
 WITH_A_MODEL = 8
-"""Questions at a time: they mostly wait for it."""
+"""Questions, or verdicts, at a time: they mostly wait for it."""
 
 
 def at_a_time(copilot: Copilot) -> int:
@@ -29,7 +29,7 @@ def agents(copilot: Copilot, domain: Domain, *, anew: bool = False) -> System:
         domain,
         system="agents",
         index=_index_of(copilot, domain.domain),
-        model=copilot.model.name if copilot.model else "",
+        model=copilot.model_name,
         entails=copilot.settings.entailment_model,
         needed=copilot.thresholds.needed(domain.domain, most),
     )
@@ -53,7 +53,7 @@ def plain_rag(copilot: Copilot, domain: Domain, *, anew: bool = False) -> System
         domain,
         system="plain",
         index=_index_of(copilot, domain.domain),
-        model=copilot.model.name if copilot.model else "",
+        model=copilot.model_name,
     )
     plain = PlainRag(
         list(documents_in(snapshot)),

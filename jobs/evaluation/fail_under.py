@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from difflib import get_close_matches
 
+from config.domain_files import nearest
 from config.errors import UsageError
 from jobs.evaluation.report import EvaluationReport
 
@@ -55,10 +55,8 @@ def broken(report: EvaluationReport, limits: Sequence[Limit]) -> Iterator[str]:
             named = ", ".join(report.metrics)
             raise UsageError(f"no question of kind or tag {limit.group!r}; there are {named}")
         if limit.metric not in group:
-            near = get_close_matches(limit.metric, list(group), 1)
-            hint = f"; did you mean {near[0]!r}?" if near else ""
-            judged = {"acceptable", "incorrect", "judge_score"}
-            if limit.metric in judged:
+            hint = nearest(limit.metric, list(group))
+            if limit.metric in ("acceptable", "incorrect", "judge_score"):
                 hint = "; only a judge can tell: add --judge"
             raise UsageError(f"this run has no metric {limit.metric!r}{hint}")
         value = group[limit.metric]

@@ -10,7 +10,7 @@ from pathlib import Path
 from config.domain_files import Problem
 from enrichment.language.words import tokens
 from index.search import Snapshot
-from jobs.golden.golden_file import PlacedQuestion, read_golden
+from jobs.golden.golden_file import PlacedQuestion, read_golden, taken_on
 from jobs.golden.stale_evidence import stale
 
 
@@ -55,16 +55,12 @@ def _told_twice(questions: Sequence[PlacedQuestion]) -> Iterator[Problem]:
     asked: dict[tuple[str, ...], PlacedQuestion] = {}
     for one in questions:
         if (other := ids.setdefault(one.question.id, one)) is not one:
-            yield one.problem(f"this id is taken on {_place(other)}; give each its own", "id")
+            yield one.problem(taken_on(other), "id")
         turns = (*(turn.content for turn in one.question.history), one.question.question)
         # With their thread: `and in the EU?` may follow two different questions.
         words = tuple(" ".join(token.casefold() for token in tokens(text)) for text in turns)
         if words[-1] and (other := asked.setdefault(words, one)) is not one:
-            yield one.problem(f"the same question stands on {_place(other)}", "question")
-
-
-def _place(one: PlacedQuestion) -> str:
-    return f"{one.path.name}:{one.node.start_mark.line + 1}"
+            yield one.problem(f"the same question stands on {other.place}", "question")
 
 
 def _incomplete(one: PlacedQuestion) -> Iterator[Problem]:

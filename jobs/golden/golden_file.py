@@ -10,9 +10,8 @@ import yaml
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
-from config.domain_files import Problem, choices_of, keys_of, nearest, node_at, placed
+from config.domain_files import Problem, node_at, placed, refused
 from config.errors import ConfigError
-from config.reading.advice import advice
 from config.reading.strict_yaml import UnreadableFileError, misread, read_list, read_text
 from jobs.golden.golden_questions import GoldenQuestion
 
@@ -24,6 +23,11 @@ class PlacedQuestion:
     question: GoldenQuestion
     path: Path
     node: yaml.Node
+
+    @property
+    def place(self) -> str:
+        """`security.yaml:12`"""
+        return f"{self.path.name}:{self.node.start_mark.line + 1}"
 
     def problem(self, message: str, *location: str | int, want_key: bool = False) -> Problem:
         """At one of its keys."""
@@ -44,16 +48,16 @@ def load_golden(paths: Sequence[Path]) -> list[GoldenQuestion]:
     seen: dict[str, PlacedQuestion] = {}
     for one in found:
         if (other := seen.setdefault(one.question.id, one)) is not one:
-            raise ConfigError(str(one.problem(_twice(other), "id")))
+            raise ConfigError(str(one.problem(taken_on(other), "id")))
     if not found:
         named = ", ".join(map(str, paths)) or "no file"
         raise ConfigError(f"no golden questions in {named}")
     return [one.question for one in found]
 
 
-def _twice(other: PlacedQuestion) -> str:
-    line = other.node.start_mark.line + 1
-    return f"this id is taken on {other.path.name}:{line}; give each question its own"
+def taken_on(other: PlacedQuestion) -> str:
+    """Of an id."""
+    return f"this id is taken on {other.place}; give each its own"
 
 
 def read_golden(path: Path) -> tuple[list[PlacedQuestion], list[Problem]]:
@@ -91,18 +95,7 @@ def _misread(path: Path, node: yaml.Node) -> Iterator[Problem]:
 
 
 def _problem(path: Path, entry: yaml.Node, name: str, detail: ErrorDetails) -> Problem:
-    location = detail["loc"]
-    dotted = ".".join(map(str, location))
-    before = f"{name}: " if name else ""
     if not isinstance(entry, yaml.MappingNode):
         return placed(path, entry, "expected a question with `id:`, `kind:` and `question:`")
-    if detail["type"] == "extra_forbidden":
-        known = keys_of(GoldenQuestion, location[:-1])
-        said = f"unknown key {str(location[-1])!r}{nearest(str(location[-1]), known)}"
-        return placed(path, node_at(entry, location, want_key=True), before + said)
-    if detail["type"] == "missing":
-        return placed(path, node_at(entry, location[:-1]), f"{before}missing key {dotted!r}")
-    node = node_at(entry, location)
-    choices = choices_of(GoldenQuestion, location)
-    said = advice(detail, node, keys=keys_of(GoldenQuestion, location), choices=choices)
-    return placed(path, node, f"{before}{dotted}: {said}")
+    node, said = refused(GoldenQuestion, entry, detail)
+    return placed(path, node, f"{name}: {said}" if name else said)

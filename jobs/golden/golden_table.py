@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -13,6 +11,7 @@ import yaml
 from pydantic import ValidationError
 
 from jobs.golden.golden_questions import Evidence, GoldenQuestion, Kind, Unanswerable
+from jobs.golden.spreadsheet import table_rows
 
 _COLUMNS: Mapping[str, tuple[str, ...]] = {
     "id": ("id", "number", "no", "nr"),
@@ -48,22 +47,12 @@ class ImportedTable:
     """Columns that no field is named after."""
 
 
-def decoded(data: bytes) -> str:
-    """Spreadsheets write UTF-8, with a mark or without, UTF-16, or Windows' own."""
-    if data.startswith((b"\xff\xfe", b"\xfe\xff")):
-        return data.decode("utf-16", errors="replace")
-    try:
-        return data.decode("utf-8-sig")
-    except UnicodeDecodeError:
-        return data.decode("cp1252", errors="replace")
-
-
 def read_table(text: str, *, domain: str = "") -> ImportedTable:
     """A header row, then a question in each row; rows without words are passed over.
 
     `domain` begins the ids of questions that have none."""
     found = ImportedTable()
-    rows = _rows(text)
+    rows = table_rows(text)
     header = next(((place, row) for place, row in rows if any(map(str.strip, row))), None)
     if header is None:
         found.problems.append("row 1: nothing in it; the first row names the columns")
@@ -106,17 +95,6 @@ def to_golden_yaml(questions: Sequence[GoldenQuestion]) -> str:
         said = one.model_dump(mode="json", exclude_defaults=True)
         entries.append({"id": one.id, "kind": one.kind, "question": one.question, **said})
     return str(yaml.safe_dump(entries, sort_keys=False, allow_unicode=True, width=100))
-
-
-def _rows(text: str) -> Iterator[tuple[int, list[str]]]:
-    """Line number of each row's first line, from 1, and its cells."""
-    first = next((line for line in text.splitlines() if line.strip()), "")
-    delimiter = max("\t;,", key=first.count)
-    reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)
-    line = 1
-    for row in reader:
-        yield line, row
-        line = reader.line_num + 1
 
 
 def _columns(header: Sequence[str], found: ImportedTable) -> dict[str, int]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import html
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from config.domain import CanaryPolicy
 from jobs.evaluation.comparison import compared
@@ -49,8 +50,9 @@ class DomainDiff:
     max_changed: float | None = None
     """Share of answers that may be others; None: any."""
 
-    @property
+    @cached_property
     def compared(self) -> Comparison | None:
+        """None where nothing was asked."""
         if self.before is None or self.after is None:
             return None
         return compared(self.before.questions, self.after.questions)
@@ -68,25 +70,22 @@ class DomainDiff:
     def said_otherwise(self) -> list[str]:
         """Ids of questions that fare neither better nor worse, and get another answer: no metric
         tells a wrong one from them, a reader does."""
-        held = self.compared
-        if held is None or self.before is None or self.after is None:
+        known = {*self.compared.worse, *self.compared.better} if self.compared else set()
+        return [one for one in self._other_answers if one not in known]
+
+    @cached_property
+    def _other_answers(self) -> list[str]:
+        """Ids of questions, in order."""
+        if self.before is None or self.after is None:
             return []
         then = {one.id: one.answer for one in self.before.questions}
-        known = {*held.worse, *held.better}
-        return [
-            one.id
-            for one in self.after.questions
-            if one.id not in known and then[one.id] != one.answer
-        ]
+        return [one.id for one in self.after.questions if then[one.id] != one.answer]
 
     @property
     def changed(self) -> float:
         """Share of questions that get another answer, better or worse or as good, 0–1."""
-        if self.before is None or self.after is None or not self.after.questions:
-            return 0.0
-        then = {one.id: one.answer for one in self.before.questions}
-        others = sum(then[one.id] != one.answer for one in self.after.questions)
-        return others / len(self.after.questions)
+        asked = self.after.questions if self.after else []
+        return len(self._other_answers) / len(asked) if asked else 0.0
 
     def too_many_changed(self) -> list[str]:
         """In words, where there is a limit."""

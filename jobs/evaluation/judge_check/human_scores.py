@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import csv
 import hashlib
-import io
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import zip_longest
 from pathlib import Path
 
 from agents.judging.judge_request import HIGHEST
 from config.errors import ConfigError
 from jobs.evaluation.judge_check.judge_agreement import ScoredTwice
 from jobs.evaluation.report import EvaluationReport, ReportQuestion
-from jobs.golden.golden_table import decoded
+from jobs.golden.spreadsheet import decoded, table_rows
 
 COLUMNS = ("key", "question_id", "score", "incorrect", "note", "scored_by", "scored_at")
 _YES = frozenset(("yes", "true", "1", "x", "y"))
@@ -95,25 +94,17 @@ def _rows(path: Path) -> Iterator[tuple[str, dict[str, str]]]:
         raise ConfigError(
             f"{path}: {error.strerror}", remedy="give what the scoring page saved"
         ) from error
-    head = text.partition("\n")[0]
-    reader = csv.DictReader(io.StringIO(text, newline=""), delimiter=max(",;\t", key=head.count))
-    named = {(name or "").strip().casefold() for name in reader.fieldnames or ()}
-    if missing := {"key", "score"} - named:
+    rows = table_rows(text)
+    _, header = next(rows, (1, []))
+    named = [name.strip().casefold() for name in header]
+    if missing := {"key", "score"}.difference(named):
         raise ConfigError(
             f"{path}: no column `{'`, `'.join(sorted(missing))}`",
             remedy="give what the page of `oncall evaluate sheet` saved",
         )
-    line = reader.line_num
-    for row in reader:
-        yield (
-            f"{path.name}:{line + 1}",
-            {
-                (name or "").strip().casefold(): value.strip()
-                for name, value in row.items()
-                if isinstance(value, str)
-            },
-        )
-        line = reader.line_num
+    for line, row in rows:
+        cells = zip_longest(named, map(str.strip, row[: len(named)]), fillvalue="")
+        yield f"{path.name}:{line}", dict(cells)
 
 
 def _score(
