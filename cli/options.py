@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 if TYPE_CHECKING:
+    from rich.console import Console
+
     from oncall import Copilot
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
@@ -24,6 +26,13 @@ def wired() -> Copilot:
     from oncall import Copilot
 
     return Copilot(read_settings())
+
+
+def plain_console(*, stderr: bool = False) -> Console:
+    """For tables and lines with words of others: square brackets in them are no markup."""
+    from rich.console import Console
+
+    return Console(stderr=stderr, markup=False)
 
 
 def print_json(value: object) -> None:

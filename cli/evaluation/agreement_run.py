@@ -9,7 +9,7 @@ from pathlib import Path
 import typer
 
 from cli.evaluation.named_reports import report_named
-from cli.options import print_json, wired
+from cli.options import plain_console, print_json, wired
 from config.errors import UsageError
 from jobs.evaluation.judge_check.human_scores import (
     HumanScore,
@@ -57,10 +57,9 @@ def run_agreement(paths: Sequence[Path], named: str, *, learn: bool, as_json: bo
 def print_card(report: EvaluationReport, found: Agreement, card: JudgeCard) -> None:
     """The judge's report card."""
     from rich import box
-    from rich.console import Console
     from rich.table import Table
 
-    console = Console()
+    console = plain_console()
     run = report.run
     title = f"{run.judge_model} beside people · {run.domain} · {found.count} answers"
     table = Table(title=title, box=box.SIMPLE_HEAVY, title_justify="left", show_header=False)
@@ -91,7 +90,6 @@ def print_card(report: EvaluationReport, found: Agreement, card: JudgeCard) -> N
 
 def _print_scores(table: Sequence[Sequence[int]]) -> None:
     from rich import box
-    from rich.console import Console
     from rich.table import Table
 
     shown = Table(box=box.SIMPLE, title="people ↓, judge →", title_justify="left")
@@ -101,7 +99,7 @@ def _print_scores(table: Sequence[Sequence[int]]) -> None:
     for score, row in enumerate(table):
         cells = (str(count) if count else "·" for count in row)
         shown.add_row(str(score), *cells)
-    Console().print(shown)
+    plain_console().print(shown)
 
 
 def _print_people(found: Agreement) -> None:

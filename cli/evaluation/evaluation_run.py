@@ -15,7 +15,7 @@ from cli.evaluation.evaluation_table import print_matrix, print_report
 from cli.evaluation.judges import judge_of
 from cli.evaluation.named_reports import report_named
 from cli.evaluation.systems import agents, at_a_time, plain_rag
-from cli.options import print_json, wired
+from cli.options import plain_console, print_json, wired
 from config.domain import Domain
 from config.errors import UsageError
 from jobs.evaluation.comparison import compared
@@ -208,17 +208,16 @@ def prices_of(written: str) -> Prices | None:
 @contextmanager
 def _progress(domain: str, total: int) -> Iterator[Callable[[GivenReply], None]]:
     """A bar while questions are asked; nothing when standard error isn't a terminal."""
-    from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
     from rich.progress import TimeRemainingColumn as Remaining
 
-    console = Console(stderr=True)
+    console = plain_console(stderr=True)
     bar = Progress(
-        TextColumn(f"{domain:<10}"),
+        TextColumn(f"{domain:<10}", markup=False),
         BarColumn(bar_width=24),
         MofNCompleteColumn(),
         Remaining(),
-        TextColumn("[dim]{task.description}"),
+        TextColumn("{task.description}", style="dim", markup=False),
         console=console,
         transient=True,
         disable=not console.is_terminal,

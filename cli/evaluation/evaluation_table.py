@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from agents.confidence.kept_thresholds import Threshold
+from cli.options import plain_console
 from jobs.evaluation.report import Comparison, EvaluationReport
 from jobs.report_page.metric_names import SHOWN, figure
 
@@ -19,10 +20,10 @@ HEADLINES = (
 def print_report(report: EvaluationReport, folder: Path | None = None) -> None:
     """The metrics as a table: one column for all questions, one for each kind."""
     from rich import box
-    from rich.console import Console
     from rich.table import Table
+    from rich.text import Text
 
-    run, console = report.run, Console()
+    run, console = report.run, plain_console()
     title = f"{run.domain} · {run.model or 'without a model'} · {run.seconds} s"
     if run.kept:
         title += f" · {run.kept} replies of an earlier run (--anew asks again)"
@@ -44,9 +45,10 @@ def print_report(report: EvaluationReport, folder: Path | None = None) -> None:
     if report.compared:
         _print_change(report.compared)
     for note in report.notes:
-        console.print(note, highlight=False, style="dim")
+        console.print(note, highlight=False, style="dim", soft_wrap=True)
     for line in report.below:
-        console.print(f"[red]too low[/] {line}" if "least" in line else f"[red]too high[/] {line}")
+        broken = "too low" if "least" in line else "too high"
+        console.print(Text.assemble((broken, "red"), " ", line), highlight=False)
     if folder:
         console.print(f"Read it: {folder / 'report.html'}", highlight=False, soft_wrap=True)
 
@@ -54,10 +56,9 @@ def print_report(report: EvaluationReport, folder: Path | None = None) -> None:
 def _print_change(change: Comparison) -> None:
     """What moved, with the interval of the paired difference."""
     from rich import box
-    from rich.console import Console
     from rich.table import Table
 
-    console = Console()
+    console = plain_console()
     table = Table(title=f"against {change.before}", box=box.SIMPLE_HEAVY, title_justify="left")
     for name in ("", "then", "now", "difference (95%)", "p", "questions"):
         table.add_column(name, justify="right" if name else "left")
@@ -80,7 +81,6 @@ def _print_change(change: Comparison) -> None:
 def print_matrix(reports: Mapping[str, EvaluationReport]) -> None:
     """A row for each combination of settings, with intervals."""
     from rich import box
-    from rich.console import Console
     from rich.table import Table
 
     measured = [
@@ -96,7 +96,7 @@ def print_matrix(reports: Mapping[str, EvaluationReport]) -> None:
         table.add_row(
             combination.replace(" ", "\n"), *(_with_interval(report, name) for name in measured)
         )
-    Console().print(table)
+    plain_console().print(table)
 
 
 def _with_interval(report: EvaluationReport, name: str) -> str:

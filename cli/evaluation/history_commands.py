@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cli.options import AsJson, print_json, wired
+from cli.options import AsJson, plain_console, print_json, wired
 
 if TYPE_CHECKING:
     from jobs.evaluation.over_time.run_history import KeptRun
@@ -57,7 +57,6 @@ def evaluate_show(
 
 def _print_runs(kept: list[KeptRun]) -> None:
     from rich import box
-    from rich.console import Console
     from rich.table import Table
 
     from jobs.report_page.headline_figures import WITH_JUDGE, WITHOUT
@@ -82,7 +81,7 @@ def _print_runs(kept: list[KeptRun]) -> None:
             str(one.questions),
             *(_with_change(name, one, before) for name in names),
         )
-    Console().print(table)
+    plain_console().print(table)
 
 
 def _with_change(name: str, run: KeptRun, before: KeptRun | None) -> str:
