@@ -11,7 +11,9 @@ import yaml
 from pydantic import ValidationError
 
 from config.domain import Domain
+from config.domain_files import refused
 from config.errors import UsageError
+from config.reading.strict_yaml import read_mapping
 
 _OTHER_INDEX = ("chunks", "sources")
 MOST = 24
@@ -84,8 +86,9 @@ def _variation(domain: Domain, values: Mapping[str, Any]) -> Variation:
     try:
         varied = Domain.model_validate(written)
     except ValidationError as error:
-        first = error.errors(include_input=False, include_url=False)[0]
-        raise UsageError(f"--matrix {named}: {first['msg']}") from None
+        root, _ = read_mapping(yaml.safe_dump(written))
+        _, said = refused(Domain, root, error.errors()[0])
+        raise UsageError(f"--matrix {named}: {said}") from None
     return Variation(name=named, domain=varied.read_from(domain.path))
 
 

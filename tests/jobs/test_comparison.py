@@ -132,7 +132,7 @@ def test_a_matrix_makes_every_combination() -> None:
         ("answer.effort", "write it as"),
         ("answer.effort=", "write it as"),
         ("answer.effort=quick", "'fast', 'standard' or 'thorough'"),
-        ("answer.efort=fast", "Extra inputs"),
+        ("answer.efort=fast", "unknown key 'efort'; did you mean 'effort'"),
         ("chunks.size=100", "another index"),
         ("title.x=1", "no such key"),
         ("answer.context_characters=" + ",".join(map(str, range(1000, 1025))), "24 at most"),
