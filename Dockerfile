@@ -20,11 +20,13 @@ COPY api api
 COPY bot bot
 COPY cli cli
 COPY config config
+COPY durable durable
 COPY enrichment enrichment
 COPY index index
 COPY jobs jobs
 COPY loaders loaders
 COPY playground playground
+COPY telemetry telemetry
 # Everything it needs is there by now, setuptools too: nothing more is downloaded.
 RUN pip install --no-index --no-deps --no-build-isolation --editable . && pip check
 

@@ -14,7 +14,7 @@ from functools import cache, cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 from config.errors import UsageError
-from config.logs import log_to_stderr
+from telemetry.logs import log_to_stderr
 
 if TYPE_CHECKING:
     from fastapi import FastAPI

@@ -13,7 +13,6 @@ from slack_sdk import WebClient
 from websockets.exceptions import WebSocketException
 
 from bot.access.gate import Gate
-from bot.inbox.lease import FileLease, Lease, PostgresLease
 from bot.notices import tell_each
 from bot.slack.socket_mode import SocketMode
 from bot.slack.user_groups import Members, user_group_members
@@ -22,6 +21,7 @@ from config.disk.private_files import private_folder
 from config.errors import ConfigError, CopilotError, UsageError
 from config.settings import Settings
 from config.slack_ids import USER
+from durable.lease import FileLease, Lease, PostgresLease
 from index.readers import Person
 
 INBOX_FILE = "inbox.sqlite"

@@ -7,7 +7,7 @@ from typing import Protocol
 
 from fastapi import FastAPI, HTTPException, Response
 
-from bot import metrics
+from telemetry import metrics
 
 
 class Watched(Protocol):

@@ -11,7 +11,6 @@ from typing import Any
 import structlog
 from slack_bolt import App
 
-from bot import metrics
 from bot.feedback import REASON_VIEW, Feedback, reason_view
 from bot.handoff.handoff_card import RESOLVE, RESOLVE_VIEW, TAKE, resolution_view
 from bot.listeners import SHORTCUT
@@ -21,6 +20,7 @@ from bot.message.render import ASK_HUMAN, CLARIFY, FEEDBACK
 from bot.slack.event import Asked
 from bot.slack.message_words import plain, words_of
 from bot.slack.web import SlackBusy, SlackRefused, SlackUnsure, Web
+from telemetry import metrics
 
 log = structlog.get_logger()
 

@@ -10,10 +10,10 @@ from typing import Any
 
 from slack_bolt import App
 
-from bot import metrics
 from bot.slack.event import Asked, Event, read
 from bot.slack.recent_events import RecentEvents
 from config.domain import Domain, domain_of
+from telemetry import metrics
 
 Json = dict[str, Any]
 Store = Callable[[str, Json], None]

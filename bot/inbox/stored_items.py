@@ -11,7 +11,9 @@ from typing import Any
 
 from sqlalchemy import create_engine, inspect, make_url
 
-APP = "oncall"
+from durable.durable_worker import Application
+
+INBOX = Application(name="oncall", format="inbox-1")
 WAITING = ["ENQUEUED", "DELAYED"]
 STARTED = ["PENDING"]
 DONE = ["SUCCESS", "ERROR", "CANCELLED", "MAX_RECOVERY_ATTEMPTS_EXCEEDED"]
@@ -96,12 +98,10 @@ def speaks(user: str, item: Any) -> bool:
 @contextmanager
 def stored_items(url: str) -> Iterator[StoredItems | None]:
     """The inbox of this database, for a process that doesn't run it; None when there is none."""
-    from dbos import DBOSClient
-
     if not _exists(url):
         yield None
         return
-    client = DBOSClient(system_database_url=url, system_database_pool_size=2, application_name=APP)
+    client = INBOX.client(url)
     try:
         yield StoredItems(client)
     finally:
@@ -114,7 +114,7 @@ def _exists(url: str) -> bool:
         if not Path(parsed.database or "").exists():
             return False
     else:
-        parsed, schema = parsed.set(drivername="postgresql+psycopg"), "dbos"
+        parsed, schema = parsed.set(drivername="postgresql+psycopg"), INBOX.schema
     engine = create_engine(parsed)
     try:
         return inspect(engine).has_table("workflow_status", schema=schema)

@@ -10,12 +10,12 @@ from datetime import UTC, datetime
 from agents.answer import Answer, Ask, Conversation, Progress, Question, Turn
 from agents.domain_choice import first_confident
 from agents.thread.kept_threads import slack_place
-from bot import metrics
 from bot.access.people import People
 from bot.memory.record import Record, Records, decoded, encoded, now
 from bot.slack.event import Asked
 from config.domain import Domain
 from index.readers import IdentitiesOf, readers_of
+from telemetry import metrics
 
 Domains = Callable[[], Mapping[str, Domain]]
 AskOf = Callable[[str], Ask]

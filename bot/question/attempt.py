@@ -9,7 +9,6 @@ import structlog
 
 from agents.answer import LONGEST_QUESTION, Answer, shown_by
 from agents.domain_choice import worth_saying
-from bot import metrics
 from bot.memory.record import Record, Records
 from bot.message import private
 from bot.message.blockkit import short
@@ -27,6 +26,7 @@ from bot.slack.web import SlackBusy, SlackRefused, SlackUnsure, Web
 from config.domain import Domain
 from config.errors import IndexUnavailable, PermissionsUnknown, new_reference
 from index.audit import Audit, Shown
+from telemetry import metrics
 
 log = structlog.get_logger()
 

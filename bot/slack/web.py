@@ -12,7 +12,7 @@ import structlog
 from slack_sdk import WebClient
 from slack_sdk.errors import SlackApiError, SlackClientError
 
-from bot import metrics
+from telemetry import metrics
 
 log = structlog.get_logger()
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from bot.inbox.durable_queue import Inbox
-from bot.inbox.lease import FileLease
+from durable.lease import FileLease
 
 
 def test_a_handler_that_fails_is_run_again_and_known_ids_are_not(tmp_path: Path) -> None:
@@ -42,7 +42,7 @@ def test_a_handler_that_fails_is_run_again_and_known_ids_are_not(tmp_path: Path)
             lease=FileLease(tmp_path / "other"),
             handler=handle,
         )
-        with pytest.raises(RuntimeError, match="an inbox already"):
+        with pytest.raises(RuntimeError, match="a worker already"):
             second.start()
     finally:
         inbox.stop(0)

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from bot.inbox.lease import FileLease
 from config.errors import ConfigError
+from durable.lease import FileLease
 from playground.slack_stand_in import SlackStandIn
 from tests.bot.conftest import running
 from tests.bot.fakes import Agents

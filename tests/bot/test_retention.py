@@ -272,7 +272,10 @@ def test_the_default_is_no_more_than_half_a_year() -> None:
 
 def test_an_error_of_the_inbox_quotes_no_parameter(desk: Desk) -> None:
     """What is stored is what people said, and errors are logged."""
-    for engine in (desk.bot.inbox._client._sys_db.engine, _get_dbos_instance()._sys_db.engine):
+    for engine in (
+        desk.bot.inbox._worker.client._sys_db.engine,
+        _get_dbos_instance()._sys_db.engine,
+    ):
         with pytest.raises(DBAPIError) as refused, engine.begin() as connection:
             connection.execute(text("INSERT INTO nowhere VALUES (:said)"), {"said": SECRET})
         assert "nowhere" in str(refused.value)

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from sqlalchemy import create_engine, make_url, text
 
-from bot.inbox.lease import PostgresLease
+from durable.lease import PostgresLease
 from playground.slack_stand_in import SlackStandIn
 from tests.bot.conftest import answered
 from tests.bot.fakes import CHANNEL

@@ -8,8 +8,8 @@ import pytest
 import structlog
 
 from config.errors import ConfigError
-from config.logs import log_to_stderr
 from config.settings import Settings, read_settings
+from telemetry.logs import log_to_stderr
 
 
 def test_everything_missing_is_named_at_once_with_its_source(

@@ -1,0 +1,1 @@
+"""Work that outlives the process that does it: leases, recovery, DBOS."""
