@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
@@ -38,7 +38,21 @@ SLACK_WAITS = Counter(
     "oncall_slack_waits_total", "Waits for Slack, by reason", ["reason"], registry=registry
 )
 READY = Gauge("oncall_ready", "1 when a question asked now would be answered", registry=registry)
+NOT_READY = Gauge(
+    "oncall_not_ready", "1 for each thing that readiness waits for", ["missing"], registry=registry
+)
+LEASE_HELD = Gauge(
+    "oncall_lease_held", "1 while this worker may begin work, which needs the database",
+    registry=registry,
+)  # fmt: skip
+WORK_RECOVERED = Counter(
+    "oncall_work_recovered_total", "Work of dead workers given back to its queue", registry=registry
+)
 BACKLOG = Gauge("oncall_inbox_backlog", "Stored items not yet worked off", registry=registry)
+OLDEST = Gauge(
+    "oncall_inbox_oldest_seconds", "Age of the stored item that waits longest; 0 for none",
+    registry=registry,
+)  # fmt: skip
 
 
 @contextmanager
@@ -46,6 +60,15 @@ def timed_storage() -> Iterator[None]:
     began = time.monotonic()
     yield
     STORED.observe(time.monotonic() - began)
+
+
+def observe_readiness(missing: Iterable[str]) -> None:
+    """`missing`: a word for each thing that is waited for."""
+    names = list(missing)
+    READY.set(not names)
+    NOT_READY.clear()
+    for name in names:
+        NOT_READY.labels(name).set(1)
 
 
 def exposition() -> bytes:

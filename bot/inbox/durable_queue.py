@@ -72,9 +72,13 @@ class Inbox:
         """What is in it; only while it runs."""
         return StoredItems(self._worker.client)
 
-    def ready(self) -> bool:
-        """Started, not stopping, and looked after."""
-        return self._worker.ready()
+    def missing(self) -> dict[str, str]:
+        """What keeps it from working, as in `telemetry.health.Watched`."""
+        return self._worker.missing()
+
+    def observe(self) -> None:
+        """Sets its gauges."""
+        self._worker.observe()
 
     def stop(self, drain_seconds: float = 25.0) -> None:
         """Finish what was begun, as far as time allows; the rest is another start's work."""
@@ -87,30 +91,35 @@ class Inbox:
         @DBOS.workflow(name=WORK)
         def work(event_id: str, item: Item) -> None:
             with self._worker.working(event_id):
-                _patiently(self._handler, event_id, item)
+                self._patiently(event_id, item)
 
     def _look_after(self) -> None:
         self.stored().forget_done()
         self._upkeep()
 
+    def _patiently(self, event_id: str, item: Item) -> None:
+        """Run the handler until it returns; it is safe to run again, and silence never is an
+        answer.
 
-def _patiently(handler: Handler, event_id: str, item: Item) -> None:
-    """Run the handler until it returns; it is safe to run again, and silence never is an answer.
-
-    Slack may be down for long, and an answer an hour late is worth more than none. Anything else,
-    such as a database that is busy or away, is tried for some minutes, then left for the log."""
-    slack, other = iter((30, 60, 300, 900, 1800)), iter((1, 5, 30, 120))
-    while True:
-        try:
-            return handler(event_id, item)
-        except SlackRefused as refused:
-            log.error("slack refuses this for good", event_id=event_id, reason=str(refused))
-            return None
-        except Exception as error:
-            pauses = slack if isinstance(error, SlackUnsure | SlackBusy) else other
-            pause = next(pauses, None)
-            if pause is None:
-                log.exception("given up", event_id=event_id)
-                raise
-            log.warning("trying again", event_id=event_id, pause=pause, cause=str(error))
-            time.sleep(pause)
+        Slack may be down for long, and an answer an hour late is worth more than none. So it goes
+        on as soon as a database that was away is back. Anything else is tried for some minutes,
+        then left for the log."""
+        slack, other = iter((30, 60, 300, 900, 1800)), iter((1, 5, 30, 120))
+        while True:
+            try:
+                return self._handler(event_id, item)
+            except SlackRefused as refused:
+                log.error("slack refuses this for good", event_id=event_id, reason=str(refused))
+                return None
+            except Exception as error:
+                pauses = slack if isinstance(error, SlackUnsure | SlackBusy) else other
+                if not self._worker.is_able():
+                    log.warning("waiting for the database", event_id=event_id)
+                    self._worker.wait_until_able()
+                    continue
+                pause = next(pauses, None)
+                if pause is None:
+                    log.exception("given up", event_id=event_id)
+                    raise
+                log.warning("trying again", event_id=event_id, pause=pause, cause=str(error))
+                time.sleep(pause)
