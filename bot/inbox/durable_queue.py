@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import threading
 import time
+from collections import deque
 from collections.abc import Callable
 from typing import Any
 
@@ -23,6 +24,9 @@ Handler = Callable[[str, Item], None]
 
 QUEUE = "oncall-inbox"
 WORK = "work"
+LATE_SECONDS = 0.5
+MOST_UNSTORED = 10_000
+"""Events, of a few kilobytes each, that are held while nothing can be stored."""
 
 
 class Inbox:
@@ -47,22 +51,26 @@ class Inbox:
             INBOX, database_url=database_url, lease=lease, upkeep=self._look_after
         )
         self._putting = threading.Lock()
+        self._unstored: deque[tuple[str, Item]] = deque()
+        self._stopping = threading.Event()
 
     def start(self) -> None:
         """Take the lease, recover what was left behind, and begin to work."""
         queue = WorkQueue(name=QUEUE, concurrency=self._concurrency, poll_seconds=self.poll_seconds)
         self._worker.start(self._register, [queue])
+        threading.Thread(target=self._store_late, name="store-late", daemon=True).start()
 
     def put(self, event_id: str, item: Item) -> None:
-        """Store an item; returns when it can't be lost any more. A known event id does nothing."""
-        options = {
-            "workflow_name": WORK,
-            "queue_name": QUEUE,
-            "workflow_id": event_id,
-            "app_version": INBOX.format,
-        }
-        with self._putting:
-            self._worker.client.enqueue(options, event_id, item)
+        """Store an item; returns when it can't be lost any more. A known event id does nothing.
+
+        Raises what the database raises. The item is then stored when that is back, if this process
+        lives so long; whoever was not told that it is safe should send it again."""
+        try:
+            self._store(event_id, item)
+        except Exception:
+            if len(self._unstored) < MOST_UNSTORED:
+                self._unstored.append((event_id, item))
+            raise
 
     def backlog(self) -> int:
         """Items stored and not yet worked off, over all workers."""
@@ -82,7 +90,31 @@ class Inbox:
 
     def stop(self, drain_seconds: float = 25.0) -> None:
         """Finish what was begun, as far as time allows; the rest is another start's work."""
+        self._stopping.set()
         self._worker.stop(drain_seconds)
+
+    def _store(self, event_id: str, item: Item) -> None:
+        options = {
+            "workflow_name": WORK,
+            "queue_name": QUEUE,
+            "workflow_id": event_id,
+            "app_version": INBOX.format,
+        }
+        with self._putting:
+            self._worker.client.enqueue(options, event_id, item)
+
+    def _store_late(self) -> None:
+        """Slack sends again after one minute and after five: nobody should wait so long for a
+        database that was away for ten seconds."""
+        while not self._stopping.wait(LATE_SECONDS):
+            while self._unstored and self._worker.is_able():
+                event_id, item = self._unstored[0]
+                try:
+                    self._store(event_id, item)
+                except Exception as error:
+                    log.warning("an event waits for the database", cause=type(error).__name__)
+                    break
+                self._unstored.popleft()
 
     def _register(self) -> None:
         from dbos import DBOS
