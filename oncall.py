@@ -201,8 +201,11 @@ class Copilot:
         Returns the domains that can't be answered from although they are published. One that
         nothing was published for is left to its first asker, who is told; one whose generation is
         warm already costs nothing."""
+        from config.chat_model import LangChainModel
         from config.errors import CopilotError, NothingPublished
 
+        if isinstance(self.model, LangChainModel):
+            self.model.load()
         cold = set()
         for name in self.domains:
             try:

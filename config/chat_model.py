@@ -118,6 +118,10 @@ def _built(settings: Settings, variable: str, named: str, patience: _Patience) -
     )
 
 
+class _Loaded(BaseModel):
+    """A reply that nobody is asked for."""
+
+
 class LangChainModel:
     """A chat model behind the OpenAI protocol."""
 
@@ -209,6 +213,11 @@ class LangChainModel:
         if not finished:
             raise ModelUnavailable(f"the model's answer to {prompt.name!r} broke off")
         yield usage
+
+    def load(self) -> None:
+        """Import and build what the first call would wait for, some two seconds; asks nobody."""
+        self.connected()
+        response_format("loaded", _Loaded)
 
     def _complete(
         self, prompt: Prompt, messages: Messages, reply: type[BaseModel]
