@@ -53,6 +53,26 @@ OLDEST = Gauge(
     "oncall_inbox_oldest_seconds", "Age of the stored item that waits longest; 0 for none",
     registry=registry,
 )  # fmt: skip
+INDEX_AGE = Gauge(
+    "oncall_index_age_seconds", "Since the last ingest run that ended well began", ["domain"],
+    registry=registry,
+)  # fmt: skip
+INDEX_OVERDUE = Gauge(
+    "oncall_index_overdue", "1 when a run is later than the domain's schedule allows", ["domain"],
+    registry=registry,
+)  # fmt: skip
+DOCUMENTS_FAILING = Gauge(
+    "oncall_documents_failing", "Documents that three runs in a row could not read", ["domain"],
+    registry=registry,
+)  # fmt: skip
+INGEST_RUNS = Counter(
+    "oncall_ingest_runs_total", "Ingest runs by how they ended", ["domain", "outcome"],
+    registry=registry,
+)  # fmt: skip
+INGEST_SECONDS = Histogram(
+    "oncall_ingest_run_seconds", "What an ingest run took", ["domain"],
+    buckets=(1, 10, 60, 300, 1_800, 7_200, 28_800, 86_400), registry=registry,
+)  # fmt: skip
 
 
 @contextmanager
