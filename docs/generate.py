@@ -19,6 +19,7 @@ GROUPS = {
     "OPENAI_API_KEY": "Models",
     "GOOGLE_APPLICATION_CREDENTIALS": "Google Docs and Drive",
     "ONCALL_API_TOKEN": "The HTTP API, and where things are kept",
+    "ONCALL_LOG_LEVEL": "Logs, costs and traces",
 }
 """First variable of a group in .env.example → the group's heading."""
 
