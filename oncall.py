@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from agents.answer_cache.kept_answers import KeptAnswers
     from agents.checks.entailment_model import Entails
     from agents.confidence.kept_thresholds import KeptThresholds
-    from agents.question_log import QuestionLog
+    from agents.in_sight.question_log import QuestionLog
     from agents.thread.thread_memory import ThreadMemory
     from api.doors.tokens import LiveTokens
     from api.served import MayAsk
@@ -70,7 +70,7 @@ class Copilot:
     @cached_property
     def question_log(self) -> QuestionLog:
         """Writes one line for each question; whoever has people's words in it is told so."""
-        from agents.question_log import QuestionLog
+        from agents.in_sight.question_log import QuestionLog
 
         if self.settings.log_words:
             import structlog
@@ -253,7 +253,7 @@ class Copilot:
         """The agents over a domain's published documents as this domain file would have them,
         which need not be the one in use. Nothing of a thread is kept."""
         from agents.graph import build_ask
-        from agents.observed import observed
+        from agents.in_sight.observed_agents import observed
 
         name, most = domain.domain, domain.answer.max_wrong
         ask = build_ask(

@@ -8,7 +8,7 @@ from contextlib import AbstractAsyncContextManager
 from fastapi import FastAPI
 
 from agents.answer import Ask
-from agents.question_log import QuestionLog
+from agents.in_sight.question_log import QuestionLog
 from api.doors.entrance import Entrance
 from api.doors.tokens import LiveTokens
 from api.doors.traffic import Bounds

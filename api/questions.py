@@ -21,7 +21,7 @@ from agents.answer import (
     Turn,
     shown_by,
 )
-from agents.question_log import AskedThrough, QuestionLog
+from agents.in_sight.question_log import AskedThrough, QuestionLog
 from agents.response import to_response
 from agents.thread.asked_when import is_zone
 from api.served import ADDRESS, Opened, Served

@@ -14,7 +14,7 @@ import structlog
 from sqlalchemy import Engine
 
 from agents.answer import Ask
-from agents.question_log import QuestionLog
+from agents.in_sight.question_log import QuestionLog
 from bot.access.gate import Gate
 from bot.connection import INBOX_FILE, bolt_app, connect, inbox_url, lease_for, reach_slack
 from bot.feedback import Feedback

@@ -25,7 +25,7 @@ def ask(
 ) -> None:
     """Answer a question in the terminal."""
     from agents.answer import Question
-    from agents.question_log import AskedThrough
+    from agents.in_sight.question_log import AskedThrough
     from agents.response import to_full_response
     from agents.thread.asked_when import zone_of_this_machine
     from cli.past_turns import read_history

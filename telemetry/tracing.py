@@ -6,7 +6,8 @@ and no exception's message."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 
 Attributes = Mapping[str, str | int | float | bool | Sequence[str]]
 Kind = Literal["internal", "client", "producer", "consumer"]
-FLUSH_SECONDS = 3.0
+FLUSH_SECONDS = 2.0
 
 
 class Traced(Protocol):
@@ -50,14 +51,22 @@ def export_traces(endpoint: str | None) -> None:
     global _exporting
     if endpoint == (_exporting.endpoint if _exporting else None):
         return
-    flush_traces()
+    if _exporting:
+        _bounded(_exporting.provider.shutdown)
     _exporting = _Exporting(endpoint) if endpoint else None
 
 
 def flush_traces() -> None:
     """Send what is left. To be called before a process ends without Python's own ways to."""
     if _exporting:
-        _exporting.provider.force_flush(int(FLUSH_SECONDS * 1000))
+        _bounded(_exporting.provider.force_flush)
+
+
+def _bounded(send: Callable[[], object]) -> None:
+    # A collector that is away is tried for ten seconds, whatever time limit is given.
+    sending = threading.Thread(target=send, name="traces", daemon=True)
+    sending.start()
+    sending.join(FLUSH_SECONDS)
 
 
 @contextmanager

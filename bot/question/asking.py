@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from agents.answer import Answer, Ask, Conversation, Progress, Question, Turn
-from agents.question_log import AskedThrough, QuestionDoor, QuestionLog
+from agents.in_sight.question_log import AskedThrough, QuestionDoor, QuestionLog
 from agents.thread.kept_threads import slack_place
 from bot.access.people import People
 from bot.memory.record import Record, Records, decoded, encoded, now
