@@ -6,6 +6,7 @@ and no exception's message."""
 
 from __future__ import annotations
 
+import atexit
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -54,6 +55,8 @@ def export_traces(endpoint: str | None) -> None:
     if _exporting:
         _bounded(_exporting.provider.shutdown)
     _exporting = _Exporting(endpoint) if endpoint else None
+    atexit.unregister(flush_traces)
+    atexit.register(flush_traces)
 
 
 def flush_traces() -> None:
@@ -138,7 +141,8 @@ class _Exporting:
         ours = Resource({"service.name": "oncall-copilot", "service.version": product_version()})
         self.endpoint = endpoint
         self.provider: TracerProvider = TracerProvider(
-            resource=Resource.create().merge(ours).merge(OTELResourceDetector().detect())
+            shutdown_on_exit=False,  # it would wait for a collector that is away
+            resource=Resource.create().merge(ours).merge(OTELResourceDetector().detect()),
         )
         self.provider.add_span_processor(BatchSpanProcessor(OTLPSpanExporter(endpoint=endpoint)))
         self._tracer = self.provider.get_tracer("oncall", product_version())
