@@ -211,19 +211,26 @@ class Copilot:
         Raises UsageError for an unknown domain, IndexUnavailable where nothing is published."""
         return self.access.snapshot(self.domain(name).domain)
 
-    def warm(self) -> None:
+    def warm(self) -> frozenset[str]:
         """Load all that the first question of each domain would wait for.
 
-        A domain without an index, or with one that can't be read, is left to its first asker; one
-        whose generation is warm already costs nothing."""
-        from config.errors import CopilotError
+        Returns the domains that can't be answered from although they are published. One that
+        nothing was published for is left to its first asker, who is told; one whose generation is
+        warm already costs nothing."""
+        from config.errors import CopilotError, NothingPublished
 
+        cold = set()
         for name in self.domains:
-            with suppress(CopilotError):
+            try:
                 snapshot = self.index.snapshot(name)
                 if self._warm_generations.get(name) != snapshot.generation:
                     self._warm(name, snapshot)
                     self._warm_generations[name] = snapshot.generation
+            except NothingPublished:
+                continue
+            except CopilotError:
+                cold.add(name)
+        return frozenset(cold)
 
     def _warm(self, name: str, snapshot: Snapshot) -> None:
         """Asks a question without a model, of the whole index; its answer goes nowhere."""
@@ -462,13 +469,14 @@ class Copilot:
         """The HTTP API, with Slack's events beside it when `slack`."""
         from api.doors.traffic import Bounds
         from api.http_api import build_api
-        from bot.health import add_health
         from bot.slack.http_events import add_slack, alongside
         from bot.warming import Warming
+        from durable.database_watch import DatabaseWatch
+        from telemetry.health import Together, add_health
 
         self.access.require()
         bot = self.bot(socket=False) if slack else None
-        running = bot or Warming(self.warm)
+        parts = (bot,) if bot else (Warming(self.warm), DatabaseWatch(self.index.engine))
         api = build_api(
             domains=self.live_domains,
             ask=self.ask,
@@ -478,13 +486,13 @@ class Copilot:
             may_ask=self._may_ask(bot),
             tokens=self.tokens,
             audit=self.audit,
-            lifespan=alongside(running),
+            lifespan=alongside(*parts),
             bounds=Bounds(per_minute=self.settings.api_requests_per_minute),
             docs=self.settings.api_docs,
             open_metrics=self.settings.metrics == "open",
             question_log=self.question_log,
         )
-        add_health(api, running, figures=self.settings.metrics != "off")
+        add_health(api, Together(*parts), figures=self.settings.metrics != "off")
         if bot and self.settings.slack_signing_secret:
             add_slack(api, bot.app, self.settings.slack_signing_secret)
         return api

@@ -19,7 +19,6 @@ from bot.access.gate import Gate
 from bot.connection import INBOX_FILE, bolt_app, connect, inbox_url, lease_for, reach_slack
 from bot.feedback import Feedback
 from bot.handoff.handoffs import Handoffs
-from bot.health import serve_health
 from bot.home.home_page import Home, StatusOf
 from bot.inbox.durable_queue import Inbox
 from bot.interactions import interact
@@ -33,12 +32,13 @@ from bot.question.attempt import Attempts
 from bot.question.intake import Intake
 from bot.question.limits import Limiter
 from bot.slack.socket_mode import SocketMode
-from bot.warming import Warming
+from bot.warming import Warm, Warming
 from bot.worker import Worker
 from config.domain import Domain
 from config.settings import Settings
 from index.audit import AuditLog
 from index.readers import IdentitiesOf, by_email
+from telemetry.health import serve_health
 from telemetry.tracing import flush_traces
 
 log = structlog.get_logger()
@@ -61,7 +61,7 @@ def build_bot(
     status: StatusOf = lambda domain: None,
     everyone_may_read: EveryoneMayRead = lambda domain, documents: False,
     identities: IdentitiesOf = by_email,
-    warm: Callable[[], None] | None = None,
+    warm: Warm | None = None,
     question_log: QuestionLog = QuestionLog(),
 ) -> Bot:
     """`domains`: by name, or a callable that returns the current ones. `ask`: name → agents.
@@ -113,7 +113,7 @@ class Bot:
         status: StatusOf,
         everyone_may_read: EveryoneMayRead,
         identities: IdentitiesOf,
-        warm: Callable[[], None] | None,
+        warm: Warm | None,
         question_log: QuestionLog,
     ) -> None:
         self._settings = settings
@@ -187,17 +187,16 @@ class Bot:
             self._socket_mode = None
         self.inbox.stop(drain_seconds)
 
-    def missing(self) -> str:
-        """What a question asked now would wait for, e.g. a socket that is dead; empty: nothing."""
+    def missing(self) -> dict[str, str]:
+        """What a question asked now would wait for, e.g. a socket that is dead."""
+        missing = {**self.inbox.missing(), **self._warming.missing()}
         if self._socket and not (self._socket_mode and self._socket_mode.is_connected()):
-            return "the bot is not connected to Slack"
-        if not self.inbox.ready():
-            return "the inbox is down"
-        return self._warming.missing()
+            missing["slack"] = "the bot is not connected to Slack"
+        return missing
 
-    def backlog(self) -> int:
-        """Stored items not yet worked off; 0 when the inbox is down."""
-        return self.inbox.backlog() if self.inbox.ready() else 0
+    def observe(self) -> None:
+        """Sets the gauges of its inbox."""
+        self.inbox.observe()
 
     def tell_admins(self, problems: Sequence[str]) -> None:
         """Write to every domain's admins, e.g. that an edit of a domain file is broken."""

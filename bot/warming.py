@@ -3,23 +3,30 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 
 import structlog
 
 log = structlog.get_logger()
 
+AGAIN_SECONDS = 5.0
+
+Warm = Callable[[], Collection[str]]
+"""Loads all that it can; the domains that can't be answered from although they are published."""
+
 
 class Warming:
-    """Runs once, in the background, while what is asked is already being stored.
+    """Runs in the background, while what is asked is already being stored, until all is warm.
 
-    `start` and `stop` are those of a server's lifespan, and it is `Watched` where there is no
-    bot."""
+    `start` and `stop` are those of a server's lifespan."""
 
-    def __init__(self, warm: Callable[[], None] | None) -> None:
-        """None: there is nothing to load."""
+    def __init__(self, warm: Warm | None, *, again_seconds: float = AGAIN_SECONDS) -> None:
+        """`warm` of None: there is nothing to load. What stays cold is tried again."""
+        self._again_seconds = again_seconds
         self._warm = warm
         self._warmed = threading.Event()
+        self._stopping = threading.Event()
+        self._cold: Collection[str] = ()
 
     def start(self) -> None:
         """Returns at once."""
@@ -29,20 +36,30 @@ class Warming:
         threading.Thread(target=self._run, args=(self._warm,), name="warm", daemon=True).start()
 
     def stop(self) -> None:
-        """Nothing to undo; a thread that still loads ends with the process."""
+        """A thread that still loads ends with the process."""
+        self._stopping.set()
 
-    def missing(self) -> str:
-        return "" if self._warmed.is_set() else "warming"
+    def missing(self) -> dict[str, str]:
+        """As in `telemetry.health.Watched`."""
+        if self._warmed.is_set():
+            return {}
+        if self._cold:
+            return {"index": f"{len(self._cold)} published domains can't be answered from"}
+        return {"warming": "warming"}
 
-    def backlog(self) -> int:
-        """It holds no questions."""
-        return 0
+    def observe(self) -> None:
+        """It has no gauges."""
 
-    def _run(self, warm: Callable[[], None]) -> None:
-        try:
-            warm()
-        except Exception:
-            # What is not loaded now loads with the first question, which says what is wrong.
-            log.exception("the agents could not be warmed")
-        finally:
-            self._warmed.set()
+    def _run(self, warm: Warm) -> None:
+        while not self._stopping.is_set():
+            try:
+                self._cold = warm()
+            except Exception:
+                # What is not loaded now loads with the first question, which says what is wrong.
+                log.exception("the agents could not be warmed")
+                self._cold = ()
+            if not self._cold:
+                self._warmed.set()
+                return
+            log.warning("published domains can't be answered from", domains=sorted(self._cold))
+            self._stopping.wait(self._again_seconds)

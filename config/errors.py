@@ -64,6 +64,15 @@ class IndexUnavailable(CopilotError):
     """There is no usable generation of this domain."""
 
 
+class NothingPublished(IndexUnavailable):
+    """There never was one."""
+
+    def __init__(self, domain: str) -> None:
+        super().__init__(
+            f"nothing has been published for {domain!r}", remedy=f"run `oncall ingest {domain}`"
+        )
+
+
 class PermissionsUnknown(CopilotError):
     """Who may read can't be checked now, and what is known of it is too old to go by."""
 

@@ -8,22 +8,37 @@ import logging
 import sqlite3
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import structlog
+from sqlalchemy import Engine, func, select
 
 from config.disk.private_files import private_file
 from durable.lease import Lease
+from durable.postgres import postgres_engine, wait_for_the_database
+from telemetry import metrics
+
+if TYPE_CHECKING:
+    from dbos import DBOSConfig
 
 log = structlog.get_logger()
 
-SWEEP_SECONDS = 5.0
-STRANDED_SWEEPS = 6
+LOOK_SECONDS = 1.0
+"""Between two looks whether the lease is held; a look that hangs is one that fails."""
+SWEEP_SECONDS = 2.0
+DEAD_SWEEPS = 2
+"""So many in a row find a worker's lock free before its work is taken over: one that lost its
+session takes it again within a look."""
+STRANDED_SWEEPS = 15
+LATE_SWEEPS = 5
 UPKEEP_SECONDS = 3600.0
+UNDONE = ("ENQUEUED", "DELAYED", "PENDING")
+PATIENCE_SECONDS = 3600.0
+"""That work waits for a database that is away; after that its own pauses decide."""
 
 _one_per_process = threading.Lock()
 
@@ -48,9 +63,19 @@ class Application:
             system_database_pool_size=2,
             dbos_system_schema=self.schema,
             application_name=self.name,
+            retry_connection_errors=False,
         )
         client._sys_db.engine.hide_parameters = True  # it takes no such option
         return client
+
+
+@dataclass(frozen=True, kw_only=True)
+class Waiting:
+    """Work that is stored and not yet done, over all workers."""
+
+    count: int = 0
+    oldest: float | None = None
+    """When the one that waits longest was stored, in seconds since 1970."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -79,15 +104,20 @@ class DurableWorker:
         self._url = database_url
         self._lease = lease
         self._upkeep = upkeep
+        self._engine: Engine | None = None
         self._running: set[str] = set()
+        self._free: dict[str, int] = {}
         self._idle: dict[str, int] = {}
+        self._able = threading.Event()
         self._stopping = threading.Event()
-        self._keeper: threading.Thread | None = None
+        self._threads: list[threading.Thread] = []
+        self._held_at = self._swept_at = float("-inf")
+        self._waiting = Waiting()
         self.client: Any = None
         """A `DBOSClient` with connections of its own: storing must not queue up behind the
-        workers' commits. None while nothing runs."""
+        workers' commits, and says at once when it can't. None while nothing runs."""
 
-    def start(self, register: Callable[[], None], queues: list[WorkQueue]) -> None:
+    def start(self, register: Callable[[], None], queues: Sequence[WorkQueue]) -> None:
         """Take the lease, recover what was left behind, and begin to work.
 
         `register` names the workflows to DBOS, with `DBOS.workflow`."""
@@ -107,11 +137,8 @@ class DurableWorker:
                 "application_version": self.application.format,
                 "executor_id": self._lease.executor_id,
                 "enable_otlp": False,
-                # What people said is a parameter, and an error would carry it into the log.
-                "db_engine_kwargs": {"hide_parameters": True},
                 "log_level": "WARNING",
-                # SQLite's writers wait by sleeping, the unluckiest of many for long: so one.
-                "sys_db_pool_size": 1 if self._url.startswith("sqlite") else 20,
+                **self._connections(),
             }
         )
         register()
@@ -125,29 +152,53 @@ class DurableWorker:
                 on_conflict="always_update",
             )
         self.client = self.application.client(self._url)
-        self._keeper = threading.Thread(target=self._keep, name="work-keeper", daemon=True)
-        self._keeper.start()
+        self._able.set()
+        self._held_at = self._swept_at = time.monotonic()
+        for name, loop in (("lease", self._keep), ("recovery", self._look_after)):
+            thread = threading.Thread(target=loop, name=name, daemon=True)
+            self._threads.append(thread)
+            thread.start()
 
     @contextmanager
     def working(self, workflow_id: str) -> Iterator[None]:
-        """Around a workflow's body: it is not stranded while this lasts."""
+        """Around a workflow's body: it is not stranded while this lasts, and begins only while
+        this process holds its lease."""
         self._running.add(workflow_id)
         try:
+            self.wait_until_able()
             yield
         finally:
             self._running.discard(workflow_id)
 
+    def is_able(self) -> bool:
+        """Whether the lease is held, as far as was last looked."""
+        return self._able.is_set()
+
+    def wait_until_able(self) -> None:
+        """Until the lease is held, which needs the database."""
+        self._able.wait()
+
     def backlog(self) -> int:
         """Work stored and not yet done, over all workers."""
-        from dbos import DBOS
+        return self._look().count
 
-        waiting = ["ENQUEUED", "PENDING"]
-        return len(DBOS.list_workflows(status=waiting, load_input=False, load_output=False))
+    def missing(self) -> dict[str, str]:
+        """What keeps it from working, as in `telemetry.health.Watched`; asks nobody."""
+        if not self._threads or self._stopping.is_set():
+            return {"worker": "the worker is down"}
+        now, missing = time.monotonic(), {}
+        if not self._able.is_set() or now - self._held_at > LATE_SWEEPS * LOOK_SECONDS:
+            missing["database"] = "the database is away, and with it this worker's lease"
+        if now - self._swept_at > LATE_SWEEPS * SWEEP_SECONDS:
+            missing["recovery"] = "recovery of dead workers' work stands still"
+        return missing
 
-    def ready(self) -> bool:
-        """Started, not stopping, and looked after."""
-        keeper = self._keeper
-        return bool(keeper and keeper.is_alive()) and not self._stopping.is_set()
+    def observe(self) -> None:
+        """Sets its gauges."""
+        metrics.LEASE_HELD.set("database" not in self.missing())
+        metrics.BACKLOG.set(self._waiting.count)
+        oldest = self._waiting.oldest
+        metrics.OLDEST.set(max(0.0, time.time() - oldest) if oldest else 0.0)
 
     def stop(self, drain_seconds: float) -> None:
         """Finish what was begun, as far as time allows; the rest is another start's work."""
@@ -156,42 +207,85 @@ class DurableWorker:
         if self.client is None:
             return
         self._stopping.set()
-        wait = int(drain_seconds) if self._running else 0
+        wait = int(drain_seconds) if self._running and self._able.is_set() else 0
         DBOS.destroy(destroy_registry=True, workflow_completion_timeout_sec=wait)
         self.client.destroy()
         self.client = None
-        if self._keeper:
-            self._keeper.join(timeout=5)
+        if self._engine is not None:
+            self._engine.dispose()
+        for thread in self._threads:
+            thread.join(timeout=5)
         self._lease.release()
         _one_per_process.release()
 
+    def _connections(self) -> DBOSConfig:
+        """DBOS's options for how the database is reached."""
+        if self._url.startswith("sqlite"):
+            # Writers wait by sleeping, the unluckiest of many for long: so one. What people said
+            # is a parameter, and an error would carry it into the log.
+            return {"sys_db_pool_size": 1, "db_engine_kwargs": {"hide_parameters": True}}
+        self._engine = postgres_engine(
+            self._url, pool_size=20, max_overflow=0, pool_timeout=PATIENCE_SECONDS
+        )
+        wait_for_the_database(self._engine, self._stopping, PATIENCE_SECONDS)
+        return {"system_database_engine": self._engine}
+
     def _keep(self) -> None:
+        """Every second: hold the lease, and begin no work without it."""
+        while not self._stopping.wait(LOOK_SECONDS):
+            if self._lease.keep():
+                self._held_at = time.monotonic()
+                if not self._able.is_set():
+                    log.warning("the database is back, and this worker's lease is held again")
+                    self._able.set()
+            elif self._able.is_set():
+                log.warning("lost the database; no work begins until it is back")
+                self._able.clear()
+                self._free.clear()
+
+    def _look_after(self) -> None:
         """Every few seconds: take over from dead workers; every hour: the upkeep."""
         next_upkeep = time.monotonic()
         while not self._stopping.wait(SWEEP_SECONDS):
+            if not self._able.is_set():
+                continue
             try:
-                self._lease.keep()
                 self._recover()
+                self._waiting = self._look()
+                self._swept_at = time.monotonic()
                 if time.monotonic() >= next_upkeep:
                     next_upkeep = time.monotonic() + UPKEEP_SECONDS
                     self._upkeep()
-            except Exception:
-                log.exception("upkeep failed; trying again")
+            except Exception as error:
+                if self._able.is_set():
+                    log.exception("looking after the work failed; trying again")
+                else:
+                    log.warning("recovery waits for the database", cause=type(error).__name__)
+
+    def _look(self) -> Waiting:
+        """Raises SQLAlchemyError in an outage. DBOS's own list would load every row of a long
+        queue to count them."""
+        table = self.client._sys_db.tables.workflow_status.c
+        query = select(func.count(), func.min(table.created_at)).where(table.status.in_(UNDONE))
+        with self.client._sys_db.engine.connect() as connection:
+            count, oldest = connection.execute(query).one()
+        return Waiting(count=count, oldest=oldest / 1000 if oldest else None)
 
     def _recover(self) -> None:
         """Give the started work of dead workers, and work that nobody runs, back to its queue."""
-        from dbos import DBOS
-
         running = set(self._running)
-        pending = DBOS.list_workflows(status="PENDING", load_input=False, load_output=False)
+        pending = self.client.list_workflows(status="PENDING", load_input=False, load_output=False)
         own = self._lease.executor_id
-        for executor in {w.executor_id for w in pending if w.executor_id} - {own}:
-            with self._lease.takeover(executor) as dead:
-                if dead:
+        others = {one.executor_id for one in pending if one.executor_id} - {own}
+        self._free = {one: sweeps for one, sweeps in self._free.items() if one in others}
+        for executor in others:
+            with self._lease.takeover(executor) as free:
+                self._free[executor] = self._free.get(executor, 0) + 1 if free else 0
+                if self._free[executor] >= DEAD_SWEEPS:
                     log.warning("taking over from a dead worker", worker=executor)
-                    for workflow in (w for w in pending if w.executor_id == executor):
-                        DBOS.resume_workflow(workflow.workflow_id, queue_name=workflow.queue_name)
-        mine = {w.workflow_id: w.queue_name for w in pending if w.executor_id == own}
+                    for workflow in (one for one in pending if one.executor_id == executor):
+                        self._give_back(workflow.workflow_id, workflow.queue_name)
+        mine = {one.workflow_id: one.queue_name for one in pending if one.executor_id == own}
         idle = mine.keys() - running - self._running
         self._idle = {work: self._idle.get(work, 0) + 1 for work in idle}
         # Marked as started by this process, but not running in it for half a minute: a restart
@@ -199,8 +293,12 @@ class DurableWorker:
         for work, sweeps in list(self._idle.items()):
             if sweeps >= STRANDED_SWEEPS:
                 log.warning("picking up stranded work", work=work)
-                DBOS.resume_workflow(work, queue_name=mine[work])
+                self._give_back(work, mine[work])
                 del self._idle[work]
+
+    def _give_back(self, workflow_id: str, queue: str | None) -> None:
+        self.client.resume_workflow(workflow_id, queue_name=queue)
+        metrics.WORK_RECOVERED.inc()
 
 
 def _write_ahead(url: str) -> None:

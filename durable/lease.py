@@ -6,35 +6,44 @@ who is alive without clocks: a file lock, or a session lock of PostgreSQL."""
 from __future__ import annotations
 
 import fcntl
+import secrets
 import socket
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import IO, Any, Protocol
 
 import structlog
-from sqlalchemy import Connection, create_engine, make_url, text
-from sqlalchemy.exc import DBAPIError
+from sqlalchemy import Connection, NullPool, text
+from sqlalchemy.exc import SQLAlchemyError
 
 from config.errors import ConfigError
+from durable.postgres import postgres_engine
 
 log = structlog.get_logger()
 
 _PREPARING = "preparing tables"
+_LOOKS = 3
+"""A pooler that shares sessions may hand out the same one twice by luck."""
+
+
+class LeaseLost(Exception):
+    """Nobody can be taken over from by a worker that may itself be taken for dead."""
 
 
 class Lease(Protocol):
     @property
     def executor_id(self) -> str:
-        """The same after a restart, never the same for two live workers."""
+        """Never the same for two live workers."""
         ...
 
     def acquire(self) -> None: ...
 
-    def keep(self) -> None:
-        """Called every few seconds while working."""
+    def keep(self) -> bool:
+        """Called every second while working: whether it is held, taken again where it was lost.
+        Never raises."""
         ...
 
     def takeover(self, executor_id: str) -> AbstractContextManager[bool]:
@@ -71,8 +80,9 @@ class FileLease:
                 remedy="stop the other one, or set DATABASE_URL to PostgreSQL to run several",
             ) from error
 
-    def keep(self) -> None:
+    def keep(self) -> bool:
         """A file lock stays by itself."""
+        return self._file is not None
 
     def takeover(self, executor_id: str) -> AbstractContextManager[bool]:
         # Only one may live here, and it is this one.
@@ -88,48 +98,38 @@ class FileLease:
 
 
 class PostgresLease:
-    """PostgreSQL: a numbered place per host, each held by a session's advisory lock."""
+    """PostgreSQL: any number of workers, each known by a session's advisory lock on its own name.
 
-    PLACES = 64
+    A name is never used twice, so nobody can mistake another's work for its own."""
 
     def __init__(self, url: str, host: str = "") -> None:
-        self._host = host or socket.gethostname()
-        # A host that vanished without closing its connections is noticed within half a minute,
-        # instead of PostgreSQL's two hours.
-        alive = "-c tcp_keepalives_idle=10 -c tcp_keepalives_interval=5 -c tcp_keepalives_count=3"
-        self._engine = create_engine(
-            make_url(url).set(drivername="postgresql+psycopg"),
-            isolation_level="AUTOCOMMIT",
-            pool_size=1,
-            connect_args={"options": alive},
-        )
+        self.executor_id = f"{host or socket.gethostname()}-{secrets.token_hex(4)}"
+        self._engine = postgres_engine(url, isolation_level="AUTOCOMMIT", poolclass=NullPool)
         self._connection: Connection | None = None
         self._lock = threading.Lock()
-        self.executor_id = ""
 
     def acquire(self) -> None:
+        """Raises ConfigError for a server that hands each statement to another session."""
         with self._lock:
-            self._connection = self._engine.connect()
-            for place in range(self.PLACES):
-                name = f"{self._host}-{place}"
-                if self._try_lock(name):
-                    self.executor_id = name
-                    return
-        raise ConfigError(
-            f"{self.PLACES} bots already run on {self._host}", remedy="stop some of them"
-        )
+            self._take()
+            if not all(self._holds() for _ in range(_LOOKS)):
+                self._drop()
+                raise ConfigError(
+                    "DATABASE_URL leads to a pooler that shares sessions between transactions, "
+                    "where nobody can tell which worker is alive",
+                    remedy="connect to PostgreSQL itself, or set the pooler to session pooling",
+                )
 
-    def keep(self) -> None:
-        """Take the place again after a lost connection; another may not have it by then."""
+    def keep(self) -> bool:
         with self._lock:
             try:
-                self._run("SELECT 1")
-            except DBAPIError:
-                log.warning("lost the database; taking the worker's place again")
-                if self._connection:
-                    self._connection.invalidate()
-                self._connection = self._engine.connect()
-                self._try_lock(self.executor_id)
+                if self._connection is not None and self._holds():
+                    return True
+                return self._take()
+            except (SQLAlchemyError, OSError) as error:
+                log.debug("the lease is lost for now", cause=type(error).__name__)
+                self._drop()
+                return False
 
     @contextmanager
     def takeover(self, executor_id: str) -> Iterator[bool]:
@@ -155,11 +155,34 @@ class PostgresLease:
 
     def release(self) -> None:
         with self._lock:
-            if self._connection:
+            with suppress(SQLAlchemyError, OSError, LeaseLost):
                 self._run("SELECT pg_advisory_unlock_all()")
-                self._connection.close()
-                self._connection = None
+            self._drop()
             self._engine.dispose()
+
+    def _take(self) -> bool:
+        """In a new session: one that failed once may hold the lock or not, and nobody can ask it.
+
+        False: the server still believes in the old one, or somebody is taking over from it."""
+        self._drop()
+        self._connection = self._engine.connect()
+        return self._try_lock(self.executor_id)
+
+    def _drop(self) -> None:
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            with suppress(SQLAlchemyError, OSError):
+                connection.invalidate()
+                connection.close()
+
+    def _holds(self) -> bool:
+        """Asked of the server: behind a pooler the session may have become another's."""
+        return bool(
+            self._run(
+                "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND granted "
+                "AND pid = pg_backend_pid()"
+            )
+        )
 
     def _try_lock(self, name: str) -> bool:
         return bool(self._run("SELECT pg_try_advisory_lock(hashtextextended(:name, 5051))", name))
@@ -169,6 +192,6 @@ class PostgresLease:
 
     def _run(self, statement: str, name: str = "") -> Any:
         if self._connection is None:
-            raise RuntimeError("the lease was never acquired")
+            raise LeaseLost("this worker holds no session")
         values = {"name": name} if ":name" in statement else {}
         return self._connection.execute(text(statement), values).scalar()

@@ -12,7 +12,7 @@ from threading import Lock
 from sqlalchemy import Engine, inspect
 
 from config.disk.private_files import private_folder
-from config.errors import IndexUnavailable
+from config.errors import IndexUnavailable, NothingPublished
 from config.models import Embedder
 from config.settings import Settings
 from enrichment.chunk import DocumentCard
@@ -237,10 +237,7 @@ class _Reader:
             number = self._held.generation
         if number is None:
             self._held = None
-            raise IndexUnavailable(
-                f"nothing has been published for {self._domain!r}",
-                remedy=f"run `oncall ingest {self._domain}`",
-            )
+            raise NothingPublished(self._domain)
         if self._held is None or self._held.generation != number:
             try:
                 self._held = self._opened(self._domain, number)

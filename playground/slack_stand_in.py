@@ -26,6 +26,7 @@ after 3 seconds. Messages are dictionaries as the Web API returns them.
 from __future__ import annotations
 
 import secrets
+import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -59,6 +60,9 @@ __all__ = [
     "SlackError",
     "SlackStandIn",
 ]
+
+
+LOOK_SECONDS = 0.2
 
 
 class SlackStandIn(Colleagues):
@@ -171,9 +175,12 @@ class SlackStandIn(Colleagues):
         return found
 
     def wait_for(self, look: Callable[[], Any], timeout: float = 30.0, what: str = "") -> Any:
-        """The first truthy result of `look`, tried whenever the workspace changes."""
+        """The first truthy result of `look`, tried whenever the workspace changes, and now and
+        then, as it may be about something else."""
+        deadline = time.monotonic() + timeout
         with self.workspace.changed:
-            found = self.workspace.changed.wait_for(look, timeout)
+            while not (found := look()) and time.monotonic() < deadline:
+                self.workspace.changed.wait(LOOK_SECONDS)
         if not found:
             raise TimeoutError(f"{what or 'nothing happened'} within {timeout:g} s")
         return found

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import platform
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
 from prometheus_client import (
@@ -131,7 +131,17 @@ PERMISSION_CHECKS = _counter(
     "outcome",
 )
 READY = _gauge("oncall_ready", "1 when a question asked now would be answered")
+NOT_READY = _gauge("oncall_not_ready", "1 for each thing that readiness waits for", "missing")
+LEASE_HELD = _gauge(
+    "oncall_lease_held", "1 while this worker may begin work, which needs the database"
+)
+WORK_RECOVERED = _counter(
+    "oncall_work_recovered_total", "Work of dead workers given back to its queue"
+)
 BACKLOG = _gauge("oncall_inbox_backlog", "Stored items not yet worked off")
+OLDEST = _gauge(
+    "oncall_inbox_oldest_seconds", "Age of the stored item that waits longest; 0 for none"
+)
 BUILD = _gauge("oncall_build_info", "1, for what runs here", "version", "python")
 
 
@@ -140,6 +150,15 @@ def timed_storage() -> Iterator[None]:
     began = time.monotonic()
     yield
     STORED.observe(time.monotonic() - began)
+
+
+def observe_readiness(missing: Iterable[str]) -> None:
+    """`missing`: a word for each thing that is waited for."""
+    names = list(missing)
+    READY.set(not names)
+    NOT_READY.clear()
+    for name in names:
+        NOT_READY.labels(name).set(1)
 
 
 def exposition() -> bytes:

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import threading
 import time
+from collections import deque
 from collections.abc import Callable
 from typing import Any
 
@@ -23,6 +24,9 @@ Handler = Callable[[str, Item], None]
 
 QUEUE = "oncall-inbox"
 WORK = "work"
+LATE_SECONDS = 0.5
+MOST_UNSTORED = 10_000
+"""Events, of a few kilobytes each, that are held while nothing can be stored."""
 
 
 class Inbox:
@@ -47,22 +51,26 @@ class Inbox:
             INBOX, database_url=database_url, lease=lease, upkeep=self._look_after
         )
         self._putting = threading.Lock()
+        self._unstored: deque[tuple[str, Item]] = deque()
+        self._stopping = threading.Event()
 
     def start(self) -> None:
         """Take the lease, recover what was left behind, and begin to work."""
         queue = WorkQueue(name=QUEUE, concurrency=self._concurrency, poll_seconds=self.poll_seconds)
         self._worker.start(self._register, [queue])
+        threading.Thread(target=self._store_late, name="store-late", daemon=True).start()
 
     def put(self, event_id: str, item: Item) -> None:
-        """Store an item; returns when it can't be lost any more. A known event id does nothing."""
-        options = {
-            "workflow_name": WORK,
-            "queue_name": QUEUE,
-            "workflow_id": event_id,
-            "app_version": INBOX.format,
-        }
-        with self._putting:
-            self._worker.client.enqueue(options, event_id, item)
+        """Store an item; returns when it can't be lost any more. A known event id does nothing.
+
+        Raises what the database raises. The item is then stored when that is back, if this process
+        lives so long; whoever was not told that it is safe should send it again."""
+        try:
+            self._store(event_id, item)
+        except Exception:
+            if len(self._unstored) < MOST_UNSTORED:
+                self._unstored.append((event_id, item))
+            raise
 
     def backlog(self) -> int:
         """Items stored and not yet worked off, over all workers."""
@@ -72,13 +80,41 @@ class Inbox:
         """What is in it; only while it runs."""
         return StoredItems(self._worker.client)
 
-    def ready(self) -> bool:
-        """Started, not stopping, and looked after."""
-        return self._worker.ready()
+    def missing(self) -> dict[str, str]:
+        """What keeps it from working, as in `telemetry.health.Watched`."""
+        return self._worker.missing()
+
+    def observe(self) -> None:
+        """Sets its gauges."""
+        self._worker.observe()
 
     def stop(self, drain_seconds: float = 25.0) -> None:
         """Finish what was begun, as far as time allows; the rest is another start's work."""
+        self._stopping.set()
         self._worker.stop(drain_seconds)
+
+    def _store(self, event_id: str, item: Item) -> None:
+        options = {
+            "workflow_name": WORK,
+            "queue_name": QUEUE,
+            "workflow_id": event_id,
+            "app_version": INBOX.format,
+        }
+        with self._putting:
+            self._worker.client.enqueue(options, event_id, item)
+
+    def _store_late(self) -> None:
+        """Slack sends again after one minute and after five: nobody should wait so long for a
+        database that was away for ten seconds."""
+        while not self._stopping.wait(LATE_SECONDS):
+            while self._unstored and self._worker.is_able():
+                event_id, item = self._unstored[0]
+                try:
+                    self._store(event_id, item)
+                except Exception as error:
+                    log.warning("an event waits for the database", cause=type(error).__name__)
+                    break
+                self._unstored.popleft()
 
     def _register(self) -> None:
         from dbos import DBOS
@@ -87,30 +123,35 @@ class Inbox:
         @DBOS.workflow(name=WORK)
         def work(event_id: str, item: Item) -> None:
             with self._worker.working(event_id):
-                _patiently(self._handler, event_id, item)
+                self._patiently(event_id, item)
 
     def _look_after(self) -> None:
         self.stored().forget_done()
         self._upkeep()
 
+    def _patiently(self, event_id: str, item: Item) -> None:
+        """Run the handler until it returns; it is safe to run again, and silence never is an
+        answer.
 
-def _patiently(handler: Handler, event_id: str, item: Item) -> None:
-    """Run the handler until it returns; it is safe to run again, and silence never is an answer.
-
-    Slack may be down for long, and an answer an hour late is worth more than none. Anything else,
-    such as a database that is busy or away, is tried for some minutes, then left for the log."""
-    slack, other = iter((30, 60, 300, 900, 1800)), iter((1, 5, 30, 120))
-    while True:
-        try:
-            return handler(event_id, item)
-        except SlackRefused as refused:
-            log.error("slack refuses this for good", event_id=event_id, reason=str(refused))
-            return None
-        except Exception as error:
-            pauses = slack if isinstance(error, SlackUnsure | SlackBusy) else other
-            pause = next(pauses, None)
-            if pause is None:
-                log.exception("given up", event_id=event_id)
-                raise
-            log.warning("trying again", event_id=event_id, pause=pause, cause=str(error))
-            time.sleep(pause)
+        Slack may be down for long, and an answer an hour late is worth more than none. So it goes
+        on as soon as a database that was away is back. Anything else is tried for some minutes,
+        then left for the log."""
+        slack, other = iter((30, 60, 300, 900, 1800)), iter((1, 5, 30, 120))
+        while True:
+            try:
+                return self._handler(event_id, item)
+            except SlackRefused as refused:
+                log.error("slack refuses this for good", event_id=event_id, reason=str(refused))
+                return None
+            except Exception as error:
+                pauses = slack if isinstance(error, SlackUnsure | SlackBusy) else other
+                if not self._worker.is_able():
+                    log.warning("waiting for the database", event_id=event_id)
+                    self._worker.wait_until_able()
+                    continue
+                pause = next(pauses, None)
+                if pause is None:
+                    log.exception("given up", event_id=event_id)
+                    raise
+                log.warning("trying again", event_id=event_id, pause=pause, cause=str(error))
+                time.sleep(pause)

@@ -29,21 +29,23 @@ _MOMENT = re.compile("[0-9]{1,12}")
 
 
 class Startable(Protocol):
-    """What lives as long as the server: the bot."""
+    """What lives as long as the server: the bot, or what warms the agents."""
 
     def start(self) -> None: ...
 
     def stop(self) -> None: ...
 
 
-def alongside(bot: Startable) -> Callable[[FastAPI], AbstractAsyncContextManager[None]]:
-    """A server's lifespan that starts and drains the bot with it."""
+def alongside(*parts: Startable) -> Callable[[FastAPI], AbstractAsyncContextManager[None]]:
+    """A server's lifespan that starts its parts and drains them with it, the last one first."""
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
-        await asyncio.to_thread(bot.start)
+        for part in parts:
+            await asyncio.to_thread(part.start)
         yield
-        await asyncio.to_thread(bot.stop)
+        for part in reversed(parts):
+            await asyncio.to_thread(part.stop)
 
     return lifespan
 

@@ -15,6 +15,7 @@ from sqlalchemy.exc import ArgumentError, DBAPIError
 from config.disk.private_files import private_file, private_folder
 from config.errors import ConfigError
 from config.settings import Settings
+from durable.postgres import postgres_engine
 
 log = structlog.get_logger()
 
@@ -47,11 +48,7 @@ def _postgresql(address: str) -> Engine:
             f"DATABASE_URL names {url.get_backend_name()!r}",
             remedy="use postgresql://…, or leave it out for SQLite",
         )
-    return create_engine(
-        url.set(drivername="postgresql+psycopg"),
-        pool_pre_ping=True,
-        hide_parameters=True,  # people's words, which an error would carry into the log
-    )
+    return postgres_engine(url)
 
 
 def _sqlite(settings: Settings) -> Engine:

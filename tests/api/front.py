@@ -18,10 +18,10 @@ from api.doors.server import server_of
 from api.doors.token_file import create_token
 from api.doors.tokens import LiveTokens
 from api.http_api import build_api
-from bot.health import add_health
 from config.domain import Domain
 from enrichment.chunk import DocumentCard, Entity
 from loaders.document import Permission
+from telemetry.health import add_health
 from tests.bot.fakes import Agents, domain
 
 INES = "ines@tidewater.example"

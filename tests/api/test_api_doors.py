@@ -15,9 +15,9 @@ from api.doors.addresses import is_loopback
 from api.doors.door_table import DOORS
 from api.doors.tokens import LiveTokens
 from api.http_api import build_api
-from bot.health import add_health
 from bot.slack.http_events import add_slack
 from config.errors import CopilotError
+from telemetry.health import add_health
 from tests.api.front import (
     DOMAINS,
     INES,

@@ -16,12 +16,12 @@ from sqlalchemy import create_engine
 from agents.answer import Progress, Question
 from agents.response import to_full_response
 from bot.app import build_bot
-from bot.health import health_app
 from bot.slack.http_events import add_slack, alongside
 from config.domain import Domain
 from config.errors import IndexUnavailable
 from index.audit import AuditUnavailable, Shown
 from playground.slack_stand_in import SlackStandIn
+from telemetry.health import health_app
 from tests.api.front import DOMAINS, api, here, serving
 from tests.bot.conftest import answered, running, settings_for
 from tests.bot.fakes import CHANNEL, Agents, answer, passages_found

@@ -11,7 +11,7 @@ import pytest
 from fastapi.testclient import TestClient
 from structlog.testing import capture_logs
 
-from bot.health import health_app
+from telemetry.health import health_app
 from playground.slack_stand_in import SlackStandIn
 from telemetry.metrics import registry
 from telemetry.tracing import export_traces, flush_traces

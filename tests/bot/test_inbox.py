@@ -36,7 +36,7 @@ def test_a_handler_that_fails_is_run_again_and_known_ids_are_not(tmp_path: Path)
         while inbox.backlog():
             time.sleep(0.05)
         assert runs == ["first", "first"]
-        assert inbox.ready()
+        assert not inbox.missing()
         second = Inbox(
             database_url=f"sqlite:///{tmp_path / 'other.sqlite'}",
             lease=FileLease(tmp_path / "other"),
@@ -46,4 +46,4 @@ def test_a_handler_that_fails_is_run_again_and_known_ids_are_not(tmp_path: Path)
             second.start()
     finally:
         inbox.stop(0)
-    assert not inbox.ready()
+    assert inbox.missing()

@@ -11,14 +11,14 @@ import pytest
 from fastapi import FastAPI
 from fastapi.testclient import TestClient
 
-from bot.health import add_health, health_app
 from bot.slack.http_events import alongside
 from bot.warming import Warming
 from config.settings import Settings
 from oncall import Copilot
 from playground.openai_stand_in import OpenAIStandIn
 from playground.slack_stand_in import SlackStandIn
-from tests.bot.conftest import answered, running
+from telemetry.health import add_health, health_app
+from tests.bot.conftest import answered, eventually, running
 from tests.bot.fakes import CHANNEL, Agents
 
 PATIENCE = 30.0
@@ -48,7 +48,7 @@ def test_a_probe_hears_what_is_missing_until_all_is_warm() -> None:
 
 
 def test_a_failure_to_warm_does_not_keep_questions_out() -> None:
-    def fails() -> None:
+    def fails() -> frozenset[str]:
         raise OSError("no such disk")
 
     warming = Warming(fails)
@@ -58,7 +58,7 @@ def test_a_failure_to_warm_does_not_keep_questions_out() -> None:
 
 def test_a_server_warms_as_it_starts() -> None:
     warmed = Event()
-    warming = Warming(warmed.set)
+    warming = Warming(lambda: _set(warmed))
     app = FastAPI(lifespan=alongside(warming))
     add_health(app, warming)
     assert warming.missing()
@@ -71,11 +71,11 @@ def test_a_server_warms_as_it_starts() -> None:
 def test_what_is_asked_while_the_bot_warms_is_not_lost(slack: SlackStandIn, tmp_path: Path) -> None:
     may_end = Event()
     with running(slack, tmp_path, Agents(), warm=lambda: _wait(may_end)) as bot:
-        assert bot.missing() == "warming"
+        assert bot.missing() == {"warming": "warming"}
         ts = slack.post_as_user(CHANNEL, f"<@{slack.bot_user_id}> how often?")
         slack.wait_for_reply(CHANNEL, ts, until=answered)
         may_end.set()
-        slack.wait_for(lambda: not bot.missing(), timeout=PATIENCE)
+        eventually(lambda: not bot.missing())
 
 
 def test_warming_asks_every_published_domain_and_no_model(
@@ -101,8 +101,23 @@ def test_warming_asks_every_published_domain_and_no_model(
     warm.index.close()
 
 
-def _wait(for_this: Event) -> None:
+def test_a_published_domain_that_cannot_be_opened_is_waited_for() -> None:
+    cold = [frozenset({"security"}), frozenset()]
+    warming = Warming(lambda: cold.pop(0), again_seconds=0.05)
+    assert warming.missing() == {"warming": "warming"}
+    warming.start()
+    _wait_until_warm(warming)
+    assert cold == []
+
+
+def _set(event: Event) -> frozenset[str]:
+    event.set()
+    return frozenset()
+
+
+def _wait(for_this: Event) -> frozenset[str]:
     assert for_this.wait(PATIENCE)
+    return frozenset()
 
 
 def _wait_until_warm(warming: Warming) -> None:

@@ -9,6 +9,7 @@ from bot.app import build_bot
 from config.errors import CopilotError
 from config.settings import Settings
 from index.store.database import open_database
+from telemetry.health import serve_health
 from tests.bot.fakes import Agents, answer, domain
 
 
@@ -25,6 +26,8 @@ def main() -> None:
             engine=open_database(settings),
             streaming=bool(os.environ.get("STREAMING")),
         )
+        if port := os.environ.get("HEALTH_PORT"):
+            serve_health(bot, int(port))
         bot.start()
     except CopilotError as error:
         sys.exit(str(error))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Mapping
 from typing import Protocol
 
 from fastapi import FastAPI, HTTPException, Response
@@ -11,20 +12,35 @@ from telemetry import metrics
 
 
 class Watched(Protocol):
-    """What can be well or not: the bot, or the agents alone."""
+    """What can be well or not. It answers at once, in an outage too: it tells what it knows."""
 
-    def missing(self) -> str:
-        """What a question asked now would wait for; empty when it would be answered at once."""
+    def missing(self) -> Mapping[str, str]:
+        """What a question asked now would wait for, a word for metrics → a sentence for people;
+        empty when it would be answered at once."""
         ...
 
-    def backlog(self) -> int:
-        """Stored items not yet worked off; 0 when nobody can tell."""
+    def observe(self) -> None:
+        """Set the gauges of what is looked at now and then, before they are scraped."""
         ...
+
+
+class Together:
+    """Several that are watched as one."""
+
+    def __init__(self, *parts: Watched) -> None:
+        self._parts = parts
+
+    def missing(self) -> dict[str, str]:
+        return {word: told for part in self._parts for word, told in part.missing().items()}
+
+    def observe(self) -> None:
+        for part in self._parts:
+            part.observe()
 
 
 def add_health(app: FastAPI, watched: Watched | None, *, figures: bool = True) -> None:
     """`/healthz`: the process lives. `/readyz`: a question asked now would be answered at once;
-    else 503 with what is missing, which names no domain.
+    else 503 with all that is missing, which names no domain.
 
     `figures`: `/metrics` too, which names domains."""
 
@@ -34,8 +50,8 @@ def add_health(app: FastAPI, watched: Watched | None, *, figures: bool = True) -
 
     @app.get("/readyz")
     def readyz() -> dict[str, str]:
-        if missing := watched.missing() if watched else "":
-            raise HTTPException(503, missing)
+        if missing := watched.missing() if watched else {}:
+            raise HTTPException(503, "; ".join(missing.values()))
         return {"status": "ready"}
 
     if not figures:
@@ -44,8 +60,8 @@ def add_health(app: FastAPI, watched: Watched | None, *, figures: bool = True) -
     @app.get("/metrics")
     def prometheus() -> Response:
         if watched:
-            metrics.READY.set(not watched.missing())
-            metrics.BACKLOG.set(watched.backlog())
+            metrics.observe_readiness(watched.missing())
+            watched.observe()
         return Response(metrics.exposition(), media_type="text/plain; version=0.0.4")
 
 
