@@ -11,8 +11,8 @@ import pytest
 from fastapi.testclient import TestClient
 from structlog.testing import capture_logs
 
-from telemetry.health import health_app
 from playground.slack_stand_in import SlackStandIn
+from telemetry.health import health_app
 from telemetry.metrics import registry
 from telemetry.tracing import export_traces, flush_traces
 from tests.bot.conftest import Desk, eventually, running
