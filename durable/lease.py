@@ -62,8 +62,13 @@ class FileLease:
 
     executor_id = "worker"
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, *, problem: str = "") -> None:
+        """`problem`: what is said to the second process, in place of what a second bot is told."""
         self._path = path
+        self._problem = problem or (
+            f"another bot is already working from {path.parent}, and SQLite is for "
+            "one worker process: a second one would answer questions twice"
+        )
         self._file: IO[str] | None = None
 
     def acquire(self) -> None:
@@ -75,8 +80,7 @@ class FileLease:
             self._file.close()
             self._file = None
             raise ConfigError(
-                f"another bot is already working from {self._path.parent}, and SQLite is for "
-                "one worker process: a second one would answer questions twice",
+                self._problem,
                 remedy="stop the other one, or set DATABASE_URL to PostgreSQL to run several",
             ) from error
 

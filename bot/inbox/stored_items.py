@@ -5,21 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 from sqlalchemy import create_engine, inspect, make_url
 
 from durable.durable_worker import Application
+from durable.finished_work import KEEP, forget_done
 
 INBOX = Application(name="oncall", format="inbox-1")
 WAITING = ["ENQUEUED", "DELAYED"]
 STARTED = ["PENDING"]
-DONE = ["SUCCESS", "ERROR", "CANCELLED", "MAX_RECOVERY_ATTEMPTS_EXCEEDED"]
-KEEP = timedelta(days=1)
-"""Finished work is remembered this long, with what was said: Slack repeats an event within
-minutes, and no domain keeps its questions for less."""
 _AT_ONCE = 1_000
 
 
@@ -49,17 +46,7 @@ class StoredItems:
 
     def forget_done(self, keep: timedelta = KEEP) -> int:
         """Delete what was finished that long ago."""
-        before, count = (datetime.now(UTC) - keep).isoformat(), 0
-        while True:
-            # Cancelled work has no time of completion.
-            found = [
-                *self._listed(status=["SUCCESS", "ERROR"], completed_before=before),
-                *self._listed(status=DONE[2:], end_time=before),
-            ]
-            if not found:
-                return count
-            self.forget([one.workflow_id for one in found])
-            count += len(found)
+        return forget_done(self._client, keep)
 
     def of(self, user: str) -> list[StoredItem]:
         """Items that hold this person's words or presses."""
@@ -68,12 +55,6 @@ class StoredItems:
     def forget(self, ids: list[str]) -> None:
         if ids:
             self._client.delete_workflows(ids)
-
-    def _listed(self, **which: Any) -> list[Any]:
-        found: list[Any] = self._client.list_workflows(
-            limit=_AT_ONCE, load_input=False, load_output=False, **which
-        )
-        return found
 
     def _all(self) -> Iterator[StoredItem]:
         known = self._client.list_workflows(load_input=False, load_output=False)

@@ -1,0 +1,1 @@
+"""Documents are fetched anew by the schedule of each domain, and what came of it is kept."""
