@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from config.disk.private_files import private_folder
 from config.errors import UsageError
 from telemetry.logs import log_to_stderr
+from telemetry.tracing import export_traces
 
 if TYPE_CHECKING:
     from fastapi import FastAPI
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from agents.answer_cache.kept_answers import KeptAnswers
     from agents.checks.entailment_model import Entails
     from agents.confidence.kept_thresholds import KeptThresholds
+    from agents.in_sight.question_log import QuestionLog
     from agents.thread.thread_memory import ThreadMemory
     from api.doors.tokens import LiveTokens
     from api.served import MayAsk
@@ -64,10 +66,24 @@ class Copilot:
     """Every part of the product, built from the settings when first used."""
 
     def __init__(self, settings: Settings) -> None:
-        log_to_stderr()
+        log_to_stderr(settings.log_level or "info", settings.log_format, secrets=settings.secrets())
+        export_traces(settings.traces)
         self.settings = settings
         self._asks: dict[tuple[str, bool], tuple[Domain, Ask]] = {}
         self._warm_generations: dict[str, int] = {}
+
+    @cached_property
+    def question_log(self) -> QuestionLog:
+        """Writes one line for each question; whoever has people's words in it is told so."""
+        from agents.in_sight.question_log import QuestionLog
+
+        if self.settings.log_words:
+            import structlog
+
+            structlog.get_logger().warning(
+                "the words of questions and answers are logged", setting="ONCALL_LOG_WORDS"
+            )
+        return QuestionLog(words=self.settings.log_words, prices=self.settings.read_prices())
 
     @cached_property
     def live_domains(self) -> LiveDomains:
@@ -252,9 +268,10 @@ class Copilot:
         """The agents over a domain's published documents as this domain file would have them,
         which need not be the one in use. Nothing of a thread is kept."""
         from agents.graph import build_ask
+        from agents.in_sight.observed_agents import observed
 
         name, most = domain.domain, domain.answer.max_wrong
-        return build_ask(
+        ask = build_ask(
             snapshot=lambda: self.access.snapshot(name),
             domain=domain,
             model=self.model,
@@ -263,6 +280,7 @@ class Copilot:
             reranker=self._reranker_of(domain),
             needed=lambda: self.thresholds.needed(name, most),
         )
+        return observed(ask, name, prices=self.settings.read_prices())
 
     def _reranker_of(self, domain: Domain) -> Reranker | None:
         """As `retrieval.rerank` says; None without a model that it asks for."""
@@ -508,6 +526,7 @@ class Copilot:
             ),
             identities=self.groups,
             warm=self.warm,
+            question_log=self.question_log,
         )
         self.live_domains.on_problems = bot.tell_admins
         return bot
@@ -537,6 +556,7 @@ class Copilot:
             bounds=Bounds(per_minute=self.settings.api_requests_per_minute),
             docs=self.settings.api_docs,
             open_metrics=self.settings.metrics == "open",
+            question_log=self.question_log,
         )
         add_health(api, Together(*parts), figures=self.settings.metrics != "off")
         if bot and self.settings.slack_signing_secret:

@@ -21,6 +21,7 @@ from config.disk.private_files import private_file
 from durable.lease import Lease
 from durable.postgres import postgres_engine, wait_for_the_database
 from telemetry import metrics
+from telemetry.logs import ToStructlog
 
 if TYPE_CHECKING:
     from dbos import DBOSConfig
@@ -325,15 +326,10 @@ def _write_ahead(url: str) -> None:
             connection.execute("PRAGMA journal_mode=WAL")
 
 
-class _ToStructlog(logging.Handler):
-    def emit(self, record: logging.LogRecord) -> None:
-        log.log(record.levelno, record.getMessage(), source="dbos", exc_info=record.exc_info)
-
-
 def _tame_logs() -> None:
     """DBOS prints to the console by itself; its warnings go to our log, its chatter nowhere."""
     logger = logging.getLogger("dbos")
     logger.propagate = False
     logger.setLevel(logging.WARNING)
-    if not any(isinstance(handler, _ToStructlog) for handler in logger.handlers):
-        logger.handlers[:] = [_ToStructlog()]
+    if not any(isinstance(handler, ToStructlog) for handler in logger.handlers):
+        logger.handlers[:] = [ToStructlog()]
