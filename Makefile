@@ -2,7 +2,9 @@
 PYTHON ?= python3
 VENV   ?= .venv
 BIN    := $(VENV)/bin
-# Python compiles what it imports; compiling all of what is installed would take a minute more.
+# Python compiles what it imports, and keeps it, or each of the tests' processes would compile again;
+# compiling all of what is installed would take a minute more.
+unexport PYTHONDONTWRITEBYTECODE
 PIP    := $(BIN)/python -m pip --disable-pip-version-check install --quiet --no-compile --constraint constraints.txt
 
 .DEFAULT_GOAL := help
