@@ -121,6 +121,10 @@ def _built(settings: Settings, variable: str, named: str, patience: _Patience) -
     )
 
 
+class _Loaded(BaseModel):
+    """A reply that nobody is asked for."""
+
+
 class LangChainModel:
     """A chat model behind the OpenAI protocol."""
 
@@ -236,6 +240,11 @@ class LangChainModel:
                 f"the model's answer to {prompt.name!r} broke off", kind="broke_off"
             )
         yield usage
+
+    def load(self) -> None:
+        """Import and build what the first call would wait for, some two seconds; asks nobody."""
+        self.connected()
+        response_format("loaded", _Loaded)
 
     def _complete(
         self, prompt: Prompt, messages: Messages, reply: type[BaseModel]

@@ -88,6 +88,10 @@ class PublishError(CopilotError):
     """A new generation could not be published. The last one keeps serving."""
 
 
+class AnotherRun(PublishError):
+    """The domain is being published by somebody else."""
+
+
 class ModelError(CopilotError):
     """A call to a language or embedding model failed."""
 

@@ -144,6 +144,31 @@ OLDEST = _gauge(
 )
 BUILD = _gauge("oncall_build_info", "1, for what runs here", "version", "python")
 
+# Documents and their index, in the process of `oncall jobs run`.
+
+INDEX_AGE = _gauge(
+    "oncall_index_age_seconds", "Since the last ingest run that ended well began", "domain"
+)
+INDEX_OVERDUE = _gauge(
+    "oncall_index_overdue", "1 when a run is later than the domain's schedule allows", "domain"
+)
+DOCUMENTS_FAILING = _gauge(
+    "oncall_documents_failing", "Documents that three runs in a row could not read", "domain"
+)
+INGEST_RUNS = _counter(
+    "oncall_ingest_runs_total",
+    "Ingest runs by how they ended: published, unchanged, held back (by the canary), skipped "
+    "(another run was at it), failed",
+    "domain",
+    "outcome",
+)
+INGEST_SECONDS = _seconds(
+    "oncall_ingest_run_seconds",
+    "What an ingest run took",
+    "domain",
+    buckets=(1.0, 10.0, 60.0, 300.0, 1_800.0, 7_200.0, 28_800.0, 86_400.0),
+)
+
 
 @contextmanager
 def timed_storage() -> Iterator[None]:

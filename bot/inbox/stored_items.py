@@ -11,13 +11,12 @@ from typing import Any
 
 from sqlalchemy import create_engine, inspect, make_url
 
+from durable.done_work import AT_ONCE, KEEP, forget_done
 from durable.durable_worker import Application
-from durable.finished_work import KEEP, forget_done
 
 INBOX = Application(name="oncall", format="inbox-1")
 WAITING = ["ENQUEUED", "DELAYED"]
 STARTED = ["PENDING"]
-_AT_ONCE = 1_000
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,8 +58,8 @@ class StoredItems:
     def _all(self) -> Iterator[StoredItem]:
         known = self._client.list_workflows(load_input=False, load_output=False)
         ids = [one.workflow_id for one in known]
-        for first in range(0, len(ids), _AT_ONCE):
-            batch = ids[first : first + _AT_ONCE]
+        for first in range(0, len(ids), AT_ONCE):
+            batch = ids[first : first + AT_ONCE]
             for one in self._client.list_workflows(workflow_ids=batch, load_output=False):
                 arguments: list[Any] = list((one.input or {}).get("args") or ())
                 item = arguments[1] if len(arguments) > 1 else {}

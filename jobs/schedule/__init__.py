@@ -1,1 +1,1 @@
-"""Documents are fetched anew by the schedule of each domain, and what came of it is kept."""
+"""Domains refreshed on their own schedules, and what is kept of each run."""

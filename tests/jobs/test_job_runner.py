@@ -1,57 +1,71 @@
-"""A process that works off jobs: what is stored runs once, and SQLite has one runner."""
+"""Two runners, one of them killed: each planned run is there once."""
 
 from __future__ import annotations
 
-import threading
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import pytest
 
-from config.errors import ConfigError
-from config.settings import Settings
-from durable.durable_worker import WorkQueue
-from jobs.schedule.job_runner import JobRunner, Registration, open_runner
+from tests.databases import postgresql_server
+from tests.jobs.runner_process import DOMAINS
 
-PATIENCE = 30.0
-QUEUE = "test-queue"
+ROOT = Path(__file__).parents[2]
+PATIENCE = 60.0
 
 
-def runner_in(folder: Path) -> JobRunner:
-    return open_runner(Settings(data_dir=folder, database_url=None))
-
-
-def test_what_is_stored_under_one_id_runs_once(tmp_path: Path) -> None:
-    runner, done, ended = runner_in(tmp_path), [], threading.Event()
-
-    def register() -> None:
-        from dbos import DBOS
-
-        @DBOS.workflow(name="note")
-        def note(what: str) -> None:
-            with runner.worker.working(what):
-                done.append(what)
-                if what == "last":
-                    ended.set()
-
-    queue = WorkQueue(name=QUEUE, concurrency=1, poll_seconds=0.02)
-    runner.registrations.append(Registration(register=register, queues=[queue]))
-    runner.start()
+@contextmanager
+def runner(database: str, notes: Path, now: str) -> Iterator[subprocess.Popen[str]]:
+    told = {"DATABASE_URL": database, "NOTES": str(notes), "NOW": now}
+    process = subprocess.Popen(
+        [sys.executable, "-m", "tests.jobs.runner_process"],
+        cwd=ROOT, env={"PATH": os.environ["PATH"], "PYTHONPATH": str(ROOT), **told},
+        text=True, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+    )  # fmt: skip
     try:
-        for what in ("first", "first", "last"):
-            runner.enqueue("note", what, queue=QUEUE, workflow_id=what)
-        assert ended.wait(PATIENCE)
-        runner.enqueue("note", "first", queue=QUEUE, workflow_id="first")
-        assert "first" not in runner.undone(["first"])
+        yield process
     finally:
-        runner.stop(5.0)
-    assert done == ["first", "last"]
+        process.kill()
+        process.communicate()
 
 
-def test_on_sqlite_a_second_runner_is_refused_with_the_remedy(tmp_path: Path) -> None:
-    first = runner_in(tmp_path)
-    first.start()
-    try:
-        with pytest.raises(ConfigError, match=r"oncall jobs run.*PostgreSQL"):
-            runner_in(tmp_path).start()
-    finally:
-        first.stop(0)
+@pytest.fixture(scope="module")
+def database() -> Iterator[str]:
+    with postgresql_server() as url:
+        yield url
+
+
+def lines(notes: Path, word: str) -> list[list[str]]:
+    said = notes.read_text().splitlines() if notes.exists() else []
+    return [line.split(" ", 2)[1:] for line in said if line.startswith(word)]
+
+
+def wait_for(notes: Path, word: str, count: int) -> None:
+    deadline = time.monotonic() + PATIENCE
+    while len(lines(notes, word)) < count and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert len(lines(notes, word)) >= count
+
+
+def test_a_killed_runners_run_is_finished_by_another_and_none_is_run_twice(
+    database: str, tmp_path: Path
+) -> None:
+    notes = tmp_path / "notes"
+    now = "2026-11-02T03:00:30+00:00"
+    with ExitStack() as stack:
+        processes = [stack.enter_context(runner(database, notes, now)) for _ in range(2)]
+        by_pid = {str(process.pid): process for process in processes}
+        wait_for(notes, "began", 1)
+        killed = lines(notes, "began")[0]
+        by_pid[killed[0]].kill()
+        wait_for(notes, "ended", len(DOMAINS))
+        time.sleep(1.0)  # a run that is there twice would begin now
+    ended = sorted(run for _, run in lines(notes, "ended"))
+    assert ended == sorted(f"{name}@2026-11-02 03:00" for name in DOMAINS)
+    began = [run for _, run in lines(notes, "began")]
+    assert {run for run in began if began.count(run) > 1} <= {killed[1]}
