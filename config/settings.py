@@ -271,6 +271,13 @@ class Settings(BaseSettings):
             read_prices(written)
         return written
 
+    @field_validator("traces")
+    @classmethod
+    def _is_an_endpoint(cls, written: str | None) -> str | None:
+        if written and not re.fullmatch(r"https?://[^\s/]+/?", written):
+            raise ValueError("write the address of an OTLP collector, as http://collector:4317")
+        return written
+
     @classmethod
     def settings_customise_sources(
         cls, settings_cls: type[BaseSettings], *args: Any, **sources: PydanticBaseSettingsSource
