@@ -155,9 +155,9 @@ class Settings(BaseSettings):
         description="A Chroma server: machines share vectors by it, so that none embeds what "
         "another has embedded; searches don't ask it",
     )
-    index_memory_mb: int = Field(
-        1_500,
-        ge=1,
+    index_memory_mb: float = Field(
+        1_500.0,
+        gt=0,
         validation_alias=_from("ONCALL_INDEX_MEMORY_MB"),
         description="Memory of open indexes: beyond it, the domain that was asked longest ago is "
         "closed, and opened again when it is asked",
