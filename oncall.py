@@ -13,8 +13,10 @@ from dataclasses import replace
 from functools import cache, cached_property, partial
 from typing import TYPE_CHECKING, Any
 
+from config.disk.private_files import private_folder
 from config.errors import UsageError
 from telemetry.logs import log_to_stderr
+from telemetry.tracing import export_traces
 
 if TYPE_CHECKING:
     from fastapi import FastAPI
@@ -25,6 +27,7 @@ if TYPE_CHECKING:
     from agents.answer_cache.kept_answers import KeptAnswers
     from agents.checks.entailment_model import Entails
     from agents.confidence.kept_thresholds import KeptThresholds
+    from agents.in_sight.question_log import QuestionLog
     from agents.thread.thread_memory import ThreadMemory
     from api.doors.tokens import LiveTokens
     from api.served import MayAsk
@@ -45,6 +48,10 @@ if TYPE_CHECKING:
     from jobs.ingest_outcome import IngestReport
     from jobs.ingest_ports import DocumentSource, Watch
     from jobs.replay.canary import Canary
+    from jobs.schedule.freshness import Freshness
+    from jobs.schedule.job_runner import JobRunner
+    from jobs.schedule.kept_runs import KeptRuns
+    from jobs.schedule.recorded_run import Started
 
 
 def beyond_the_file(settings: Settings) -> Check:
@@ -59,10 +66,24 @@ class Copilot:
     """Every part of the product, built from the settings when first used."""
 
     def __init__(self, settings: Settings) -> None:
-        log_to_stderr()
+        log_to_stderr(settings.log_level or "info", settings.log_format, secrets=settings.secrets())
+        export_traces(settings.traces)
         self.settings = settings
         self._asks: dict[tuple[str, bool], tuple[Domain, Ask]] = {}
         self._warm_generations: dict[str, int] = {}
+
+    @cached_property
+    def question_log(self) -> QuestionLog:
+        """Writes one line for each question; whoever has people's words in it is told so."""
+        from agents.in_sight.question_log import QuestionLog
+
+        if self.settings.log_words:
+            import structlog
+
+            structlog.get_logger().warning(
+                "the words of questions and answers are logged", setting="ONCALL_LOG_WORDS"
+            )
+        return QuestionLog(words=self.settings.log_words, prices=self.settings.read_prices())
 
     @cached_property
     def live_domains(self) -> LiveDomains:
@@ -201,8 +222,11 @@ class Copilot:
         Returns the domains that can't be answered from although they are published. One that
         nothing was published for is left to its first asker, who is told; one whose generation is
         warm already costs nothing."""
+        from config.chat_model import LangChainModel
         from config.errors import CopilotError, NothingPublished
 
+        if isinstance(self.model, LangChainModel):
+            self.model.load()
         cold = set()
         for name in self.domains:
             try:
@@ -244,9 +268,10 @@ class Copilot:
         """The agents over a domain's published documents as this domain file would have them,
         which need not be the one in use. Nothing of a thread is kept."""
         from agents.graph import build_ask
+        from agents.in_sight.observed_agents import observed
 
         name, most = domain.domain, domain.answer.max_wrong
-        return build_ask(
+        ask = build_ask(
             snapshot=lambda: self.access.snapshot(name),
             domain=domain,
             model=self.model,
@@ -255,6 +280,7 @@ class Copilot:
             reranker=self._reranker_of(domain),
             needed=lambda: self.thresholds.needed(name, most),
         )
+        return observed(ask, name, prices=self.settings.read_prices())
 
     def _reranker_of(self, domain: Domain) -> Reranker | None:
         """As `retrieval.rerank` says; None without a model that it asks for."""
@@ -323,11 +349,35 @@ class Copilot:
         full: bool = False,
         accept_drop: bool = False,
         watch: Watch | None = None,
+        started: Started | None = None,
     ) -> IngestReport:
-        """One run of the ingestion job. `accept_drop`: publish what finds the evidence of fewer
-        golden questions, too."""
+        """One run of the ingestion job, which is kept on record. `accept_drop`: publish what finds
+        the evidence of fewer golden questions, too. `started`: by a schedule, not by hand."""
+        from jobs.schedule.recorded_run import by_hand, recorded
+
+        started = started or by_hand(name)
+        domain = self.domain(name)
+        return recorded(
+            self.runs,
+            name,
+            started,
+            lambda: self._watched(domain, started, accept_drop, full=full, watch=watch),
+            generation=lambda: self._answers_from(name),
+        )
+
+    def _watched(
+        self,
+        domain: Domain,
+        started: Started,
+        accept_drop: bool,
+        *,
+        full: bool,
+        watch: Watch | None,
+    ) -> IngestReport:
+        """A run, and how the golden questions fare after it."""
+        name = domain.domain
         canary = self.canary(name, accept_drop=accept_drop)
-        report = self._ingest(self.domain(name), canary, full=full, watch=watch)
+        report = self._ingest(domain, canary, waits=started.waits, full=full, watch=watch)
         warnings = (*report.warnings, canary.problem) if canary.problem else report.warnings
         canaries = canary.looks_back(self.index.snapshot(name)) if canary.watches else ()
         return replace(report, warnings=warnings, canaries=canaries)
@@ -348,12 +398,45 @@ class Copilot:
             accept_drop=accept_drop,
         )
 
+    @cached_property
+    def runs(self) -> KeptRuns:
+        """What came of each run of the ingestion job."""
+        from jobs.schedule.kept_runs import KeptRuns
+
+        return KeptRuns(self.index.engine)
+
+    def freshness(self, name: str) -> Freshness:
+        from datetime import UTC, datetime
+
+        from jobs.schedule.freshness import freshness
+
+        return freshness(self.domain(name), self.runs.of(name), datetime.now(UTC))
+
+    def jobs(self) -> JobRunner:
+        """Refreshes domains on their schedules."""
+        from bot.connection import open_notices
+        from durable.lease import FileLease, PostgresLease
+        from jobs.schedule.job_runner import JobRunner
+
+        tell = open_notices(self.settings)
+        url = self.settings.database_url
+        data = private_folder(self.settings.data_dir)
+        return JobRunner(
+            domains=self.live_domains,
+            refresh=lambda name, started: self.ingest(name, started=started),
+            runs=self.runs,
+            tell=lambda domain, lines: tell(domain.admins, lines),
+            database_url=url or f"sqlite:///{(data / 'jobs.sqlite').absolute()}",
+            lease=PostgresLease(url) if url else FileLease(data / "jobs.lock", "jobs runner"),
+        )
+
     def _ingest(
-        self, domain: Domain, canary: Canary, *, full: bool, watch: Watch | None
+        self, domain: Domain, canary: Canary, *, waits: bool, full: bool, watch: Watch | None
     ) -> IngestReport:
         from enrichment.pipeline import VERSION, prepare
         from enrichment.with_model.budget import Budget
         from enrichment.with_model.reply_cache import ReplyCache
+        from index.publish import WAIT_SECONDS
         from jobs.ingest import ingest
         from loaders.time_limit import uncounted
 
@@ -373,6 +456,7 @@ class Copilot:
             sources=self.sources(name),
             stage=partial(
                 self.index.stage,
+                wait_seconds=WAIT_SECONDS if waits else 0.0,
                 accepts=lambda following: canary.accepts(following, partial(self._serving, name)),
             ),
             enrich=lambda document: prepared(canary.reads(document)),
@@ -442,6 +526,7 @@ class Copilot:
             ),
             identities=self.groups,
             warm=self.warm,
+            question_log=self.question_log,
         )
         self.live_domains.on_problems = bot.tell_admins
         return bot
@@ -471,6 +556,7 @@ class Copilot:
             bounds=Bounds(per_minute=self.settings.api_requests_per_minute),
             docs=self.settings.api_docs,
             open_metrics=self.settings.metrics == "open",
+            question_log=self.question_log,
         )
         add_health(api, Together(*parts), figures=self.settings.metrics != "off")
         if bot and self.settings.slack_signing_secret:
@@ -503,12 +589,19 @@ class Copilot:
 
         for info in self.index.generations(name):
             if info.is_current:
+                fresh = self.freshness(name)
                 return IndexStatus(
                     generation=info.number,
                     documents=info.documents,
                     published_at=info.created_at,
+                    refreshed=fresh.sentence(),
+                    problems=fresh.complaints(),
                 )
         return None
+
+    def _answers_from(self, name: str) -> int:
+        """The generation's number; 0 for none."""
+        return next((one.number for one in self.index.generations(name) if one.is_current), 0)
 
 
 async def graph() -> CompiledStateGraph[Any, Any, Any, Any]:

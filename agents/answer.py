@@ -166,6 +166,23 @@ class Passage:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Fallback:
+    """An agent that took its second way."""
+
+    node: str
+    reason: str
+    """A kind, of which there are few: `config.errors.ModelFailure`; `held_back`, what the model
+    wrote stands in no source; `empty`, it wrote nothing; `kept_looking`, it never answered."""
+    outage: bool = True
+    """It went on without its model; False: the model was there, and was not followed."""
+
+
+RefusalReason = Literal["", "nothing_found", "too_little", "not_in_documents"]
+"""Why there is no answer: nothing was found, what was found speaks too little of the question, or
+a model read it and says that the documents don't say."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class Answer:
     """The outcome of one question. Always present, also when nothing was found."""
 
@@ -191,6 +208,10 @@ class Answer:
     """Where a human would look next, when nothing was found."""
     degraded: tuple[str, ...] = ()
     """Agents that fell back to their deterministic version although a model is configured."""
+    fallbacks: tuple[Fallback, ...] = ()
+    """Each with its reason; beside those of `degraded`, where a model was not followed."""
+    refusal: RefusalReason = ""
+    """Of path `no_answer_found`."""
     timings_ms: Mapping[str, float] = field(default_factory=dict)
     usage: Usage = field(default_factory=Usage)
     generation: int = 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from agents.answer import Fallback
 from agents.drafts import refusal_draft
 from agents.extractive.conversation import cleaned
 from agents.plan import Plan
@@ -37,7 +38,8 @@ class AnswerNodes:
         try:
             written = answer_generally(self._model, self._domain, _in_own_words(state), tell)
         except ModelError as error:
-            return {"degraded": ("answer_generally",), "notes": (error.problem,)}
+            fallback = Fallback(node="answer_generally", reason=error.kind)
+            return {"fallbacks": (fallback,), "notes": (error.problem,)}
         if written.verdict != "answer" or not written.text:
             return {"usage": written.usage, "notes": ("not general knowledge after all",)}
         text = _GENERAL + written.text

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
+from agents.answer import RefusalReason
 from agents.confidence.calibrated import DIRECT, confidence
 from agents.extractive.direct_answer import Direct, direct_answer
 from agents.extractive.excerpt_text import written
@@ -89,7 +90,9 @@ def refusal_draft(
 ) -> Draft:
     """The documents don't say; where a human would look next. `judged`: by a model."""
     snapshot = state["snapshot"]
+    found: RefusalReason = "too_little" if state.get("context") else "nothing_found"
     return Draft(
+        refusal="not_in_documents" if judged else found,
         text=refusal(domain, snapshot),
         path="no_answer_found",
         nearest=nearest_documents(snapshot, state.get("hits", [])),

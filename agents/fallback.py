@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
+from agents.answer import Fallback
 from config.errors import ModelError
 from config.models import Usage
 
@@ -19,7 +20,7 @@ class Outcome(Generic[Result]):
 
     value: Result
     usage: Usage = field(default_factory=Usage)
-    degraded: tuple[str, ...] = ()
+    fallbacks: tuple[Fallback, ...] = ()
     note: str = ""
 
 
@@ -37,7 +38,8 @@ def with_fallback(
             value, usage = by_model(request)
         except ModelError as error:
             note = f"{agent} went on without the model: {error.problem}"
-            return Outcome(value=without_model(request), degraded=(agent,), note=note)
+            fallback = Fallback(node=agent, reason=error.kind)
+            return Outcome(value=without_model(request), fallbacks=(fallback,), note=note)
         return Outcome(value=value, usage=usage)
 
     return run

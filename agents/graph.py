@@ -16,7 +16,7 @@ from collections.abc import Callable, Mapping, Sequence
 from threading import Lock
 from typing import TYPE_CHECKING, Any, Literal, cast
 
-from agents.answer import Answer, Ask, Progress, Question
+from agents.answer import Answer, Ask, Fallback, Progress, Question
 from agents.answer_cache.cached_answer import AnswerCache
 from agents.answer_cache.recall import given_again, recalled
 from agents.answer_nodes import AnswerNodes
@@ -40,9 +40,10 @@ from agents.trace import SourceChoice, Trace
 from config.domain import Domain
 from config.models import ChatModel, Usage
 from enrichment.chunk import Chunk, DocumentCard
-from index.ranking.rerank import Reranker
+from index.ranking.rerank import Reranked, Reranker
 from index.readers import as_read_by
 from index.search import Snapshot
+from telemetry.tracing import span
 
 if TYPE_CHECKING:
     from langgraph.graph.state import CompiledStateGraph
@@ -236,7 +237,7 @@ def _plan(domain: Domain, model: ChatModel | None, cache: AnswerCache | None) ->
         state["progress"].status("Understanding the question…")
         outcome = optimize(PlanRequest(question=state["question"], snapshot=state["snapshot"]))
         update: State = {"plan": outcome.value, **_cost_of(outcome)}
-        understood = outcome.value.kind == "in_domain" and not outcome.degraded
+        understood = outcome.value.kind == "in_domain" and not outcome.fallbacks
         if not (state["question"].history and understood):
             return update
         found = recalled(cache, outcome.value.question, {**state, "notes": update["notes"]})
@@ -265,7 +266,16 @@ def _retrieve(reranker: Reranker | None) -> Node:
         count = len(sources.documents) or len(state["snapshot"].documents)
         state["progress"].status(f"Searching {count} documents…" if count != 1 else "Searching…")
         narrowed = RetrievalRequest(plan=state["plan"], sources=sources, snapshot=state["snapshot"])
-        hits = retrieve(narrowed)
+        with span(
+            f"retrieval {state['snapshot'].domain}",
+            {
+                "gen_ai.operation.name": "retrieval",
+                "gen_ai.data_source.id": state["snapshot"].domain,
+                "oncall.generation": state["snapshot"].generation,
+            },
+        ) as traced:
+            hits = retrieve(narrowed)
+            traced.set({"oncall.hits": len(hits)})
         if reranker is None:
             return {"hits": hits}
         judged = reranker(state["plan"].question, hits)
@@ -273,10 +283,18 @@ def _retrieve(reranker: Reranker | None) -> Node:
             "hits": list(judged.hits),
             "reranked": tuple(hit.chunk.id for hit in judged.hits[: len(judged.scores)]),
             "usage": judged.usage,
+            "fallbacks": _not_reranked(judged),
             "notes": (f"reranked by {', '.join(judged.by)}" if judged.by else "not reranked",),
         }
 
     return node
+
+
+def _not_reranked(judged: Reranked) -> tuple[Fallback, ...]:
+    """Not said to askers: what was found is answered from all the same."""
+    if not judged.failed:
+        return ()
+    return (Fallback(node="rerank", reason=judged.failed, outage=False),)
 
 
 def _post_process(domain: Domain, *, has_model: bool) -> Node:
@@ -321,16 +339,24 @@ def _withheld(context: Sequence[Chunk], snapshot: Snapshot) -> tuple[str, ...]:
 def _timed(name: str, node: Node) -> Node:
     def timed(state: State) -> State:
         begun = time.perf_counter()
-        update = node(state)
+        with span(f"node {name}", {"oncall.node": name}) as traced:
+            update = node(state)
+            traced.set(fallbacks_of(update.get("fallbacks", ())))
         update["timings_ms"] = {name: (time.perf_counter() - begun) * 1000}
         return update
 
     return timed
 
 
+def fallbacks_of(fallbacks: Sequence[Fallback]) -> dict[str, list[str]]:
+    """As a span's attribute."""
+    told = [f"{one.node}: {one.reason}" for one in fallbacks]
+    return {"oncall.fallbacks": told} if told else {}
+
+
 def _cost_of(outcome: Outcome[Any]) -> State:
     notes = (outcome.note,) if outcome.note else ()
-    return {"usage": outcome.usage, "degraded": outcome.degraded, "notes": notes}
+    return {"usage": outcome.usage, "fallbacks": outcome.fallbacks, "notes": notes}
 
 
 def _drawn_from(draft: Draft, documents: Mapping[str, DocumentCard]) -> frozenset[str]:
@@ -343,7 +369,7 @@ def _drawn_from(draft: Draft, documents: Mapping[str, DocumentCard]) -> frozense
 
 def _answer(state: State, total_ms: float, needed: float) -> Answer:
     draft, plan = state["draft"], state["plan"]
-    confidence = round(draft.confidence, 3)
+    confidence, fallbacks = round(draft.confidence, 3), state.get("fallbacks", ())
     return Answer(
         text=draft.text,
         path=told_apart(draft.path, confidence, needed),
@@ -356,7 +382,9 @@ def _answer(state: State, total_ms: float, needed: float) -> Answer:
         documents=_drawn_from(draft, state["snapshot"].documents),
         options=draft.options,
         nearest=draft.nearest,
-        degraded=tuple(dict.fromkeys(state.get("degraded", ()))),
+        degraded=tuple(dict.fromkeys(one.node for one in fallbacks if one.outage)),
+        fallbacks=fallbacks,
+        refusal=draft.refusal if draft.path == "no_answer_found" else "",
         timings_ms={**state.get("timings_ms", {}), "total": total_ms},
         usage=state["usage"],
         generation=state["snapshot"].generation,

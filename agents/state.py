@@ -11,7 +11,16 @@ from typing import Annotated, TypedDict
 
 from langgraph.channels.untracked_value import UntrackedValue
 
-from agents.answer import Answer, AnswerPath, Citation, Passage, Progress, Question
+from agents.answer import (
+    Answer,
+    AnswerPath,
+    Citation,
+    Fallback,
+    Passage,
+    Progress,
+    Question,
+    RefusalReason,
+)
 from agents.context.source import Source
 from agents.extractive.relevance import Scored
 from agents.look_requests import LookRequest
@@ -39,6 +48,8 @@ class Draft:
     by_model: bool = False
     documents: frozenset[str] = frozenset()
     """See `Answer.documents`."""
+    refusal: RefusalReason = ""
+    """See `Answer.refusal`."""
     cut: bool = False
     """The model came to the limit of its length."""
     sources: tuple[Source, ...] = ()
@@ -76,5 +87,5 @@ class State(TypedDict, total=False):
     objections: tuple[str, ...]  # set by verify, empty again once they are answered
     timings_ms: Annotated[Mapping[str, float], joined]  # added to by every node
     usage: Annotated[Usage, operator.add]  # added to by every node
-    degraded: Annotated[tuple[str, ...], operator.add]  # added to by every node that fell back
+    fallbacks: Annotated[tuple[Fallback, ...], operator.add]  # added to by nodes that fell back
     notes: Annotated[tuple[str, ...], operator.add]  # added to by every node

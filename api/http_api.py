@@ -8,6 +8,7 @@ from contextlib import AbstractAsyncContextManager
 from fastapi import FastAPI
 
 from agents.answer import Ask
+from agents.in_sight.question_log import QuestionLog
 from api.doors.entrance import Entrance
 from api.doors.tokens import LiveTokens
 from api.doors.traffic import Bounds
@@ -38,6 +39,7 @@ def build_api(
     bounds: Bounds = Bounds(),
     docs: bool = False,
     open_metrics: bool = False,
+    question_log: QuestionLog = QuestionLog(),
 ) -> FastAPI:
     """The app of `oncall serve`. `lifespan`: what starts and stops with the server.
     `identities`: what a permission may name an asker by. `may_ask`: whether a person who is named
@@ -63,7 +65,7 @@ def build_api(
         may_ask=may_ask,
         audit=audit,
     )
-    app.include_router(question_routes(served, ask))
+    app.include_router(question_routes(served, ask, question_log))
     app.include_router(passage_routes(served, retrieve, snapshot))
     add_failures(app)
     app.add_middleware(Entrance, tokens=tokens, bounds=bounds, open_metrics=open_metrics)

@@ -21,12 +21,13 @@ from agents.answer import (
     Turn,
     shown_by,
 )
-from agents.domain_choice import first_confident
+from agents.in_sight.question_log import AskedThrough, QuestionLog
 from agents.response import to_response
 from agents.thread.asked_when import is_zone
 from api.served import ADDRESS, Opened, Served
 from api.streamed import Stream, Streams, Unheard
 from config.domain import Domain
+from telemetry import metrics
 
 
 class EarlierMessage(BaseModel):
@@ -57,7 +58,9 @@ class QnaRequest(BaseModel):
         return name
 
 
-def question_routes(served: Served, ask: Callable[[str], Ask]) -> APIRouter:
+def question_routes(
+    served: Served, ask: Callable[[str], Ask], question_log: QuestionLog
+) -> APIRouter:
     routes = APIRouter()
     streams = Streams()
 
@@ -79,7 +82,14 @@ def question_routes(served: Served, ask: Callable[[str], Ask]) -> APIRouter:
             def in_domain(domain: Domain) -> Answer:
                 return ask(domain.domain)(_question(asked, opened, domain, mark), progress)
 
-            answer, domain = first_confident(domains, in_domain)
+            through = AskedThrough(
+                id=mark, door="api_stream" if stream else "api", text=asked.query
+            )
+            try:
+                answer, domain = question_log.answered(through, domains, in_domain)
+            except Exception:
+                metrics.FAILED.labels(domains[0].domain).inc()
+                raise
             opened.showing("agentic_qna", domain, answer.generation, shown_by(answer))
             return answer
 

@@ -14,6 +14,7 @@ import structlog
 from sqlalchemy import Engine
 
 from agents.answer import Ask
+from agents.in_sight.question_log import QuestionLog
 from bot.access.gate import Gate
 from bot.connection import INBOX_FILE, bolt_app, connect, inbox_url, lease_for, reach_slack
 from bot.feedback import Feedback
@@ -38,6 +39,7 @@ from config.settings import Settings
 from index.audit import AuditLog
 from index.readers import IdentitiesOf, by_email
 from telemetry.health import serve_health
+from telemetry.tracing import flush_traces
 
 log = structlog.get_logger()
 
@@ -60,6 +62,7 @@ def build_bot(
     everyone_may_read: EveryoneMayRead = lambda domain, documents: False,
     identities: IdentitiesOf = by_email,
     warm: Warm | None = None,
+    question_log: QuestionLog = QuestionLog(),
 ) -> Bot:
     """`domains`: by name, or a callable that returns the current ones. `ask`: name → agents.
 
@@ -90,6 +93,7 @@ def build_bot(
         everyone_may_read=everyone_may_read,
         identities=identities,
         warm=warm,
+        question_log=question_log,
     )
 
 
@@ -110,6 +114,7 @@ class Bot:
         everyone_may_read: EveryoneMayRead,
         identities: IdentitiesOf,
         warm: Warm | None,
+        question_log: QuestionLog,
     ) -> None:
         self._settings = settings
         self._warming = Warming(warm)
@@ -124,7 +129,7 @@ class Bot:
         self.feedback = Feedback(engine)
         self.audit = AuditLog(engine)
         self.retention = self._retention()
-        asking = self._asking(ask, everyone_may_read, identities)
+        asking = self._asking(ask, everyone_may_read, identities, question_log)
         self.attempts = self._attempts(asking, streaming)
         worker = self._worker(self._intake(), self._handoffs(asking), self._home(status))
         self.inbox = Inbox(
@@ -172,6 +177,7 @@ class Bot:
         # Threads that still wait for Slack or a model would hold the process; their questions
         # are in the inbox, and the next start goes on with them.
         logging.shutdown()
+        flush_traces()
         os._exit(0)
 
     def stop(self, drain_seconds: float = DRAIN_SECONDS) -> None:
@@ -212,6 +218,7 @@ class Bot:
         ask: Callable[[str], Ask],
         everyone_may_read: EveryoneMayRead,
         identities: IdentitiesOf,
+        question_log: QuestionLog,
     ) -> Asking:
         return Asking(
             records=self.records,
@@ -220,6 +227,7 @@ class Bot:
             people=self.gate.people,
             identities=identities,
             everyone_may_read=everyone_may_read,
+            question_log=question_log,
         )
 
     def _attempts(self, asking: Asking, streaming: bool) -> Attempts:

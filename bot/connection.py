@@ -7,9 +7,12 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
+import structlog
 from slack_bolt import App
 from slack_bolt.authorization import AuthorizeResult
+from slack_bolt.response import BoltResponse
 from slack_sdk import WebClient
+from sqlalchemy.exc import SQLAlchemyError
 from websockets.exceptions import WebSocketException
 
 from bot.access.gate import Gate
@@ -23,6 +26,8 @@ from config.settings import Settings
 from config.slack_ids import USER
 from durable.lease import FileLease, Lease, PostgresLease
 from index.readers import Person
+
+log = structlog.get_logger()
 
 INBOX_FILE = "inbox.sqlite"
 SOCKET_THREADS = 32
@@ -146,7 +151,7 @@ def bolt_app(settings: Settings, identity: Identity) -> App:
         bot_id=identity.bot,
         bot_user_id=identity.user,
     )
-    return App(
+    app = App(
         client=WebClient(base_url=_api_base(settings.slack_api_url)),
         signing_secret=secret.get_secret_value() if secret else None,
         # Known since the start: no call to Slack stands between an event and its ack.
@@ -154,6 +159,18 @@ def bolt_app(settings: Settings, identity: Identity) -> App:
         # The listener stores the event, and only then is it acknowledged.
         process_before_response=True,
     )
+    app.error(_not_stored)
+    return app
+
+
+def _not_stored(error: Exception) -> BoltResponse:
+    """Not acknowledged, so that Slack sends it again; a traceback for each event of an outage
+    would bury everything else in the log."""
+    if isinstance(error, SQLAlchemyError):
+        log.warning("the database is away; an event waits for it", cause=type(error).__name__)
+    else:
+        log.error("a listener failed", exc_info=error)
+    return BoltResponse(status=500)
 
 
 def connect(app: App, settings: Settings) -> SocketMode:

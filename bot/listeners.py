@@ -14,6 +14,7 @@ from bot.slack.event import Asked, Event, read
 from bot.slack.recent_events import RecentEvents
 from config.domain import Domain, domain_of
 from telemetry import metrics
+from telemetry.tracing import carried, span
 
 Json = dict[str, Any]
 Store = Callable[[str, Json], None]
@@ -52,11 +53,11 @@ def listen(
         meaning = read(event, bot_user=bot_user, team=where)
         if meaning is None or (isinstance(meaning, Asked) and not concerns(meaning, domains())):
             return
-        with metrics.timed_storage():
-            stored.once(
-                _sameness(meaning) or event_id(body),
-                lambda: store(event_id(body), {"event": event, "team": where}),
-            )
+        about = {"messaging.system": "slack", "oncall.event.type": str(event.get("type"))}
+        with metrics.timed_storage(), span("slack event", about, kind="producer"):
+            trace = carried()
+            item = {"event": event, "team": where, **({"trace": trace} if trace else {})}
+            stored.once(_sameness(meaning) or event_id(body), lambda: store(event_id(body), item))
 
     for name in (*EVENTS, *OLDER_EVENTS):
         app.event(name)(on_event)

@@ -18,6 +18,7 @@ from bot.slack.message_words import plain, words_of
 from bot.slack.thread import earlier, fetch, is_own
 from bot.slack.web import Web
 from config.domain import Domain
+from telemetry.tracing import span
 
 RESOLVED = {"white_check_mark", "heavy_check_mark", "ballot_box_with_check"}
 
@@ -35,6 +36,11 @@ class Worker:
     bot_user: str
 
     def __call__(self, event_id: str, item: Item) -> None:
+        about = {"messaging.system": "slack", "messaging.message.id": event_id}
+        with span("worked off", about, kind="consumer", within=item.get("trace", "")):
+            self._work_off(event_id, item)
+
+    def _work_off(self, event_id: str, item: Item) -> None:
         if "event" in item:
             self._event(event_id, item)
         elif "asked" in item:

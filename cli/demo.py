@@ -137,6 +137,7 @@ def _local(settings: Settings, google: GoogleStandIn, slack: SlackStandIn) -> Se
                 settings.data_dir / "demo-google-key.json"
             ),
             "google_delegate": None,
+            "log_level": settings.log_level or "warning",
         }
     )
 

@@ -14,6 +14,7 @@ import typer
 from cli import (
     config_commands,
     index_commands,
+    jobs_commands,
     question_commands,
     running_commands,
 )
@@ -42,6 +43,7 @@ app = typer.Typer(
 app.add_typer(token_commands.app, name="token")
 for group in (
     running_commands,
+    jobs_commands,
     question_commands,
     golden_commands,
     evaluate_group,

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from oncall import Copilot
+    from telemetry.logs import LogLevel
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 DomainNames = Annotated[
@@ -20,12 +21,16 @@ DomainNames = Annotated[
 DomainName = Annotated[str, typer.Argument(help="Domain, as in its file.", metavar="DOMAIN")]
 
 
-def wired() -> Copilot:
-    """The product over this process's settings."""
+def wired(*, at_a_terminal: LogLevel = "info") -> Copilot:
+    """The product over this process's settings.
+
+    `at_a_terminal`: from which level on people see its log, where no other is set."""
     from config.settings import read_settings
     from oncall import Copilot
 
-    return Copilot(read_settings())
+    settings = read_settings()
+    usual = at_a_terminal if sys.stderr.isatty() else "info"
+    return Copilot(settings.model_copy(update={"log_level": settings.log_level or usual}))
 
 
 def plain_console(*, stderr: bool = False) -> Console:

@@ -25,15 +25,21 @@ def ask(
 ) -> None:
     """Answer a question in the terminal."""
     from agents.answer import Question
+    from agents.in_sight.question_log import AskedThrough
     from agents.response import to_full_response
     from agents.thread.asked_when import zone_of_this_machine
     from cli.past_turns import read_history
+    from config.errors import new_reference
 
-    copilot = wired()
+    copilot = wired(at_a_terminal="warning")
     turns = read_history(history) if history else ()
     copilot.snapshot(domain)  # where nothing is published, that is said before a model loads
     asked = Question(text=question, history=turns, time_zone=zone_of_this_machine())
-    answer = copilot.ask(domain, anew=explain)(asked, None)
+    answer, _ = copilot.question_log.answered(
+        AskedThrough(id=new_reference(), door="cli", text=question),
+        [copilot.domain(domain)],
+        lambda one: copilot.ask(one.domain, anew=explain)(asked, None),
+    )
     if as_json:
         print_json(to_full_response(answer))
         return

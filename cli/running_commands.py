@@ -133,4 +133,10 @@ def status() -> None:
     from cli.status import print_status
 
     copilot = wired()
-    print_status(copilot.settings, copilot.domains, copilot.index, copilot.groups.closed)
+    print_status(
+        copilot.settings,
+        copilot.domains,
+        copilot.index,
+        copilot.groups.closed,
+        copilot.freshness,
+    )

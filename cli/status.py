@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from config.domain import Domain
 from config.errors import CopilotError, IndexUnavailable
 from config.settings import Settings
 from enrichment.standing import is_out_of_force
 from index.search import Snapshot
+
+if TYPE_CHECKING:
+    from jobs.schedule.freshness import Freshness
 
 
 class Snapshots(Protocol):
@@ -21,6 +24,7 @@ def print_status(
     domains: Mapping[str, Domain],
     index: Snapshots,
     closed_groups: Callable[[Domain], Mapping[str, str]],
+    freshness: Callable[[str], Freshness],
 ) -> None:
     """One line a fact; a missing one says what to set or run.
 
@@ -43,6 +47,10 @@ def print_status(
             f"[cyan]{name:>12}[/]  generation {snapshot.generation}, "
             f"{len(snapshot.documents)} documents ({over} out of force), {chunks} chunks"
         )
+        fresh = freshness(name)
+        console.print(f"{'':>12}  {escape(fresh.sentence())}")
+        for complaint in fresh.complaints():
+            console.print(f"{'':>12}  [yellow]{escape(complaint)}[/]")
         if domains[name].access.audience == "asker":
             for group, reason in _closed(domains[name], closed_groups).items():
                 console.print(

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Collection, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
@@ -26,6 +27,7 @@ from config.providers import (
     secrets_of,
 )
 from config.settings import Settings
+from telemetry.model_calls import ModelCall
 
 if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel
@@ -98,6 +100,7 @@ def _built(settings: Settings, variable: str, named: str, patience: _Patience) -
             check=variable,
             retries=retries,
             pause_seconds=pause,
+            provider=provider,
         )
         model.connected()  # what is missing is said now, not at the first question
         return model
@@ -118,6 +121,10 @@ def _built(settings: Settings, variable: str, named: str, patience: _Patience) -
     )
 
 
+class _Loaded(BaseModel):
+    """A reply that nobody is asked for."""
+
+
 class LangChainModel:
     """A chat model behind the OpenAI protocol."""
 
@@ -130,8 +137,10 @@ class LangChainModel:
         check: str,
         retries: int,
         pause_seconds: float,
+        provider: str = OPENAI,
     ) -> None:
         self._name = name
+        self._provider = provider
         self._connect = connect
         self._check_key = check_key
         self._check = check
@@ -181,6 +190,26 @@ class LangChainModel:
     def stream(self, prompt: Prompt) -> Iterator[str | Usage]:
         """Text deltas, then the Usage. A stream that breaks off raises ModelUnavailable; one that
         goes on beyond its limit, since its server knows none, is left."""
+        with self._watched(prompt) as call:
+            for piece in self._streamed(prompt):
+                if isinstance(piece, Usage):
+                    call.used(piece.input_tokens, piece.output_tokens)
+                yield piece
+
+    @contextmanager
+    def _watched(self, prompt: Prompt) -> Iterator[ModelCall]:
+        call = ModelCall(
+            self._name, provider=self._provider, prompt=prompt.name, max_tokens=prompt.max_tokens
+        )
+        try:
+            yield call
+        except BaseException as error:
+            # Whoever reads a stream may leave it.
+            call.end(error.kind if isinstance(error, ModelError) else "left", error)
+            raise
+        call.end("ok")
+
+    def _streamed(self, prompt: Prompt) -> Iterator[str | Usage]:
         messages = [("system", prompt.system), ("user", prompt.user)]
 
         def begin() -> tuple[BaseMessage | None, Iterator[BaseMessage]]:
@@ -207,14 +236,24 @@ class LangChainModel:
         if close:
             close()
         if not finished:
-            raise ModelUnavailable(f"the model's answer to {prompt.name!r} broke off")
+            raise ModelUnavailable(
+                f"the model's answer to {prompt.name!r} broke off", kind="broke_off"
+            )
         yield usage
+
+    def load(self) -> None:
+        """Import and build what the first call would wait for, some two seconds; asks nobody."""
+        self.connected()
+        response_format("loaded", _Loaded)
 
     def _complete(
         self, prompt: Prompt, messages: Messages, reply: type[BaseModel]
     ) -> tuple[str, Usage]:
-        message = self._attempt(prompt, lambda: self._replied(prompt, messages, reply))
-        return str(message.text), _usage(message, calls=1)
+        with self._watched(prompt) as call:
+            message = self._attempt(prompt, lambda: self._replied(prompt, messages, reply))
+            usage = _usage(message, calls=1)
+            call.used(usage.input_tokens, usage.output_tokens)
+        return str(message.text), usage
 
     def _replied(self, prompt: Prompt, messages: Messages, reply: type[BaseModel]) -> BaseMessage:
         options = self._options(prompt, schema=response_format(prompt.name, reply))
@@ -237,7 +276,9 @@ class LangChainModel:
     def _attempt(self, prompt: Prompt, call: Callable[[], T]) -> T:
         """Call; leave out what the server refuses; repeat what may pass, with short waits."""
         if time.monotonic() < self._paused_until:
-            raise ModelUnavailable("the model did not respond a moment ago; not asked again yet")
+            raise ModelUnavailable(
+                "the model did not respond a moment ago; not asked again yet", kind="paused"
+            )
         failures = 0
         while True:
             try:

@@ -7,10 +7,12 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from pydantic import (
     AfterValidator,
     BaseModel,
+    BeforeValidator,
     ConfigDict,
     Field,
     GetCoreSchemaHandler,
@@ -23,11 +25,6 @@ from pydantic import (
 from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 
 from config.slack_ids import BOT, CHANNEL, GROUP, USER
-
-NOT_YET = {
-    "refresh": "nothing reads a schedule yet; run `oncall ingest` from cron or a CronJob",
-}
-"""Planned keys and values, refused until they change something."""
 
 
 @dataclass(frozen=True)
@@ -77,6 +74,31 @@ def _drive_id(value: str) -> str:
         )
         problem = f"{value!r} is no id of Google Drive; {remedy}"
         raise PydanticCustomError("form", "{problem}", {"problem": problem})
+    return value
+
+
+def _cron(value: str) -> str:
+    from croniter import CroniterError, croniter
+
+    try:
+        if len(value.split()) != 5 or not croniter.is_valid(value):
+            raise ValueError
+        croniter(value).get_next()
+    except (CroniterError, ValueError):
+        problem = (
+            f"{value!r} is no time that ever comes; write five fields, minute, hour, day of the "
+            "month, month, day of the week: `0 3 * * *` is every night at three"
+        )
+        raise PydanticCustomError("form", "{problem}", {"problem": problem}) from None
+    return value
+
+
+def _time_zone(value: str) -> str:
+    try:
+        ZoneInfo(value)
+    except (ZoneInfoNotFoundError, ValueError, OSError):
+        problem = f"{value!r} is no time zone; write it as in Europe/Berlin, or UTC"
+        raise PydanticCustomError("form", "{problem}", {"problem": problem}) from None
     return value
 
 
@@ -344,6 +366,28 @@ class RetentionPolicy(_Section):
     )
 
 
+class Refresh(_Section):
+    """When `oncall jobs run` loads what changed. A text alone is the cron expression."""
+
+    cron: Annotated[Said, AfterValidator(_cron)] = Field(
+        description="Five fields: minute, hour, day of the month, month, day of the week",
+        json_schema_extra={"examples": ["0 3 * * *", "*/30 6-20 * * 1-5"]},
+    )
+    time_zone: Annotated[Said, AfterValidator(_time_zone)] = Field(
+        "UTC", description="Whose clock `cron` is read by, as in Europe/Berlin"
+    )
+    jitter_minutes: WholeNumber = Field(
+        0,
+        ge=0,
+        le=60,
+        description="A run begins up to so much later: not all domains at once",
+    )
+
+
+def _written_short(value: object) -> object:
+    return {"cron": value} if isinstance(value, str) else value
+
+
 class Domain(_Section):
     """One help channel and the documents behind it."""
 
@@ -367,6 +411,9 @@ class Domain(_Section):
     access: Access = Access()
     retention: RetentionPolicy = RetentionPolicy()
     evaluation: EvaluationPolicy = EvaluationPolicy()
+    refresh: Annotated[
+        Refresh | None, BeforeValidator(_written_short, json_schema_input_type=str | Refresh)
+    ] = Field(None, description="When `oncall jobs run` loads what changed, e.g. `0 3 * * *`")
     _path: Path = PrivateAttr(default_factory=Path)
 
     @property

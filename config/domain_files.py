@@ -12,7 +12,7 @@ import yaml
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
-from config.domain import NOT_YET, Domain
+from config.domain import Domain
 from config.errors import ConfigError
 from config.reading.advice import advice
 from config.reading.strict_yaml import UnreadableFileError, misread, read_mapping, read_text
@@ -215,14 +215,6 @@ def nearest(word: str, known: Sequence[str]) -> str:
 
 
 def _problem(path: Path, root: yaml.MappingNode, detail: ErrorDetails) -> Problem:
-    location = detail["loc"]
-    dotted = ".".join(str(part) for part in location)
-    # Only text: written out, aliases of aliases would fill the memory.
-    given = f"{dotted}: {detail['input']}" if isinstance(detail["input"], str) else ""
-    for said in (dotted, given):
-        if unbuilt := NOT_YET.get(said):
-            wants_key = detail["type"] == "extra_forbidden"
-            return placed(path, node_at(root, location, want_key=wants_key), f"`{said}`: {unbuilt}")
     return placed(path, *refused(Domain, root, detail))
 
 

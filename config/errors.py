@@ -15,6 +15,13 @@ CopilotError
 from __future__ import annotations
 
 import secrets
+from typing import Literal
+
+ModelFailure = Literal[
+    "timeout", "unreachable", "rate_limited", "refused", "not_found", "server_error", "paused",
+    "broke_off", "too_long", "invalid", "unavailable",
+]  # fmt: skip
+"""Kinds of failed model calls: few, so that metrics can count by them."""
 
 
 class CopilotError(Exception):
@@ -81,8 +88,18 @@ class PublishError(CopilotError):
     """A new generation could not be published. The last one keeps serving."""
 
 
+class AnotherRun(PublishError):
+    """The domain is being published by somebody else."""
+
+
 class ModelError(CopilotError):
     """A call to a language or embedding model failed."""
+
+    usually: ModelFailure = "unavailable"
+
+    def __init__(self, problem: str, *, remedy: str = "", kind: ModelFailure | None = None) -> None:
+        self.kind: ModelFailure = kind or self.usually
+        super().__init__(problem, remedy=remedy)
 
 
 class ModelUnavailable(ModelError):
@@ -91,6 +108,8 @@ class ModelUnavailable(ModelError):
 
 class InvalidModelOutput(ModelError):
     """The model answered, but not in the form that was asked for, even after one repair."""
+
+    usually: ModelFailure = "invalid"
 
 
 def new_reference() -> str:

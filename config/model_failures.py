@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Mapping
 from typing import Any
 
-from config.errors import InvalidModelOutput, ModelError, ModelUnavailable
+from config.errors import InvalidModelOutput, ModelError, ModelFailure, ModelUnavailable
 from config.models import Prompt
 
 _RETRY_STATUS = frozenset({408, 409, 429, 500, 502, 503, 504, 529})
 """529: Anthropic is overloaded."""
+_KINDS: Mapping[int, ModelFailure] = {404: "not_found", 408: "timeout", 429: "rate_limited"}
+"""Statuses that tell more than whose fault it is."""
 _LONGEST_WAIT = 5.0
 """Seconds. Someone waits for this answer: rather extractive now than better in a minute."""
 _CONNECTION_ERRORS = frozenset({"APIConnectionError", "ConnectError", "ConnectionError"})
@@ -39,24 +42,28 @@ def as_model_error(prompt: Prompt, error: Exception, *, check_key: str, check: s
         return too_long(prompt)
     asked = f"the model could not answer {prompt.name!r}"
     status = status_of(error)
-    if status in (401, 403):
-        return ModelUnavailable(f"{asked}: HTTP {status}", remedy=f"check {check_key}")
-    if status == 404:
-        return ModelUnavailable(f"{asked}: HTTP 404", remedy=f"check {check}")
     if status:
-        return ModelUnavailable(f"{asked}: HTTP {status}")
+        kind = _KINDS.get(status, "server_error" if status >= 500 else "refused")
+        remedies = {401: f"check {check_key}", 403: f"check {check_key}", 404: f"check {check}"}
+        return ModelUnavailable(
+            f"{asked}: HTTP {status}", remedy=remedies.get(status, ""), kind=kind
+        )
     if _is_timeout(error):
-        return ModelUnavailable(f"{asked}: no reply in time")
+        return ModelUnavailable(f"{asked}: no reply in time", kind="timeout")
     if _is_refused_connection(error) or _kinds(error) & {"APIError", "OSError"}:
-        return ModelUnavailable(f"{asked}: {type(error).__name__}")
+        return ModelUnavailable(f"{asked}: {type(error).__name__}", kind="unreachable")
     if type(error).__module__.split(".")[0] in _HTTP_STACKS:
-        return ModelUnavailable(f"{asked}: the connection broke ({type(error).__name__})")
+        return ModelUnavailable(
+            f"{asked}: the connection broke ({type(error).__name__})", kind="broke_off"
+        )
     return InvalidModelOutput(f"the model's reply to {prompt.name!r} is malformed")
 
 
 def too_long(prompt: Prompt) -> InvalidModelOutput:
     limit = f"{prompt.max_tokens:,} tokens"
-    return InvalidModelOutput(f"the reply to {prompt.name!r} ended at its limit of {limit}")
+    return InvalidModelOutput(
+        f"the reply to {prompt.name!r} ended at its limit of {limit}", kind="too_long"
+    )
 
 
 def status_of(error: BaseException) -> int | None:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import os
+import re
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
+from urllib.parse import urlsplit
 
 from dotenv import load_dotenv
-from pydantic import AliasChoices, Field, SecretStr, ValidationError
+from pydantic import AliasChoices, Field, SecretStr, ValidationError, field_validator
 from pydantic_settings import (
     BaseSettings,
     EnvSettingsSource,
@@ -16,6 +19,15 @@ from pydantic_settings import (
 
 from config.errors import ConfigError
 from config.providers import OPENAI, check_model_name, provider_and_model
+from telemetry.logs import LogFormat, LogLevel
+
+if TYPE_CHECKING:
+    from config.prices import Prices
+
+
+_NAME_OF_A_SECRET = re.compile(r"_(KEY|TOKEN|SECRET|PASSWORD)$")
+_SHORTEST_SECRET = 8
+"""Characters. What is shorter is a placeholder, and would be found inside other words."""
 
 
 def _from(*names: str) -> AliasChoices:
@@ -200,13 +212,60 @@ class Settings(BaseSettings):
         description="Days that the audit log keeps who was shown which documents",
     )
 
+    log_level: LogLevel | None = Field(
+        None,
+        validation_alias=_from("ONCALL_LOG_LEVEL"),
+        description="`debug`, `info`, `warning` or `error`; without it `info`, and `warning` for "
+        "`oncall demo` and for `oncall ask` on a terminal",
+    )
+    log_format: LogFormat = Field(
+        "auto",
+        validation_alias=_from("ONCALL_LOG_FORMAT"),
+        description="`console`, `json` (one object a line), or `auto`: console on a terminal",
+    )
+    log_words: bool = Field(
+        False,
+        validation_alias=_from("ONCALL_LOG_WORDS"),
+        description="`on` puts the words of questions and answers into the log's line of each "
+        "question; whoever reads the log then reads what people asked",
+    )
+    prices: str | None = Field(
+        None,
+        validation_alias=_from("ONCALL_PRICES"),
+        description="US dollars for a million tokens of the chat model, in and out, as "
+        "`0.25/2.00`: costs are then logged and counted",
+    )
+    traces: str | None = Field(
+        None,
+        validation_alias=_from("ONCALL_TRACES", "OTEL_EXPORTER_OTLP_ENDPOINT"),
+        description="OpenTelemetry traces go to this OTLP endpoint, as `http://collector:4317`; "
+        "none are made without it. OpenTelemetry's own `OTEL_EXPORTER_OTLP_ENDPOINT` counts too, "
+        "as its other variables do",
+    )
+
+    @field_validator("prices")
+    @classmethod
+    def _are_prices(cls, written: str | None) -> str | None:
+        from config.prices import read_prices
+
+        if written:
+            read_prices(written)
+        return written
+
+    @field_validator("traces")
+    @classmethod
+    def _is_an_endpoint(cls, written: str | None) -> str | None:
+        if written and not re.fullmatch(r"https?://[^\s/]+/?", written):
+            raise ValueError("write the address of an OTLP collector, as http://collector:4317")
+        return written
+
     @classmethod
     def settings_customise_sources(
         cls, settings_cls: type[BaseSettings], *args: Any, **sources: PydanticBaseSettingsSource
     ) -> tuple[PydanticBaseSettingsSource, ...]:
         """As ever, but a field's own name counts in code alone: in the environment, API_TOKEN and
         DATA_DIR are those of other programs."""
-        documented = {_variable(field).lower() for field in cls.model_fields}
+        documented = {name.lower() for field in cls.model_fields for name in _variables(field)}
         for source in sources.values():
             if isinstance(source, EnvSettingsSource):
                 source.env_vars = {
@@ -231,6 +290,23 @@ class Settings(BaseSettings):
         """Variable → chat model that it names."""
         named = {_variable(field): getattr(self, field) for field in ("chat_model", "judge_model")}
         return {variable: name for variable, name in named.items() if name}
+
+    def read_prices(self) -> Prices | None:
+        """None when they are not set."""
+        from config.prices import read_prices
+
+        return read_prices(self.prices) if self.prices else None
+
+    def secrets(self) -> frozenset[str]:
+        """What no log line may hold: keys and tokens of ours, those that providers' integrations
+        read from the environment, and passwords in addresses."""
+        values = [getattr(self, field) for field in type(self).model_fields]
+        found = [
+            *(one.get_secret_value() for one in values if isinstance(one, SecretStr)),
+            *(_password(one) for one in values),
+            *(value for name, value in os.environ.items() if _NAME_OF_A_SECRET.search(name)),
+        ]
+        return frozenset(one for one in found if len(one) >= _SHORTEST_SECRET)
 
     def require(self, **purposes: str) -> None:
         """Raise one ConfigError that names every missing field's variable and where to get it.
@@ -273,7 +349,18 @@ def read_settings() -> Settings:
 
 
 def _variable(field: str) -> str:
-    if field not in Settings.model_fields:
-        return field
+    """The first of its variables; a name that is no field's is one already."""
+    return _variables(field)[0] if field in Settings.model_fields else field
+
+
+def _variables(field: str) -> list[str]:
     alias = Settings.model_fields[field].validation_alias
-    return str(alias.choices[0]) if isinstance(alias, AliasChoices) else field.upper()
+    return list(map(str, alias.choices)) if isinstance(alias, AliasChoices) else [field.upper()]
+
+
+def _password(address: object) -> str:
+    """Of an address that has one."""
+    try:
+        return urlsplit(address).password or "" if isinstance(address, str) else ""
+    except ValueError:
+        return ""

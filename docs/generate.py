@@ -1,7 +1,7 @@
 """Writes the parts of the documentation that code already knows: `make docs`.
 
-A test holds README.md, CONTRIBUTING.md, docs/reference.md, docs/domain.schema.json,
-docs/report.schema.json and .env.example against these functions."""
+A test holds README.md, CONTRIBUTING.md, docs/reference.md, docs/operations/logs-and-metrics.md,
+docs/domain.schema.json, docs/report.schema.json and .env.example against these functions."""
 
 from __future__ import annotations
 
@@ -19,8 +19,11 @@ GROUPS = {
     "OPENAI_API_KEY": "Models",
     "GOOGLE_APPLICATION_CREDENTIALS": "Google Docs and Drive",
     "ONCALL_API_TOKEN": "The HTTP API, and where things are kept",
+    "ONCALL_LOG_LEVEL": "Logs, costs and traces",
 }
 """First variable of a group in .env.example → the group's heading."""
+UNITS = ("seconds", "bytes", "dollars")
+"""Of metrics, as their names say; others are counts."""
 
 
 def rooms() -> str:
@@ -89,6 +92,24 @@ def settings() -> str:
     return "\n".join(rows)
 
 
+def metrics() -> str:
+    """Every metric with its type, its unit, what tells its series apart, and its meaning."""
+    from prometheus_client import Counter, Gauge, Histogram
+
+    from telemetry.metrics import registry
+
+    rows = ["| metric | type | unit | labels | meaning |", "|---|---|---|---|---|"]
+    for one in registry._collector_to_names:
+        if not isinstance(one, Counter | Gauge | Histogram):
+            continue  # of the process, by the client library
+        family = next(iter(one.describe()))
+        name = f"{family.name}_total" if isinstance(one, Counter) else family.name
+        unit = next((unit for unit in UNITS if unit in family.name.split("_")), "")
+        labels = ", ".join(f"`{label}`" for label in one._labelnames)
+        rows.append(f"| `{name}` | {family.type} | {unit} | {labels} | {family.documentation} |")
+    return "\n".join(rows)
+
+
 def environment() -> str:
     """Every variable with its meaning and default, as a file to copy to `.env`."""
     from config.settings import Settings
@@ -124,7 +145,13 @@ def _pyproject() -> dict[str, Any]:
 
 def filled(text: str) -> str:
     """`text` with what stands between `<!-- name -->` and `<!-- end -->` made anew."""
-    makers = {"graph": graph, "commands": commands, "settings": settings, "rooms": rooms}
+    makers = {
+        "graph": graph,
+        "commands": commands,
+        "settings": settings,
+        "rooms": rooms,
+        "metrics": metrics,
+    }
 
     def fresh(found: re.Match[str]) -> str:
         return f"<!-- {found[1]} -->\n{makers[found[1]]()}\n<!-- end -->"
@@ -135,7 +162,13 @@ def filled(text: str) -> str:
 
 def generated() -> dict[Path, str]:
     """Path → what it should say."""
-    pages = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "docs" / "reference.md"]
+    docs = ROOT / "docs"
+    pages = [
+        ROOT / "README.md",
+        ROOT / "CONTRIBUTING.md",
+        docs / "reference.md",
+        docs / "operations" / "logs-and-metrics.md",
+    ]
     made = {page: filled(page.read_text(encoding="utf-8")) for page in pages}
     made[ROOT / "docs" / "domain.schema.json"] = schema()
     made[ROOT / "docs" / "report.schema.json"] = report_schema()

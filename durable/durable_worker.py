@@ -8,7 +8,7 @@ import logging
 import sqlite3
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence, Set
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,6 +21,7 @@ from config.disk.private_files import private_file
 from durable.lease import Lease
 from durable.postgres import postgres_engine, wait_for_the_database
 from telemetry import metrics
+from telemetry.logs import ToStructlog
 
 if TYPE_CHECKING:
     from dbos import DBOSConfig
@@ -30,8 +31,8 @@ log = structlog.get_logger()
 LOOK_SECONDS = 1.0
 """Between two looks whether the lease is held; a look that hangs is one that fails."""
 SWEEP_SECONDS = 2.0
-DEAD_SWEEPS = 2
-"""So many in a row find a worker's lock free before its work is taken over: one that lost its
+DEAD_SECONDS = 4.0
+"""A worker's lock is found free for so long before its work is taken over: one that lost its
 session takes it again within a look."""
 STRANDED_SWEEPS = 15
 LATE_SWEEPS = 5
@@ -106,7 +107,8 @@ class DurableWorker:
         self._upkeep = upkeep
         self._engine: Engine | None = None
         self._running: set[str] = set()
-        self._free: dict[str, int] = {}
+        self._free: dict[str, float] = {}
+        self._sessions = 0
         self._idle: dict[str, int] = {}
         self._able = threading.Event()
         self._stopping = threading.Event()
@@ -241,7 +243,6 @@ class DurableWorker:
             elif self._able.is_set():
                 log.warning("lost the database; no work begins until it is back")
                 self._able.clear()
-                self._free.clear()
 
     def _look_after(self) -> None:
         """Every few seconds: take over from dead workers; every hour: the upkeep."""
@@ -277,11 +278,9 @@ class DurableWorker:
         pending = self.client.list_workflows(status="PENDING", load_input=False, load_output=False)
         own = self._lease.executor_id
         others = {one.executor_id for one in pending if one.executor_id} - {own}
-        self._free = {one: sweeps for one, sweeps in self._free.items() if one in others}
-        for executor in others:
+        for executor in self._dead(others):
             with self._lease.takeover(executor) as free:
-                self._free[executor] = self._free.get(executor, 0) + 1 if free else 0
-                if self._free[executor] >= DEAD_SWEEPS:
+                if free:
                     log.warning("taking over from a dead worker", worker=executor)
                     for workflow in (one for one in pending if one.executor_id == executor):
                         self._give_back(workflow.workflow_id, workflow.queue_name)
@@ -295,6 +294,22 @@ class DurableWorker:
                 log.warning("picking up stranded work", work=work)
                 self._give_back(work, mine[work])
                 del self._idle[work]
+
+    def _dead(self, others: Set[str]) -> list[str]:
+        """Those whose lock was free at every look for some seconds.
+
+        What broke this worker's own session broke theirs, and they need a moment to come back: the
+        seconds then begin anew."""
+        if self._sessions != self._lease.sessions:
+            self._sessions = self._lease.sessions
+            self._free.clear()
+        now, free = time.monotonic(), {}
+        for executor in others:
+            with self._lease.takeover(executor) as is_free:
+                if is_free:
+                    free[executor] = self._free.get(executor, now)
+        self._free = free
+        return [executor for executor, since in free.items() if now - since >= DEAD_SECONDS]
 
     def _give_back(self, workflow_id: str, queue: str | None) -> None:
         self.client.resume_workflow(workflow_id, queue_name=queue)
@@ -311,15 +326,10 @@ def _write_ahead(url: str) -> None:
             connection.execute("PRAGMA journal_mode=WAL")
 
 
-class _ToStructlog(logging.Handler):
-    def emit(self, record: logging.LogRecord) -> None:
-        log.log(record.levelno, record.getMessage(), source="dbos", exc_info=record.exc_info)
-
-
 def _tame_logs() -> None:
     """DBOS prints to the console by itself; its warnings go to our log, its chatter nowhere."""
     logger = logging.getLogger("dbos")
     logger.propagate = False
     logger.setLevel(logging.WARNING)
-    if not any(isinstance(handler, _ToStructlog) for handler in logger.handlers):
-        logger.handlers[:] = [_ToStructlog()]
+    if not any(isinstance(handler, ToStructlog) for handler in logger.handlers):
+        logger.handlers[:] = [ToStructlog()]

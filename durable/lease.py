@@ -39,6 +39,11 @@ class Lease(Protocol):
         """Never the same for two live workers."""
         ...
 
+    @property
+    def sessions(self) -> int:
+        """How often it had to be taken."""
+        ...
+
     def acquire(self) -> None: ...
 
     def keep(self) -> bool:
@@ -61,9 +66,12 @@ class FileLease:
     """SQLite: one worker process per data folder."""
 
     executor_id = "worker"
+    sessions = 1
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, kind: str = "bot") -> None:
+        """`kind`: what works here, for people."""
         self._path = path
+        self._kind = kind
         self._file: IO[str] | None = None
 
     def acquire(self) -> None:
@@ -75,8 +83,8 @@ class FileLease:
             self._file.close()
             self._file = None
             raise ConfigError(
-                f"another bot is already working from {self._path.parent}, and SQLite is for "
-                "one worker process: a second one would answer questions twice",
+                f"another {self._kind} is already working from {self._path.parent}, and SQLite is "
+                "for one worker process: a second one would do the same work twice",
                 remedy="stop the other one, or set DATABASE_URL to PostgreSQL to run several",
             ) from error
 
@@ -107,6 +115,7 @@ class PostgresLease:
         self._engine = postgres_engine(url, isolation_level="AUTOCOMMIT", poolclass=NullPool)
         self._connection: Connection | None = None
         self._lock = threading.Lock()
+        self.sessions = 0
 
     def acquire(self) -> None:
         """Raises ConfigError for a server that hands each statement to another session."""
@@ -166,6 +175,7 @@ class PostgresLease:
         False: the server still believes in the old one, or somebody is taking over from it."""
         self._drop()
         self._connection = self._engine.connect()
+        self.sessions += 1
         return self._try_lock(self.executor_id)
 
     def _drop(self) -> None:

@@ -15,6 +15,7 @@ from index.reader_view import Guarded
 from index.readers import Register
 from index.search import Snapshot
 from loaders.document import Permission
+from telemetry import metrics
 
 FRESH_SECONDS = 300.0
 """What was heard this long ago is not asked again."""
@@ -87,7 +88,7 @@ class LivePermissions:
 
     def _ask(self, old: Collection[str], check: CheckReaders) -> None:
         began = self._clock()
-        cause = "the source of the documents did not answer"
+        cause, outcome = "the source of the documents did not answer", "kept"
         if began >= self._rests_until:
             try:
                 found = check([*old, *self._others(old)])
@@ -98,7 +99,10 @@ class LivePermissions:
             else:
                 self.register.update(found)
                 self._heard_at.update(dict.fromkeys(found, began))
-        if any(began - self._at(name) >= SERVED_SECONDS for name in old):
+                outcome = "heard"
+        unknown = any(began - self._at(name) >= SERVED_SECONDS for name in old)
+        metrics.PERMISSION_CHECKS.labels("unknown" if unknown else outcome).inc()
+        if unknown:
             raise PermissionsUnknown(cause)
 
     def _old(self, documents: Collection[str]) -> list[str]:

@@ -77,6 +77,6 @@ def serve_health(watched: Watched, port: int, *, figures: bool = True) -> None:
     import uvicorn
 
     app = health_app(watched, figures=figures)
-    config = uvicorn.Config(app, host="0.0.0.0", port=port, log_level="warning")  # noqa: S104 - probers are on other hosts
+    config = uvicorn.Config(app, host="0.0.0.0", port=port, log_config=None, log_level="warning")  # noqa: S104 - probers are on other hosts
     server = uvicorn.Server(config)
     threading.Thread(target=server.run, name="health", daemon=True).start()

@@ -1,58 +1,173 @@
-"""Prometheus metrics. A registry of its own, so that two bots in one process don't collide."""
+"""Prometheus metrics: all of the product's, each defined here and observed where it happens.
+
+A registry of its own, so that two bots in one process don't collide. Labels have few values: names
+of domains, of models that are set, of kinds. No word of a question or an answer is one."""
 
 from __future__ import annotations
 
+import platform
 import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+from prometheus_client import (
+    CollectorRegistry,
+    Counter,
+    Gauge,
+    Histogram,
+    ProcessCollector,
+    generate_latest,
+)
+
+from telemetry.product_version import product_version
 
 registry = CollectorRegistry()
+ProcessCollector(registry=registry)
 
-STORED = Histogram(
+SOON = (0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0)
+"""Seconds, for what people wait for."""
+MODEL = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 15.0, 30.0, 60.0, 120.0)
+STEP = (0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0)
+
+
+def _counter(name: str, meaning: str, *labels: str) -> Counter:
+    return Counter(name, meaning, labels, registry=registry)
+
+
+def _gauge(name: str, meaning: str, *labels: str) -> Gauge:
+    return Gauge(name, meaning, labels, registry=registry)
+
+
+def _seconds(name: str, meaning: str, *labels: str, buckets: tuple[float, ...]) -> Histogram:
+    return Histogram(name, meaning, labels, buckets=buckets, registry=registry)
+
+
+# What people wait for.
+
+STORED = _seconds(
     "oncall_event_stored_seconds",
     "From an event's arrival to its safe storage; the ack follows at once",
     buckets=(0.005, 0.01, 0.025, 0.05, 0.1, 0.3, 1.0, 3.0),
-    registry=registry,
 )
-ASKED = Histogram(
-    "oncall_answer_seconds",
-    "What the agents took",
-    ["domain", "path"],
-    buckets=(0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0),
-    registry=registry,
+FIRST_SIGN = _seconds(
+    "oncall_first_sign_seconds",
+    "From a question's time in Slack to the first thing that its asker sees of the answer",
+    buckets=SOON,
 )
-FAILED = Counter(
-    "oncall_questions_failed_total", "Questions that ended in an apology", ["domain"],
-    registry=registry,
+MENTION_TO_ANSWER = _seconds(
+    "oncall_mention_to_answer_seconds",
+    "From a question's time in Slack to its whole answer in the thread",
+    "domain",
+    buckets=(*SOON, 300.0),
+)
+ASKED = _seconds(
+    "oncall_answer_seconds", "What the agents took, behind every door", "domain", "path",
+    buckets=SOON,
 )  # fmt: skip
-DEGRADED = Counter(
-    "oncall_degraded_total", "Answers with an agent that fell back", ["domain"], registry=registry
+NODE = _seconds(
+    "oncall_node_seconds",
+    "What one of the agents took for one question, all its runs together",
+    "node",
+    buckets=STEP,
 )
-TOKENS = Counter(
-    "oncall_tokens_total", "Language model tokens", ["domain", "kind"], registry=registry
+MODEL_CALL = _seconds(
+    "oncall_model_seconds",
+    "One call of a chat model to its last word, retries included; `outcome`: ok, left (nobody "
+    "reads the stream any more), or the kind of failure",
+    "model",
+    "outcome",
+    buckets=MODEL,
 )
-VERDICTS = Counter("oncall_feedback_total", "Feedback given", ["verdict"], registry=registry)
-SLACK_WAITS = Counter(
-    "oncall_slack_waits_total", "Waits for Slack, by reason", ["reason"], registry=registry
+
+# What came of it.
+
+FAILED = _counter(
+    "oncall_questions_failed_total", "Questions that ended in an apology or an error", "domain"
 )
-READY = Gauge("oncall_ready", "1 when a question asked now would be answered", registry=registry)
-NOT_READY = Gauge(
-    "oncall_not_ready", "1 for each thing that readiness waits for", ["missing"], registry=registry
+DEGRADED = _counter(
+    "oncall_degraded_total", "Answers with an agent that went on without its model", "domain"
 )
-LEASE_HELD = Gauge(
-    "oncall_lease_held", "1 while this worker may begin work, which needs the database",
-    registry=registry,
+FALLBACKS = _counter(
+    "oncall_fallbacks_total",
+    "Agents that took their second way, by the kind of failure",
+    "domain",
+    "node",
+    "reason",
+)
+REFUSALS = _counter(
+    "oncall_refusals_total",
+    "Questions without an answer, by reason: nothing_found, too_little, not_in_documents (a model "
+    "read them and says so), limit, not_allowed",
+    "domain",
+    "reason",
+)
+TOKENS = _counter("oncall_tokens_total", "Language model tokens", "domain", "kind")
+COST = _counter(
+    "oncall_cost_dollars_total",
+    "US dollars that answers cost, by `ONCALL_PRICES`; absent without it",
+    "domain",
+)
+ANSWER_CACHE = _counter(
+    "oncall_answer_cache_total", "Look-ups in the answer cache: hit, miss, unavailable",
+    "domain", "outcome",
 )  # fmt: skip
-WORK_RECOVERED = Counter(
-    "oncall_work_recovered_total", "Work of dead workers given back to its queue", registry=registry
+VERDICTS = _counter("oncall_feedback_total", "Feedback given", "verdict")
+
+# Slack, Google, and the process itself.
+
+SLACK_WAITS = _counter("oncall_slack_waits_total", "Waits for Slack, by reason", "reason")
+SOCKET_CONNECTED = _gauge(
+    "oncall_socket_connected",
+    "1 while a Socket Mode connection is open; NaN in a process that needs none",
 )
-BACKLOG = Gauge("oncall_inbox_backlog", "Stored items not yet worked off", registry=registry)
-OLDEST = Gauge(
-    "oncall_inbox_oldest_seconds", "Age of the stored item that waits longest; 0 for none",
-    registry=registry,
-)  # fmt: skip
+SOCKET_CONNECTED.set(float("nan"))
+SOCKET_RECONNECTS = _counter(
+    "oncall_socket_reconnects_total", "Socket Mode connections opened after the first"
+)
+PERMISSION_CHECKS = _counter(
+    "oncall_permission_checks_total",
+    "Checks of who may read documents now: heard; kept (nobody answered, and what was heard lately "
+    "still counts); unknown (it is too old, and the question gets no answer)",
+    "outcome",
+)
+READY = _gauge("oncall_ready", "1 when a question asked now would be answered")
+NOT_READY = _gauge("oncall_not_ready", "1 for each thing that readiness waits for", "missing")
+LEASE_HELD = _gauge(
+    "oncall_lease_held", "1 while this worker may begin work, which needs the database"
+)
+WORK_RECOVERED = _counter(
+    "oncall_work_recovered_total", "Work of dead workers given back to its queue"
+)
+BACKLOG = _gauge("oncall_inbox_backlog", "Stored items not yet worked off")
+OLDEST = _gauge(
+    "oncall_inbox_oldest_seconds", "Age of the stored item that waits longest; 0 for none"
+)
+BUILD = _gauge("oncall_build_info", "1, for what runs here", "version", "python")
+
+# Documents and their index, in the process of `oncall jobs run`.
+
+INDEX_AGE = _gauge(
+    "oncall_index_age_seconds", "Since the last ingest run that ended well began", "domain"
+)
+INDEX_OVERDUE = _gauge(
+    "oncall_index_overdue", "1 when a run is later than the domain's schedule allows", "domain"
+)
+DOCUMENTS_FAILING = _gauge(
+    "oncall_documents_failing", "Documents that three runs in a row could not read", "domain"
+)
+INGEST_RUNS = _counter(
+    "oncall_ingest_runs_total",
+    "Ingest runs by how they ended: published, unchanged, held back (by the canary), skipped "
+    "(another run was at it), failed",
+    "domain",
+    "outcome",
+)
+INGEST_SECONDS = _seconds(
+    "oncall_ingest_run_seconds",
+    "What an ingest run took",
+    "domain",
+    buckets=(1.0, 10.0, 60.0, 300.0, 1_800.0, 7_200.0, 28_800.0, 86_400.0),
+)
 INDEX_GENERATION = Gauge(
     "oncall_index_generation", "Generation that answers", ["domain"], registry=registry
 )
@@ -103,4 +218,5 @@ def observe_closed(domain: str, *, domains: int) -> None:
 
 def exposition() -> bytes:
     """Everything, in Prometheus' text format."""
+    BUILD.labels(product_version(), platform.python_version()).set(1)
     return generate_latest(registry)

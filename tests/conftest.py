@@ -56,7 +56,7 @@ def _loopback_only() -> Iterator[None]:
 
 OURS = (
     "ANTHROPIC_", "AZURE_", "CHROMA_", "DATABASE_", "GOOGLE_", "LANGCHAIN_", "LANGSMITH_",
-    "OLLAMA_", "ONCALL_", "OPENAI_", "SLACK_",
+    "OLLAMA_", "ONCALL_", "OPENAI_", "OTEL_", "SLACK_",
 )  # fmt: skip
 KEPT = {"ONCALL_SHARED_DIR", "ONCALL_THOROUGH"}
 

@@ -15,6 +15,8 @@ class CachedAnswer:
 
     answer: Answer | None = None
     note: str = ""
+    unavailable: bool = False
+    """It could not be read."""
 
 
 class AnswerCache(Protocol):

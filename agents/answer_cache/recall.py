@@ -8,6 +8,7 @@ from agents.answer import Answer
 from agents.answer_cache.cached_answer import AnswerCache
 from agents.state import State
 from agents.trace import Trace
+from telemetry import metrics
 
 
 def recalled(cache: AnswerCache | None, asked: str, state: State) -> State:
@@ -16,6 +17,8 @@ def recalled(cache: AnswerCache | None, asked: str, state: State) -> State:
         return state
     found = cache.find(asked, state["question"], state["snapshot"])
     noted: State = {**state, "notes": (*state["notes"], *([found.note] if found.note else []))}
+    looked_up = "hit" if found.answer else "unavailable" if found.unavailable else "miss"
+    metrics.ANSWER_CACHE.labels(state["snapshot"].domain, looked_up).inc()
     if found.answer is None:
         return noted
     state["progress"].delta(found.answer.text)

@@ -60,7 +60,8 @@ class SemanticCache:
             return self._find(cleaned(asked), question, snapshot)
         except _TROUBLE as error:
             log.warning("the answer cache can't be read", cause=_cause(error))
-            return CachedAnswer(note=f"answered without the cache: {type(error).__name__}")
+            note = f"answered without the cache: {type(error).__name__}"
+            return CachedAnswer(note=note, unavailable=True)
 
     def keep(self, answer: Answer, question: Question, snapshot: Snapshot) -> None:
         try:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 
-from agents.answer import CITED, Citation
+from agents.answer import CITED, Citation, Fallback
 from agents.checks.entailment_model import Entails
 from agents.checks.groundedness import Groundedness, groundedness, supporting_words, tier_of
 from agents.confidence.calibrated import ASKED_BACK_BY_A_MODEL, confidence
@@ -72,7 +72,10 @@ class Answerer:
                 update["requests"] = _everywhere(state)
             return update
         if not written.text or (written.strays and not written.sources):
-            return {**update, **self._quoted(state, held_back=bool(written.strays))}
+            held_back = bool(written.strays)
+            reason = "held_back" if held_back else "empty"
+            fell = (Fallback(node="answer", reason=reason, outage=False),)
+            return {**update, **self._quoted(state, held_back=held_back), "fallbacks": fell}
         which = self._which(written, state) if written.verdict == "which" else None
         return {**update, "draft": which or self._by_model(written, state)}
 
@@ -143,9 +146,10 @@ class Answerer:
     def _without_the_model(self, state: State, error: ModelError) -> State:
         """The best so far stands, marked; without any, what the documents say verbatim."""
         note = f"answer went on without the model: {error.problem}"
+        fell = (Fallback(node="answer", reason=error.kind),)
         if "doubted" in state or "draft" in state:
-            return {"degraded": ("answer",), "notes": (note,), "objections": ()}
-        return {**self._quoted(state), "degraded": ("answer",), "notes": (note,)}
+            return {"fallbacks": fell, "notes": (note,), "objections": ()}
+        return {**self._quoted(state), "fallbacks": fell, "notes": (note,)}
 
     def _asked_for_more(self, state: State, written: Written, left: int) -> State:
         if left > 0:
@@ -153,7 +157,8 @@ class Answerer:
         if "draft" in state:
             return {}
         note = "the model kept asking for more"
-        return {**self._quoted(state), "degraded": ("answer",), "notes": (note,)}
+        fell = (Fallback(node="answer", reason="kept_looking"),)
+        return {**self._quoted(state), "fallbacks": fell, "notes": (note,)}
 
     def _quoted(self, state: State, *, held_back: bool = False) -> State:
         draft = extractive_draft(

@@ -117,7 +117,7 @@ class Gates:
         )
         if outcome.value is None:
             left = _left(better(best, unrated), outcome.note)
-            return {**left, "degraded": outcome.degraded}
+            return {**left, "fallbacks": outcome.fallbacks}
         return {**_weighed(state, outcome.value), "usage": outcome.usage}
 
     def _judged(self, state: ThoroughState) -> tuple[Outcome[Judgement], str]:
@@ -205,7 +205,7 @@ def _cited_first(state: ThoroughState) -> list[Foreign]:
 
 def _cost_of(outcome: Outcome[Any], note: str) -> ThoroughState:
     notes = tuple(filter(None, (outcome.note, note)))
-    return {"usage": outcome.usage, "degraded": outcome.degraded, "notes": notes}
+    return {"usage": outcome.usage, "fallbacks": outcome.fallbacks, "notes": notes}
 
 
 def gates(domain: Domain, model: ChatModel, retrieve: Node) -> dict[str, Node]:

@@ -57,6 +57,7 @@ def server_of(app: Any, *, bounds: Bounds = Bounds()) -> uvicorn.Server:
             app,
             http=PromptHeads,
             ws="none",
+            log_config=None,
             log_level="warning",
             proxy_headers=False,
             server_header=False,

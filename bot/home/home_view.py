@@ -23,6 +23,10 @@ class IndexStatus:
     generation: int
     documents: int
     published_at: datetime | None = None
+    refreshed: str = ""
+    """The last run and the next, in a line."""
+    problems: Sequence[str] = ()
+    """What an admin should know of the last runs."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -67,6 +71,9 @@ def blocks(
         title = f"{plain(report.domain.title)}, for admins"
         yield {"type": "header", "text": {"type": "plain_text", "text": title[:150]}}
         yield {"type": "section", "fields": [words(fact) for fact in _facts(report)]}
+        if report.index and report.index.problems:
+            told = "\n".join(f":warning: {mrkdwn(line)}" for line in report.index.problems[:5])
+            yield section(told)
         if report.failing:
             failing = _questions(report.failing, team_url, readable=report.readable)
             yield section(f"*Failing this week*\n{failing}")
@@ -86,6 +93,8 @@ def _facts(report: Report) -> Iterator[str]:
         yield f"*Documents*\n{index.documents}"
         when = age(index.published_at, datetime.now(UTC)).removeprefix("updated ") or "unknown"
         yield f"*Last change*\n{when} (generation {index.generation})"
+        if index.refreshed:
+            yield f"*Refreshed*\n{mrkdwn(index.refreshed)}"
     passages = f" ({report.passages} of them given passages only)" if report.passages else ""
     yield f"*Asked in 7 days*\n{report.asked}{passages}"
     yield (

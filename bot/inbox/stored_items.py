@@ -5,22 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 from sqlalchemy import create_engine, inspect, make_url
 
+from durable.done_work import AT_ONCE, KEEP, forget_done
 from durable.durable_worker import Application
 
 INBOX = Application(name="oncall", format="inbox-1")
 WAITING = ["ENQUEUED", "DELAYED"]
 STARTED = ["PENDING"]
-DONE = ["SUCCESS", "ERROR", "CANCELLED", "MAX_RECOVERY_ATTEMPTS_EXCEEDED"]
-KEEP = timedelta(days=1)
-"""Finished work is remembered this long, with what was said: Slack repeats an event within
-minutes, and no domain keeps its questions for less."""
-_AT_ONCE = 1_000
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,17 +45,7 @@ class StoredItems:
 
     def forget_done(self, keep: timedelta = KEEP) -> int:
         """Delete what was finished that long ago."""
-        before, count = (datetime.now(UTC) - keep).isoformat(), 0
-        while True:
-            # Cancelled work has no time of completion.
-            found = [
-                *self._listed(status=["SUCCESS", "ERROR"], completed_before=before),
-                *self._listed(status=DONE[2:], end_time=before),
-            ]
-            if not found:
-                return count
-            self.forget([one.workflow_id for one in found])
-            count += len(found)
+        return forget_done(self._client, keep)
 
     def of(self, user: str) -> list[StoredItem]:
         """Items that hold this person's words or presses."""
@@ -69,17 +55,11 @@ class StoredItems:
         if ids:
             self._client.delete_workflows(ids)
 
-    def _listed(self, **which: Any) -> list[Any]:
-        found: list[Any] = self._client.list_workflows(
-            limit=_AT_ONCE, load_input=False, load_output=False, **which
-        )
-        return found
-
     def _all(self) -> Iterator[StoredItem]:
         known = self._client.list_workflows(load_input=False, load_output=False)
         ids = [one.workflow_id for one in known]
-        for first in range(0, len(ids), _AT_ONCE):
-            batch = ids[first : first + _AT_ONCE]
+        for first in range(0, len(ids), AT_ONCE):
+            batch = ids[first : first + AT_ONCE]
             for one in self._client.list_workflows(workflow_ids=batch, load_output=False):
                 arguments: list[Any] = list((one.input or {}).get("args") or ())
                 item = arguments[1] if len(arguments) > 1 else {}

@@ -67,18 +67,21 @@ class Post:
         self._status = Latest(self._say, STATUS_EVERY)
         self._words = Latest(self._write, STREAM_EVERY)
 
-    def begin(self, status: str, *, resumed: bool) -> None:
-        """Make something visible, unless an earlier attempt already did."""
+    def begin(self, status: str, *, resumed: bool) -> bool:
+        """Make something visible, unless an earlier attempt already did. Whether this one did."""
         if resumed:
             self._parts.find()
-        if 0 in self._parts.ts or (self._event.direct and self._set_status(status)):
-            return
+        if 0 in self._parts.ts:
+            return False
+        if self._event.direct and self._set_status(status):
+            return True
         if self._pace.quiet():
-            return  # Slack is at its limits: one message with the answer, and none before it.
+            return False  # Slack is at its limits: one message with the answer, none before it.
         if self._stream and self._start_stream(task(status, "in_progress")):
             self._line = status
-            return
+            return True
         self._create(0, placeholder(status), "working")
+        return True
 
     def title(self, text: str) -> None:
         """Name the conversation in the agent pane after its first question."""

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 
 from agents.answer import Answer, Ask, Conversation, Progress, Question, Turn
-from agents.domain_choice import first_confident
+from agents.in_sight.question_log import AskedThrough, QuestionDoor, QuestionLog
 from agents.thread.kept_threads import slack_place
 from bot.access.people import People
 from bot.memory.record import Record, Records, decoded, encoded, now
 from bot.slack.event import Asked
 from config.domain import Domain
 from index.readers import IdentitiesOf, readers_of
-from telemetry import metrics
 
 Domains = Callable[[], Mapping[str, Domain]]
 AskOf = Callable[[str], Ask]
@@ -31,6 +28,7 @@ class Asking:
     people: People
     identities: IdentitiesOf
     everyone_may_read: EveryoneMayRead
+    question_log: QuestionLog = QuestionLog()
 
     def answer(
         self,
@@ -48,8 +46,10 @@ class Asking:
         answered_in = next((one for one in candidates if one.domain == record.domain), None)
         if record.answer and answered_in and answered_in.access.audience == "channel":
             return decoded(record.answer), answered_in
-        answer, domain = first_confident(
-            candidates, lambda domain: self._ask_in(domain, event, text, history, progress)
+        answer, domain = self.question_log.answered(
+            AskedThrough(id=event.id, door=_door(event), text=text),
+            candidates,
+            lambda domain: self._ask_in(domain, event, text, history, progress),
         )
         kept = self.records.advance(
             record, domain=domain.domain, state="answered", answer=encoded(answer),
@@ -83,7 +83,7 @@ class Asking:
                 domain.access.audience,
                 lambda: self.identities(domain, self.people.person(event.user)),
             ),
-            asked_at=_sent_at(event),
+            asked_at=event.sent_at,
             time_zone="UTC" if event.bot else self.people.time_zone(event.user),
             conversation=Conversation(
                 place=slack_place(event.channel, event.thread_ts),
@@ -91,28 +91,20 @@ class Asking:
                 asker=event.user or event.bot,
             ),
         )
-        began = time.monotonic()
-        answer = self.ask(domain.domain)(question, progress)
-        _measure(domain.domain, answer, time.monotonic() - began)
-        return answer
+        return self.ask(domain.domain)(question, progress)
 
 
-def _sent_at(event: Asked) -> datetime:
-    try:
-        return datetime.fromtimestamp(float(event.ts), UTC)
-    except (ValueError, OverflowError, OSError):
-        return datetime.now(UTC)
+def _door(event: Asked) -> QuestionDoor:
+    if event.direct:
+        return "direct_message"
+    if event.bot:
+        return "alert"
+    if event.mentioned:
+        return "mention"
+    return "channel" if event.starts_thread else "follow_up"
 
 
 def may_watch(domain: Domain) -> bool:
     """Whether an answer may be seen growing, before it is known what it draws from, and that is on
     record."""
     return domain.access.audience == "channel"
-
-
-def _measure(domain: str, answer: Answer, seconds: float) -> None:
-    metrics.ASKED.labels(domain, answer.path).observe(seconds)
-    metrics.TOKENS.labels(domain, "input").inc(answer.usage.input_tokens)
-    metrics.TOKENS.labels(domain, "output").inc(answer.usage.output_tokens)
-    if answer.degraded:
-        metrics.DEGRADED.labels(domain).inc()

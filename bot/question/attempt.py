@@ -72,6 +72,7 @@ class Attempts:
             self._answered(replace(job, domains=willing))
         else:
             self.records.mark(job.event.id, state="limited", domain=job.domains[0].domain)
+            metrics.REFUSALS.labels(job.domains[0].domain, "limit").inc()
             self.tell_asker(job.event, refusals[0])
 
     def _answered(self, job: Job) -> None:
@@ -109,6 +110,9 @@ class Attempts:
         """On record, unless the question was deleted or edited while the agents were thinking."""
         mine = self.records.advance(job.record, state=state)
         current = self.records.get(job.record.id)
+        waited = job.event.waited
+        if mine and current and state == "posted" and waited is not None:
+            metrics.MENTION_TO_ANSWER.labels(current.domain).observe(waited)
         if not mine and current and current.state == "withdrawn":
             post.withdraw()
 
@@ -124,7 +128,9 @@ class Attempts:
         if not text:
             return [said(_help(job))]
         if not job.quiet:
-            post.begin(THINKING, resumed=job.resumed)
+            shown = post.begin(THINKING, resumed=job.resumed)
+            if shown and (waited := job.event.waited) is not None:
+                metrics.FIRST_SIGN.observe(waited)
             post.title(text)
         history = turns(job.thread, before=job.event.ts, bot_user=self.bot_user)
         answer, domain = self.asking.answer(

@@ -18,6 +18,7 @@ from bot.slack.event import Asked, Deleted
 from bot.slack.thread import Message, fetch
 from bot.slack.web import SlackBusy, SlackUnsure, Web
 from config.domain import Domain, domain_of
+from telemetry import metrics
 
 log = structlog.get_logger()
 
@@ -138,6 +139,8 @@ class Intake:
             self.records.withdraw(record.id)
             self.attempts.post(record.event, stream=self.attempts.streaming).withdraw()
         if event.mentioned and not event.bot:
+            here = domain_of(self.domains().values(), event.channel)
+            metrics.REFUSALS.labels(here.domain if here else "", "not_allowed").inc()
             self.say_why_not(event)
 
     def say_why_not(self, event: Asked) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Any
 
 from agents.answer import bounded
@@ -49,6 +50,21 @@ class Asked:
     def id(self) -> str:
         """A message is one question, however many events tell about it."""
         return f"{self.channel}:{self.key or self.ts}"
+
+    @property
+    def sent_at(self) -> datetime:
+        """UTC, by Slack's clock."""
+        try:
+            return datetime.fromtimestamp(float(self.ts), UTC)
+        except (ValueError, OverflowError, OSError):
+            return datetime.now(UTC)
+
+    @property
+    def waited(self) -> float | None:
+        """Seconds that its asker has waited; None where the message is older than the question."""
+        if self.edited or self.key or self.by_shortcut:
+            return None
+        return max(0.0, (datetime.now(UTC) - self.sent_at).total_seconds())
 
     @property
     def direct(self) -> bool:

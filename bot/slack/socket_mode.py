@@ -19,6 +19,7 @@ from websockets.exceptions import WebSocketException
 from websockets.sync.client import ClientConnection, connect
 
 from bot.slack.web import SlackBusy, SlackRefused, SlackUnsure, Web, backoff
+from telemetry import metrics
 
 log = structlog.get_logger()
 
@@ -83,6 +84,7 @@ class SocketMode:
         )
         with self._lock:
             self._live.add(connection)
+            metrics.SOCKET_CONNECTED.set(1)
         threading.Thread(
             target=self._read, args=(connection, scope), name="socket-reader", daemon=True
         ).start()
@@ -103,6 +105,7 @@ class SocketMode:
         with self._lock:
             self._live.discard(connection)
             self._leaving.discard(connection)
+            metrics.SOCKET_CONNECTED.set(bool(self._live))
         if not self._closed.is_set():
             self._reopen(connection)
 
@@ -123,6 +126,7 @@ class SocketMode:
             while not self._closed.is_set() and not self._others(leaving):
                 try:
                     self._open()
+                    metrics.SOCKET_RECONNECTS.inc()
                     return
                 except (SlackRefused, SlackUnsure, OSError, WebSocketException) as error:
                     pause = next(pauses)

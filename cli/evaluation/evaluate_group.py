@@ -79,7 +79,10 @@ def evaluate_run(
     ] = False,
     prices: Annotated[
         str,
-        typer.Option(metavar="IN/OUT", help="US dollars for a million tokens: 0.25/2.00."),
+        typer.Option(
+            metavar="IN/OUT",
+            help="US dollars for a million tokens: 0.25/2.00; ONCALL_PRICES otherwise.",
+        ),
     ] = "",
     mlflow: Annotated[
         bool, typer.Option("--mlflow", help="Also log the run at MLFLOW_TRACKING_URI.")

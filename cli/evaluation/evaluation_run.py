@@ -18,6 +18,7 @@ from cli.evaluation.systems import agents, at_a_time, plain_rag
 from cli.options import plain_console, print_json, wired
 from config.domain import Domain
 from config.errors import UsageError
+from config.prices import Prices, read_prices
 from jobs.evaluation.comparison import compared
 from jobs.evaluation.evaluate import (
     AskingOptions,
@@ -30,7 +31,6 @@ from jobs.evaluation.judge_check.judge_cards import NEVER_CHECKED, KeptCards, ju
 from jobs.evaluation.metrics.given_reply import GivenReply
 from jobs.evaluation.over_time.mlflow_export import export_run, require_mlflow
 from jobs.evaluation.over_time.run_history import keep_run, runs
-from jobs.evaluation.prices import Prices
 from jobs.evaluation.report import EvaluationReport
 from jobs.evaluation.settings_matrix import parse_axes, variations
 from jobs.golden.golden_file import load_golden
@@ -156,7 +156,7 @@ def _evaluated(
             asking=AskingOptions(
                 parallel=wanted.parallel or at_a_time(copilot),
                 repeats=wanted.repeats,
-                prices=prices_of(wanted.prices),
+                prices=prices_of(wanted.prices) or copilot.settings.read_prices(),
                 max_wrong=domain.answer.max_wrong,
                 judge=judge_of(copilot, domain, parallel=wanted.parallel) if wanted.judge else None,
                 on_reply=on_reply,
@@ -193,16 +193,11 @@ def _matrix(
 
 
 def prices_of(written: str) -> Prices | None:
-    """Of `0.25/2.00`. Raises UsageError."""
-    if not written:
-        return None
+    """Raises UsageError."""
     try:
-        price_in, price_out = map(float, written.split("/"))
-    except ValueError:
-        price_in = price_out = -1.0
-    if not (0 <= price_in < float("inf") and 0 <= price_out < float("inf")):
-        raise UsageError(f"--prices {written!r}: write dollars for a million tokens, as 0.25/2.00")
-    return Prices(input=price_in, output=price_out)
+        return read_prices(written) if written else None
+    except ValueError as error:
+        raise UsageError(f"--prices {written!r}: {error}") from None
 
 
 @contextmanager

@@ -34,6 +34,8 @@ class Reranked:
     by: tuple[str, ...] = ()
     """Names of the rerankers that judged; empty when the order is the old one."""
     usage: Usage = Usage()
+    failed: str = ""
+    """The kind of failure of a reranker that could not judge; see `config.errors.ModelFailure`."""
 
 
 Reranker = Callable[[str, Sequence[Hit]], Reranked]
@@ -65,7 +67,10 @@ def in_stages(stages: Sequence[Reranker]) -> Reranker:
                     scores=judged.scores + tuple(min(s, judged.scores[-1]) for s in rest),
                     by=found.by + judged.by,
                     usage=found.usage + judged.usage,
+                    failed=found.failed,
                 )
+            elif judged.failed:
+                found = replace(found, failed=judged.failed)
         return found
 
     return rerank
@@ -86,7 +91,7 @@ class CrossEncoderReranker:
             scores = self._scores([(question, hit.chunk.index_text) for hit in judged])
         except ModelError as error:
             logger.warning("not reranked: %s", error)
-            return Reranked(hits=tuple(hits))
+            return Reranked(hits=tuple(hits), failed=error.kind)
         return reordered(hits, scores, by=self.name)
 
     def _scores(self, pairs: Sequence[tuple[str, str]]) -> list[float]:
@@ -123,7 +128,7 @@ class ModelReranker:
             scores = _by_number(reply, len(judged))
         except ModelError as error:
             logger.warning("not reranked: %s", error)
-            return Reranked(hits=tuple(hits))
+            return Reranked(hits=tuple(hits), failed=error.kind)
         return reordered(hits, [score / SCALE for score in scores], by=self.name, usage=usage)
 
 

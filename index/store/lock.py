@@ -12,7 +12,7 @@ from pathlib import Path
 
 from sqlalchemy import Engine, text
 
-from config.errors import PublishError
+from config.errors import AnotherRun
 
 POLL_SECONDS = 0.2
 
@@ -28,14 +28,14 @@ def domain_lock(
 ) -> Iterator[None]:
     """Hold the domain. The system frees it when the holder dies, however it dies.
 
-    Raises PublishError that names the holder after `wait_seconds`."""
+    Raises AnotherRun that names the holder after `wait_seconds`."""
     with ExitStack() as held:
         deadline = time.monotonic() + wait_seconds
         told = False
         while not _try(held, folder, domain, engine):
             holder = _holder(folder)
             if time.monotonic() >= deadline:
-                raise PublishError(
+                raise AnotherRun(
                     f"another run is publishing {domain!r}{holder}",
                     remedy="wait until it has finished, or stop it",
                 )

@@ -16,6 +16,7 @@ from pydantic import ValidationError
 
 from agents.answer import Ask
 from config.errors import ConfigError
+from config.prices import Prices
 from jobs.evaluation.asked.golden_asking import NOTHING_KEPT, ask_all
 from jobs.evaluation.asked.kept_replies import ReplyStore
 from jobs.evaluation.comparison import compared
@@ -23,7 +24,6 @@ from jobs.evaluation.golden_confidence import threshold_by
 from jobs.evaluation.judging import JudgedReplies
 from jobs.evaluation.metrics.given_reply import GivenReply
 from jobs.evaluation.metrics.retrieval_metrics import LIBRARY_MISSING
-from jobs.evaluation.prices import Prices
 from jobs.evaluation.report import (
     EvaluationReport,
     JudgeCard,

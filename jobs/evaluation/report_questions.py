@@ -7,12 +7,12 @@ from itertools import groupby
 
 from agents.answer import Answer
 from config.models import Usage
+from config.prices import Prices
 from jobs.evaluation.judging import judge_metrics
 from jobs.evaluation.metrics.answer_metrics import answer_metrics
 from jobs.evaluation.metrics.given_reply import GivenReply
 from jobs.evaluation.metrics.retrieval_metrics import retrieval_metrics
 from jobs.evaluation.metrics.scoring import evidence_found, score
-from jobs.evaluation.prices import Prices
 from jobs.evaluation.report import (
     JudgedReply,
     Metrics,

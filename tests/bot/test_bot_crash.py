@@ -47,8 +47,9 @@ def up(process: subprocess.Popen[str]) -> None:
     assert process.stdout is not None
     for line in process.stdout:
         if line.strip() == "up":
-            # Somebody has to read what it logs from now on.
-            threading.Thread(target=process.stdout.read, daemon=True).start()
+            # Somebody has to read what it says and logs from now on.
+            for stream in filter(None, (process.stdout, process.stderr)):
+                threading.Thread(target=stream.read, daemon=True).start()
             return
     assert process.stderr is not None
     raise AssertionError(f"the worker did not start: {process.stderr.read()[-2000:]}")

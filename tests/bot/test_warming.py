@@ -13,6 +13,7 @@ from fastapi.testclient import TestClient
 
 from bot.slack.http_events import alongside
 from bot.warming import Warming
+from config.chat_model import LangChainModel
 from config.settings import Settings
 from oncall import Copilot
 from playground.openai_stand_in import OpenAIStandIn
@@ -97,6 +98,8 @@ def test_warming_asks_every_published_domain_and_no_model(
     assert asked
     assert all(path.endswith("/embeddings") for path in asked)
     assert warm.snapshot("paging").generation == 1
+    assert isinstance(warm.model, LangChainModel)
+    assert warm.model._client, "the model's client is built before anyone asks"
     copilot.index.close()
     warm.index.close()
 

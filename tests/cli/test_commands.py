@@ -109,7 +109,7 @@ def test_config_check_names_problems_in_the_order_of_the_files(tmp_path: Path) -
     done = oncall(tmp_path, "config", "check", ONCALL_CONFIG_DIR="config")
     places = [line.split(" ")[0] for line in done.stderr.splitlines()]
     assert places == [
-        f"config/domains/{place}:" for place in ("a.yaml:4:19", "b.yaml:5:1", "b.yaml:6:1",
+        f"config/domains/{place}:" for place in ("a.yaml:4:19", "b.yaml:5:10", "b.yaml:6:1",
                                                  "c.yaml:3:12", "c.yaml:4:19")
     ]  # fmt: skip
 

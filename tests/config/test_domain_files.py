@@ -76,18 +76,23 @@ def test_a_missing_key_is_named(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "place", "remedy"),
+    ("text", "place", "said"),
     [
-        ('refresh: "0 3 * * *"\n', "6:1", "run `oncall ingest` from cron or a CronJob"),
-        ("refresh: whenever\n", "6:1", "nothing reads a schedule yet"),
+        ("refresh: daily\n", "6:10", "write five fields"),
+        ('refresh: "61 * * * *"\n', "6:10", "no time that ever comes"),
+        ('refresh: "0 0 31 2 *"\n', "6:10", "no time that ever comes"),
+        ('refresh: "0 0 3 * * *"\n', "6:10", "write five fields"),
+        ('refresh: {cron: "0 3 * * *", time_zone: Berlin}\n', "6:41", "as in Europe/Berlin"),
+        ('refresh: {cron: "0 3 * * *", jitter_minutes: 90}\n', "6:46", "60"),
+        ("refresh: {time_zone: UTC}\n", "6:10", "missing key"),
     ],
 )
-def test_what_nothing_acts_on_yet_is_refused_with_a_way_to_go_on(
-    tmp_path: Path, text: str, place: str, remedy: str
+def test_a_time_that_never_comes_is_refused(
+    tmp_path: Path, text: str, place: str, said: str
 ) -> None:
     (found,) = problems_of(tmp_path, VALID + text)
     assert found.startswith(f"{place}: ")
-    assert remedy in found
+    assert said in found
 
 
 @pytest.mark.parametrize(

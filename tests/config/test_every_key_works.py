@@ -13,6 +13,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +28,8 @@ from config.domain_files import read_domain
 from config.models import Usage
 from config.settings import Settings
 from index.readers import Person
+from jobs.schedule.kept_runs import GOOD
+from jobs.schedule.recorded_run import as_planned
 from oncall import Copilot
 from playground.google.memory_drive import FOLDER
 from playground.google_stand_in import GoogleStandIn, StoredFile
@@ -45,6 +48,7 @@ BASE: dict[str, Any] = {
     "examples": [{"question": "when is the kettle descaled", "documents": ["green"]}],
     "escalation": {"usergroup": "S0SECENG"},
 }
+NIGHTLY = "0 3 * * *"
 GREEN = """\
 # Green tea
 
@@ -424,6 +428,20 @@ def watched(house: House, values: Mapping[str, Any]) -> object:
         copilot.index.close()
 
 
+def refreshed(house: House, values: Mapping[str, Any]) -> object:
+    """The runs on record after looks on a Monday at noon, and just after three the next day."""
+    copilot = house.copilot(values)
+    runner = copilot.jobs()
+    # The queue in between is another process's here: the bot of these tests has this one's.
+    runner._store = lambda name, at: copilot.ingest(name, started=as_planned(name, at))
+    for look in ("2026-11-02T12:00:00", "2026-11-03T03:00:05"):
+        runner._now = partial(datetime.fromisoformat, f"{look}+00:00")
+        runner.plan()
+    runs = copilot.runs.of("tea")
+    copilot.index.close()
+    return [(run.planned_at, run.outcome in GOOD) for run in runs if run.planned_at]
+
+
 PROBES: dict[str, tuple[Any, Any, Observe]] = {
     "domain": ("tea", "coffee", published_name),
     "title": ("Tea help", "Coffee help", greeting),
@@ -472,6 +490,9 @@ PROBES: dict[str, tuple[Any, Any, Observe]] = {
     "evaluation.golden": ([], ["../../golden.yaml"], watched),
     "evaluation.canary.max_drop": (0.0, 1.0, watched),
     "evaluation.canary.min_lost": (1, 3, watched),
+    "refresh.cron": (NIGHTLY, "0 2 * * *", refreshed),
+    "refresh.time_zone": ("UTC", "Europe/Berlin", refreshed),
+    "refresh.jitter_minutes": (0, 60, refreshed),
 }
 """Key → two values of it, and where their difference shows."""
 
@@ -485,6 +506,8 @@ def keys_of(schema: Mapping[str, Any]) -> list[str]:
                 node = schema["$defs"][node["$ref"].rpartition("/")[2]]
             elif "items" in node:
                 node = node["items"]
+            elif named := [one for one in node.get("anyOf", ()) if "$ref" in one]:
+                node = named[0]
             else:
                 return node
 
@@ -510,6 +533,8 @@ def with_key(key: str, value: Any) -> dict[str, Any]:
     node[last] = value
     if key in {"access.files", "access.groups"}:  # they matter to askers alone
         values["access"]["audience"] = "asker"
+    if key.startswith("refresh."):
+        values["refresh"] = {"cron": NIGHTLY, **values["refresh"]}
     if key.startswith("chunks.overlap"):  # small chunks, or there is nothing to repeat
         values["chunks"]["size"] = 20
     return values

@@ -6,19 +6,23 @@ from __future__ import annotations
 
 import hashlib
 import hmac
+import io
 import json
 import shutil
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import redirect_stderr
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import FrameType
 
 import pytest
+import structlog
 from fastapi.testclient import TestClient
 
 from agents.answer import Question
+from agents.in_sight.question_log import AskedThrough
 from agents.judging.answer_judge import AnswerJudge
 from agents.judging.judge_request import JudgeRequest
 from bot.connection import connect
@@ -31,6 +35,8 @@ from playground.google.memory_drive import FOLDER
 from playground.google_stand_in import GoogleStandIn, StoredFile
 from playground.openai_stand_in import OpenAIStandIn, Request
 from playground.slack_stand_in import SlackStandIn
+from telemetry.metrics import exposition
+from telemetry.tracing import carried, span
 from tests.api.front import here
 from tests.cross_encoder import tiny_cross_encoder
 from tests.loaders.google_source import Clock
@@ -301,6 +307,40 @@ def ingested_tea(town: Town, settings: Settings) -> object:
     return report.added, [str(failure) for failure in report.failed]
 
 
+def logged(settings: Settings, act: Callable[[Copilot], object]) -> str:
+    """What is logged meanwhile."""
+    with redirect_stderr(io.StringIO()) as written:
+        act(Copilot(settings))
+    return written.getvalue()
+
+
+def warned(town: Town, settings: Settings) -> object:
+    """The beginning of a warning's line, which is empty where none is written."""
+    return logged(settings, lambda _: structlog.get_logger().warning("the kettle is old"))[:1]
+
+
+def question_line(town: Town, settings: Settings) -> object:
+    """Whether the line of a question tells its words, and what it cost."""
+
+    def act(copilot: Copilot) -> None:
+        copilot.ingest("tea")
+        text = "how long does tea steep?"
+        copilot.question_log.answered(
+            AskedThrough(id="tea-001", door="cli", text=text),
+            [copilot.domain("tea")],
+            lambda domain: copilot.ask(domain.domain)(Question(text=text), None),
+        )
+
+    line = logged(settings, act)
+    return "how long does" in line, "cost_dollars" in line
+
+
+def traced(town: Town, settings: Settings) -> object:
+    Copilot(settings)
+    with span("a cup of tea"):
+        return bool(carried())
+
+
 def domains(town: Town, settings: Settings) -> object:
     return list(Copilot(settings).domains)
 
@@ -367,6 +407,11 @@ PROBES = {
     "ONCALL_INDEX_MEMORY_MB": Probe(one=None, other="0.0001", observe=open_indexes),
     "ONCALL_OPEN_DOMAINS": Probe(one=None, other="1", observe=open_indexes),
     "ONCALL_AUDIT_DAYS": Probe(one="90", other="400", observe=audited),
+    "ONCALL_LOG_LEVEL": Probe(one="info", other="error", observe=warned),
+    "ONCALL_LOG_FORMAT": Probe(one="json", other="console", observe=warned),
+    "ONCALL_LOG_WORDS": Probe(one=None, other="on", observe=question_line),
+    "ONCALL_PRICES": Probe(one=None, other="0.25/2.00", observe=question_line),
+    "ONCALL_TRACES": Probe(one=None, other="http://127.0.0.1:9", observe=traced),
     "ONCALL_CONFIG_DIR": Probe(one="{folder}/tea", other="{folder}/drive", observe=domains),
     "ONCALL_DATA_DIR": Probe(one="{folder}/kept", other="{folder}/elsewhere", observe=published),
 }

@@ -10,6 +10,7 @@ import pytest
 from agents.answer import Answer, Ask, Citation, Passage, Progress, Question
 from config.errors import ConfigError
 from config.models import Usage
+from config.prices import Prices
 from enrichment.chunk import Chunk
 from jobs.evaluation.comparison import compared
 from jobs.evaluation.evaluate import (
@@ -23,7 +24,6 @@ from jobs.evaluation.evaluate import (
 from jobs.evaluation.judging import JudgedReplies
 from jobs.evaluation.metrics.given_reply import GivenReply, given_reply
 from jobs.evaluation.metrics.scoring import REPLIES, acceptable, score
-from jobs.evaluation.prices import Prices
 from jobs.evaluation.report import EvaluationReport, JudgedReply
 from jobs.evaluation.report_questions import report_questions
 from jobs.evaluation.report_summary import summed_up

@@ -1,0 +1,1 @@
+"""What operators are told of each question: figures, and one line in the log."""

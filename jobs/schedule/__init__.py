@@ -1,0 +1,1 @@
+"""Domains refreshed on their own schedules, and what is kept of each run."""

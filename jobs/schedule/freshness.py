@@ -1,0 +1,105 @@
+"""How fresh a domain's index is, and what its admins should know of it. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from config.domain import Domain
+from jobs.schedule.due import Planned, in_zone, is_overdue, upcoming
+from jobs.schedule.kept_runs import GOOD, IngestRun
+
+IN_A_ROW = 3
+"""Runs that fail to read a document before somebody is told: Google stumbles now and then."""
+_NAMED = 10
+
+
+@dataclass(frozen=True, kw_only=True)
+class Freshness:
+    """One domain, as its runs tell it."""
+
+    domain: str
+    last: IngestRun | None = None
+    """That was no skipped one."""
+    fresh_at: datetime | None = None
+    """When the last run that ended well began; what was edited later may be missing."""
+    upcoming: str = ""
+    """When the next one begins, for people; empty without a schedule."""
+    overdue: bool = False
+    failing: Mapping[str, str] = field(default_factory=dict)
+    """Documents that could not be read three times in a row → the last reason."""
+
+    def complaints(self) -> tuple[str, ...]:
+        """What the domain's admins should know, a line each; the same until something changes."""
+        return tuple(self._complaints())
+
+    def sentence(self) -> str:
+        """The last run and the next, in a line."""
+        said = "never refreshed"
+        if self.last:
+            when = self.last.finished_at or self.last.started_at
+            said = f"{self.last.outcome} {when:%Y-%m-%d %H:%M} UTC"
+            if done := _counts(self.last):
+                said += f": {done}"
+        if self.failing:
+            said += f"; {len(self.failing)} can't be read"
+        if self.overdue:
+            said += "; overdue"
+        return f"{said}; next {self.upcoming}" if self.upcoming else said
+
+    def _complaints(self) -> Iterator[str]:
+        if self.last and self.last.outcome == "failed":
+            yield f"{self.domain}: the last run failed: {self.last.problem}"
+        for document, reason in list(self.failing.items())[:_NAMED]:
+            yield f"{self.domain}: {document} could not be read {IN_A_ROW} times in a row: {reason}"
+        if len(self.failing) > _NAMED:
+            yield f"{self.domain}: {len(self.failing) - _NAMED} more documents could not be read"
+        if self.overdue:
+            since = f"since {self.fresh_at:%Y-%m-%d %H:%M} UTC" if self.fresh_at else "yet"
+            yield (
+                f"{self.domain}: no run ended well {since}, which is later than its schedule "
+                "allows; see `oncall jobs history`"
+            )
+
+
+def freshness(domain: Domain, runs: Sequence[IngestRun], now: datetime) -> Freshness:
+    """`runs`: newest first."""
+    tried = [run for run in runs if run.outcome != "skipped"]
+    fresh_at = next((run.started_at for run in tried if run.outcome in GOOD), None)
+    refresh = domain.refresh
+    return Freshness(
+        domain=domain.domain,
+        last=tried[0] if tried else None,
+        fresh_at=fresh_at,
+        upcoming=in_zone(refresh, upcoming(refresh, now).at) if refresh else "",
+        overdue=bool(refresh and is_overdue(refresh, fresh_at, now)),
+        failing=_failing([run for run in tried if run.outcome in GOOD or run.failures]),
+    )
+
+
+def last_planned(runs: Sequence[IngestRun]) -> Planned | None:
+    """The last planned time that a run was begun for."""
+    planned = [Planned(at=run.planned_at, wall=run.wall) for run in runs if run.planned_at]
+    return max(planned, default=None)
+
+
+def _failing(runs: Sequence[IngestRun]) -> dict[str, str]:
+    last = runs[:IN_A_ROW]
+    if len(last) < IN_A_ROW:
+        return {}
+    return {
+        document: reason
+        for document, reason in last[0].failures.items()
+        if all(document in run.failures for run in last[1:])
+    }
+
+
+def _counts(run: IngestRun) -> str:
+    counted = {
+        "added": run.added,
+        "changed": run.changed,
+        "removed": run.removed,
+        "failed": len(run.failures),
+    }
+    return ", ".join(f"{count} {name}" for name, count in counted.items() if count)

@@ -1,0 +1,212 @@
+"""Runs of the ingestion job, in the state database: what each did, and who should be told."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from typing import Any, Literal
+
+from sqlalchemy import (
+    Column,
+    DateTime,
+    Engine,
+    Float,
+    Index,
+    Integer,
+    MetaData,
+    String,
+    Table,
+    Text,
+    delete,
+    insert,
+    select,
+    update,
+)
+from sqlalchemy.exc import DBAPIError, IntegrityError
+
+from index.store.schema import migrate
+from jobs.ingest_outcome import IngestReport
+
+Outcome = Literal["running", "published", "unchanged", "held back", "skipped", "failed", "broken"]
+"""`held back` by the canary; `skipped`, as another run was at it; `failed` as a whole; `broken`:
+its process died, and nobody went on with it."""
+GOOD: frozenset[str] = frozenset({"published", "unchanged"})
+KEPT = 200
+"""Runs of each domain."""
+
+_METADATA = MetaData()
+_RUNS = Table(
+    "ingest_runs",
+    _METADATA,
+    Column("id", String(200), primary_key=True),
+    Column("domain", String(63), nullable=False),
+    Column("planned_at", DateTime, comment="UTC; null for a run that somebody started"),
+    Column("wall", String(16), nullable=False, comment="as a clock showed planned_at; or empty"),
+    Column("started_at", DateTime, nullable=False, comment="UTC"),
+    Column("finished_at", DateTime, comment="UTC"),
+    Column("runner", String(200), nullable=False),
+    Column("outcome", String(16), nullable=False),
+    Column("generation", Integer, nullable=False),
+    Column("added", Integer, nullable=False),
+    Column("changed", Integer, nullable=False),
+    Column("removed", Integer, nullable=False),
+    Column("unchanged", Integer, nullable=False),
+    Column("unenriched", Integer, nullable=False),
+    Column("failures", Text, nullable=False, comment="JSON: document → reason"),
+    Column("problem", Text, nullable=False, comment="why the whole run failed; or empty"),
+    Column("calls", Integer, nullable=False),
+    Column("input_tokens", Integer, nullable=False),
+    Column("output_tokens", Integer, nullable=False),
+    Column("seconds", Float, nullable=False),
+    Index("ingest_runs_by_domain", "domain", "started_at"),
+)
+_TOLD = Table(
+    "ingest_told",
+    _METADATA,
+    Column("domain", String(63), primary_key=True),
+    Column("complaints", Text, nullable=False, comment="JSON: what its admins were told last"),
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class IngestRun:
+    """One run of one domain."""
+
+    id: str
+    domain: str
+    planned_at: datetime | None = None
+    wall: str = ""
+    started_at: datetime
+    finished_at: datetime | None = None
+    runner: str = ""
+    outcome: Outcome = "running"
+    generation: int = 0
+    added: int = 0
+    changed: int = 0
+    removed: int = 0
+    unchanged: int = 0
+    unenriched: int = 0
+    failures: dict[str, str] = field(default_factory=dict)
+    """Document → why it could not be read."""
+    problem: str = ""
+    calls: int = 0
+    input_tokens: int = 0
+    output_tokens: int = 0
+    seconds: float = 0.0
+
+    def ended(self, outcome: Outcome, *, problem: str = "") -> IngestRun:
+        return replace(self, outcome=outcome, problem=problem, finished_at=datetime.now(UTC))
+
+    def reported(self, report: IngestReport, *, before: int) -> IngestRun:
+        """With what came of it. `before`: the generation that was answered from until then."""
+        refused = any(one.refused for one in report.canaries)
+        done = self.ended("published" if report.generation != before else "unchanged")
+        return replace(
+            done,
+            outcome="held back" if refused else done.outcome,
+            generation=report.generation,
+            added=len(report.added),
+            changed=len(report.changed),
+            removed=len(report.removed),
+            unchanged=report.unchanged,
+            unenriched=report.unenriched,
+            failures={error.document: error.reason for error in report.failed},
+            calls=report.usage.calls,
+            input_tokens=report.usage.input_tokens,
+            output_tokens=report.usage.output_tokens,
+            seconds=report.seconds,
+        )
+
+
+class KeptRuns:
+    """Thread-safe. Where nothing was ever kept, nothing is created by asking."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+        self._migrated = False
+
+    def begin(self, run: IngestRun) -> None:
+        """Keep a run that begins, or begins again in another process."""
+        self._make_room()
+        with self._engine.begin() as connection:
+            connection.execute(delete(_RUNS).where(_RUNS.c.id == run.id))
+            connection.execute(insert(_RUNS).values(_row(run)))
+
+    def end(self, run: IngestRun) -> None:
+        """Keep how it ended; of older runs only the newest stay.
+
+        One before it that never ended is known to be broken by then: two can't be at it."""
+        self._make_room()
+        same = _RUNS.c.domain == run.domain
+        newest = select(_RUNS.c.started_at).where(same).order_by(_RUNS.c.started_at.desc())
+        oldest = newest.offset(KEPT - 1).limit(1).scalar_subquery()
+        with self._engine.begin() as connection:
+            connection.execute(delete(_RUNS).where(_RUNS.c.id == run.id))
+            connection.execute(insert(_RUNS).values(_row(run)))
+            connection.execute(delete(_RUNS).where(same, _RUNS.c.started_at < oldest))
+            if run.outcome != "skipped":
+                connection.execute(
+                    update(_RUNS)
+                    .where(same, _RUNS.c.outcome == "running")
+                    .where(_RUNS.c.started_at < _stored(run.started_at))
+                    .values(outcome="broken", finished_at=_stored(run.finished_at))
+                )
+
+    def of(self, domain: str, most: int = KEPT) -> list[IngestRun]:
+        """Newest first; none also where the database can't be asked."""
+        query = (
+            select(_RUNS)
+            .where(_RUNS.c.domain == domain)
+            .order_by(_RUNS.c.started_at.desc())
+            .limit(most)
+        )
+        try:
+            with self._engine.connect() as connection:
+                return [_run(row) for row in connection.execute(query).mappings()]
+        except DBAPIError:
+            return []
+
+    def told_anew(self, domain: str, complaints: Sequence[str]) -> tuple[str, ...] | None:
+        """What was told before, when these differ from it, to exactly one who asks; else None."""
+        self._make_room()
+        now, before = json.dumps(list(complaints)), ()
+        with self._engine.begin() as connection:
+            held = connection.scalar(select(_TOLD.c.complaints).where(_TOLD.c.domain == domain))
+            if held == now or (held is None and not complaints):
+                return None
+            if held is not None:
+                before = tuple(json.loads(held))
+                same = (_TOLD.c.domain == domain) & (_TOLD.c.complaints == held)
+                taken = connection.execute(update(_TOLD).where(same).values(complaints=now))
+                return before if taken.rowcount else None
+        try:
+            with self._engine.begin() as connection:
+                connection.execute(insert(_TOLD).values(domain=domain, complaints=now))
+        except IntegrityError:
+            return None  # another runner was faster
+        return ()
+
+    def _make_room(self) -> None:
+        if not self._migrated:
+            migrate(self._engine, _METADATA, "ingest-runs", ())
+            self._migrated = True
+
+
+def _row(run: IngestRun) -> dict[str, Any]:
+    row = {name: getattr(run, name) for name in _RUNS.columns.keys()}  # noqa: SIM118
+    for name in ("planned_at", "started_at", "finished_at"):
+        row[name] = _stored(row[name])
+    return {**row, "failures": json.dumps(run.failures)}
+
+
+def _run(row: Any) -> IngestRun:
+    values = dict(row)
+    for name in ("planned_at", "started_at", "finished_at"):
+        values[name] = values[name] and values[name].replace(tzinfo=UTC)
+    return IngestRun(**{**values, "failures": json.loads(values["failures"])})
+
+
+def _stored(moment: datetime | None) -> datetime | None:
+    return moment and moment.astimezone(UTC).replace(tzinfo=None)

@@ -1,0 +1,164 @@
+"""OpenTelemetry spans. Without an endpoint nothing of OpenTelemetry is imported.
+
+The provider is ours alone: libraries in this process that write spans of their own, with what
+they like in them, don't reach it. No attribute holds a word of a question, an answer or a document,
+and no exception's message."""
+
+from __future__ import annotations
+
+import atexit
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, Literal, Protocol
+
+from telemetry.product_version import product_version
+
+if TYPE_CHECKING:
+    from opentelemetry.sdk.trace import TracerProvider
+
+Attributes = Mapping[str, str | int | float | bool | Sequence[str]]
+Kind = Literal["internal", "client", "producer", "consumer"]
+FLUSH_SECONDS = 2.0
+
+
+class Traced(Protocol):
+    """A span, or none."""
+
+    def set(self, attributes: Attributes) -> None: ...
+
+    def end(self, error: BaseException | None = None) -> None:
+        """`error`: its kind is told, never its message."""
+        ...
+
+
+class _Untraced:
+    def set(self, attributes: Attributes) -> None:
+        """Nobody watches."""
+
+    def end(self, error: BaseException | None = None) -> None:
+        """Nobody watches."""
+
+
+_UNTRACED = _Untraced()
+_exporting: _Exporting | None = None
+
+
+def export_traces(endpoint: str | None) -> None:
+    """From now on, in this process, to this OTLP endpoint over gRPC; None: not at all.
+
+    Certificates, headers, the sampler and the service's name are read by OpenTelemetry from its
+    own variables, `OTEL_…`."""
+    global _exporting
+    if endpoint == (_exporting.endpoint if _exporting else None):
+        return
+    if _exporting:
+        _bounded(_exporting.provider.shutdown)
+    _exporting = _Exporting(endpoint) if endpoint else None
+    atexit.unregister(flush_traces)
+    atexit.register(flush_traces)
+
+
+def flush_traces() -> None:
+    """Send what is left. To be called before a process ends without Python's own ways to."""
+    if _exporting:
+        _bounded(_exporting.provider.force_flush)
+
+
+def _bounded(send: Callable[[], object]) -> None:
+    # A collector that is away is tried for ten seconds, whatever time limit is given.
+    sending = threading.Thread(target=send, name="traces", daemon=True)
+    sending.start()
+    sending.join(FLUSH_SECONDS)
+
+
+@contextmanager
+def span(
+    name: str, attributes: Attributes | None = None, *, kind: Kind = "internal", within: str = ""
+) -> Iterator[Traced]:
+    """Around a step: spans that begin in it are its children.
+
+    `within`: what `carried` said where the step was begun, in another process perhaps."""
+    if _exporting is None:
+        yield _UNTRACED
+        return
+    from opentelemetry import trace
+
+    begun = _exporting.begun(name, attributes, kind, within)
+    try:
+        with trace.use_span(
+            begun.span, end_on_exit=False, record_exception=False, set_status_on_exception=False
+        ):
+            yield begun
+    except BaseException as error:
+        begun.end(error)
+        raise
+    begun.end()
+
+
+def begun_span(name: str, attributes: Attributes, *, kind: Kind) -> Traced:
+    """For a step that others interrupt, as who reads a stream does: nothing becomes its child,
+    and `end` has to be called."""
+    return _exporting.begun(name, attributes, kind, "") if _exporting else _UNTRACED
+
+
+def carried() -> str:
+    """Where this step belongs, as W3C's `traceparent`; empty when nothing is traced."""
+    if _exporting is None:
+        return ""
+    from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
+
+    headers: dict[str, str] = {}
+    TraceContextTextMapPropagator().inject(headers)
+    return headers.get("traceparent", "")
+
+
+class _Begun:
+    """A span that is written."""
+
+    def __init__(self, span: Any) -> None:
+        self.span = span
+
+    def set(self, attributes: Attributes) -> None:
+        self.span.set_attributes(dict(attributes))
+
+    def end(self, error: BaseException | None = None) -> None:
+        if error is not None:
+            from opentelemetry.trace import Status, StatusCode
+
+            self.span.set_attribute("error.type", type(error).__name__)
+            self.span.set_status(Status(StatusCode.ERROR))
+        self.span.end()
+
+
+class _Exporting:
+    def __init__(self, endpoint: str) -> None:
+        from opentelemetry.exporter.otlp.proto.grpc.trace_exporter import OTLPSpanExporter
+        from opentelemetry.sdk.resources import OTELResourceDetector, Resource
+        from opentelemetry.sdk.trace import TracerProvider
+        from opentelemetry.sdk.trace.export import BatchSpanProcessor
+
+        ours = Resource({"service.name": "oncall-copilot", "service.version": product_version()})
+        self.endpoint = endpoint
+        self.provider: TracerProvider = TracerProvider(
+            shutdown_on_exit=False,  # it would wait for a collector that is away
+            resource=Resource.create().merge(ours).merge(OTELResourceDetector().detect()),
+        )
+        self.provider.add_span_processor(BatchSpanProcessor(OTLPSpanExporter(endpoint=endpoint)))
+        self._tracer = self.provider.get_tracer("oncall", product_version())
+
+    def begun(self, name: str, attributes: Attributes | None, kind: Kind, within: str) -> _Begun:
+        from opentelemetry.trace import SpanKind
+        from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
+
+        around = (
+            TraceContextTextMapPropagator().extract({"traceparent": within}) if within else None
+        )
+        return _Begun(
+            self._tracer.start_span(
+                name,
+                context=around,
+                kind=SpanKind[kind.upper()],
+                attributes=dict(attributes or {}),
+            )
+        )

@@ -1,0 +1,212 @@
+"""What operators are told of a question: one line, figures, and no word of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import pytest
+from structlog.testing import capture_logs
+
+from agents.answer import Answer, Fallback, Question
+from agents.answer_cache.cached_answer import CachedAnswer
+from agents.graph import build_ask
+from agents.in_sight.observed_agents import TOLD_EVERY, FallbackWarnings, observed
+from agents.in_sight.question_log import AskedThrough, QuestionLog
+from config.domain import Domain
+from config.errors import IndexUnavailable, InvalidModelOutput, ModelUnavailable
+from config.models import Usage
+from config.prices import Prices
+from index.search import Snapshot
+from telemetry.metrics import registry
+from tests.agents.corpus import asking, snapshot
+from tests.agents.scripted import ScriptedModel
+from tests.agents.test_with_a_model import ASKED, good
+from tests.bot.fakes import answer, domain
+
+THROUGH = AskedThrough(id="C1:1.0", door="mention", text="how old may a kettle get?")
+PRICES = Prices(input=1.0, output=10.0)
+
+
+def logged(
+    ask: Callable[[Domain], Answer],
+    domains: Sequence[Domain] | None = None,
+    log: QuestionLog = QuestionLog(),
+) -> dict[str, Any]:
+    with capture_logs() as lines:
+        log.answered(THROUGH, domains or [domain()], ask)
+    (line,) = lines
+    return dict(line)
+
+
+def count(name: str, **labels: str) -> float:
+    return registry.get_sample_value(name, labels) or 0.0
+
+
+def test_a_question_leaves_one_line_with_what_it_took_and_no_word_of_it() -> None:
+    said = answer(
+        usage=Usage(calls=3, input_tokens=2_000, output_tokens=100),
+        timings_ms={"retrieval": 14.96, "total": 20.0},
+        fallbacks=(Fallback(node="answer", reason="timeout"),),
+    )
+    line = logged(lambda _: said, log=QuestionLog(prices=PRICES))
+    took = line.pop("ms")
+    assert took >= 0
+    assert line == {
+        "event": "question",
+        "log_level": "info",
+        "id": "C1:1.0",
+        "door": "mention",
+        "domain": "security",
+        "domains_asked": 1,
+        "path": "company_specific_rag_success",
+        "confidence": 0.86,
+        "confidence_level": "medium",
+        "cached": False,
+        "refusal": "",
+        "fallbacks": ["answer: timeout"],
+        "generation": 7,
+        "documents": ["key-rotation-standard"],
+        "node_ms": {"retrieval": 15.0},
+        "calls": 3,
+        "input_tokens": 2_000,
+        "output_tokens": 100,
+        "cost_dollars": 0.003,
+    }
+
+
+def test_words_are_in_the_line_when_they_are_wanted() -> None:
+    line = logged(lambda _: answer("Ten years [1]."), log=QuestionLog(words=True))
+    assert (line["question"], line["answer"]) == (THROUGH.text, "Ten years [1].")
+
+
+def test_of_several_domains_the_line_names_the_one_that_answered_and_counts_all_calls() -> None:
+    unsure = answer(path="no_answer_found", citations=(), usage=Usage(calls=3, input_tokens=50))
+    sure = answer(usage=Usage(calls=2, input_tokens=30), confidence=0.95)
+    asked = {"tea": unsure, "security": sure}
+    line = logged(lambda one: asked[one.domain], [domain("tea", "C0TEA"), domain()])
+    assert (line["domain"], line["domains_asked"]) == ("security", 2)
+    assert (line["calls"], line["input_tokens"]) == (5, 80)
+
+
+@pytest.mark.parametrize(
+    ("error", "path"), [(IndexUnavailable("nothing"), "failed"), (KeyboardInterrupt(), "abandoned")]
+)
+def test_a_question_that_fails_is_in_the_log_by_its_kind(error: BaseException, path: str) -> None:
+    def fails(_: Domain) -> Answer:
+        raise error
+
+    with capture_logs() as lines, pytest.raises(type(error)):
+        QuestionLog().answered(THROUGH, [domain()], fails)
+    (line,) = lines
+    assert (line["event"], line["log_level"], line["path"]) == ("question", "warning", path)
+    assert line["error"] == type(error).__name__
+
+
+@pytest.mark.parametrize(
+    ("prompt", "failure", "fallback"),
+    [
+        ("plan", ModelUnavailable("x", kind="timeout"), ("query_optimizer", "timeout")),
+        ("sources", InvalidModelOutput("x"), ("source_identifier", "invalid")),
+        ("answer", ModelUnavailable("x", kind="rate_limited"), ("answer", "rate_limited")),
+    ],
+)
+def test_every_fallback_has_its_reason_in_line_metric_and_warning(
+    prompt: str, failure: Exception, fallback: tuple[str, str]
+) -> None:
+    node, reason = fallback
+    ask = asking(model=ScriptedModel({"answer": good, prompt: failure}))
+    warned: list[Fallback] = []
+    watched = observed(
+        lambda question, _: ask(question.text), "kettles", warn=lambda _, one: warned.append(one)
+    )
+    before = count("oncall_fallbacks_total", domain="kettles", node=node, reason=reason)
+    line = logged(lambda _: watched(Question(text=ASKED), None))
+    assert line["fallbacks"] == [f"{node}: {reason}"]
+    assert [(one.node, one.reason) for one in warned] == [fallback]
+    assert count("oncall_fallbacks_total", domain="kettles", node=node, reason=reason) == before + 1
+
+
+def test_what_a_model_wrote_without_a_source_counts_as_a_fallback_and_not_as_an_outage() -> None:
+    plan = {"question": "¿Cuánto puede durar un secreto de webhook?", "kind": "in_domain"}
+    said = "ANSWER\nComo máximo treinta días para los datos restringidos [1]."
+    found = asking(model=ScriptedModel({"plan": plan, "answer": said}))(str(plan["question"]))
+    assert [(one.node, one.reason) for one in found.fallbacks] == [("answer", "held_back")]
+    assert found.degraded == ()
+
+
+@pytest.mark.parametrize(
+    ("script", "asked", "reason"),
+    [
+        ({"answer": "NOTHING"}, ASKED, "not_in_documents"),
+        (None, "who painted the ceiling of the chapel?", "nothing_found"),
+        (None, "who approves a laptop for a contractor in Japan?", "too_little"),
+    ],
+)
+def test_a_refusal_has_its_reason(script: dict[str, Any] | None, asked: str, reason: str) -> None:
+    found = asking(model=ScriptedModel(script) if script else None)(asked)
+    assert (found.path, found.refusal) == ("no_answer_found", reason)
+
+
+def test_what_an_answer_took_and_cost_is_counted_by_domain() -> None:
+    said = answer(
+        usage=Usage(calls=1, input_tokens=1_000, output_tokens=100),
+        timings_ms={"brew": 500.0, "total": 600.0},
+    )
+    observed(lambda *_: said, "samovars", prices=PRICES)(Question(text="x"), None)
+    assert count("oncall_cost_dollars_total", domain="samovars") == pytest.approx(0.002)
+    assert count("oncall_tokens_total", domain="samovars", kind="input") == 1_000
+    assert count("oncall_node_seconds_sum", node="brew") == pytest.approx(0.5)
+    assert count("oncall_answer_seconds_count", domain="samovars", path=said.path) == 1
+
+
+@pytest.mark.parametrize(
+    ("found", "outcome"),
+    [
+        (CachedAnswer(), "miss"),
+        (CachedAnswer(answer=answer(path="cached")), "hit"),
+        (CachedAnswer(unavailable=True), "unavailable"),
+    ],
+)
+def test_a_look_into_the_cache_is_counted_by_what_it_brought(
+    found: CachedAnswer, outcome: str
+) -> None:
+    class Cache:
+        def find(self, asked: str, question: Question, snapshot: Snapshot) -> CachedAnswer:
+            return found
+
+        def keep(self, answer: Answer, question: Question, snapshot: Snapshot) -> None:
+            """Nothing."""
+
+    labels = {"domain": snapshot().domain, "outcome": outcome}
+    before = count("oncall_answer_cache_total", **labels)
+    ask = build_ask(snapshot=snapshot, domain=domain(), model=None, cache=Cache())
+    given = ask(Question(text=ASKED), None)
+    assert (given.path == "cached") == (outcome == "hit")
+    assert count("oncall_answer_cache_total", **labels) == before + 1
+
+
+def test_without_prices_no_cost_is_made_up() -> None:
+    observed(lambda *_: answer(), "teapots")(Question(text="x"), None)
+    assert registry.get_sample_value("oncall_cost_dollars_total", {"domain": "teapots"}) is None
+
+
+def test_the_first_fallback_of_a_kind_warns_at_once_and_the_next_ones_once_a_minute() -> None:
+    now = [0.0]
+    warn = FallbackWarnings(clock=lambda: now[0])
+    slow, held = (
+        Fallback(node="answer", reason="timeout"),
+        Fallback(node="answer", reason="held_back", outage=False),
+    )
+    with capture_logs() as lines:
+        for _ in range(82):
+            warn("tea", slow)
+        warn("tea", held)
+        now[0] = TOLD_EVERY
+        warn("tea", slow)
+    assert [(line["reason"], line["times"]) for line in lines] == [
+        ("timeout", 1),
+        ("held_back", 1),
+        ("timeout", 82),
+    ]
+    assert {line["log_level"] for line in lines} == {"warning"}
