@@ -25,7 +25,6 @@ COPY enrichment enrichment
 COPY index index
 COPY jobs jobs
 COPY loaders loaders
-COPY playground playground
 COPY telemetry telemetry
 # Everything it needs is there by now, setuptools too: nothing more is downloaded.
 RUN pip install --no-index --no-deps --no-build-isolation --editable . && pip check
@@ -38,12 +37,13 @@ COPY --from=build /venv /venv
 COPY --from=build /app /app
 WORKDIR /app
 USER oncall
-ENV PATH=/venv/bin:$PATH PYTHONUNBUFFERED=1 ONCALL_CONFIG_DIR=/app/config ONCALL_DATA_DIR=/data
+ENV PATH=/venv/bin:$PATH PYTHONUNBUFFERED=1 ONCALL_CONFIG_DIR=/config ONCALL_DATA_DIR=/data
+# Your domain files are mounted at /config: those in the source are the demo's.
 VOLUME /data
 EXPOSE 8080
 # /readyz is red when the socket to Slack is dead, not only when the process is.
 HEALTHCHECK --interval=30s --timeout=5s --start-period=60s \
-  CMD ["python", "-c", "import urllib.request as r; r.urlopen('http://127.0.0.1:8080/readyz', timeout=4)"]
+  CMD ["oncall", "health"]
 STOPSIGNAL SIGTERM
 ENTRYPOINT ["oncall"]
 CMD ["bot"]

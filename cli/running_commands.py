@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import socket
 import sys
 from contextlib import suppress
@@ -23,7 +24,14 @@ def demo(
     once: Annotated[bool, typer.Option("--once", help="Exit after the sample answer.")] = False,
 ) -> None:
     """Try it: a local Slack, demo documents, an answer in a thread."""
-    from cli.demo import run_demo
+    try:
+        from cli.demo import run_demo
+    except ModuleNotFoundError as error:
+        if not str(error.name).startswith("playground"):
+            raise
+        raise UsageError(
+            "the demo comes with the source, not with the image", remedy="run `make demo` there"
+        ) from None
     from config.settings import read_settings
     from oncall import Copilot
 
@@ -125,6 +133,37 @@ def _listening(host: str, port: int, *, anywhere: bool) -> socket.socket:
         raise CopilotError(
             f"{host}:{port} can't be listened on: {error.strerror}", remedy="use --port or --host"
         ) from error
+
+
+@app.command()
+def health(
+    port: Annotated[int, typer.Option(min=1, max=65535, help="Port of /readyz.")] = 8080,
+) -> None:
+    """Ask what runs beside this command on this machine whether it is ready; exit 1 if not."""
+    import http.client
+
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=4)
+    try:
+        connection.request("GET", "/readyz")
+        response = connection.getresponse()
+        told = response.read()
+    except OSError as error:
+        raise CopilotError(
+            f"nothing answers on port {port}: {error.strerror or error}",
+            remedy="is it running, and is --port its health port?",
+        ) from error
+    finally:
+        connection.close()
+    if response.status != 200:
+        raise CopilotError(f"not ready: {_detail(told)}")
+    sys.stdout.write("ready\n")
+
+
+def _detail(told: bytes) -> str:
+    try:
+        return str(json.loads(told)["detail"])
+    except (ValueError, KeyError, TypeError):
+        return f"the answer is none of ours: {told[:80]!r}"
 
 
 @app.command()

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 from urllib.parse import urlsplit
 
-from dotenv import load_dotenv
+from dotenv import dotenv_values, load_dotenv
 from pydantic import AliasChoices, Field, SecretStr, ValidationError, field_validator
 from pydantic_settings import (
     BaseSettings,
@@ -19,6 +19,7 @@ from pydantic_settings import (
 
 from config.errors import ConfigError
 from config.providers import OPENAI, check_model_name, provider_and_model
+from config.reading.secret_files import secrets_from_files
 from telemetry.logs import LogFormat, LogLevel
 
 if TYPE_CHECKING:
@@ -360,7 +361,7 @@ class Settings(BaseSettings):
 def read_settings() -> Settings:
     """The environment and `.env`. Raises ConfigError that names what is wrong, never its value."""
     try:
-        settings = Settings()
+        settings = Settings(**_from_files())
         for variable, name in settings.chat_models().items():
             check_model_name(name, has_server=bool(settings.openai_base_url), variable=variable)
             if provider_and_model(name)[0] != OPENAI:
@@ -379,6 +380,20 @@ def read_settings() -> Settings:
         raise ConfigError(f".env can't be read: {error.strerror}") from None
     except UnicodeDecodeError:
         raise ConfigError(".env can't be read: not UTF-8", remedy="save it as UTF-8") from None
+
+
+def _from_files() -> dict[str, Any]:
+    """Field → the secret that a file holds."""
+    written = {name: value for name, value in dotenv_values(".env").items() if value}
+    fields = {_variable(field): field for field in Settings.model_fields if is_secret(field)}
+    found = secrets_from_files(fields, {**written, **os.environ})
+    return {fields[variable]: secret for variable, secret in found.items()}
+
+
+def is_secret(field: str) -> bool:
+    """Whether it can be given as a file, too."""
+    kind = str(Settings.model_fields[field].annotation)
+    return "SecretStr" in kind or field == "database_url"
 
 
 def _variable(field: str) -> str:

@@ -82,13 +82,15 @@ def commands() -> str:
 
 def settings() -> str:
     """Every environment variable with its default and meaning."""
-    from config.settings import Settings
+    from config.reading.secret_files import SUFFIX
+    from config.settings import Settings, is_secret
 
     rows = ["| variable | default | meaning |", "|---|---|---|"]
-    for field in Settings.model_fields.values():
+    for key, field in Settings.model_fields.items():
         name = field.validation_alias.choices[0]  # type: ignore[union-attr]  # always AliasChoices
         default = "" if field.default is None else f"`{field.default}`"
-        rows.append(f"| `{name}` | {default} | {field.description} |")
+        also = f", or `{name}{SUFFIX}`" if is_secret(key) else ""
+        rows.append(f"| `{name}`{also} | {default} | {field.description} |")
     return "\n".join(rows)
 
 

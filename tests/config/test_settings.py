@@ -34,6 +34,44 @@ def test_secrets_are_masked_wherever_settings_are_shown(monkeypatch: pytest.Monk
     assert "very-secret" not in repr(settings) + str(settings) + settings.model_dump_json()
 
 
+def test_a_secret_may_stand_in_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "token").write_text("xoxb-in-a-file\n")
+    monkeypatch.delenv("SLACK_BOT_TOKEN", raising=False)
+    monkeypatch.setenv("SLACK_BOT_TOKEN_FILE", str(tmp_path / "token"))
+    token = read_settings().slack_bot_token
+    assert token is not None
+    assert token.get_secret_value() == "xoxb-in-a-file"
+    monkeypatch.delenv("SLACK_BOT_TOKEN_FILE")
+    (tmp_path / ".env").write_text(f"DATABASE_URL_FILE={tmp_path / 'token'}\n")
+    monkeypatch.delenv("DATABASE_URL", raising=False)
+    assert read_settings().database_url == "xoxb-in-a-file"
+
+
+@pytest.mark.parametrize(
+    ("held", "besides", "said"),
+    [
+        (None, "", "SLACK_BOT_TOKEN_FILE: {file} can't be read: No such file or directory"),
+        (b"\n", "", "SLACK_BOT_TOKEN_FILE: {file} is empty"),
+        (b"\xff\xfe", "", "SLACK_BOT_TOKEN_FILE: {file} can't be read: not UTF-8"),
+        (b"xoxb-1", "xoxb-2", "SLACK_BOT_TOKEN and SLACK_BOT_TOKEN_FILE are both set"),
+    ],
+)
+def test_a_secret_that_cannot_be_had_is_one_line_without_it(
+    held: bytes | None, besides: str, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    file = tmp_path / "token"
+    if held is not None:
+        file.write_bytes(held)
+    monkeypatch.setenv("SLACK_BOT_TOKEN_FILE", str(file))
+    monkeypatch.setenv("SLACK_BOT_TOKEN", besides)
+    with pytest.raises(ConfigError) as refused:
+        read_settings()
+    assert refused.value.problem == said.format(file=file)
+    assert "xoxb-" not in str(refused.value)
+
+
 def test_the_example_environment_says_every_default_and_no_secret() -> None:
     example = Path(__file__).parents[2] / ".env.example"
     assert Settings(_env_file=example) == Settings(_env_file=None)
