@@ -96,7 +96,7 @@ def jobs_list(as_json: AsJson = False) -> None:
     console = plain_console()
     for name, (domain, fresh) in known.items():
         schedule = domain.refresh.cron if domain.refresh else "no schedule"
-        console.print(f"{name:<24} {schedule:<16} {fresh.sentence()}")
+        console.print(f"{name:<24} {schedule:<16} {fresh.sentence()}", soft_wrap=True)
 
 
 @jobs_app.command("history")
