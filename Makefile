@@ -2,7 +2,9 @@
 PYTHON ?= python3
 VENV   ?= .venv
 BIN    := $(VENV)/bin
-# Python compiles what it imports; compiling all of what is installed would take a minute more.
+# Python compiles what it imports, and keeps it, or each of the tests' processes would compile again;
+# compiling all of what is installed would take a minute more.
+unexport PYTHONDONTWRITEBYTECODE
 PIP    := $(BIN)/python -m pip --disable-pip-version-check install --quiet --no-compile --constraint constraints.txt
 
 .DEFAULT_GOAL := help
@@ -27,7 +29,7 @@ test-rerank: $(VENV)/.ready-rerank ## Run the tests of the cross-encoders, which
 check: $(VENV)/.ready-dev ## Lint, types, layering, code that nothing calls
 	@$(BIN)/ruff format --check .
 	@$(BIN)/ruff check .
-	@$(BIN)/mypy
+	@$(BIN)/mypy --num-workers 2
 	@$(BIN)/lint-imports
 	@$(BIN)/vulture
 
@@ -59,6 +61,12 @@ $(VENV)/.ready: pyproject.toml constraints.txt
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	@$(PIP) --editable .
 	@touch $@
+
+# CI's way to have what its three targets need: pip resolves and builds once instead of thrice.
+$(VENV)/.ready-ci: pyproject.toml constraints.txt
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@$(PIP) --editable '.[audit,dev]'
+	@touch $(VENV)/.ready $(VENV)/.ready-dev $(VENV)/.ready-audit $@
 
 $(VENV)/.ready-dev: $(VENV)/.ready
 	@$(PIP) --editable '.[dev]'

@@ -164,7 +164,21 @@ class Settings(BaseSettings):
     chroma_url: str | None = Field(
         None,
         validation_alias=_from("CHROMA_URL"),
-        description="A Chroma server; embedded without it",
+        description="A Chroma server: machines share vectors by it, so that none embeds what "
+        "another has embedded; searches don't ask it",
+    )
+    index_memory_mb: float = Field(
+        1_500.0,
+        gt=0,
+        validation_alias=_from("ONCALL_INDEX_MEMORY_MB"),
+        description="Memory of open indexes: beyond it, the domain that was asked longest ago is "
+        "closed, and opened again when it is asked",
+    )
+    open_domains: int = Field(
+        100,
+        ge=1,
+        validation_alias=_from("ONCALL_OPEN_DOMAINS"),
+        description="Domains whose index is open at once in one process; likewise",
     )
     keyword_engine: Literal["bm25s", "rank_bm25"] = Field(
         "bm25s",
@@ -236,6 +250,13 @@ class Settings(BaseSettings):
 
         if written:
             read_prices(written)
+        return written
+
+    @field_validator("traces")
+    @classmethod
+    def _is_an_endpoint(cls, written: str | None) -> str | None:
+        if written and not re.fullmatch(r"https?://[^\s/]+/?", written):
+            raise ValueError("write the address of an OTLP collector, as http://collector:4317")
         return written
 
     @classmethod

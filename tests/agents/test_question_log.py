@@ -9,14 +9,17 @@ import pytest
 from structlog.testing import capture_logs
 
 from agents.answer import Answer, Fallback, Question
+from agents.answer_cache.cached_answer import CachedAnswer
+from agents.graph import build_ask
 from agents.in_sight.observed_agents import TOLD_EVERY, FallbackWarnings, observed
 from agents.in_sight.question_log import AskedThrough, QuestionLog
 from config.domain import Domain
 from config.errors import IndexUnavailable, InvalidModelOutput, ModelUnavailable
 from config.models import Usage
 from config.prices import Prices
+from index.search import Snapshot
 from telemetry.metrics import registry
-from tests.agents.corpus import asking
+from tests.agents.corpus import asking, snapshot
 from tests.agents.scripted import ScriptedModel
 from tests.agents.test_with_a_model import ASKED, good
 from tests.bot.fakes import answer, domain
@@ -155,6 +158,32 @@ def test_what_an_answer_took_and_cost_is_counted_by_domain() -> None:
     assert count("oncall_tokens_total", domain="samovars", kind="input") == 1_000
     assert count("oncall_node_seconds_sum", node="brew") == pytest.approx(0.5)
     assert count("oncall_answer_seconds_count", domain="samovars", path=said.path) == 1
+
+
+@pytest.mark.parametrize(
+    ("found", "outcome"),
+    [
+        (CachedAnswer(), "miss"),
+        (CachedAnswer(answer=answer(path="cached")), "hit"),
+        (CachedAnswer(unavailable=True), "unavailable"),
+    ],
+)
+def test_a_look_into_the_cache_is_counted_by_what_it_brought(
+    found: CachedAnswer, outcome: str
+) -> None:
+    class Cache:
+        def find(self, asked: str, question: Question, snapshot: Snapshot) -> CachedAnswer:
+            return found
+
+        def keep(self, answer: Answer, question: Question, snapshot: Snapshot) -> None:
+            """Nothing."""
+
+    labels = {"domain": snapshot().domain, "outcome": outcome}
+    before = count("oncall_answer_cache_total", **labels)
+    ask = build_ask(snapshot=snapshot, domain=domain(), model=None, cache=Cache())
+    given = ask(Question(text=ASKED), None)
+    assert (given.path == "cached") == (outcome == "hit")
+    assert count("oncall_answer_cache_total", **labels) == before + 1
 
 
 def test_without_prices_no_cost_is_made_up() -> None:

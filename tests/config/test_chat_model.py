@@ -3,16 +3,18 @@ from __future__ import annotations
 import subprocess
 import sys
 import traceback
+from contextlib import nullcontext
 
 import pytest
 from pydantic import BaseModel
 
 from config.chat_model import build_chat_model
-from config.errors import InvalidModelOutput, ModelUnavailable
+from config.errors import InvalidModelOutput, ModelError, ModelUnavailable
 from config.model_replies import parse_reply
 from config.models import ChatModel, Prompt, Usage
 from config.settings import Settings
 from playground.openai_stand_in import ModelFault, OpenAIStandIn, Script
+from telemetry.metrics import registry
 
 KEY = "sk-very-secret-0123456789"
 PROMPT = Prompt(
@@ -57,6 +59,27 @@ def test_a_structured_reply_is_validated_and_counted() -> None:
     assert usage.input_tokens > 0
     assert server.requests[0].body["response_format"]["json_schema"]["strict"] is True
     assert server.requests[0].body["temperature"] == 0
+
+
+@pytest.mark.parametrize(
+    ("faults", "outcome"),
+    [
+        ([], "ok"),
+        ([ModelFault(kind="status", status=401)], "refused"),
+        ([ModelFault(kind="status", status=429, retry_after=60)], "rate_limited"),
+        ([ModelFault(kind="malformed")], "invalid"),
+    ],
+)
+def test_a_call_is_timed_by_model_and_outcome(faults: list[ModelFault], outcome: str) -> None:
+    labels = {"model": "local-model", "outcome": outcome}
+    before = registry.get_sample_value("oncall_model_seconds_count", labels) or 0.0
+    with (
+        OpenAIStandIn({"colour": {"colour": "blue"}}, faults=faults) as server,
+        nullcontext() if outcome == "ok" else pytest.raises(ModelError) as failed,
+    ):
+        model_at(server).structured(PROMPT, Colour)
+    assert registry.get_sample_value("oncall_model_seconds_count", labels) == before + 1
+    assert failed is None or failed.value.kind == outcome
 
 
 def test_an_invalid_reply_is_sent_back_once_with_what_is_wrong() -> None:

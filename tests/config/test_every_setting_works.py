@@ -35,6 +35,7 @@ from playground.google.memory_drive import FOLDER
 from playground.google_stand_in import GoogleStandIn, StoredFile
 from playground.openai_stand_in import OpenAIStandIn, Request
 from playground.slack_stand_in import SlackStandIn
+from telemetry.metrics import exposition
 from telemetry.tracing import carried, span
 from tests.api.front import here
 from tests.cross_encoder import tiny_cross_encoder
@@ -281,6 +282,16 @@ def published(town: Town, settings: Settings) -> object:
     return outcome(act)
 
 
+def open_indexes(town: Town, settings: Settings) -> object:
+    """How many of two domains stay open when both are asked."""
+    index = Copilot(settings).index
+    for name in ("one", "two"):
+        with index.stage(name) as staging:
+            staging.commit({})
+        index.snapshot(name)
+    return [line for line in exposition().decode().splitlines() if "loaded_domains " in line]
+
+
 def audited(town: Town, settings: Settings) -> object:
     """What the audit log still knows when a hundred days are purged."""
     copilot = Copilot(settings)
@@ -393,6 +404,8 @@ PROBES = {
         one=None, other="postgresql://nobody@127.0.0.1:9/none", observe=published
     ),
     "CHROMA_URL": Probe(one=None, other="http://127.0.0.1:9", observe=published),
+    "ONCALL_INDEX_MEMORY_MB": Probe(one=None, other="0.0001", observe=open_indexes),
+    "ONCALL_OPEN_DOMAINS": Probe(one=None, other="1", observe=open_indexes),
     "ONCALL_AUDIT_DAYS": Probe(one="90", other="400", observe=audited),
     "ONCALL_LOG_LEVEL": Probe(one="info", other="error", observe=warned),
     "ONCALL_LOG_FORMAT": Probe(one="json", other="console", observe=warned),

@@ -18,6 +18,7 @@ from index.search import SearchQuery, Snapshot
 from loaders.document import Permission
 from loaders.google.drive.drive_readers import current_readers
 from playground.google_stand_in import GoogleFault, GoogleStandIn
+from telemetry.metrics import registry
 from tests.agents.corpus import LAPTOPS, OLD_ROTATION, ROTATION, asking, snapshot
 from tests.agents.memory import MemorySnapshot
 from tests.agents.scripted import ScriptedModel, Watching
@@ -183,6 +184,23 @@ def test_while_google_is_away_only_what_was_heard_lately_counts(house: House) ->
     house.google.faults.clear()
     house.clock.now += REST_SECONDS
     assert house.found() == {"key-rotation", "laptops"}
+
+
+def test_each_check_of_permissions_is_counted_by_what_came_of_it(house: House) -> None:
+    def checks() -> list[float]:
+        named = ({"outcome": outcome} for outcome in ("heard", "kept", "unknown"))
+        name = "oncall_permission_checks_total"
+        return [registry.get_sample_value(name, labels) or 0.0 for labels in named]
+
+    before = checks()
+    house.found()
+    house.google.faults.add(DOWN)
+    house.clock.now += FRESH_SECONDS
+    house.found()
+    house.clock.now += SERVED_SECONDS
+    with pytest.raises(PermissionsUnknown):
+        house.found()
+    assert [now - then for now, then in zip(checks(), before, strict=True)] == [1, 1, 1]
 
 
 def test_an_outage_is_not_waited_for_by_every_question(house: House) -> None:
