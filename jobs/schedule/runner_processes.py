@@ -48,13 +48,18 @@ class RunnerProcesses:
 
     def run(self) -> int:
         """The exit code: that of a runner which its settings stopped, else 0."""
-        for number in (signal.SIGTERM, signal.SIGINT):
-            signal.signal(number, lambda *_: self._ended.set())
+        if threading.current_thread() is threading.main_thread():
+            for number in (signal.SIGTERM, signal.SIGINT):
+                signal.signal(number, lambda *_: self.stop())
         code = 0
         while not code and not self._ended.wait(LOOK_SECONDS):
             code = max(self._look_at(number) for number in range(len(self._places)))
-        self._stop()
+        self._drain()
         return code
+
+    def stop(self) -> None:
+        """Makes `run` return, once the runners have drained."""
+        self._ended.set()
 
     def _look_at(self, number: int) -> int:
         """What ends all; 0 goes on."""
@@ -69,6 +74,7 @@ class RunnerProcesses:
             return 0
         if died == WRONG_SETUP:
             return died
+        _let_go(place.process)
         early = time.monotonic() - place.started < SOON_SECONDS
         place.early_deaths = place.early_deaths + 1 if early else 0
         pause = PAUSES[min(place.early_deaths, len(PAUSES) - 1)] if early else PAUSES[0]
@@ -81,7 +87,7 @@ class RunnerProcesses:
             self._command(number), stdin=subprocess.PIPE
         )
 
-    def _stop(self) -> None:
+    def _drain(self) -> None:
         alive = [place.process for place in self._places if place.process.poll() is None]
         for process in alive:
             process.terminate()
@@ -91,6 +97,14 @@ class RunnerProcesses:
                 process.wait(max(0.0, deadline - time.monotonic()))
             except subprocess.TimeoutExpired:
                 process.kill()
+                process.wait()
+        for place in self._places:
+            _let_go(place.process)
+
+
+def _let_go(process: subprocess.Popen[bytes]) -> None:
+    if process.stdin:
+        process.stdin.close()
 
 
 def runner_command(number: int, health_port: int) -> list[str]:
