@@ -150,6 +150,7 @@ def test_a_clock_that_was_years_ahead_stops_nothing(tmp_path: Path) -> None:
         works.now = at("2036-01-01T12:00")
         works.runner.plan()
         until(lambda: works.outcomes().get("2036-01-01 03:00") == "published")
+        until(lambda: not works.runner.worker.backlog())
         works.now = at("2026-11-05T12:00")
         works.runner.plan()
         until(lambda: works.outcomes().get("2026-11-05 03:00") == "published")
