@@ -139,7 +139,9 @@ def _listening(host: str, port: int, *, anywhere: bool) -> socket.socket:
 def health(
     port: Annotated[int, typer.Option(min=1, max=65535, help="Port of /readyz.")] = 8080,
 ) -> None:
-    """Ask what runs beside this command on this machine whether it is ready; exit 1 if not."""
+    """Ask what runs on this machine whether it is ready.
+
+    Exits with 1 and what is missing when it isn't: the health check of each container."""
     import http.client
 
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=4)
