@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from config.live_domains import LiveDomains
     from config.models import ChatModel, Embedder
     from config.settings import Settings
+    from enrichment.with_model.budget import Budget
     from index.access import CheckReaders, DomainAccess
     from index.audit import AuditLog
     from index.groups import Groups
@@ -430,18 +431,31 @@ class Copilot:
             lease=PostgresLease(url) if url else FileLease(data / "jobs.lock", "jobs runner"),
         )
 
+    def enrichment_budget(self) -> Budget:
+        """What one ingest run may ask of the chat model, and how fast."""
+        from enrichment.with_model.budget import Budget
+
+        told, prices = self.settings, self.settings.read_prices()
+        return Budget(
+            calls=told.enrich_calls,
+            tokens=told.enrich_tokens,
+            dollars=told.enrich_dollars,
+            cost=prices.of if prices else None,
+            at_once=told.enrich_at_once,
+            per_minute=told.enrich_per_minute,
+        )
+
     def _ingest(
         self, domain: Domain, canary: Canary, *, waits: bool, full: bool, watch: Watch | None
     ) -> IngestReport:
         from enrichment.pipeline import VERSION, prepare
-        from enrichment.with_model.budget import Budget
         from enrichment.with_model.reply_cache import ReplyCache
         from index.publish import WAIT_SECONDS
         from jobs.ingest import ingest
         from loaders.time_limit import uncounted
 
         name, options = domain.domain, domain.chunks
-        budget = Budget()
+        budget = self.enrichment_budget()
         prepared = partial(
             prepare,
             count_tokens=self.embedder.count_tokens,
@@ -461,6 +475,7 @@ class Copilot:
             ),
             enrich=lambda document: prepared(canary.reads(document)),
             enriched_by=self.model.name if self.model else "extractive",
+            at_once=budget.at_once if self.model else 1,
             pipeline=f"{VERSION} {options!r} {self.embedder.name}",
             spent=lambda: budget.usage,
             full=full,

@@ -26,11 +26,12 @@ from config.settings import Settings
 from enrichment.pipeline import prepare
 from index.folders.build import embedded_texts
 from index.folders.staging import TOGETHER
-from index.vectors.chroma import EmbeddedChroma
 from jobs.evaluation.asked.plain_rag import pieces
 from loaders.files.local_files import load_file
 from oncall import Copilot
 
+ADDED_AT_ONCE = 4_000
+"""Below Chroma's limit of 5,461."""
 DOMAIN = "domain: {0}\ntitle: {0}\nsources: {{files: ['{1}/*.md']}}\n"
 
 
@@ -125,10 +126,14 @@ def _copilot(place: Path, folders: Sequence[Path], embedder: Counted) -> Copilot
 
 def _pieces(files: Sequence[Path], embedder: Counted, place: Path) -> None:
     texts = [piece for path in files for piece in pieces(path.read_text("utf-8"))]
-    chroma = EmbeddedChroma(place)
-    names = [str(number) for number in range(len(texts))]
-    chroma.collection("pieces", create=True).add(names, embedder(texts))
-    chroma.close()
+    from chromadb import PersistentClient
+
+    pieces_of = PersistentClient(str(place)).create_collection("pieces", embedding_function=None)
+    vectors = embedder(texts)
+    for start in range(0, len(texts), ADDED_AT_ONCE):
+        part = slice(start, start + ADDED_AT_ONCE)
+        names = [str(number) for number in range(len(texts))[part]]
+        pieces_of.add(ids=names, embeddings=vectors[part])
 
 
 if __name__ == "__main__":

@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 import logging
-import time
-import weakref
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from threading import Lock
 
 from sqlalchemy import Engine, inspect
 
 from config.disk.private_files import private_folder
-from config.errors import IndexUnavailable, NothingPublished
+from config.errors import IndexUnavailable
 from config.models import Embedder
 from config.settings import Settings
 from enrichment.chunk import DocumentCard
 from index.folders.generation_folder import Folder
 from index.folders.shelf import Shelf
 from index.folders.staging import Staging
+from index.open_generations import OpenGenerations
 from index.search import Snapshot
 from index.snapshot import Generation
 from index.store.database import FILE_NAME, open_database
@@ -30,8 +28,7 @@ from index.vectors.chroma import ChromaServer
 from index.vectors.matrix import one_thread_each
 
 KEPT = 3
-"""Newest generations that stay: to roll back to, and for readers that are about to swap."""
-LOOK_EVERY_SECONDS = 1.0
+"""Newest generations that stay in the database, to roll back to."""
 WAIT_SECONDS = 600.0
 
 logger = logging.getLogger(__name__)
@@ -77,14 +74,20 @@ class Index:
         self._shelf = Shelf(
             settings.data_dir / "index", self._store, embedder, server, settings.keyword_engine
         )
-        self._readers: dict[str, _Reader] = {}
-        self._lock = Lock()
+        self._open_ones = OpenGenerations(
+            self._store,
+            self._open,
+            most_bytes=settings.index_memory_mb * 1e6,
+            most_domains=settings.open_domains,
+            on_swap=self._remove_older,
+        )
 
     def snapshot(self, domain: str) -> Snapshot:
-        """The current generation; a publication by any process is seen within seconds.
+        """The current generation; a publication by any process is seen within seconds, and opened
+        in the background.
 
         Raises IndexUnavailable when there is none, or it was made by another embedding model."""
-        return self._reader(domain).current()
+        return self._open_ones.current(domain)
 
     @contextmanager
     def stage(
@@ -112,7 +115,7 @@ class Index:
                 look=lambda info, cards: accepts(self._generation(info, cards)),
             ) as staging:
                 yield staging
-            self._look_again(domain)
+            self._open_ones.swap(domain)
             self._clean(domain)
 
     def generations(self, domain: str) -> list[GenerationInfo]:
@@ -134,23 +137,15 @@ class Index:
                     remedy=f"see `oncall index list {domain}`",
                 )
             self._store.point_to(domain, older[0].number)
-        self._look_again(domain)
+        self._open_ones.swap(domain)
         found = self._store.generation(domain, older[0].number)
         return found or older[0]
 
     def close(self) -> None:
-        with self._lock:
-            self._readers.clear()
+        self._open_ones.close()
         if self._server:
             self._server.close()
         self.engine.dispose()
-
-    def _reader(self, domain: str) -> _Reader:
-        with self._lock:
-            return self._readers.setdefault(domain, _Reader(domain, self._store, self._open))
-
-    def _look_again(self, domain: str) -> None:
-        self._reader(domain).expire()
 
     def _alone(
         self, domain: str, wait_seconds: float, on_wait: Callable[[str], None] = logger.info
@@ -184,66 +179,26 @@ class Index:
         return self._generation(info, self._store.cards(domain, number))
 
     def _generation(self, info: GenerationInfo, cards: Mapping[str, DocumentCard]) -> Generation:
-        folder = self._shelf.opened(info)
-        neighbours, close = self._shelf.neighbours(info)
-        opened = Generation(info, folder, cards, self._store, self._embedder, neighbours)
-        # Questions still being answered hold the old generation; the last one closes it.
-        weakref.finalize(opened, close)
-        return opened
+        return Generation(info, self._shelf.opened(info), cards, self._store, self._embedder)
 
     def _clean(self, domain: str) -> None:
         known = self._store.generations(domain)
         kept = [one for place, one in enumerate(known) if place < KEPT or one.is_current]
-        gone = [one.number for one in known if one not in kept]
-        self._store.forget(domain, gone)
-        self._shelf.remove_except(domain, [one.number for one in kept])
-        self._shelf.remove_vectors_except(domain, kept)
+        self._store.forget(domain, [one.number for one in known if one not in kept])
+        needed = _needed(kept)
+        self._shelf.remove_except(domain, [one.number for one in needed])
+        self._shelf.remove_vectors_except(domain, needed)
+
+    def _remove_older(self, domain: str) -> None:
+        """On a machine that only reads nobody else would."""
+        known = self._store.generations(domain)
+        current = next((one.number for one in known if one.is_current), 0)
+        self._shelf.remove_before(domain, current, [one.number for one in _needed(known)])
 
 
-class _Reader:
-    """One domain's open generation, swapped whole."""
-
-    def __init__(self, domain: str, store: Store, opened: Callable[[str, int], Generation]) -> None:
-        self._domain = domain
-        self._store = store
-        self._opened = opened
-        self._held: Generation | None = None
-        self._looked = -LOOK_EVERY_SECONDS
-        self._looking = Lock()
-
-    def current(self) -> Generation:
-        """While one thread looks for a newer generation, the others go on with the held one."""
-        held = self._held
-        if held and time.monotonic() - self._looked < LOOK_EVERY_SECONDS:
-            return held
-        if not self._looking.acquire(blocking=held is None) and held:
-            return held
-        try:
-            return self._refreshed()
-        finally:
-            self._looking.release()
-
-    def expire(self) -> None:
-        """Look at the next question, however recent the last look was."""
-        self._looked = -LOOK_EVERY_SECONDS
-
-    def _refreshed(self) -> Generation:
-        try:
-            number = self._store.current(self._domain)
-        except IndexUnavailable as error:
-            if self._held is None:
-                raise
-            logger.warning("staying with generation %s: %s", self._held.generation, error)
-            number = self._held.generation
-        if number is None:
-            self._held = None
-            raise NothingPublished(self._domain)
-        if self._held is None or self._held.generation != number:
-            try:
-                self._held = self._opened(self._domain, number)
-            except IndexUnavailable as error:
-                if self._held is None:
-                    raise
-                logger.warning("staying with generation %s: %s", self._held.generation, error)
-        self._looked = time.monotonic()
-        return self._held
+def _needed(known: Sequence[GenerationInfo]) -> list[GenerationInfo]:
+    """Whose folders stay: of the current generation, of the one before, which is rolled back to,
+    and of newer ones that were rolled back. `known`: newest first."""
+    current = next((one.number for one in known if one.is_current), 0)
+    newer = [one for one in known if one.number >= current]
+    return [*newer, *[one for one in known if one.number < current][:1]]

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import logging
 import math
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from functools import cached_property
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from types import MappingProxyType
 
 import numpy as np
@@ -16,7 +15,6 @@ from enrichment.chunk import Chunk, DocumentCard
 from enrichment.language.words import search_terms
 from enrichment.without_model.succession import with_successors
 from index.folders.generation_folder import Folder
-from index.folders.nearest_rows import Neighbours
 from index.ranking.fusion import Fused, blend
 from index.ranking.rankings import Rankings
 from index.recent import Recent
@@ -28,9 +26,11 @@ from index.vectors.matrix import Mask
 MAX_VARIANTS = 16
 MIN_DEPTH = 100
 DEPTH_PER_LIMIT = 3
-CACHED_CHUNKS = 20_000
+CACHED_CHUNKS = 2_000
+"""Of one domain; 8 kB each as objects."""
 CACHED_QUESTIONS = 512
-CACHED_MASKS = 64
+CACHED_MASKS = 16
+"""One byte a chunk each."""
 
 logger = logging.getLogger(__name__)
 
@@ -45,7 +45,6 @@ class Generation:
         cards: Mapping[str, DocumentCard],
         store: Store,
         embedder: Embedder,
-        neighbours: Callable[[str], Neighbours],
     ) -> None:
         self.info = info
         self._folder = folder
@@ -54,7 +53,7 @@ class Generation:
         self._cards = {card.id: card for card in with_successors(cards.values())}
         self._place = {document: place for place, document in enumerate(self._cards)}
         self._document_of = np.repeat(np.arange(len(self._cards)), np.diff(folder.row_starts))
-        self._rankings = Rankings(folder, neighbours)
+        self._rankings = Rankings(folder)
         self._read: Recent[int, Chunk] = Recent(CACHED_CHUNKS)
         self._embedded: Recent[str, Vectors] = Recent(CACHED_QUESTIONS)
         self._masks: Recent[frozenset[str], Mask] = Recent(CACHED_MASKS)
@@ -66,6 +65,10 @@ class Generation:
     @property
     def generation(self) -> int:
         return self.info.number
+
+    @property
+    def searched_bytes(self) -> int:
+        return self._folder.searched_bytes
 
     @property
     def language(self) -> str:
@@ -120,7 +123,9 @@ class Generation:
         vectors = self._embed_if_possible([question])
         if not len(vectors):
             return {}
-        rows = {one: self._row_of[one] for one in chunk_ids if one in self._row_of}
+        asked = list(chunk_ids)
+        found = zip(asked, self._folder.chunk_ids.rows(asked), strict=True)
+        rows = {one: int(held[-1]) for one, held in found if len(held)}
         return {one: (self._units_at(row) @ vectors[0]).tolist() for one, row in rows.items()}
 
     def rarity(self, term: str, *, readable: frozenset[str] | None = None) -> float:
@@ -197,7 +202,7 @@ class Generation:
     def _hit(self, one: Fused[int], chunk: Chunk, vectors: Vectors, *, escaped: bool) -> Hit:
         similarity, unit = 0.0, None
         if len(vectors):
-            similarity = float((vectors @ self._folder.chunk_vectors[one.row]).max())
+            similarity = float((vectors @ self._folder.chunk_vectors.row(one.row)).max())
             units = (self._units_at(one.row) @ vectors.T).max(axis=1)
             if len(units):
                 unit = int(units.argmax())
@@ -213,8 +218,7 @@ class Generation:
 
     def _units_at(self, row: int) -> Vectors:
         first, last = self._folder.unit_starts[row : row + 2]
-        units: Vectors = self._folder.unit_vectors[first:last]
-        return units
+        return self._folder.unit_vectors[first:last].exactly()
 
     def _chunks_at(self, rows: Sequence[int]) -> list[Chunk]:
         """Raises IndexUnavailable when the database no longer has this generation."""
@@ -232,10 +236,6 @@ class Generation:
                 remedy="ask again",
             )
         return found
-
-    @cached_property
-    def _row_of(self) -> dict[str, int]:
-        return {chunk_id: row for row, chunk_id in enumerate(self._folder.chunk_ids)}
 
 
 def _distinct(texts: Sequence[str]) -> list[str]:

@@ -162,11 +162,31 @@ INGEST_RUNS = _counter(
     "domain",
     "outcome",
 )
+INGEST_MODEL_CALLS = _counter(
+    "oncall_ingest_model_calls_total",
+    "Requests of enrichment to the model: ok, or the kind of failure",
+    "outcome",
+)
 INGEST_SECONDS = _seconds(
     "oncall_ingest_run_seconds",
     "What an ingest run took",
     "domain",
     buckets=(1.0, 10.0, 60.0, 300.0, 1_800.0, 7_200.0, 28_800.0, 86_400.0),
+)
+INDEX_GENERATION = Gauge(
+    "oncall_index_generation", "Generation that answers", ["domain"], registry=registry
+)
+INDEX_DOCUMENTS = Gauge(
+    "oncall_index_documents", "Documents that are answered from", ["domain"], registry=registry
+)
+INDEX_LOADED = Gauge(
+    "oncall_index_loaded_domains", "Domains whose generation is open", registry=registry
+)
+INDEX_BYTES = Gauge(
+    "oncall_index_bytes",
+    "Of the files that searching reads, mapped once for all processes of a machine; 0: not open",
+    ["domain"],
+    registry=registry,
 )
 
 
@@ -184,6 +204,21 @@ def observe_readiness(missing: Iterable[str]) -> None:
     NOT_READY.clear()
     for name in names:
         NOT_READY.labels(name).set(1)
+
+
+def observe_open(
+    domain: str, *, generation: int, documents: int, searched_bytes: int, domains: int
+) -> None:
+    """`domains`: open ones, this one among them."""
+    INDEX_GENERATION.labels(domain).set(generation)
+    INDEX_DOCUMENTS.labels(domain).set(documents)
+    INDEX_BYTES.labels(domain).set(searched_bytes)
+    INDEX_LOADED.set(domains)
+
+
+def observe_closed(domain: str, *, domains: int) -> None:
+    INDEX_BYTES.labels(domain).set(0)
+    INDEX_LOADED.set(domains)
 
 
 def exposition() -> bytes:

@@ -16,6 +16,7 @@ from index.folders.generation_folder import Folder, Manifest, seal
 from index.keywords.bm25 import chunk_terms
 from index.store.generation_info import Revision, digest_of
 from index.store.sql_store import Store
+from index.vectors.quantised import quantised
 
 Lookup = Callable[[Sequence[str]], Mapping[str, Vectors]]
 
@@ -70,9 +71,8 @@ class Base:
     def __init__(self, folder: Folder) -> None:
         self._folder = folder
         self._place = {revision: place for place, revision in enumerate(folder.revision_ids)}
-        self.vocabulary, self._term_ids, starts = folder.terms
-        self._term_starts = starts
-        self._term_counts = np.diff(starts)
+        self.vocabulary = folder.vocabulary
+        self._term_counts = np.diff(folder.term_starts)
         self._unit_counts = np.diff(folder.unit_starts)
 
     def part(self, revision_id: int) -> Part | None:
@@ -83,17 +83,19 @@ class Base:
         first, last = folder.row_starts[place : place + 2]
         rows = slice(first, last)
         units = slice(int(folder.unit_starts[first]), int(folder.unit_starts[last]))
-        occurrences = slice(int(self._term_starts[first]), int(self._term_starts[last]))
+        occurrences = slice(int(folder.term_starts[first]), int(folder.term_starts[last]))
         return Part(
             row_ids=folder.row_ids[rows].tolist(),
-            chunk_ids=folder.chunk_ids[rows],
+            chunk_ids=[one.decode() for one in folder.chunk_ids.by_row[rows].tolist()],
             unit_counts=self._unit_counts[rows].tolist(),
             term_counts=self._term_counts[rows].tolist(),
-            term_ids=self._term_ids[occurrences],
+            term_ids=folder.term_ids[occurrences],
             chunk_keys=folder.chunk_keys.by_row[rows],
             unit_keys=folder.unit_keys.by_row[units],
             chunk_vectors=folder.chunk_vectors[rows],
             unit_vectors=folder.unit_vectors[units],
+            first_row=first,
+            first_unit=units.start,
         )
 
 
@@ -106,7 +108,7 @@ def build_folder(
     cards: Callable[[Revision], DocumentCard],
     vectors: VectorSource,
 ) -> None:
-    """Write everything but Chroma's part and the seal.
+    """Write everything but the seal.
 
     `base` must be of the same embedder: its documents are copied, the others read from `store`."""
     shutil.rmtree(target, ignore_errors=True)
@@ -121,7 +123,7 @@ def build_folder(
         if part is None:
             part = _fresh(store, revision, cards(revision), vocabulary, vectors)
         parts.append(matrices.take(part))
-    matrices.flush()
+    matrices.save_sketches(target, parts, base)
     save_rows(target, held, parts)
     save_keys(target, parts)
     save_terms(target, parts, vocabulary)
@@ -145,7 +147,8 @@ def _fresh(
     size = len(content)
     keys, found = vectors(embedded_texts([chunk for _, chunk in content]))
     width = vectors.embedder.dimensions
-    matrix = np.array([found[key] for key in keys], dtype=np.float32).reshape(len(keys), width)
+    vectors_of = np.array([found[key] for key in keys], dtype=np.float32)
+    matrix = quantised(vectors_of.reshape(len(keys), width))
     bags = [chunk_terms(chunk, card) for _, chunk in content]
     term_ids = [vocabulary.setdefault(term, len(vocabulary)) for bag in bags for term in bag]
     addresses = np.array([key.encode() for key in keys], dtype=KEY)

@@ -2,15 +2,16 @@
 
 A folder is derived from the database; a damaged or missing one is built again (`build.py`).
 
-manifest.json      what it was made of, and size and CRC-32 of every file below
-keywords/          BM25 columns as bm25s saves them
-chroma/            Chroma's own files (embedded only), their sizes in chroma.json
-*.npy, *.json      rows in one order everywhere: documents by id, chunks in reading order"""
+manifest.json      what it was made of, and size and checksums of every file below
+keywords/          BM25 columns as bm25s saves them, and where each term's column is
+*_sketch/          of a large matrix, see `index/vectors/sketch.py`
+*.npy, *.json      rows in one order everywhere: documents by id, chunks in reading order
+
+Everything is mapped when the folder is opened: whoever has it open reads on when it is removed."""
 
 from __future__ import annotations
 
 import json
-import mmap
 import os
 import shutil
 import zlib
@@ -26,15 +27,17 @@ from numpy.typing import NDArray
 
 from config.models import Vectors
 from index.keywords.bm25 import KeywordEngine, Keywords, RankBm25, SparseBm25
+from index.vectors.quantised import Quantised
+from index.vectors.sketch import Sketch, open_sketch
 
-FORMAT = 2
+FORMAT = 3
 """To be raised when a folder's files, or the terms in them, come out differently: what is of
 another format is built again from the database when it is next opened."""
 MANIFEST = "manifest.json"
-CHROMA = "chroma"
-CHROMA_SIZES = "chroma.json"
-DATABASE = "chroma.sqlite3"
+BLOCK = 4 * 1024 * 1024
+"""Bytes to a checksum: of a damaged file the other blocks are still good (`salvage.py`)."""
 KEYWORDS = "keywords"
+VECTOR_PARTS = ("leading", "trailing", "scales")
 
 
 class Damaged(Exception):
@@ -47,12 +50,12 @@ class Manifest:
     """Of the revisions inside, see `index/store/generation_info.digest_of`."""
     embedder: str
     dimensions: int
-    files: dict[str, tuple[int, int]] = field(default_factory=dict)
-    """Relative path → bytes, CRC-32."""
+    files: dict[str, tuple[int, ...]] = field(default_factory=dict)
+    """Relative path → bytes, then the CRC-32 of each block."""
 
 
 class Keys:
-    """Content addresses of a matrix's rows; equal texts share one."""
+    """Names of a matrix's rows: content addresses, which equal texts share, or ids of chunks."""
 
     def __init__(self, keys: NDArray[np.bytes_], order: NDArray[np.int64]) -> None:
         self.by_row = keys
@@ -64,7 +67,12 @@ class Keys:
 
     def rows(self, wanted: Sequence[str]) -> list[NDArray[np.int64]]:
         """Rows of each key, in order; empty for an unknown one."""
-        asked = np.array([key.encode() for key in wanted], dtype=self._sorted.dtype)
+        longest = self.by_row.dtype.itemsize
+        # Cut off, a longer one could be taken for another.
+        encoded = [key.encode("utf-8", "surrogatepass") for key in wanted]
+        asked = np.array(
+            [key if len(key) <= longest else b"" for key in encoded], dtype=self.by_row.dtype
+        )
         starts = np.searchsorted(self._sorted, asked, side="left")
         ends = np.searchsorted(self._sorted, asked, side="right")
         return [self._order[start:end] for start, end in zip(starts, ends, strict=True)]
@@ -73,13 +81,27 @@ class Keys:
 class Folder:
     """A generation's folder, verified and memory-mapped. Raises Damaged."""
 
-    def __init__(self, path: Path, digest: str, *, keyword_engine: KeywordEngine = "bm25s") -> None:
+    def __init__(
+        self,
+        path: Path,
+        digest: str,
+        *,
+        keyword_engine: KeywordEngine = "bm25s",
+        verified: bool = False,
+    ) -> None:
+        """`verified`: this process has compared the checksums already."""
         self.path = path
-        self._keyword_engine = keyword_engine
         self.manifest = read_manifest(path)
         if self.manifest.digest != digest:
             raise Damaged(f"{path} was made of other documents")
-        _verify(path, self.manifest)
+        if not verified:
+            _verify(path, self.manifest)
+        try:
+            self._map(keyword_engine)
+        except (OSError, ValueError) as error:  # it is just being removed
+            raise Damaged(f"{path} can't be read: {error}") from error
+
+    def _map(self, keyword_engine: KeywordEngine) -> None:
         self.revision_ids: list[int] = self._array("revision_ids").tolist()
         self.row_starts: list[int] = self._array("row_starts").tolist()
         """Document i's chunks are rows row_starts[i] … row_starts[i + 1]."""
@@ -87,34 +109,35 @@ class Folder:
         """Chunk row r's units are unit rows unit_starts[r] … unit_starts[r + 1]."""
         self.row_ids = self._array("row_ids")
         """Chunk row → id in the database."""
-        self.chunk_vectors: Vectors = self._array("chunk_vectors")
-        self.unit_vectors: Vectors = self._array("unit_vectors")
+        self.chunk_ids = Keys(self._array("chunk_ids"), self._array("chunk_id_order"))
+        self.chunk_vectors, self.unit_vectors = self._vectors("chunk"), self._vectors("unit")
+        self.chunk_sketch, self.unit_sketch = self._sketch("chunk"), self._sketch("unit")
+        self.chunk_keys = Keys(self._array("chunk_keys"), self._array("chunk_key_order"))
+        self.unit_keys = Keys(self._array("unit_keys"), self._array("unit_key_order"))
+        self.term_ids, self.term_starts = self._array("term_ids"), self._array("term_starts")
+        """Terms of all rows, and where each row's start."""
+        self._sparse = SparseBm25(self.path / KEYWORDS)
+        self._plain = keyword_engine == "rank_bm25"
 
     @cached_property
     def keywords(self) -> Keywords:
-        if self._keyword_engine == "bm25s":
-            return SparseBm25(self.path / KEYWORDS)
-        vocabulary, term_ids, starts = self.terms
-        words = [vocabulary[term] for term in term_ids]
-        return RankBm25([words[start:end] for start, end in pairwise(starts)])
+        if not self._plain:
+            return self._sparse
+        words = [self.vocabulary[term] for term in self.term_ids]
+        return RankBm25([words[start:end] for start, end in pairwise(self.term_starts)])
 
-    @cached_property
-    def chunk_ids(self) -> list[str]:
-        ids: list[str] = self.text("chunk_ids")
-        return ids
+    @property
+    def vocabulary(self) -> Sequence[str]:
+        """Term of each term id."""
+        return self._sparse.terms
 
-    @cached_property
-    def chunk_keys(self) -> Keys:
-        return Keys(self._array("chunk_keys"), self._array("chunk_key_order"))
-
-    @cached_property
-    def unit_keys(self) -> Keys:
-        return Keys(self._array("unit_keys"), self._array("unit_key_order"))
-
-    @cached_property
-    def terms(self) -> tuple[list[str], NDArray[np.int32], NDArray[np.int64]]:
-        """(vocabulary, term ids of all rows, where each row's terms start)."""
-        return self.text("vocabulary"), self._array("term_ids"), self._array("term_starts")
+    @property
+    def searched_bytes(self) -> int:
+        """Of the mapped files that searches read: what an open generation takes of memory, once
+        for all processes of a machine."""
+        read = ("_leading.npy", "_scales.npy", "_sketch/", f"{KEYWORDS}/")
+        files = self.manifest.files.items()
+        return sum(size for name, (size, *_) in files if any(one in name for one in read))
 
     def lookup(self, keys: Sequence[str]) -> dict[str, Vectors]:
         """Vectors by content address; unknown keys are left out."""
@@ -125,20 +148,27 @@ class Folder:
         ):
             for key, rows in zip(keys, held.rows(keys), strict=True):
                 if len(rows):
-                    found[key] = matrix[rows[0]]
+                    found[key] = matrix.row(int(rows[0]))
         return found
 
-    def text(self, name: str) -> Any:
-        return json.loads((self.path / f"{name}.json").read_text("utf-8"))
+    def _vectors(self, kind: str) -> Quantised:
+        return Quantised(*(self._array(f"{kind}_{part}") for part in VECTOR_PARTS))
+
+    def _sketch(self, kind: str) -> Sketch | None:
+        folder = self.path / f"{kind}_sketch"
+        return open_sketch(folder) if folder.is_dir() else None
 
     def _array(self, name: str) -> NDArray[Any]:
-        path = self.path / f"{name}.npy"
-        try:
-            mapped = np.load(path, mmap_mode="r")
-        except ValueError:  # an empty array can't be mapped
-            mapped = np.load(path)
-        # A plain view of the same memory: numpy's memmap class makes every slice slow.
-        return np.asarray(mapped)
+        return mapped(self.path / f"{name}.npy")
+
+
+def mapped(path: Path) -> NDArray[Any]:
+    try:
+        opened = np.load(path, mmap_mode="r")
+    except ValueError:  # an empty array can't be mapped
+        opened = np.load(path)
+    # A plain view of the same memory: numpy's memmap class makes every slice slow.
+    return np.asarray(opened)
 
 
 def read_manifest(path: Path) -> Manifest:
@@ -153,12 +183,12 @@ def read_manifest(path: Path) -> Manifest:
 
 
 def seal(path: Path, manifest: Manifest) -> None:
-    """Write the manifest over all files but Chroma's, and see everything onto the disk."""
+    """Write the manifest over all files, and see everything onto the disk."""
     files = {}
     for file in sorted(path.rglob("*")):
         _sync(file)
-        if file.is_file() and file.relative_to(path).parts[0] != CHROMA:
-            files[str(file.relative_to(path))] = (file.stat().st_size, checksum(file))
+        if file.is_file():
+            files[str(file.relative_to(path))] = (file.stat().st_size, *checksums(file))
     content = {
         "format": FORMAT,
         "digest": manifest.digest,
@@ -169,29 +199,6 @@ def seal(path: Path, manifest: Manifest) -> None:
     (path / MANIFEST).write_text(json.dumps(content), "utf-8")
     _sync(path / MANIFEST)
     _sync(path)
-
-
-def seal_chroma(path: Path) -> None:
-    """Note the sizes of Chroma's graph files; its database changes whenever it is opened."""
-    sizes = {}
-    for file in sorted((path / CHROMA).rglob("*")):
-        _sync(file)
-        if file.suffix in {".bin", ".pickle"}:
-            sizes[str(file.relative_to(path))] = file.stat().st_size
-    (path / CHROMA_SIZES).write_text(json.dumps(sizes), "utf-8")
-    _sync(path / CHROMA_SIZES)
-    _sync(path)
-
-
-def verify_chroma(path: Path) -> None:
-    """Raise Damaged unless Chroma's files are there and as long as they were."""
-    try:
-        sizes = json.loads((path / CHROMA_SIZES).read_text("utf-8"))
-        found = {name: (path / name).stat().st_size for name in sizes}
-    except (OSError, ValueError) as error:
-        raise Damaged(f"{path / CHROMA} is incomplete") from error
-    if found != sizes or not (path / CHROMA / DATABASE).is_file():
-        raise Damaged(f"{path / CHROMA} is damaged")
 
 
 def put_in_place(built: Path, final: Path) -> None:
@@ -208,19 +215,17 @@ def put_in_place(built: Path, final: Path) -> None:
     _sync(final.parent)
 
 
-def checksum(file: Path) -> int:
+def checksums(file: Path, block: int | None = None) -> list[int]:
+    """CRC-32 of each `block` bytes of a file, BLOCK by default."""
     with file.open("rb") as opened:
-        if not file.stat().st_size:
-            return 0
-        with mmap.mmap(opened.fileno(), 0, access=mmap.ACCESS_READ) as mapped:
-            return zlib.crc32(mapped)
+        return [zlib.crc32(part) for part in iter(lambda: opened.read(block or BLOCK), b"")]
 
 
 def _verify(path: Path, manifest: Manifest) -> None:
-    for name, (size, crc) in manifest.files.items():
+    for name, (size, *sealed) in manifest.files.items():
         file = path / name
         try:
-            intact = file.stat().st_size == size and checksum(file) == crc
+            intact = file.stat().st_size == size and checksums(file) == sealed
         except OSError as error:
             raise Damaged(f"{file} is missing") from error
         if not intact:

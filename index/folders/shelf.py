@@ -14,21 +14,14 @@ from pathlib import Path
 from config.errors import IndexUnavailable
 from config.models import Embedder, Vectors
 from enrichment.chunk import DocumentCard
-from index.folders.approximate import KINDS, held_by, save_embedded, send
 from index.folders.build import Lookup, VectorSource, build_folder, seal_folder
-from index.folders.generation_folder import (
-    CHROMA,
-    Damaged,
-    Folder,
-    put_in_place,
-    seal_chroma,
-    verify_chroma,
-)
-from index.folders.nearest_rows import Neighbours
+from index.folders.generation_folder import MANIFEST, Damaged, Folder, put_in_place
+from index.folders.salvage import salvaged
+from index.folders.shared_vectors import KINDS, drop_unused, send
 from index.keywords.bm25 import KeywordEngine
 from index.store.generation_info import GenerationInfo, Revision, digest_of
 from index.store.sql_store import Store
-from index.vectors.chroma import ChromaServer, EmbeddedChroma
+from index.vectors.chroma import ChromaServer
 
 WORTH_OPENING = 32
 """New texts from which on other generations are looked through for their vectors."""
@@ -52,6 +45,8 @@ class Shelf:
         self._embedder = embedder
         self._server = server
         self._keyword_engine = keyword_engine
+        self._verified: set[tuple[str, int, int]] = set()
+        """Folders whose checksums this process has compared: that takes a second a gigabyte."""
 
     def of(self, domain: str) -> Path:
         return self._root / domain
@@ -93,25 +88,12 @@ class Shelf:
         try:
             build_folder(target, held, base=base, store=self._store, cards=cards, vectors=vectors)
             seal_folder(target, held, self._embedder)
-            made = Folder(target, digest_of(held))
             if self._server:
-                send(self._server, domain, made, base)
-            else:
-                save_embedded(target, made, base)
-                seal_chroma(target)
+                send(self._server, domain, Folder(target, digest_of(held), verified=True), base)
             put_in_place(target, self.path(domain, number))
+            self._verified.add(_mark(self.path(domain, number)))
         finally:
             shutil.rmtree(target, ignore_errors=True)
-
-    def neighbours(
-        self, info: GenerationInfo
-    ) -> tuple[Callable[[str], Neighbours], Callable[[], None]]:
-        """(opens the approximate index of `chunks` or `units`, closes what was opened)."""
-        if self._server:
-            server = self._server
-            return lambda kind: server.collection(info.domain, info.embedder, kind), lambda: None
-        chroma = EmbeddedChroma(self.path(info.domain, info.number) / CHROMA)
-        return chroma.collection, chroma.close
 
     def lookups(self, domain: str, base: Folder | None) -> list[Lookup]:
         """Where vectors of this domain may be found without asking the model."""
@@ -150,33 +132,52 @@ class Shelf:
         """Delete folders of other generations and what dead processes left behind.
 
         The caller holds the domain's lock, so nobody is publishing."""
-        if not self.of(domain).is_dir():
-            return
         names = {self.path(domain, number).name for number in kept}
-        with _alone(self.of(domain)):
-            for folder in self.of(domain).iterdir():
-                if folder.is_dir() and folder.name not in names:
-                    shutil.rmtree(folder, ignore_errors=True)
+        self._remove(domain, lambda folder: folder.name not in names)
+
+    def remove_before(self, domain: str, current: int, spared: Collection[int]) -> None:
+        """Delete folders of generations before the current one, while others may be publishing."""
+        names = {self.path(domain, number).name for number in spared}
+        older = range(current)
+        self._remove(
+            domain,
+            lambda folder: (
+                folder.name.isdecimal() and int(folder.name) in older and folder.name not in names
+            ),
+        )
+
+    def _remove(self, domain: str, unneeded: Callable[[Path], bool]) -> None:
+        """What was removed too soon is built again; processes that have it open read on."""
+        if self.of(domain).is_dir():
+            with _alone(self.of(domain)):
+                for folder in self.of(domain).iterdir():
+                    if folder.is_dir() and unneeded(folder):
+                        shutil.rmtree(folder, ignore_errors=True)
 
     def remove_vectors_except(self, domain: str, kept: Sequence[GenerationInfo]) -> None:
-        """Delete the server's vectors that none of these generations uses."""
+        """Delete the server's vectors that none of these generations uses, once none of their
+        folders has to be built any more."""
         if not self._server:
             return
         mine = [one for one in kept if one.embedder == self._embedder.name]
         try:
-            folders = [Folder(self.path(domain, one.number), one.digest) for one in mine]
+            folders = [
+                Folder(self.path(domain, one.number), one.digest, verified=True) for one in mine
+            ]
         except Damaged:
             return  # what that generation uses isn't known here, so no vector is safe to delete
-        for kind in KINDS:
-            collection = self._server.collection(domain, self._embedder.name, kind)
-            used = {key for one in folders for key in held_by(one, kind)[0].by_row.tolist()}
-            collection.remove([key for key in collection.all_keys() if key.encode() not in used])
+        drop_unused(self._server, domain, self._embedder.name, folders)
 
     def _intact(self, info: GenerationInfo) -> Folder:
         path = self.path(info.domain, info.number)
-        folder = Folder(path, info.digest, keyword_engine=self._keyword_engine)
-        if not self._server:
-            verify_chroma(path)
+        mark = _mark(path)
+        folder = Folder(
+            path,
+            info.digest,
+            keyword_engine=self._keyword_engine,
+            verified=mark in self._verified,
+        )
+        self._verified.add(mark)
         return folder
 
     def _rebuild(self, info: GenerationInfo) -> None:
@@ -188,27 +189,33 @@ class Shelf:
             )
         cards = self._store.cards(info.domain, info.number)
         base = self._any_intact(info)
-        salvage = EmbeddedChroma(self.path(info.domain, info.number) / CHROMA)
-        lookups = self.lookups(info.domain, base)
-        if not self._server:
-            lookups += [_salvaged(salvage, kind) for kind in KINDS]
-        try:
-            self.build(
-                info.domain,
-                info.number,
-                self._store.revisions(info.domain, info.number),
-                base=base,
-                cards=lambda one: cards[one.document_id],
-                vectors=VectorSource(self._embedder, lookups),
-            )
-        finally:
-            salvage.close()
+        self.build(
+            info.domain,
+            info.number,
+            self._store.revisions(info.domain, info.number),
+            base=base,
+            cards=lambda one: cards[one.document_id],
+            vectors=VectorSource(
+                self._embedder,
+                [
+                    *([base.lookup] if base else []),
+                    *self._salvaged(info.domain),
+                    *self.lookups(info.domain, None),
+                ],
+            ),
+        )
+
+    def _salvaged(self, domain: str) -> list[Lookup]:
+        """Of all folders of the domain that are there, the newest first."""
+        folders = sorted(
+            (one for one in self.of(domain).iterdir() if one.name.isdecimal()), reverse=True
+        )
+        return [salvaged(folder, self._embedder.name) for folder in folders]
 
     def _any_intact(self, info: GenerationInfo) -> Folder | None:
-        """The damaged generation itself if only Chroma's part is, or another of its embedder."""
-        others = [one for one in self._store.generations(info.domain) if one.number != info.number]
-        for one in (info, *others):
-            if one.embedder == info.embedder:
+        """Another generation of its embedder."""
+        for one in self._store.generations(info.domain):
+            if one.number != info.number and one.embedder == info.embedder:
                 try:
                     return Folder(self.path(one.domain, one.number), one.digest)
                 except Damaged:
@@ -216,16 +223,13 @@ class Shelf:
         return None
 
 
-def _salvaged(chroma: EmbeddedChroma, kind: str) -> Lookup:
-    """What a damaged generation's Chroma still has; nothing if it is damaged too."""
-
-    def lookup(keys: Sequence[str]) -> dict[str, Vectors]:
-        try:
-            return chroma.collection(kind).get(keys)
-        except IndexUnavailable:
-            return {}
-
-    return lookup
+def _mark(folder: Path) -> tuple[str, int, int]:
+    """Of a sealed folder: another one in its place has another."""
+    try:
+        found = (folder / MANIFEST).stat()
+    except OSError:
+        return str(folder), 0, 0
+    return str(folder), found.st_ino, found.st_mtime_ns
 
 
 @contextmanager

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 
 import numpy as np
 
 from config.models import Vectors
 from index.folders.generation_folder import Folder
-from index.folders.nearest_rows import Neighbours, VectorSearch
+from index.folders.nearest_rows import VectorSearch
 from index.ranking.fusion import Ranking
 from index.search import Strategy
 from index.vectors.matrix import Best, Mask, Rows, best, best_of_each
@@ -25,14 +25,10 @@ LATER_VARIANTS = 0.5
 class Rankings:
     """Ranks rows for questions; thread-safe."""
 
-    def __init__(self, folder: Folder, neighbours: Callable[[str], Neighbours]) -> None:
+    def __init__(self, folder: Folder) -> None:
         self._folder = folder
-        self._chunks = VectorSearch(
-            folder.chunk_vectors, lambda: folder.chunk_keys, lambda: neighbours("chunks")
-        )
-        self._units = VectorSearch(
-            folder.unit_vectors, lambda: folder.unit_keys, lambda: neighbours("units")
-        )
+        self._chunks = VectorSearch(folder.chunk_vectors, folder.chunk_sketch)
+        self._units = VectorSearch(folder.unit_vectors, folder.unit_sketch)
 
     def __call__(
         self,

@@ -117,6 +117,12 @@ class Store:
         with self._reading() as connection:
             return connection.scalar(select(current.c.number).where(current.c.domain == domain))
 
+    def currents(self) -> dict[str, int]:
+        """Domain → its current generation."""
+        with self._reading() as connection:
+            rows = connection.execute(select(current.c.domain, current.c.number))
+            return {row.domain: row.number for row in rows}
+
     def generation(self, domain: str, number: int) -> GenerationInfo | None:
         return next((one for one in self.generations(domain) if one.number == number), None)
 

@@ -1,1 +1,1 @@
-"""Nearest vectors: exact in memory, or by Chroma."""
+"""Nearest vectors: quantised, searched exactly or by a sketch."""

@@ -1,13 +1,11 @@
-"""Chroma, embedded in a generation's folder or as a server: vectors under content-addressed ids.
+"""A Chroma server: vectors under content-addressed ids, shared by the machines of a deployment.
 
 The only module that imports chromadb."""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from pathlib import Path
+from collections.abc import Sequence
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
@@ -23,8 +21,6 @@ if TYPE_CHECKING:
 TIMEOUT_SECONDS = 60.0
 BATCH = 4_000
 """Below Chroma's own limit of 5,461 for one call."""
-EF_SEARCH = 160
-"""Candidates that the graph keeps while searching; at least as many as are asked for."""
 
 
 class Collection:
@@ -62,36 +58,6 @@ class Collection:
             found.update(zip(reply["ids"], vectors, strict=True))
         return found
 
-    def nearest(self, queries: Vectors, depth: int) -> list[list[str]]:
-        """Keys for each query, best first, approximately."""
-        reply = _said(
-            self._vendor.query, query_embeddings=list(queries), n_results=depth, include=[]
-        )
-        return [list(keys) for keys in reply["ids"]]
-
-
-class EmbeddedChroma:
-    """A folder of its own, opened by one process to write and only read afterwards."""
-
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
-        self._lock = Lock()
-        self._client: ClientAPI | None = None
-
-    def collection(self, kind: str, *, create: bool = False) -> Collection:
-        with self._lock:
-            if self._client is None:
-                if not create and not (self._folder / "chroma.sqlite3").is_file():
-                    raise IndexUnavailable(f"{self._folder} holds no Chroma data")
-                self._client = _said(_open_folder, self._folder)
-        return _collection(self._client, kind, create=create)
-
-    def close(self) -> None:
-        with self._lock:
-            if self._client is not None:
-                _close(self._client)
-                self._client = None
-
 
 class ChromaServer:
     """A Chroma server: the one writer, shared by all generations of all domains."""
@@ -106,7 +72,7 @@ class ChromaServer:
             if self._client is None:
                 self._client = _said(_open_server, self._url)
         made_by = hashlib.sha256(embedder.encode()).hexdigest()[:12]
-        return _collection(self._client, f"{domain}.{made_by}.{kind}", create=True)
+        return _collection(self._client, f"{domain}.{made_by}.{kind}")
 
     def close(self) -> None:
         with self._lock:
@@ -115,27 +81,15 @@ class ChromaServer:
                 self._client = None
 
 
-@contextmanager
-def writing(folder: Path) -> Iterator[EmbeddedChroma]:
-    """An embedded Chroma that is closed before anyone reads it."""
-    chroma = EmbeddedChroma(folder)
-    try:
-        yield chroma
-    finally:
-        chroma.close()
-
-
-def _collection(client: ClientAPI, name: str, *, create: bool) -> Collection:
-    if not create:
-        return Collection(_said(client.get_collection, name, embedding_function=None))
+def _collection(client: ClientAPI, name: str) -> Collection:
     return Collection(
         _said(
             client.get_or_create_collection,
             name,
             embedding_function=None,
-            # The inner product of normalised vectors is their cosine. The space named `cosine`
-            # normalises again and gives back other last digits than it was given.
-            configuration={"hnsw": {"space": "ip", "ef_search": EF_SEARCH}},
+            # The space named `cosine` normalises again and gives back other last digits than it
+            # was given.
+            configuration={"hnsw": {"space": "ip"}},
         )
     )
 
@@ -151,13 +105,6 @@ def _http_sessions(client: Any) -> list[Any]:
     """The HTTP clients inside a server's client, which chromadb 1.5 neither limits nor closes."""
     servers = (client._server, client._admin_client._server)
     return [server._session for server in servers if hasattr(server, "_session")]
-
-
-def _open_folder(folder: Path) -> ClientAPI:
-    from chromadb import PersistentClient
-    from chromadb.config import Settings
-
-    return PersistentClient(str(folder), settings=Settings(anonymized_telemetry=False))
 
 
 def _open_server(url: str) -> ClientAPI:

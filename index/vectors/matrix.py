@@ -1,4 +1,4 @@
-"""Exact search over a memory-mapped matrix of normalised vectors."""
+"""Rows of a matrix, best first."""
 
 from __future__ import annotations
 
@@ -6,8 +6,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-
-from config.models import Vectors
 
 Rows = NDArray[np.int64]
 Mask = NDArray[np.bool_]
@@ -17,33 +15,10 @@ def one_thread_each() -> None:
     """Search on the thread that asks, in this process from now on.
 
     BLAS would divide each product among all cores and spin while it waits for them: 10,000 rows
-    take 1.6 ms of processor time alone, 8 ms so on a busy machine (docs/decisions/031)."""
+    took 1.6 ms of processor time alone, 8 ms so on a busy machine (docs/decisions/031)."""
     from threadpoolctl import threadpool_limits
 
     threadpool_limits(1, user_api="blas")
-
-
-def similarities(matrix: Vectors, queries: Vectors) -> Vectors:
-    """(rows, queries) cosines."""
-    if len(queries) == 1:  # one vector at a time is twice as fast as a matrix of one column
-        return np.asarray(matrix @ queries[0], dtype=np.float32)[:, None]
-    return np.asarray(matrix @ queries.T, dtype=np.float32)
-
-
-def similarities_within(matrix: Vectors, queries: Vectors, runs: list[tuple[int, int]]) -> Vectors:
-    """(rows, queries) cosines, -inf outside the runs.
-
-    Runs are read in place: gathering rows one by one would copy them first."""
-    found = np.full((len(matrix), len(queries)), -np.inf, dtype=np.float32)
-    for start, end in runs:
-        found[start:end] = matrix[start:end] @ queries.T
-    return found
-
-
-def runs_of(mask: Mask) -> list[tuple[int, int]]:
-    """[start, end) of each stretch of allowed rows; a document's rows are one stretch."""
-    edges = np.flatnonzero(np.diff(np.concatenate([[False], mask, [False]]).astype(np.int8)))
-    return [(int(start), int(end)) for start, end in edges.reshape(-1, 2)]
 
 
 @dataclass(frozen=True)

@@ -192,6 +192,15 @@ def chroma_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         process.terminate()
 
 
+def eventually(true: Callable[[], bool]) -> None:
+    """Fails when it isn't true after a minute."""
+    for _ in range(1_200):
+        if true():
+            return
+        time.sleep(0.05)
+    raise AssertionError("it never came true")
+
+
 def wait_until_open(port: int) -> None:
     for _ in range(600):
         with socket.socket() as probe:
@@ -203,7 +212,7 @@ def wait_until_open(port: int) -> None:
 
 @pytest.fixture
 def embedded(tmp_path: Path) -> Settings:
-    """SQLite and embedded Chroma."""
+    """SQLite alone."""
     return Settings(_env_file=None, data_dir=tmp_path / "var")
 
 

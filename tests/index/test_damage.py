@@ -14,10 +14,10 @@ import pytest
 from config.errors import ConfigError, IndexUnavailable
 from config.settings import Settings
 from enrichment.chunk import Chunk, DocumentCard
-from index.folders import generation_folder
-from index.folders import nearest_rows as vectors
+from index.folders import generation_folder, salvage
 from index.keywords import bm25
-from index.publish import LOOK_EVERY_SECONDS, Index, open_index
+from index.open_generations import LOOK_EVERY_SECONDS
+from index.publish import Index, open_index
 from index.search import Hit, SearchQuery
 
 Corpus = dict[str, tuple[DocumentCard, list[Chunk]]]
@@ -69,13 +69,9 @@ DAMAGES: dict[str, Callable[[Path], None]] = {
     "manifest deleted": lambda folder: (folder / "manifest.json").unlink(),
     "manifest not JSON": lambda folder: (folder / "manifest.json").write_text("{"),
     "BM25 file truncated": lambda folder: truncate(folder / "keywords/data.csc.index.npy"),
-    "vocabulary emptied": lambda folder: (folder / "keywords/vocab.index.json").write_text("{}"),
-    "one bit of a vector flipped": lambda folder: flip(folder / "chunk_vectors.npy"),
-    "unit vectors deleted": lambda folder: (folder / "unit_vectors.npy").unlink(),
-    "Chroma deleted": lambda folder: shutil.rmtree(folder / "chroma"),
-    "Chroma's graph truncated": lambda folder: truncate(
-        max((folder / "chroma").rglob("*.bin"), key=lambda file: file.stat().st_size)
-    ),
+    "vocabulary cut off": lambda folder: truncate(folder / "keywords/terms.npy"),
+    "one bit of a vector flipped": lambda folder: flip(folder / "chunk_leading.npy"),
+    "unit vectors deleted": lambda folder: (folder / "unit_trailing.npy").unlink(),
 }
 
 
@@ -97,14 +93,27 @@ def test_a_damaged_folder_is_rebuilt_from_the_database(
         assert staging.commit({}).documents == 2
 
 
-def test_vectors_are_salvaged_from_chroma_before_the_model_is_asked(
-    embedded: Settings, opened: Callable[[Any], Index], sound: list[list[Hit]], embedder: Any
+def test_what_is_whole_of_a_damaged_folder_is_not_embedded_again(
+    embedded: Settings,
+    opened: Callable[[Any], Index],
+    sound: list[list[Hit]],
+    embedder: Any,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    flip(embedded.data_dir / "index/help/000001/chunk_vectors.npy")
+    monkeypatch.setattr(generation_folder, "BLOCK", 64)
+    monkeypatch.setattr(salvage, "BLOCK", 64)
+    index = opened(embedder)
+    with index.stage("help") as staging:
+        staging.remove("laptop-policy")
+        staging.commit({})
+    expected = answers(index)
+    shutil.rmtree(embedded.data_dir / "index/help/000001")
+    flip(embedded.data_dir / "index/help/000002/chunk_leading.npy")
     asked = embedder.texts
-    opened(embedder).snapshot("help")
-    assert embedder.texts == asked
-    assert answers(opened(embedder)) == sound
+    healed = opened(embedder)
+    healed.snapshot("help")
+    assert embedder.texts - asked == 2, "a block of 64 bytes holds two vectors"
+    assert answers(healed) == expected
 
 
 def test_a_folder_of_an_older_release_is_built_again_and_says_so_once(
@@ -170,22 +179,6 @@ def test_another_model_cannot_heal_what_it_did_not_make(
     shutil.rmtree(embedded.data_dir / "index/help/000001")
     with pytest.raises(IndexUnavailable, match="ONCALL_EMBEDDING_MODEL=words"):
         opened(make_embedder("other")).snapshot("help")
-
-
-def test_large_searches_go_on_exactly_when_chroma_fails(
-    monkeypatch: pytest.MonkeyPatch,
-    embedded: Settings,
-    opened: Callable[[Any], Index],
-    sound: list[list[Hit]],
-    embedder: Any,
-) -> None:
-    monkeypatch.setattr(vectors, "EXACT_ROWS", 2)
-    index = opened(embedder)
-    snapshot = index.snapshot("help")
-    # Gone after the folder was checked: the worst moment.
-    shutil.rmtree(embedded.data_dir / "index/help/000001/chroma")
-    found = [snapshot.search(SearchQuery(variants=(question,))) for question in QUESTIONS]
-    assert found == sound
 
 
 def test_a_database_that_fails_later_leaves_the_open_generation_serving(

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from enrichment.chunk import Chunk, DocumentCard, Entity, Faq
 from enrichment.language.words import STOP_WORDS, search_terms
 from index.folders.generation_folder import FORMAT
-from index.keywords.bm25 import K1, B, RankBm25, SparseBm25, chunk_terms, save_sparse
+from index.keywords.bm25 import K1, B, RankBm25, SparseBm25, chunk_terms, in_order, save_sparse
 
 ROWS = [
     "signing keys are rotated every ninety days by the identity team",
@@ -33,19 +33,20 @@ IT doesn't tell the US team, afaik; read/write access to C++ or R&D needs Zoë's
 def test_other_search_terms_are_another_format() -> None:
     """Published folders hold the terms of their day, and are asked with today's."""
     held = {
-        2: "on-call oncal call engin key sec-1234 sec 1234 rotat p0 host hbr-eu1 hbr eu1 v1.2 v1 "
+        3: "on-call oncal call engin key sec-1234 sec 1234 rotat p0 host hbr-eu1 hbr eu1 v1.2 v1 "
         "90 max_age maxag max age it us team read/write read write access c++ r&d zoë 暗号 号鍵 2fa"
     }
     assert " ".join(search_terms(SAID)) == held[FORMAT]
 
 
 def test_other_stop_words_are_another_format() -> None:
-    held = {2: "8ab8cf5565b6e07f"}
+    held = {3: "8ab8cf5565b6e07f"}
     assert sha256(" ".join(sorted(STOP_WORDS)).encode()).hexdigest()[:16] == held[FORMAT]
 
 
 def sparse(folder: Path, bags: list[list[str]]) -> SparseBm25:
-    vocabulary = list(dict.fromkeys(term for bag in bags for term in bag))
+    terms = list(dict.fromkeys(term for bag in bags for term in bag))
+    vocabulary = [terms[place] for place in in_order(terms)]
     place = {term: n for n, term in enumerate(vocabulary)}
     save_sparse(
         folder,

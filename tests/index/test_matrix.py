@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from index.vectors.matrix import best, runs_of, similarities, similarities_within
+from index.vectors.matrix import best
 
 scores = st.lists(st.sampled_from([0.0, 0.25, 0.5, 0.5, 1.0, -1.0]), min_size=1, max_size=40)
 
@@ -22,21 +22,3 @@ def test_best_is_the_head_of_a_stable_sort(values: list[float], depth: int) -> N
 def test_rows_at_or_below_the_bound_are_left_out(values: list[float]) -> None:
     found = best(np.array(values, dtype=np.float32), 5, above=0.0)
     assert all(values[row] > 0 for row in found.rows)
-
-
-@given(st.lists(st.booleans(), max_size=40))
-def test_runs_cover_exactly_the_allowed_rows(allowed: list[bool]) -> None:
-    runs = runs_of(np.array(allowed, dtype=bool))
-    covered = [row for start, end in runs for row in range(start, end)]
-    assert covered == [row for row, yes in enumerate(allowed) if yes]
-
-
-@given(st.lists(st.booleans(), min_size=1, max_size=30))
-def test_restricted_similarities_equal_the_full_ones_inside(allowed: list[bool]) -> None:
-    random = np.random.default_rng(len(allowed))
-    matrix = random.standard_normal((len(allowed), 4)).astype(np.float32)
-    queries = random.standard_normal((2, 4)).astype(np.float32)
-    mask = np.array(allowed, dtype=bool)
-    within = similarities_within(matrix, queries, runs_of(mask))
-    assert np.allclose(within[mask], similarities(matrix, queries)[mask], atol=1e-5)
-    assert np.isneginf(within[~mask]).all()

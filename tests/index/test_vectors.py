@@ -1,112 +1,174 @@
-"""Approximate search over Chroma, against exact search over the same vectors."""
+"""Quantised vectors and the search over them, against plain floats."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from config.errors import IndexUnavailable
 from config.models import Vectors
-from index.folders import nearest_rows as vectors
-from index.folders.generation_folder import Keys
+from index.folders import nearest_rows
 from index.folders.nearest_rows import VectorSearch
-from index.vectors.chroma import ChromaServer, Collection, EmbeddedChroma, writing
+from index.vectors import sketch as sketches
+from index.vectors.chroma import ChromaServer
+from index.vectors.matrix import Mask
+from index.vectors.quantised import Quantised, quantised
+from index.vectors.sketch import Sketch, open_sketch, sketch_of
 
 SIZE, WIDTH, DEPTH = 3_000, 24, 20
 
 
-@pytest.fixture(scope="module")
-def matrix() -> Vectors:
-    random = np.random.default_rng(3)
-    subjects = random.standard_normal((40, WIDTH))
-    made = subjects[random.integers(0, 40, SIZE)] + 0.4 * random.standard_normal((SIZE, WIDTH))
-    made[7] = made[11]  # equal texts have one address and two rows
+def clustered(seed: int, size: int = SIZE) -> Vectors:
+    random = np.random.default_rng(seed)
+    subjects = np.random.default_rng(0).standard_normal((40, WIDTH))
+    made = subjects[random.integers(0, 40, size)] + 0.4 * random.standard_normal((size, WIDTH))
     return np.asarray(made / np.linalg.norm(made, axis=1, keepdims=True), dtype=np.float32)
 
 
 @pytest.fixture(scope="module")
-def keys() -> Keys:
-    names = [f"{row if row != 11 else 7:032x}".encode() for row in range(SIZE)]
-    array = np.array(names, dtype="S32")
-    return Keys(array, np.argsort(array, kind="stable").astype(np.int64))
+def matrix() -> Vectors:
+    made = clustered(3)
+    made[7] = made[11]  # two rows of one text
+    return made
 
 
-def fill(collection: Collection, matrix: Vectors) -> Collection:
-    rows = [row for row in range(SIZE) if row != 11]
-    collection.add([f"{row:032x}" for row in rows], matrix[rows])
-    return collection
-
-
-@pytest.fixture(scope="module", params=["embedded", "served"])
-def collection(
-    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, matrix: Vectors
-) -> Iterator[Collection]:
-    if request.param == "served":
-        server = ChromaServer(request.getfixturevalue("chroma_server"))
-        yield fill(server.collection("approximate", "made-up", "chunks"), matrix)
-        server.close()
-        return
-    folder = tmp_path_factory.mktemp("chroma")
-    with writing(folder) as chroma:
-        fill(chroma.collection("chunks", create=True), matrix)
-    reader = EmbeddedChroma(folder)
-    yield reader.collection("chunks")
-    reader.close()
+@pytest.fixture(scope="module")
+def vectors(matrix: Vectors) -> Quantised:
+    return quantised(matrix)
 
 
 @pytest.fixture
-def both(
-    monkeypatch: pytest.MonkeyPatch, matrix: Vectors, keys: Keys, collection: Collection
-) -> tuple[VectorSearch, VectorSearch]:
-    """(by graph, exact)."""
-
-    def never() -> Collection:
-        raise AssertionError("exact search asked the graph")
-
-    exact = VectorSearch(matrix, lambda: keys, never)
-    monkeypatch.setattr(vectors, "EXACT_ROWS", 100)
-    return VectorSearch(matrix, lambda: keys, lambda: collection), exact
+def small(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What counts as large is small here: cells of 30 rows, of which 1,500 are read."""
+    monkeypatch.setattr(nearest_rows, "EXACT_ROWS", 100)
+    monkeypatch.setattr(nearest_rows, "LIKELY", 300)
+    monkeypatch.setattr(sketches, "PROBED_ROWS", 1_500)
+    monkeypatch.setattr(sketches, "CELL_ROWS", 30)
 
 
-def test_the_graph_finds_what_exact_search_finds(
-    both: tuple[VectorSearch, VectorSearch], matrix: Vectors
+@pytest.fixture
+def sketch(small: None, vectors: Quantised) -> Sketch:
+    return sketch_of(vectors, None, np.full(SIZE, -1))
+
+
+def exactly(matrix: Vectors, query: Vectors, allowed: Mask | None = None) -> list[int]:
+    scores = matrix @ query
+    if allowed is not None:
+        scores[~allowed] = -np.inf
+    order = np.argsort(-scores, kind="stable")[:DEPTH]
+    return [int(row) for row in order if scores[row] > -np.inf]
+
+
+@given(st.integers(0, 1_000), st.floats(1e-6, 1e3))
+def test_two_bytes_a_component_are_exact_to_five_digits(seed: int, length: float) -> None:
+    plain = clustered(seed, 5) * np.float32(length)
+    assert np.allclose(quantised(plain).exactly(), plain, atol=length * 2e-5)
+
+
+@given(st.integers(0, 1_000), st.floats(1e-6, 1e3))
+def test_what_was_decoded_is_encoded_to_the_same_bytes(seed: int, length: float) -> None:
+    first = quantised(clustered(seed, 20) * np.float32(length))
+    again = quantised(first.exactly())
+    assert np.array_equal(first.leading, again.leading)
+    assert np.array_equal(first.trailing, again.trailing)
+    assert np.array_equal(first.scales, again.scales)
+
+
+def test_a_vector_of_nothing_stays_one() -> None:
+    assert not quantised(np.zeros((2, WIDTH), dtype=np.float32)).exactly().any()
+
+
+@pytest.mark.parametrize("share", [None, 0.9, 0.3, 0.02, 0.0])
+def test_a_small_matrix_is_searched_as_floats_would_be(
+    matrix: Vectors, vectors: Quantised, share: float | None
 ) -> None:
+    allowed = None if share is None else np.random.default_rng(4).random(SIZE) < share
     queries = matrix[[5, 500, 2_500]]
+    found = VectorSearch(vectors, None)(queries, DEPTH, allowed)
+    for one, query in zip(found, queries, strict=True):
+        assert one.rows.tolist() == exactly(matrix, query, allowed)
+        assert np.allclose(one.scores, matrix[one.rows] @ query, atol=1e-4)
+
+
+def test_a_large_matrix_is_searched_nearly_as_floats_would_be(
+    matrix: Vectors, vectors: Quantised, sketch: Sketch
+) -> None:
+    queries = clustered(9, 30)
+    found = VectorSearch(vectors, sketch)(queries, DEPTH)
     shared = [
-        len(set(graph.rows.tolist()) & set(exact.rows.tolist())) / DEPTH
-        for graph, exact in zip(both[0](queries, DEPTH), both[1](queries, DEPTH), strict=True)
+        len(set(one.rows.tolist()) & set(exactly(matrix, query))) / DEPTH
+        for one, query in zip(found, queries, strict=True)
     ]
-    assert np.mean(shared) >= 0.95
-    assert both[0](queries, 1)[1].rows.tolist() == [500]
+    assert np.mean(shared) >= 0.97
+    assert VectorSearch(vectors, sketch)(matrix[[500]], 1)[0].rows.tolist() == [500]
 
 
 def test_rows_of_equal_texts_are_both_found(
-    both: tuple[VectorSearch, VectorSearch], matrix: Vectors
+    matrix: Vectors, vectors: Quantised, sketch: Sketch
 ) -> None:
-    assert {7, 11} <= set(both[0](matrix[[7]], DEPTH)[0].rows.tolist())
+    found = VectorSearch(vectors, sketch)(matrix[[7]], DEPTH)[0].rows.tolist()
+    assert found[:2] == [7, 11]
 
 
-@pytest.mark.parametrize("share", [0.9, 0.3, 0.02, 0.0])
-def test_only_allowed_rows_are_found(
-    both: tuple[VectorSearch, VectorSearch], matrix: Vectors, share: float
+@pytest.mark.parametrize("share", [0.9, 0.3, 0.05, 0.02, 0.0])
+def test_only_allowed_rows_are_found_however_few(
+    matrix: Vectors, vectors: Quantised, sketch: Sketch, share: float
 ) -> None:
     allowed = np.random.default_rng(4).random(SIZE) < share
-    graph, exact = (search(matrix[[42]], DEPTH, allowed)[0].rows for search in both)
-    assert allowed[graph].all()
-    assert len(graph) == len(exact) == min(DEPTH, allowed.sum())
-    assert len(set(graph.tolist()) & set(exact.tolist())) >= 0.9 * len(exact)
+    found = VectorSearch(vectors, sketch)(matrix[[42]], DEPTH, allowed)[0].rows
+    expected = exactly(matrix, matrix[42], allowed)
+    assert allowed[found].all()
+    assert len(found) == len(expected) == min(DEPTH, allowed.sum())
+    assert len(set(found.tolist()) & set(expected)) >= 0.9 * len(expected)
 
 
-def test_vectors_come_back_as_they_were_given(collection: Collection, matrix: Vectors) -> None:
+def test_every_row_stands_in_one_cell(sketch: Sketch) -> None:
+    assert sorted(sketch.rows.tolist()) == list(range(SIZE))
+    assert len(sketch.starts) == len(sketch.centres) + 1 > 50
+    assert sketch.starts[-1] == SIZE
+
+
+def test_a_sketch_is_carried_over_without_looking_at_what_stays(
+    sketch: Sketch, matrix: Vectors, vectors: Quantised
+) -> None:
+    """Rows 10 to 19 left, five came in their place and one at the end."""
+    fresh = clustered(12, 6)
+    rows = np.concatenate([np.arange(10), np.full(5, -1), np.arange(20, SIZE), [-1]])
+    following = np.concatenate([matrix[:10], fresh[:5], matrix[20:], fresh[5:]])
+    unread = np.where(rows[:, None] < 0, following, 0).astype(np.float32)
+    carried = sketch_of(quantised(unread), sketch, rows)
+    search = VectorSearch(quantised(following), carried)
+    assert sorted(carried.rows.tolist()) == list(range(len(following)))
+    for row in (0, 12, 15, 2_000, len(following) - 1):
+        assert search(following[[row]], 1)[0].rows.tolist() == [row]
+
+
+def test_a_matrix_that_has_outgrown_its_cells_gets_new_ones(sketch: Sketch) -> None:
+    larger = quantised(clustered(5, 3 * SIZE))
+    rows = np.concatenate([np.arange(SIZE), np.full(2 * SIZE, -1)])
+    assert len(sketch_of(larger, sketch, rows).centres) == 3 * len(sketch.centres)
+
+
+def test_a_saved_sketch_is_the_same_when_it_is_mapped(
+    tmp_path: Path, vectors: Quantised, matrix: Vectors, sketch: Sketch
+) -> None:
+    sketch.save(tmp_path / "sketch")
+    opened = VectorSearch(vectors, open_sketch(tmp_path / "sketch"))(matrix[:3], DEPTH)
+    kept = VectorSearch(vectors, sketch)(matrix[:3], DEPTH)
+    assert [one.rows.tolist() for one in opened] == [one.rows.tolist() for one in kept]
+
+
+def test_vectors_come_back_from_a_server_as_they_were_given(
+    chroma_server: str, matrix: Vectors
+) -> None:
+    server = ChromaServer(chroma_server)
+    collection = server.collection("kept", "made-up", "chunks")
+    collection.add([f"{row:032x}" for row in range(100)], matrix[:100])
     found = collection.get([f"{3:032x}", "f" * 32])
     assert list(found) == [f"{3:032x}"]
     assert np.array_equal(found[f"{3:032x}"], matrix[3])
-    assert len(collection) == SIZE - 1 == len(collection.all_keys())
-
-
-def test_a_folder_without_chroma_says_so(tmp_path: Path) -> None:
-    with pytest.raises(IndexUnavailable, match="holds no Chroma data"):
-        EmbeddedChroma(tmp_path).collection("chunks")
+    assert len(collection) == 100 == len(collection.all_keys())
+    server.close()

@@ -1,0 +1,116 @@
+"""Normalised vectors in two bytes a component: the leading bytes are searched, both are exact.
+
+A component is `scale * (256 * leading + trailing)`, the scale that of its row. The leading bytes
+alone give a cosine within 0.002 (standard deviation 0.0004 on 15,800 real texts), both within
+0.00001, and a pass over bytes is faster than one over floats: it reads a quarter of the memory
+(docs/decisions/103)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from config.models import Vectors
+
+MOST = 127 * 256
+"""The code of a row's largest component."""
+ROWS_AT_ONCE = 512
+"""Rows that are widened to floats together: they stay in a core's cache."""
+ENCODED_AT_ONCE = 8_192
+
+Bytes = NDArray[np.int8]
+Scales = NDArray[np.float32]
+Rows = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Quantised:
+    """(rows, dimensions) vectors; arrays may be mapped from files."""
+
+    leading: Bytes
+    trailing: Bytes
+    scales: Scales
+    """(rows,)"""
+
+    def __len__(self) -> int:
+        return len(self.leading)
+
+    @property
+    def width(self) -> int:
+        return int(self.leading.shape[1])
+
+    def __getitem__(self, rows: slice | Rows) -> Quantised:
+        return Quantised(self.leading[rows], self.trailing[rows], self.scales[rows])
+
+    def exactly(self) -> Vectors:
+        """(rows, dimensions) float32: encoded again they give the same bytes."""
+        codes = self.leading.astype(np.float32) * 256
+        codes += self.trailing
+        codes *= self.scales[:, None]
+        return codes
+
+    def row(self, row: int) -> Vectors:
+        """(dimensions,)"""
+        found: Vectors = self[row : row + 1].exactly()[0]
+        return found
+
+    def by_leading(self, queries: Vectors, rows: Rows | None = None) -> Vectors:
+        """(rows, queries) cosines by the leading bytes, of all rows or of these."""
+        scales: Scales = self.scales * np.float32(256)
+        return products(self.leading, scales, queries, rows)
+
+
+def quantised(vectors: Vectors) -> Quantised:
+    """`vectors`: (rows, dimensions) of any length."""
+    made = empty(len(vectors), vectors.shape[1])
+    for start in range(0, len(vectors), ENCODED_AT_ONCE):
+        part = slice(start, start + ENCODED_AT_ONCE)
+        scales = _scales(vectors[part])
+        codes = np.rint(vectors[part] / np.where(scales, scales, 1)[:, None]).astype(np.int32)
+        leading = (codes + 128) >> 8
+        made.leading[part] = leading
+        made.trailing[part] = codes - 256 * leading
+        made.scales[part] = scales
+    return made
+
+
+def empty(rows: int, width: int) -> Quantised:
+    return Quantised(
+        np.zeros((rows, width), dtype=np.int8),
+        np.zeros((rows, width), dtype=np.int8),
+        np.zeros(rows, dtype=np.float32),
+    )
+
+
+def joined(parts: Sequence[Quantised]) -> Quantised:
+    return Quantised(
+        np.concatenate([one.leading for one in parts]),
+        np.concatenate([one.trailing for one in parts]),
+        np.concatenate([one.scales for one in parts]),
+    )
+
+
+def products(codes: Bytes, scales: Scales, queries: Vectors, rows: Rows | None = None) -> Vectors:
+    """(rows, queries) of `scale * codes @ query`, of all rows or of these, a cacheful at a time."""
+    count = len(codes) if rows is None else len(rows)
+    found = np.empty((count, len(queries)), dtype=np.float32)
+    wide = np.empty((min(count, ROWS_AT_ONCE), codes.shape[1]), dtype=np.float32)
+    turned = np.ascontiguousarray(queries.T, dtype=np.float32)
+    for start in range(0, count, ROWS_AT_ONCE):
+        end = min(start + ROWS_AT_ONCE, count)
+        part = slice(start, end) if rows is None else rows[start:end]
+        np.copyto(wide[: end - start], codes[part])
+        np.dot(wide[: end - start], turned, out=found[start:end])
+    found *= scales[:, None] if rows is None else scales[rows][:, None]
+    return found
+
+
+def _scales(vectors: Vectors) -> Scales:
+    # Rounded up to 17 significant bits: times 127 * 256 that is exact in a float, so what is
+    # decoded and encoded again, after a server kept it for instance, is byte for byte the same.
+    scales = np.ascontiguousarray(np.abs(vectors).max(axis=1, initial=0) / MOST, dtype=np.float32)
+    bits = scales.view(np.uint32)
+    return ((bits + np.uint32(0x7F)) & np.uint32(0xFFFFFF80)).view(np.float32)
