@@ -204,9 +204,7 @@ def plain_reply() -> float:
 
 
 @pytest.mark.parametrize("piece", REPLIES)
-def test_a_crafted_reply_takes_about_as_long_as_a_plain_one(
-    piece: str, plain_reply: float
-) -> None:
+def test_a_crafted_reply_takes_about_as_long_as_a_plain_one(piece: str, plain_reply: float) -> None:
     assert takes_less(replied, of(piece), MOST * plain_reply)
 
 
