@@ -4,9 +4,10 @@
 
 Each shape (domains x chunks) is built, edited and read by processes of their own; two read at once,
 because workers of one machine share what they map. `p50 CPU` is what a search takes of a core, in
-milliseconds: on a busy machine the other figures hold what others did besides. Texts are made up. Vectors are those of the
-demo's documents, moved by differences between neighbours among them, and questions are the demo's
-golden ones: made-up directions would be found too easily, or not at all."""
+milliseconds: on a busy machine the other figures hold what others did besides.
+Texts are made up. Vectors are those of the demo's documents, moved by differences between
+neighbours among them, and questions are the demo's golden ones: made-up directions would be found
+too easily, or not at all."""
 
 from __future__ import annotations
 
@@ -32,6 +33,7 @@ from config.models import Vectors
 from config.settings import Settings
 from index.folders.nearest_rows import VectorSearch
 from index.publish import Index, open_index
+from index.ranking.rankings import UNITS_PER_CHUNK
 from index.search import SearchQuery
 from index.snapshot import Generation
 
@@ -46,8 +48,8 @@ COMPARED = 40
 MOVED = 0.8
 NEIGHBOURS = 10
 COLUMNS = (
-    "shape", "vectors", "p50 ms", "p95 ms", "p50 CPU", "recall", "RSS MB", "PSS MB", "bare MB", "open s",
-    "publish s", "publish MB", "build s", "disk MB",
+    "shape", "vectors", "p50 ms", "p95 ms", "p50 CPU", "recall", "RSS MB", "PSS MB", "bare MB",
+    "open s", "publish s", "publish MB", "build s", "disk MB",
 )  # fmt: skip
 Result = dict[str, Any]
 
@@ -129,7 +131,7 @@ def _measured(shape: str, units: int) -> Result:
             found |= _said(process)
             process.communicate("\n")
         readers = [_step("read", shape, units, folder) for _ in range(2)]
-        found |= [_said(reader) for reader in readers][0]
+        found |= next(iter([_said(reader) for reader in readers]))
         found["PSS MB"] = _memory(readers[0].pid)["Pss"]
         for reader in readers:
             reader.communicate("\n")
@@ -204,7 +206,7 @@ STEPS = {"build": build, "edit": edit, "read": read}
 def _recall(snapshot: Generation, queries: Vectors) -> float:
     """Share of the nearest hundred units by plain floats that a search finds."""
     folder = snapshot.folder
-    found = VectorSearch(folder.unit_vectors, folder.unit_sketch)(queries, DEPTH)
+    found = VectorSearch(folder.unit_vectors, folder.unit_sketch)(queries, DEPTH * UNITS_PER_CHUNK)
     scores = np.concatenate(
         [
             folder.unit_vectors[start : start + 10_000].exactly() @ queries.T
@@ -214,7 +216,7 @@ def _recall(snapshot: Generation, queries: Vectors) -> float:
     shares = []
     for column, one in zip(scores.T, found, strict=True):
         nearest = np.argpartition(-column, DEPTH)[:DEPTH]
-        shares.append(len(set(nearest.tolist()) & set(one.rows.tolist())) / DEPTH)
+        shares.append(len(set(nearest.tolist()) & set(one.rows[:DEPTH].tolist())) / DEPTH)
     return float(np.mean(shares))
 
 
