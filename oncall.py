@@ -37,8 +37,9 @@ if TYPE_CHECKING:
     from config.domain import Domain
     from config.domain_files import Check
     from config.live_domains import LiveDomains
-    from config.models import ChatModel, Embedder
+    from config.models import ChatModel, Embedder, Usage
     from config.settings import Settings
+    from enrichment.with_model.budget import Budget
     from index.access import CheckReaders, DomainAccess
     from index.audit import AuditLog
     from index.groups import Groups
@@ -49,6 +50,7 @@ if TYPE_CHECKING:
     from jobs.ingest_ports import DocumentSource, Watch
     from jobs.replay.canary import Canary
     from jobs.schedule.freshness import Freshness
+    from jobs.schedule.freshness_gauges import FreshnessGauges
     from jobs.schedule.job_runner import JobRunner
     from jobs.schedule.kept_runs import KeptRuns
     from jobs.schedule.recorded_run import Started
@@ -363,7 +365,13 @@ class Copilot:
             started,
             lambda: self._watched(domain, started, accept_drop, full=full, watch=watch),
             generation=lambda: self._answers_from(name),
+            cost=self._cost,
         )
+
+    def _cost(self, usage: Usage) -> float | None:
+        """In US dollars; None where no prices are set."""
+        prices = self.settings.read_prices()
+        return prices.of(usage) if prices else None
 
     def _watched(
         self,
@@ -412,6 +420,13 @@ class Copilot:
 
         return freshness(self.domain(name), self.runs.of(name), datetime.now(UTC))
 
+    @cached_property
+    def freshness_gauges(self) -> FreshnessGauges:
+        """How old the indexes are, for metrics."""
+        from jobs.schedule.freshness_gauges import FreshnessGauges
+
+        return FreshnessGauges(self.live_domains, self.freshness)
+
     def jobs(self) -> JobRunner:
         """Refreshes domains on their schedules."""
         from bot.connection import open_notices
@@ -430,18 +445,31 @@ class Copilot:
             lease=PostgresLease(url) if url else FileLease(data / "jobs.lock", "jobs runner"),
         )
 
+    def enrichment_budget(self) -> Budget:
+        """What one ingest run may ask of the chat model, and how fast."""
+        from enrichment.with_model.budget import Budget
+
+        told, prices = self.settings, self.settings.read_prices()
+        return Budget(
+            calls=told.enrich_calls,
+            tokens=told.enrich_tokens,
+            dollars=told.enrich_dollars,
+            cost=prices.of if prices else None,
+            at_once=told.enrich_at_once,
+            per_minute=told.enrich_per_minute,
+        )
+
     def _ingest(
         self, domain: Domain, canary: Canary, *, waits: bool, full: bool, watch: Watch | None
     ) -> IngestReport:
         from enrichment.pipeline import VERSION, prepare
-        from enrichment.with_model.budget import Budget
         from enrichment.with_model.reply_cache import ReplyCache
         from index.publish import WAIT_SECONDS
         from jobs.ingest import ingest
         from loaders.time_limit import uncounted
 
         name, options = domain.domain, domain.chunks
-        budget = Budget()
+        budget = self.enrichment_budget()
         prepared = partial(
             prepare,
             count_tokens=self.embedder.count_tokens,
@@ -461,6 +489,7 @@ class Copilot:
             ),
             enrich=lambda document: prepared(canary.reads(document)),
             enriched_by=self.model.name if self.model else "extractive",
+            at_once=budget.at_once if self.model else 1,
             pipeline=f"{VERSION} {options!r} {self.embedder.name}",
             spent=lambda: budget.usage,
             full=full,
@@ -558,7 +587,8 @@ class Copilot:
             open_metrics=self.settings.metrics == "open",
             question_log=self.question_log,
         )
-        add_health(api, Together(*parts), figures=self.settings.metrics != "off")
+        watched = Together(*parts, self.freshness_gauges)
+        add_health(api, watched, figures=self.settings.metrics != "off")
         if bot and self.settings.slack_signing_secret:
             add_slack(api, bot.app, self.settings.slack_signing_secret)
         return api

@@ -105,6 +105,9 @@ class ModelError(CopilotError):
 class ModelUnavailable(ModelError):
     """The model did not answer: timeout, rate limit, 5xx, no network, none configured."""
 
+    retry_after: float | None = None
+    """Seconds that the server asks to be left alone, where it says so."""
+
 
 class InvalidModelOutput(ModelError):
     """The model answered, but not in the form that was asked for, even after one repair."""

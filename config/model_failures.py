@@ -45,9 +45,11 @@ def as_model_error(prompt: Prompt, error: Exception, *, check_key: str, check: s
     if status:
         kind = _KINDS.get(status, "server_error" if status >= 500 else "refused")
         remedies = {401: f"check {check_key}", 403: f"check {check_key}", 404: f"check {check}"}
-        return ModelUnavailable(
+        refused = ModelUnavailable(
             f"{asked}: HTTP {status}", remedy=remedies.get(status, ""), kind=kind
         )
+        refused.retry_after = _retry_after(error)
+        return refused
     if _is_timeout(error):
         return ModelUnavailable(f"{asked}: no reply in time", kind="timeout")
     if _is_refused_connection(error) or _kinds(error) & {"APIError", "OSError"}:

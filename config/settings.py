@@ -193,6 +193,39 @@ class Settings(BaseSettings):
         description="Computing time after which a document is given up and reported, once while "
         "it is read and once while it is split and described; waiting is not counted",
     )
+    enrich_at_once: int = Field(
+        8,
+        ge=1,
+        le=256,
+        validation_alias=_from("ONCALL_ENRICH_AT_ONCE"),
+        description="Requests to the chat model that an ingest run has in flight",
+    )
+    enrich_per_minute: int = Field(
+        0,
+        ge=0,
+        validation_alias=_from("ONCALL_ENRICH_PER_MINUTE"),
+        description="Requests that an ingest run begins in a minute, in each process; 0 for as "
+        "many as the model takes",
+    )
+    enrich_calls: int = Field(
+        20_000,
+        ge=0,
+        validation_alias=_from("ONCALL_ENRICH_CALLS"),
+        description="Requests to the chat model that one ingest run may make; what is left stays "
+        "extractive until the next",
+    )
+    enrich_tokens: int = Field(
+        50_000_000,
+        ge=0,
+        validation_alias=_from("ONCALL_ENRICH_TOKENS"),
+        description="Likewise, tokens in and out",
+    )
+    enrich_dollars: float | None = Field(
+        None,
+        ge=0,
+        validation_alias=_from("ONCALL_ENRICH_DOLLARS"),
+        description="Likewise, US dollars; needs `ONCALL_PRICES`",
+    )
     config_dir: Path = Field(
         Path("config"),
         validation_alias=_from("ONCALL_CONFIG_DIR"),

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import TypeVar
@@ -16,7 +15,16 @@ from config.models import Usage
 from enrichment.chunk import DocumentCard
 from enrichment.with_model.verified_tables import TableReport
 from jobs.ingest_outcome import IngestReport
-from jobs.ingest_ports import DocumentSource, Enrich, Load, NextGeneration, Published, Watch
+from jobs.ingest_ports import (
+    DocumentSource,
+    Enrich,
+    Load,
+    NextGeneration,
+    PreparedDocument,
+    Published,
+    Watch,
+)
+from jobs.side_by_side import in_turn
 from loaders.document import Document
 from loaders.time_limit import SECONDS, time_limit
 
@@ -35,6 +43,7 @@ def ingest(
     stage: Callable[[str], AbstractContextManager[NextGeneration]],
     enrich: Enrich,
     enriched_by: str = "extractive",
+    at_once: int = 1,
     pipeline: str,
     spent: Callable[[], Usage] = Usage,
     full: bool = False,
@@ -46,6 +55,7 @@ def ingest(
     `pipeline` names the way documents are split, enriched and embedded: when it differs from the
     last run's, every document is done again. `enriched_by` is what a complete enrichment is signed
     with: a document signed otherwise is enriched again. `spent` is asked at the end.
+    `at_once`: documents that are enriched side by side; of use while they wait for a model.
     `document_seconds` of computing may go into loading one document, and as many into the rest.
     A document that takes longer, or that breaks its loader, is reported like any that can't be
     read: its last good version stays, and all others go on.
@@ -58,7 +68,12 @@ def ingest(
         again = full or staging.cursors.get("pipeline") != pipeline
         settled = frozenset() if again else _settled(staging.documents, enriched_by)
         run = _Run(
-            staging=staging, enrich=enrich, again=again, settled=settled, seconds=document_seconds
+            staging=staging,
+            enrich=enrich,
+            at_once=at_once,
+            again=again,
+            settled=settled,
+            seconds=document_seconds,
         )
         for source in sources:
             run.read(source, watch)
@@ -74,6 +89,7 @@ class _Run:
 
     staging: NextGeneration
     enrich: Enrich
+    at_once: int
     again: bool
     """Every document is done again, whatever changed."""
     seconds: float
@@ -108,26 +124,50 @@ class _Run:
         self.complete &= found.complete
         self.cursors[source.name] = found.cursor
         watch.loading(len(found.changed))
-        for name, document in _load(found.changed, self.seconds):
-            self._take(name, document)
+        loaded = in_turn(self._load, found.changed.items(), LOADERS)
+        for name, document, enriched in in_turn(
+            self._enriched, self._wanted(loaded, watch), self.at_once
+        ):
+            self._keep(name, document, enriched)
             watch.done(name)
 
-    def _take(self, name: str, document: Document | LoadError) -> None:
-        if isinstance(document, LoadError):
-            self.failed.append(document)
-            # Its last good version stays: a stumble of Google's must not take an answer away.
-            self.present |= {name} & self.staging.documents.keys()
-            return
+    def _load(self, item: tuple[str, Load]) -> tuple[str, Document | LoadError]:
+        return item[0], _attempt(*item, self.seconds)
+
+    def _wanted(
+        self, loaded: Iterable[tuple[str, Document | LoadError]], watch: Watch
+    ) -> Iterator[tuple[str, Document]]:
+        """Those that hold something new."""
+        for name, document in loaded:
+            if isinstance(document, LoadError):
+                self.failed.append(document)
+                # Its last good version stays: a stumble of Google's must not take an answer away.
+                self.present |= {name} & self.staging.documents.keys()
+            elif self._is_new(name, document):
+                yield name, document
+                continue
+            watch.done(name)
+
+    def _is_new(self, name: str, document: Document) -> bool:
         if (other := self.paths.setdefault(document.id, name)) != name:
             reason = f"its id {document.id!r} is already that of {other}"
             self.failed.append(LoadError(name, reason, remedy="give one of them another `id`"))
-            return
+            return False
         previous = self.staging.documents.get(document.id)
         self.warnings += [f"{document.id}: {warning}" for warning in document.warnings]
         if document.id in self.settled and previous is not None and _same(previous, document):
             self.present.add(document.id)
-            return
-        enriched = _attempt(name, lambda: self.enrich(document), self.seconds)
+            return False
+        return True
+
+    def _enriched(
+        self, item: tuple[str, Document]
+    ) -> tuple[str, Document, PreparedDocument | LoadError]:
+        name, document = item
+        return name, document, _attempt(name, lambda: self.enrich(document), self.seconds)
+
+    def _keep(self, name: str, document: Document, enriched: PreparedDocument | LoadError) -> None:
+        previous = self.staging.documents.get(document.id)
         if isinstance(enriched, LoadError):
             self.failed.append(enriched)
             self.present |= {document.id} & self.staging.documents.keys()
@@ -178,18 +218,6 @@ class _Run:
 def _settled(documents: Mapping[str, DocumentCard], enriched_by: str) -> frozenset[str]:
     """Ids of those whose enrichment is as good as it can be now."""
     return frozenset(card.id for card in documents.values() if card.enriched_by == enriched_by)
-
-
-def _load(
-    changed: Mapping[str, Load], seconds: float
-) -> Iterator[tuple[str, Document | LoadError]]:
-    """Loaded in parallel, handed on in order."""
-
-    def attempt(item: tuple[str, Load]) -> Document | LoadError:
-        return _attempt(*item, seconds)
-
-    with ThreadPoolExecutor(LOADERS, thread_name_prefix="load") as pool:
-        yield from zip(changed, pool.map(attempt, changed.items()), strict=True)
 
 
 def _attempt(name: str, act: Callable[[], Result], seconds: float) -> Result | LoadError:

@@ -162,6 +162,11 @@ INGEST_RUNS = _counter(
     "domain",
     "outcome",
 )
+INGEST_MODEL_CALLS = _counter(
+    "oncall_ingest_model_calls_total",
+    "Requests of enrichment to the model: ok, or the kind of failure",
+    "outcome",
+)
 INGEST_SECONDS = _seconds(
     "oncall_ingest_run_seconds",
     "What an ingest run took",

@@ -10,9 +10,11 @@ import io
 import json
 import shutil
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import redirect_stderr
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import redirect_stderr, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import FrameType
@@ -20,6 +22,7 @@ from types import FrameType
 import pytest
 import structlog
 from fastapi.testclient import TestClient
+from pydantic import BaseModel
 
 from agents.answer import Question
 from agents.in_sight.question_log import AskedThrough
@@ -27,7 +30,9 @@ from agents.judging.answer_judge import AnswerJudge
 from agents.judging.judge_request import JudgeRequest
 from bot.connection import connect
 from config.errors import CopilotError
+from config.models import Prompt, Usage
 from config.settings import Settings, read_settings
+from enrichment.with_model.budget import BudgetSpent
 from index.audit import Shown, days_ago
 from loaders.google.drive.google_drive import open_drive
 from oncall import Copilot
@@ -216,6 +221,45 @@ def google_pauses(town: Town, settings: Settings) -> object:
         for file in drive.sync(source, cursor="", known={}).changed:
             drive.load(file)
     return sum(clock.pauses)
+
+
+class SlowModel:
+    """Counts what it is asked, and how much of that at the same time."""
+
+    name = "slow"
+
+    def __init__(self) -> None:
+        self.asked = self.at_work = self.most_at_work = 0
+        self._lock = threading.Lock()
+
+    def structured(self, prompt: Prompt, reply: type[Said]) -> tuple[Said, Usage]:
+        with self._lock:
+            self.asked += 1
+            self.at_work += 1
+            self.most_at_work = max(self.most_at_work, self.at_work)
+        time.sleep(0.1)
+        with self._lock:
+            self.at_work -= 1
+        return reply(), Usage(calls=1, input_tokens=1_000, output_tokens=100)
+
+
+class Said(BaseModel):
+    word: str = "tea"
+
+
+def enriched(town: Town, settings: Settings) -> object:
+    """Of three requests side by side: how many were made, how many at once, seconds waited."""
+    budget, model, waits = Copilot(settings).enrichment_budget(), SlowModel(), list[float]()
+    budget._sleep = waits.append
+    prompt = Prompt(name="enrich", version="1", system="s", user="u", max_tokens=10)
+
+    def ask(_: int) -> None:
+        with suppress(BudgetSpent):
+            budget.ask(model, prompt, Said)  # type: ignore[arg-type]
+
+    with ThreadPoolExecutor(3) as pool:
+        list(pool.map(ask, range(3)))
+    return model.asked, model.most_at_work > 1, sum(waits) > 1
 
 
 def reranked(town: Town, settings: Settings) -> object:
@@ -412,6 +456,13 @@ PROBES = {
     "ONCALL_LOG_WORDS": Probe(one=None, other="on", observe=question_line),
     "ONCALL_PRICES": Probe(one=None, other="0.25/2.00", observe=question_line),
     "ONCALL_TRACES": Probe(one=None, other="http://127.0.0.1:9", observe=traced),
+    "ONCALL_ENRICH_AT_ONCE": Probe(one="8", other="1", observe=enriched),
+    "ONCALL_ENRICH_PER_MINUTE": Probe(one="0", other="6", observe=enriched),
+    "ONCALL_ENRICH_CALLS": Probe(one="9", other="1", observe=enriched),
+    "ONCALL_ENRICH_TOKENS": Probe(one="9000", other="0", observe=enriched),
+    "ONCALL_ENRICH_DOLLARS": Probe(
+        one="9", other="0", observe=enriched, besides={"ONCALL_PRICES": "1/1"}
+    ),
     "ONCALL_CONFIG_DIR": Probe(one="{folder}/tea", other="{folder}/drive", observe=domains),
     "ONCALL_DATA_DIR": Probe(one="{folder}/kept", other="{folder}/elsewhere", observe=published),
 }

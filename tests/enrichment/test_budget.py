@@ -1,0 +1,100 @@
+"""A run's budget: what it may ask, how fast, and what it makes of a model that takes no more."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from pydantic import BaseModel
+
+from config.errors import ModelUnavailable
+from config.models import ChatModel, Prompt, Usage
+from enrichment.with_model.budget import PATIENCE_SECONDS, Budget, BudgetSpent
+
+PROMPT = Prompt(name="enrich", version="1", system="s", user="u", max_tokens=10)
+
+
+class Said(BaseModel):
+    word: str = "tea"
+
+
+class Clock:
+    """Time passes only where somebody waits."""
+
+    def __init__(self) -> None:
+        self.time = 0.0
+
+    def sleep(self, seconds: float) -> None:
+        self.time += seconds
+
+
+class Model:
+    """Says something, or raises what `refuses` gives for the moment."""
+
+    name = "m"
+
+    def __init__(self, clock: Clock, refuses: Callable[[float], Exception | None]) -> None:
+        self._clock, self._refuses = clock, refuses
+        self.asked_at: list[float] = []
+
+    def structured(self, prompt: Prompt, reply: type[Any]) -> tuple[Any, Usage]:
+        self.asked_at.append(self._clock.time)
+        if error := self._refuses(self._clock.time):
+            raise error
+        return reply(), Usage(calls=1, input_tokens=1_000, output_tokens=100)
+
+
+def limited(retry_after: float | None = None) -> ModelUnavailable:
+    error = ModelUnavailable("HTTP 429", kind="rate_limited")
+    error.retry_after = retry_after
+    return error
+
+
+def started(
+    refuses: Callable[[float], Exception | None] = lambda now: None, **limits: Any
+) -> tuple[Budget, Model, ChatModel]:
+    clock = Clock()
+    model: Any = Model(clock, refuses)
+    return Budget(sleep=clock.sleep, now=lambda: clock.time, **limits), model, model
+
+
+def test_requests_are_begun_no_faster_than_allowed() -> None:
+    budget, seen, model = started(per_minute=30)
+    for _ in range(5):
+        budget.ask(model, PROMPT, Said)
+    assert seen.asked_at == [0.0, 2.0, 4.0, 6.0, 8.0]
+
+
+def test_a_server_that_asks_for_a_pause_gets_it() -> None:
+    budget, seen, model = started(lambda now: limited(30.0) if now < 25 else None)
+    assert budget.ask(model, PROMPT, Said).word == "tea"
+    assert seen.asked_at == [0.0, 30.0]
+
+
+def test_a_model_that_refuses_for_an_hour_is_done_without() -> None:
+    budget, seen, model = started(lambda now: limited() if now < 3_600 else None)
+    with pytest.raises(BudgetSpent, match="refused every request for 10 minutes"):
+        budget.ask(model, PROMPT, Said)
+    asked = len(seen.asked_at)
+    assert asked < 25
+    with pytest.raises(BudgetSpent):
+        budget.ask(model, PROMPT, Said)
+    assert len(seen.asked_at) == asked, "the rest of the run does not ask"
+    assert seen.asked_at[-1] + 120 > PATIENCE_SECONDS
+
+
+def test_pauses_are_no_failed_attempts() -> None:
+    turns = iter([limited(), limited(), limited(), limited(), limited(), None])
+    budget, seen, model = started(lambda now: next(turns), attempts=1)
+    assert budget.ask(model, PROMPT, Said).word == "tea"
+    assert len(seen.asked_at) == 6
+
+
+def test_dollars_are_counted_where_prices_are_known() -> None:
+    budget, seen, model = started(dollars=0.25, cost=lambda usage: usage.input_tokens / 10_000)
+    for _ in range(3):
+        budget.ask(model, PROMPT, Said)
+    with pytest.raises(BudgetSpent, match=r"3 calls, 3300 tokens, 0\.30 dollars"):
+        budget.ask(model, PROMPT, Said)
+    assert len(seen.asked_at) == 3
