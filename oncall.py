@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from config.domain import Domain
     from config.domain_files import Check
     from config.live_domains import LiveDomains
-    from config.models import ChatModel, Embedder
+    from config.models import ChatModel, Embedder, Usage
     from config.settings import Settings
     from enrichment.with_model.budget import Budget
     from index.access import CheckReaders, DomainAccess
@@ -50,6 +50,7 @@ if TYPE_CHECKING:
     from jobs.ingest_ports import DocumentSource, Watch
     from jobs.replay.canary import Canary
     from jobs.schedule.freshness import Freshness
+    from jobs.schedule.freshness_gauges import FreshnessGauges
     from jobs.schedule.job_runner import JobRunner
     from jobs.schedule.kept_runs import KeptRuns
     from jobs.schedule.recorded_run import Started
@@ -364,7 +365,13 @@ class Copilot:
             started,
             lambda: self._watched(domain, started, accept_drop, full=full, watch=watch),
             generation=lambda: self._answers_from(name),
+            cost=self._cost,
         )
+
+    def _cost(self, usage: Usage) -> float | None:
+        """In US dollars; None where no prices are set."""
+        prices = self.settings.read_prices()
+        return prices.of(usage) if prices else None
 
     def _watched(
         self,
@@ -412,6 +419,13 @@ class Copilot:
         from jobs.schedule.freshness import freshness
 
         return freshness(self.domain(name), self.runs.of(name), datetime.now(UTC))
+
+    @cached_property
+    def freshness_gauges(self) -> FreshnessGauges:
+        """How old the indexes are, for metrics."""
+        from jobs.schedule.freshness_gauges import FreshnessGauges
+
+        return FreshnessGauges(self.live_domains, self.freshness)
 
     def jobs(self) -> JobRunner:
         """Refreshes domains on their schedules."""
@@ -573,7 +587,8 @@ class Copilot:
             open_metrics=self.settings.metrics == "open",
             question_log=self.question_log,
         )
-        add_health(api, Together(*parts), figures=self.settings.metrics != "off")
+        watched = Together(*parts, self.freshness_gauges)
+        add_health(api, watched, figures=self.settings.metrics != "off")
         if bot and self.settings.slack_signing_secret:
             add_slack(api, bot.app, self.settings.slack_signing_secret)
         return api

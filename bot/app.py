@@ -38,7 +38,7 @@ from config.domain import Domain
 from config.settings import Settings
 from index.audit import AuditLog
 from index.readers import IdentitiesOf, by_email
-from telemetry.health import serve_health
+from telemetry.health import Together, Watched, serve_health
 from telemetry.tracing import flush_traces
 
 log = structlog.get_logger()
@@ -157,12 +157,13 @@ class Bot:
         self._warming.start()
         log.info("the bot is up", user=self.identity.user, team=self.identity.team)
 
-    def run(self, *, health_port: int | None = None) -> None:
-        """Work until SIGTERM or Ctrl-C, then drain; health and metrics on `health_port`."""
+    def run(self, *, health_port: int | None = None, beside: Sequence[Watched] = ()) -> None:
+        """Work until SIGTERM or Ctrl-C, then drain; health and metrics on `health_port`, of this
+        bot and of what is watched `beside` it."""
         self.stop_on_signals()
         if health_port is not None:
             figures = self._settings.metrics != "off"
-            serve_health(self, health_port, figures=figures)
+            serve_health(Together(self, *beside), health_port, figures=figures)
         self.start()
         self.wait()
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import logging
+import os
 import signal
-import subprocess
 import sys
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from functools import partial
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -16,13 +18,15 @@ from cli.options import AsJson, DomainNames, plain_console, print_json, wired
 from config.errors import UsageError
 
 if TYPE_CHECKING:
+    from jobs.schedule.job_runner import JobRunner
     from jobs.schedule.kept_runs import IngestRun
+    from oncall import Copilot
 
 app = typer.Typer()
 jobs_app = typer.Typer(no_args_is_help=True, help="Refresh domains on their schedules.")
 app.add_typer(jobs_app, name="jobs")
 
-RESTART_SECONDS = 2.0
+BAD = frozenset({"failed", "held back", "broken"})
 
 
 @jobs_app.command("run")
@@ -33,35 +37,40 @@ def jobs_run(
     ] = 1,
     health_port: Annotated[
         int,
-        typer.Option(min=0, max=65535, help="Port of /healthz, /readyz and /metrics; 0 for none."),
+        typer.Option(
+            min=0,
+            max=65_000,
+            help="Port of /healthz, /readyz and /metrics, the next one for each further worker; "
+            "0 for none.",
+        ),
     ] = 8081,
+    under_parent: Annotated[bool, typer.Option("--under-parent", hidden=True)] = False,
 ) -> None:
     """Refresh each domain when its `refresh` says so, until stopped."""
-    from telemetry.health import serve_health
+    from telemetry.health import Together, serve_health
 
     copilot = wired()
-    if workers > 1 and not copilot.settings.database_url:
-        raise UsageError(
-            "SQLite is for one process", remedy="set DATABASE_URL to PostgreSQL to run several"
-        )
+    if workers > 1:
+        raise typer.Exit(_several(copilot, workers, health_port, once=once))
     if not any(domain.refresh for domain in copilot.domains.values()):
         sys.stderr.write(
             "oncall: no domain file has a `refresh`; nothing will run until one does\n"
         )
     runner = copilot.jobs()
+    if once:
+        raise typer.Exit(_once(copilot, runner))
     stopped = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: stopped.set())
-    if health_port and not once:
-        serve_health(runner, health_port, figures=copilot.settings.metrics != "off")
+    if under_parent:
+        threading.Thread(target=_end_with_the_parent, args=(stopped,), daemon=True).start()
+    if health_port:
+        watched = Together(runner, copilot.freshness_gauges)
+        serve_health(watched, health_port, figures=copilot.settings.metrics != "off")
     runner.start()
-    if once:
-        runner.run_what_is_due()
-        runner.stop()
-        return
-    with _beside(workers - 1, stopped):
-        stopped.wait()
-        runner.stop()
+    stopped.wait()
+    runner.stop()
+    _end_at_once(0)
 
 
 @jobs_app.command("list")
@@ -87,7 +96,7 @@ def jobs_list(as_json: AsJson = False) -> None:
     console = plain_console()
     for name, (domain, fresh) in known.items():
         schedule = domain.refresh.cron if domain.refresh else "no schedule"
-        console.print(f"{name:<24} {schedule:<16} {fresh.sentence()}")
+        console.print(f"{name:<24} {schedule:<16} {fresh.sentence()}", soft_wrap=True)
 
 
 @jobs_app.command("history")
@@ -98,26 +107,34 @@ def jobs_history(
 ) -> None:
     """What the last runs did, newest first."""
     copilot = wired()
-    chosen = [copilot.domain(name).domain for name in names or copilot.domains]
-    runs = [run for name in chosen for run in copilot.runs.of(name, last)]
+    runs = [run for name in names or copilot.domains for run in copilot.runs.of(name, last)]
+    for name in names or ():
+        if not any(run.domain == name for run in runs):
+            copilot.domain(name)  # neither there now nor once: the name is wrong
     runs.sort(key=lambda run: run.started_at, reverse=True)
     if as_json:
         print_json([as_row(run) for run in runs])
-        return
+    else:
+        _print_runs(runs)
+
+
+def _print_runs(runs: Sequence[IngestRun]) -> None:
     console = plain_console()
     if not runs:
-        console.print("No run is on record yet.")
+        console.print("No run is on record.")
     for run in runs:
         why = "planned" if run.planned_at else "by hand"
+        cost = "" if run.cost is None else f"  ${run.cost:.2f}"
         console.print(
             f"{run.started_at:%Y-%m-%d %H:%M} UTC  {run.domain:<20} {run.outcome:<10} {why:<8}"
             f"{run.seconds:>8.1f} s  +{run.added} ~{run.changed} -{run.removed}"
-            f" ={run.unchanged}  {run.calls} calls"
+            f" ={run.unchanged}  {run.calls} calls{cost}",
+            soft_wrap=True,
         )
         if run.problem:
-            console.print(f"    {run.problem}")
+            console.print(f"    {run.problem}", soft_wrap=True)
         for document, reason in run.failures.items():
-            console.print(f"    {document}: {reason}")
+            console.print(f"    {document}: {reason}", soft_wrap=True)
 
 
 def as_row(run: IngestRun) -> dict[str, object]:
@@ -134,27 +151,39 @@ def as_row(run: IngestRun) -> dict[str, object]:
     return {**asdict(run), **moments}
 
 
-@contextmanager
-def _beside(count: int, stopped: threading.Event) -> Iterator[None]:
-    """So many more of this command, each started again when it dies."""
-    command = [sys.executable, "-m", "cli.main", "jobs", "run", "--health-port", "0"]
-    crew = [subprocess.Popen(command) for _ in range(count)]  # noqa: S603 - ourselves
+def _several(copilot: Copilot, workers: int, health_port: int, *, once: bool) -> int:
+    from jobs.schedule.runner_processes import RunnerProcesses, runner_command
 
-    def look_after() -> None:
-        while not stopped.wait(RESTART_SECONDS):
-            for place, process in enumerate(crew):
-                if process.poll() is not None:
-                    sys.stderr.write("oncall: a worker died; starting another\n")
-                    crew[place] = subprocess.Popen(command)  # noqa: S603 - ourselves
+    if once:
+        raise UsageError("--once is for one process", remedy="leave --workers out")
+    if not copilot.settings.database_url:
+        raise UsageError(
+            "SQLite is for one process", remedy="set DATABASE_URL to PostgreSQL to run several"
+        )
+    return RunnerProcesses(partial(runner_command, health_port=health_port), workers).run()
 
-    keeper = threading.Thread(target=look_after, daemon=True)
-    keeper.start()
-    try:
-        yield
-    finally:
-        stopped.set()
-        keeper.join(timeout=5)
-        for process in crew:
-            process.terminate()
-        for process in crew:
-            process.wait(timeout=40)
+
+def _once(copilot: Copilot, runner: JobRunner) -> int:
+    """The exit code: 1 when a run that ended meanwhile did not end well."""
+    began = datetime.now(UTC)
+    runner.start()
+    runner.run_what_is_due()
+    runner.stop()
+    runs = [run for name in copilot.domains for run in copilot.runs.of(name)]
+    mine = [run for run in runs if (run.finished_at or run.started_at) >= began]
+    _print_runs(sorted(mine, key=lambda run: run.started_at, reverse=True))
+    return int(any(run.outcome in BAD or run.failures for run in mine))
+
+
+def _end_with_the_parent(stopped: threading.Event) -> None:
+    """It holds the other end of standard input open while it lives."""
+    sys.stdin.buffer.read()
+    stopped.set()
+
+
+def _end_at_once(code: int) -> None:
+    """A run that goes on would hold the process until it is over; its work is stored, and is gone
+    on with at the next start, or elsewhere."""
+    logging.shutdown()
+    sys.stdout.flush()
+    os._exit(code)

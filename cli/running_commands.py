@@ -70,7 +70,7 @@ def bot(
     copilot = wired()
     running = copilot.bot()
     _say_what_is_missing(copilot)
-    running.run(health_port=health_port or None)
+    running.run(health_port=health_port or None, beside=[copilot.freshness_gauges])
 
 
 @app.command()

@@ -12,6 +12,8 @@ from enrichment.standing import is_out_of_force
 from index.search import Snapshot
 
 if TYPE_CHECKING:
+    from rich.console import Console
+
     from jobs.schedule.freshness import Freshness
 
 
@@ -36,10 +38,12 @@ def print_status(
     for name, value in _facts(settings).items():
         console.print(f"[cyan]{name:>12}[/]  {value}")
     for name in domains:
+        fresh = freshness(name)
         try:
             snapshot = index.snapshot(name)
         except IndexUnavailable as error:
             console.print(f"[cyan]{name:>12}[/]  [yellow]{error}[/]")
+            _print_runs(fresh, console)
             continue
         chunks = sum(len(snapshot.chunks(document)) for document in snapshot.documents)
         over = sum(map(is_out_of_force, snapshot.documents.values()))
@@ -47,15 +51,21 @@ def print_status(
             f"[cyan]{name:>12}[/]  generation {snapshot.generation}, "
             f"{len(snapshot.documents)} documents ({over} out of force), {chunks} chunks"
         )
-        fresh = freshness(name)
-        console.print(f"{'':>12}  {escape(fresh.sentence())}")
-        for complaint in fresh.complaints():
-            console.print(f"{'':>12}  [yellow]{escape(complaint)}[/]")
+        _print_runs(fresh, console)
         if domains[name].access.audience == "asker":
             for group, reason in _closed(domains[name], closed_groups).items():
                 console.print(
                     f"{'':>12}  [yellow]group {escape(group)} opens nothing[/]: {escape(reason)}"
                 )
+
+
+def _print_runs(fresh: Freshness, console: Console) -> None:
+    """The last run and the next; also where a first run failed, and nothing is published."""
+    from rich.markup import escape
+
+    console.print(f"{'':>12}  {escape(fresh.sentence())}", soft_wrap=True)
+    for complaint in fresh.complaints():
+        console.print(f"{'':>12}  [yellow]{escape(complaint)}[/]", soft_wrap=True)
 
 
 def _closed(

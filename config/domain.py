@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
+from datetime import timedelta
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
-from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from pydantic import (
     AfterValidator,
@@ -24,6 +24,8 @@ from pydantic import (
 )
 from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 
+from config.reading.cron import cron_problem, shortest_gap
+from config.reading.time_zones import time_zone_problem
 from config.slack_ids import BOT, CHANNEL, GROUP, USER
 
 
@@ -78,27 +80,15 @@ def _drive_id(value: str) -> str:
 
 
 def _cron(value: str) -> str:
-    from croniter import CroniterError, croniter
-
-    try:
-        if len(value.split()) != 5 or not croniter.is_valid(value):
-            raise ValueError
-        croniter(value).get_next()
-    except (CroniterError, ValueError):
-        problem = (
-            f"{value!r} is no time that ever comes; write five fields, minute, hour, day of the "
-            "month, month, day of the week: `0 3 * * *` is every night at three"
-        )
-        raise PydanticCustomError("form", "{problem}", {"problem": problem}) from None
+    if problem := cron_problem(value):
+        said = f"{value!r} {problem}"
+        raise PydanticCustomError("form", "{problem}", {"problem": said})
     return value
 
 
 def _time_zone(value: str) -> str:
-    try:
-        ZoneInfo(value)
-    except (ZoneInfoNotFoundError, ValueError, OSError):
-        problem = f"{value!r} is no time zone; write it as in Europe/Berlin, or UTC"
-        raise PydanticCustomError("form", "{problem}", {"problem": problem}) from None
+    if problem := time_zone_problem(value):
+        raise PydanticCustomError("form", "{problem}", {"problem": f"{value!r} {problem}"})
     return value
 
 
@@ -382,6 +372,15 @@ class Refresh(_Section):
         le=60,
         description="A run begins up to so much later: not all domains at once",
     )
+
+    @model_validator(mode="after")
+    def _jitter_fits(self) -> Self:
+        # Otherwise the next time comes before this one's delay is over, and neither is run.
+        delay = timedelta(minutes=self.jitter_minutes)
+        if delay and delay >= shortest_gap(self.cron):
+            said = "jitter_minutes has to be less than the time from one run to the next"
+            raise PydanticCustomError("jitter", "{problem}", {"problem": said})
+        return self
 
 
 def _written_short(value: object) -> object:

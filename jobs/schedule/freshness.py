@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from config.domain import Domain
-from jobs.schedule.due import Planned, in_zone, is_overdue, upcoming
-from jobs.schedule.kept_runs import GOOD, IngestRun
+from jobs.schedule.due import in_zone, is_overdue, upcoming
+from jobs.schedule.kept_runs import GOOD, UNDECIDED, IngestRun
 
 IN_A_ROW = 3
 """Runs that fail to read a document before somebody is told: Google stumbles now and then."""
@@ -21,7 +21,8 @@ class Freshness:
 
     domain: str
     last: IngestRun | None = None
-    """That was no skipped one."""
+    """That came to an end; while the next one runs, what is wrong with it stays wrong."""
+    running: bool = False
     fresh_at: datetime | None = None
     """When the last run that ended well began; what was edited later may be missing."""
     upcoming: str = ""
@@ -36,7 +37,7 @@ class Freshness:
 
     def sentence(self) -> str:
         """The last run and the next, in a line."""
-        said = "never refreshed"
+        said = "being refreshed for the first time" if self.running else "never refreshed"
         if self.last:
             when = self.last.finished_at or self.last.started_at
             said = f"{self.last.outcome} {when:%Y-%m-%d %H:%M} UTC"
@@ -46,6 +47,8 @@ class Freshness:
             said += f"; {len(self.failing)} can't be read"
         if self.overdue:
             said += "; overdue"
+        if self.running and self.last:
+            said += "; running now"
         return f"{said}; next {self.upcoming}" if self.upcoming else said
 
     def _complaints(self) -> Iterator[str]:
@@ -66,22 +69,18 @@ class Freshness:
 def freshness(domain: Domain, runs: Sequence[IngestRun], now: datetime) -> Freshness:
     """`runs`: newest first."""
     tried = [run for run in runs if run.outcome != "skipped"]
+    ended = [run for run in tried if run.outcome not in UNDECIDED]
     fresh_at = next((run.started_at for run in tried if run.outcome in GOOD), None)
     refresh = domain.refresh
     return Freshness(
         domain=domain.domain,
-        last=tried[0] if tried else None,
+        last=ended[0] if ended else None,
+        running=any(run.outcome == "running" for run in tried[:1]),
         fresh_at=fresh_at,
         upcoming=in_zone(refresh, upcoming(refresh, now).at) if refresh else "",
         overdue=bool(refresh and is_overdue(refresh, fresh_at, now)),
         failing=_failing([run for run in tried if run.outcome in GOOD or run.failures]),
     )
-
-
-def last_planned(runs: Sequence[IngestRun]) -> Planned | None:
-    """The last planned time that a run was begun for."""
-    planned = [Planned(at=run.planned_at, wall=run.wall) for run in runs if run.planned_at]
-    return max(planned, default=None)
 
 
 def _failing(runs: Sequence[IngestRun]) -> dict[str, str]:

@@ -7,20 +7,23 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from typing import Any
 
 import structlog
+from sqlalchemy.exc import SQLAlchemyError
 
 from config.domain import Domain
 from config.errors import AnotherRun, CopilotError
 from durable.done_work import forget_done
-from durable.durable_worker import Application, DurableWorker, WorkQueue
+from durable.durable_worker import UNDONE, Application, DurableWorker, WorkQueue
 from durable.lease import Lease
 from jobs.schedule.due import Planned, due
-from jobs.schedule.freshness import Freshness, freshness, last_planned
+from jobs.schedule.freshness import Freshness, freshness
 from jobs.schedule.kept_runs import KeptRuns
-from jobs.schedule.recorded_run import Started, as_planned
+from jobs.schedule.recorded_run import Started, as_planned, left_out
 from telemetry import metrics
 
 log = structlog.get_logger()
@@ -29,7 +32,22 @@ JOBS = Application(name="oncall-jobs", format="jobs-1", schema="oncall_jobs")
 QUEUE = "oncall-refresh"
 WORK = "refresh"
 LOOK_SECONDS = 5.0
+LATE_LOOKS = 12
 RECENT_RUNS = 20
+CATCHING_UP_SECONDS = 3600.0
+"""A run that was stored so lately is waited for before an index is called overdue."""
+PAUSES = (2.0, 10.0, 60.0)
+"""Before a run that the database left alone is tried again: longer than it takes to notice."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Registration:
+    """Workflows of one kind of job, and the queues that they wait in."""
+
+    register: Callable[[], None]
+    """Names its workflows to DBOS, with `DBOS.workflow`; each calls `JobRunner.worker.working`
+    around its body."""
+    queues: Sequence[WorkQueue] = ()
 
 
 class JobRunner:
@@ -51,66 +69,108 @@ class JobRunner:
     ) -> None:
         """`refresh(domain, started)` runs the job and keeps its report. `tell` reaches a domain's
         admins."""
+        self.registrations: list[Registration] = []
+        """What else is worked off here; may grow until `start`."""
         self._domains = domains
         self._refresh = refresh
         self._runs = runs
         self._tell = tell
         self._now = now
         self._look_seconds = look_seconds
+        self._looked_at = time.monotonic()
         self._stopping = threading.Event()
-        self._worker = DurableWorker(
+        self.worker = DurableWorker(
             JOBS, database_url=database_url, lease=lease, upkeep=self._look_after
         )
 
     def start(self) -> None:
         """Raises ConfigError where another runner has the only place."""
-        self._worker.start(self._register, [WorkQueue(name=QUEUE, concurrency=1)])
+        others = [queue for one in self.registrations for queue in one.queues]
+        self.worker.start(self._register, [WorkQueue(name=QUEUE, concurrency=1), *others])
+        self._looked_at = time.monotonic()
         threading.Thread(target=self._plan_on, name="schedule", daemon=True).start()
 
     def stop(self, drain_seconds: float = 25.0) -> None:
+        """Whoever calls this ends the process after it: what didn't end in time goes on in its
+        thread, and elsewhere from its beginning."""
         self._stopping.set()
-        self._worker.stop(drain_seconds)
+        self.worker.stop(drain_seconds)
 
     def missing(self) -> dict[str, str]:
-        return self._worker.missing()
+        """Nothing is missing of the schedule while the database is: it is looked at again then."""
+        missing = self.worker.missing()
+        late = time.monotonic() - self._looked_at > LATE_LOOKS * self._look_seconds
+        return missing or ({"schedule": "nobody looks what is due"} if late else {})
 
     def observe(self) -> None:
-        self._worker.observe()
+        """Sets its gauge; the worker's others are those of the inbox."""
+        metrics.LEASE_HELD.set("database" not in self.worker.missing())
+
+    def enqueue(self, workflow: str, *arguments: Any, queue: str, workflow_id: str) -> None:
+        """Stored when it returns; a known id does nothing. Raises what the database raises."""
+        options = {
+            "workflow_name": workflow,
+            "queue_name": queue,
+            "workflow_id": workflow_id,
+            "app_version": JOBS.format,
+        }
+        self.worker.client.enqueue(options, *arguments)
 
     def run_what_is_due(self) -> None:
         """Plan once, and return when nothing is left to do."""
         self.plan()
-        while self._worker.backlog():
+        while self.worker.backlog():
             time.sleep(self._look_seconds / 10)
 
     def plan(self) -> None:
         """Store the runs that are due; tell admins what changed. Safe to call from many runners:
         a run is stored under its planned time, once."""
-        now = self._now()
+        now, undone = self._now(), self._undone()
         for name, domain in self._domains().items():
-            runs = self._runs.of(name, RECENT_RUNS)
-            if domain.refresh and (planned := due(domain.refresh, name, last_planned(runs), now)):
-                self._store(name, planned)
-            fresh = freshness(domain, runs, now)
-            _observe(fresh, now)
-            self._tell_what_changed(domain, fresh)
+            try:
+                self._plan(name, domain, now, undone)
+            except SQLAlchemyError:
+                raise
+            except Exception:
+                log.exception("a domain's schedule was not looked at", domain=name)
+        self._looked_at = time.monotonic()
 
-    def _store(self, domain: str, planned: Planned) -> None:
-        options = {
-            "workflow_name": WORK,
-            "queue_name": QUEUE,
-            "workflow_id": as_planned(domain, planned).id,
-            "app_version": JOBS.format,
-        }
-        self._worker.client.enqueue(options, domain, planned.at.isoformat(), planned.wall)
+    def _plan(self, name: str, domain: Domain, now: datetime, undone: Mapping[str, float]) -> None:
+        mine = {run: stored for run, stored in undone.items() if run.rpartition("@")[0] == name}
+        handled = self._runs.last_planned(name, now)
+        if domain.refresh and (planned := due(domain.refresh, name, handled, now)):
+            self._store(name, planned, mine)
+            mine.setdefault(as_planned(name, planned).id, time.time())
+        fresh = freshness(domain, self._runs.of(name, RECENT_RUNS), now)
+        if any(time.time() - stored < CATCHING_UP_SECONDS for stored in mine.values()):
+            fresh = replace(fresh, overdue=False)
+        self._tell_what_changed(domain, fresh)
+
+    def _undone(self) -> dict[str, float]:
+        """Runs that are stored and not over → when they were stored, in seconds since 1970."""
+        found = self.worker.client.list_workflows(
+            status=list(UNDONE), queue_name=QUEUE, load_input=False, load_output=False
+        )
+        return {one.workflow_id: (one.created_at or 0) / 1000 for one in found}
+
+    def _store(self, domain: str, planned: Planned, undone: Collection[str]) -> None:
+        """Not beside another run of this domain: waiting for it, runs would pile up."""
+        run = as_planned(domain, planned)
+        if run.id in undone:
+            return
+        if undone:
+            left_out(self._runs, domain, run, "the run before it was not over", now=self._now())
+            return
+        self.enqueue(WORK, domain, planned.at.isoformat(), planned.wall, queue=QUEUE,
+                     workflow_id=run.id)  # fmt: skip
 
     def _plan_on(self) -> None:
         while not self._stopping.wait(self._look_seconds):
-            if self._worker.is_able():
+            if self.worker.is_able():
                 try:
                     self.plan()
                 except Exception as error:
-                    log.warning("what is due could not be looked up", cause=str(error))
+                    log.warning("what is due could not be looked up", cause=type(error).__name__)
 
     def _register(self) -> None:
         from dbos import DBOS
@@ -119,25 +179,36 @@ class JobRunner:
         def work(domain: str, at: str, wall: str) -> None:
             planned = Planned(at=datetime.fromisoformat(at), wall=wall)
             started = as_planned(domain, planned)
-            with self._worker.working(started.id):
+            with self.worker.working(started.id):
                 self._run(domain, started)
 
+        for one in self.registrations:
+            one.register()
+
     def _run(self, domain: str, started: Started) -> None:
-        """A run that fails is on record, and the next one goes on where it stopped; only one whose
-        database went away begins again."""
+        """A run that fails is on record, and the next one goes on where it stopped; only one that
+        the database left alone begins again."""
+        pauses = iter(PAUSES)
         while domain in self._domains():
             try:
-                self._refresh(domain, started)
+                before = self._runs.find(started.id)
+                if before and before.outcome != "running":
+                    return  # over, and its work was stored anew after DBOS had forgotten it
+                # One that began in a process that died waits for what that one still holds.
+                self._refresh(domain, replace(started, waits=before is not None))
                 return
             except AnotherRun as error:
                 log.info("skipped, as another run is at it", domain=domain, cause=error.problem)
                 return
             except Exception as error:
-                if self._worker.is_able():
+                pause = next(pauses, None) if _is_of_the_database(error) else None
+                if pause is None and self.worker.is_able():
                     known = isinstance(error, CopilotError)
                     log.warning("a run failed", domain=domain, cause=str(error), exc_info=not known)
                     return
-                self._worker.wait_until_able()
+                log.warning("a run waits for the database", domain=domain)
+                self._stopping.wait(pause or 0.0)
+                self.worker.wait_until_able()
 
     def _tell_what_changed(self, domain: Domain, fresh: Freshness) -> None:
         complaints = fresh.complaints()
@@ -151,12 +222,11 @@ class JobRunner:
             self._tell(domain, lines)
 
     def _look_after(self) -> None:
-        forget_done(self._worker.client)
+        forget_done(self.worker.client)
 
 
-def _observe(fresh: Freshness, now: datetime) -> None:
-    if fresh.fresh_at:
-        age = (now - fresh.fresh_at).total_seconds()
-        metrics.INDEX_AGE.labels(fresh.domain).set(max(0.0, age))
-    metrics.INDEX_OVERDUE.labels(fresh.domain).set(fresh.overdue)
-    metrics.DOCUMENTS_FAILING.labels(fresh.domain).set(len(fresh.failing))
+def _is_of_the_database(error: BaseException | None) -> bool:
+    """An error of ours names what went wrong, and keeps its cause."""
+    while error is not None and not isinstance(error, SQLAlchemyError):
+        error = error.__cause__ or error.__context__
+    return error is not None

@@ -20,7 +20,9 @@ from sqlalchemy import (
     Table,
     Text,
     delete,
+    func,
     insert,
+    inspect,
     select,
     update,
 )
@@ -28,11 +30,14 @@ from sqlalchemy.exc import DBAPIError, IntegrityError
 
 from index.store.schema import migrate
 from jobs.ingest_outcome import IngestReport
+from jobs.schedule.due import Planned
 
 Outcome = Literal["running", "published", "unchanged", "held back", "skipped", "failed", "broken"]
 """`held back` by the canary; `skipped`, as another run was at it; `failed` as a whole; `broken`:
 its process died, and nobody went on with it."""
 GOOD: frozenset[str] = frozenset({"published", "unchanged"})
+UNDECIDED: frozenset[str] = frozenset({"running", "broken"})
+"""Another process may go on with it."""
 KEPT = 200
 """Runs of each domain."""
 
@@ -60,6 +65,7 @@ _RUNS = Table(
     Column("input_tokens", Integer, nullable=False),
     Column("output_tokens", Integer, nullable=False),
     Column("seconds", Float, nullable=False),
+    Column("cost", Float, comment="US dollars; null where no prices were set"),
     Index("ingest_runs_by_domain", "domain", "started_at"),
 )
 _TOLD = Table(
@@ -95,11 +101,15 @@ class IngestRun:
     input_tokens: int = 0
     output_tokens: int = 0
     seconds: float = 0.0
+    cost: float | None = None
+    """US dollars, where prices are set."""
 
     def ended(self, outcome: Outcome, *, problem: str = "") -> IngestRun:
         return replace(self, outcome=outcome, problem=problem, finished_at=datetime.now(UTC))
 
-    def reported(self, report: IngestReport, *, before: int) -> IngestRun:
+    def reported(
+        self, report: IngestReport, *, before: int, cost: float | None = None
+    ) -> IngestRun:
         """With what came of it. `before`: the generation that was answered from until then."""
         refused = any(one.refused for one in report.canaries)
         done = self.ended("published" if report.generation != before else "unchanged")
@@ -117,6 +127,7 @@ class IngestRun:
             input_tokens=report.usage.input_tokens,
             output_tokens=report.usage.output_tokens,
             seconds=report.seconds,
+            cost=cost,
         )
 
 
@@ -134,6 +145,37 @@ class KeptRuns:
             connection.execute(delete(_RUNS).where(_RUNS.c.id == run.id))
             connection.execute(insert(_RUNS).values(_row(run)))
 
+    def leave_out(self, run: IngestRun) -> bool:
+        """Keep that it is skipped; False when something is kept of it already, which stays."""
+        self._make_room()
+        try:
+            with self._engine.begin() as connection:
+                connection.execute(insert(_RUNS).values(_row(run)))
+        except IntegrityError:
+            return False
+        return True
+
+    def find(self, run_id: str) -> IngestRun | None:
+        self._make_room()
+        with self._engine.connect() as connection:
+            found = connection.execute(select(_RUNS).where(_RUNS.c.id == run_id)).mappings()
+            return next(map(_run, found), None)
+
+    def last_planned(self, domain: str, now: datetime) -> Planned | None:
+        """The last planned time until now of which anything is kept.
+
+        Later ones were handled by a clock that was ahead; they count when they have come."""
+        self._make_room()
+        query = (
+            select(_RUNS.c.planned_at, _RUNS.c.wall)
+            .where(_RUNS.c.domain == domain, _RUNS.c.planned_at <= _stored(now))
+            .order_by(_RUNS.c.planned_at.desc())
+            .limit(1)
+        )
+        with self._engine.connect() as connection:
+            row = connection.execute(query).first()
+        return Planned(at=row.planned_at.replace(tzinfo=UTC), wall=row.wall) if row else None
+
     def end(self, run: IngestRun) -> None:
         """Keep how it ended; of older runs only the newest stay.
 
@@ -142,10 +184,13 @@ class KeptRuns:
         same = _RUNS.c.domain == run.domain
         newest = select(_RUNS.c.started_at).where(same).order_by(_RUNS.c.started_at.desc())
         oldest = newest.offset(KEPT - 1).limit(1).scalar_subquery()
+        # What was planned last stays: without it, that time would be run again.
+        planned = select(func.max(_RUNS.c.planned_at)).where(same).scalar_subquery()
+        is_old = (_RUNS.c.started_at < oldest) & func.coalesce(_RUNS.c.planned_at != planned, True)
         with self._engine.begin() as connection:
             connection.execute(delete(_RUNS).where(_RUNS.c.id == run.id))
             connection.execute(insert(_RUNS).values(_row(run)))
-            connection.execute(delete(_RUNS).where(same, _RUNS.c.started_at < oldest))
+            connection.execute(delete(_RUNS).where(same, is_old))
             if run.outcome != "skipped":
                 connection.execute(
                     update(_RUNS)
@@ -155,7 +200,7 @@ class KeptRuns:
                 )
 
     def of(self, domain: str, most: int = KEPT) -> list[IngestRun]:
-        """Newest first; none also where the database can't be asked."""
+        """Newest first. Raises what the database raises: an outage is not a domain without runs."""
         query = (
             select(_RUNS)
             .where(_RUNS.c.domain == domain)
@@ -166,6 +211,8 @@ class KeptRuns:
             with self._engine.connect() as connection:
                 return [_run(row) for row in connection.execute(query).mappings()]
         except DBAPIError:
+            if inspect(self._engine).has_table(_RUNS.name):
+                raise
             return []
 
     def told_anew(self, domain: str, complaints: Sequence[str]) -> tuple[str, ...] | None:

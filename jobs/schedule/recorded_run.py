@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import socket
 import uuid
 from collections.abc import Callable
@@ -11,6 +12,7 @@ from datetime import UTC, datetime
 import structlog
 
 from config.errors import AnotherRun, CopilotError
+from config.models import Usage
 from jobs.ingest_outcome import IngestReport
 from jobs.schedule.due import Planned
 from jobs.schedule.kept_runs import IngestRun, KeptRuns
@@ -39,6 +41,14 @@ def as_planned(domain: str, planned: Planned) -> Started:
     return Started(id=f"{domain}@{planned.wall}", planned=planned, waits=False)
 
 
+def left_out(runs: KeptRuns, domain: str, started: Started, why: str, *, now: datetime) -> None:
+    """Keep that a planned time passes without a run."""
+    run = _begun(domain, started, now).ended("skipped", problem=why)
+    if runs.leave_out(run):
+        metrics.INGEST_RUNS.labels(domain, run.outcome).inc()
+        log.warning("a planned run is skipped", id=run.id, domain=domain, problem=why)
+
+
 def recorded(
     runs: KeptRuns,
     domain: str,
@@ -46,18 +56,11 @@ def recorded(
     run: Callable[[], IngestReport],
     *,
     generation: Callable[[], int],
+    cost: Callable[[Usage], float | None] = lambda usage: None,
 ) -> IngestReport:
     """The report of `run`, which is kept; so is how it failed. `generation`: what the domain
-    answers from, 0 for nothing. Raises what `run` raises."""
-    planned = started.planned
-    begun = IngestRun(
-        id=started.id,
-        domain=domain,
-        planned_at=planned.at if planned else None,
-        wall=planned.wall if planned else "",
-        started_at=datetime.now(UTC),
-        runner=socket.gethostname(),
-    )
+    answers from, 0 for nothing. `cost`: in US dollars. Raises what `run` raises."""
+    begun = _begun(domain, started, datetime.now(UTC))
     before = generation()
     runs.begin(begun)
     try:
@@ -71,8 +74,23 @@ def recorded(
     except Exception as error:
         _end(runs, begun.ended("failed", problem=f"{type(error).__name__}; see the log"))
         raise
-    _end(runs, begun.reported(report, before=before))
+    except BaseException:  # Ctrl-C, for one by hand
+        _end(runs, begun.ended("broken", problem="it was stopped"))
+        raise
+    _end(runs, begun.reported(report, before=before, cost=cost(report.usage)))
     return report
+
+
+def _begun(domain: str, started: Started, now: datetime) -> IngestRun:
+    planned = started.planned
+    return IngestRun(
+        id=started.id,
+        domain=domain,
+        planned_at=planned.at if planned else None,
+        wall=planned.wall if planned else "",
+        started_at=now,
+        runner=f"{socket.gethostname()}:{os.getpid()}",
+    )
 
 
 def _end(runs: KeptRuns, run: IngestRun) -> None:

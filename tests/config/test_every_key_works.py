@@ -433,7 +433,8 @@ def refreshed(house: House, values: Mapping[str, Any]) -> object:
     copilot = house.copilot(values)
     runner = copilot.jobs()
     # The queue in between is another process's here: the bot of these tests has this one's.
-    runner._store = lambda name, at: copilot.ingest(name, started=as_planned(name, at))
+    runner._undone = dict
+    runner._store = lambda name, at, _: copilot.ingest(name, started=as_planned(name, at))
     for look in ("2026-11-02T12:00:00", "2026-11-03T03:00:05"):
         runner._now = partial(datetime.fromisoformat, f"{look}+00:00")
         runner.plan()

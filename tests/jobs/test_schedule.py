@@ -11,7 +11,7 @@ from sqlalchemy import create_engine
 
 from config.domain import Refresh
 from jobs.schedule.due import Planned, due, is_overdue, latest, upcoming
-from jobs.schedule.freshness import freshness, last_planned
+from jobs.schedule.freshness import freshness
 from jobs.schedule.kept_runs import KEPT, IngestRun, KeptRuns, Outcome
 from tests.bot.fakes import domain
 
@@ -139,6 +139,15 @@ def test_a_failed_run_and_an_old_index_are_told() -> None:
     assert "no run ended well since 2026-11-02 03:00" in overdue
 
 
+def test_a_failure_is_no_less_while_the_next_run_goes_on() -> None:
+    nightly = domain(refresh={"cron": "0 3 * * *"})
+    runs = [run(3, "running"), run(2, "failed", problem="Google said no"), run(1)]
+    fresh = freshness(nightly, runs, at("2026-11-03T03:01"))
+    assert any("Google said no" in line for line in fresh.complaints())
+    assert fresh.sentence().startswith("failed")
+    assert "running now" in fresh.sentence()
+
+
 def test_runs_are_kept_and_a_change_of_complaints_is_told_once(tmp_path: Any) -> None:
     engine = create_engine(f"sqlite:///{tmp_path}/state.sqlite")
     kept, other = KeptRuns(engine), KeptRuns(engine)
@@ -147,7 +156,7 @@ def test_runs_are_kept_and_a_change_of_complaints_is_told_once(tmp_path: Any) ->
     kept.begin(run(2, "running"))
     kept.end(run(2, failures={"keys": "403"}))
     assert [one.outcome for one in other.of("security")] == ["published", "broken"]
-    assert last_planned(other.of("security")) == Planned(
+    assert other.last_planned("security", at("2026-11-03T00:00")) == Planned(
         at=at("2026-11-02T03:00"), wall="2026-11-02 03:00"
     )
     assert kept.told_anew("security", []) is None
@@ -158,5 +167,7 @@ def test_runs_are_kept_and_a_change_of_complaints_is_told_once(tmp_path: Any) ->
     for number in range(KEPT + 5):
         started = at("2026-12-01T03:00") + timedelta(minutes=number)
         kept.end(IngestRun(id=str(number), domain="security", started_at=started, outcome="failed"))
-    assert len(kept.of("security", 2 * KEPT)) == KEPT
+    *newest, oldest = kept.of("security", 2 * KEPT)
+    assert len(newest) == KEPT
+    assert oldest.planned_at == at("2026-11-02T03:00")  # or that time would be run again
     engine.dispose()
