@@ -47,7 +47,7 @@ class Generation:
         embedder: Embedder,
     ) -> None:
         self.info = info
-        self._folder = folder
+        self.folder = folder
         self._store = store
         self._embedder = embedder
         self._cards = {card.id: card for card in with_successors(cards.values())}
@@ -68,7 +68,7 @@ class Generation:
 
     @property
     def searched_bytes(self) -> int:
-        return self._folder.searched_bytes
+        return self.folder.searched_bytes
 
     @property
     def language(self) -> str:
@@ -112,7 +112,7 @@ class Generation:
         place = self._place.get(document_id)
         if place is None:
             return ()
-        first, last = self._folder.row_starts[place : place + 2]
+        first, last = self.folder.row_starts[place : place + 2]
         return self._chunks_at(range(first, last))
 
     def unit_similarities(
@@ -124,7 +124,7 @@ class Generation:
         if not len(vectors):
             return {}
         asked = list(chunk_ids)
-        found = zip(asked, self._folder.chunk_ids.rows(asked), strict=True)
+        found = zip(asked, self.folder.chunk_ids.rows(asked), strict=True)
         rows = {one: int(held[-1]) for one, held in found if len(held)}
         return {one: (self._units_at(row) @ vectors[0]).tolist() for one, row in rows.items()}
 
@@ -168,7 +168,7 @@ class Generation:
 
     def _frequency(self, term: str, readable: frozenset[str] | None) -> int:
         """Rows that hold the term, of these documents or of all."""
-        keywords = self._folder.keywords
+        keywords = self.folder.keywords
         if readable is None:
             return keywords.frequency(term)
         return int(np.count_nonzero(keywords.scores([term])[self._mask_of(readable)]))
@@ -186,7 +186,7 @@ class Generation:
         mask = np.zeros(len(self._document_of), dtype=bool)
         for document in documents:
             if (place := self._place.get(document)) is not None:
-                first, last = self._folder.row_starts[place : place + 2]
+                first, last = self.folder.row_starts[place : place + 2]
                 mask[first:last] = True
         return mask
 
@@ -202,7 +202,7 @@ class Generation:
     def _hit(self, one: Fused[int], chunk: Chunk, vectors: Vectors, *, escaped: bool) -> Hit:
         similarity, unit = 0.0, None
         if len(vectors):
-            similarity = float((vectors @ self._folder.chunk_vectors.row(one.row)).max())
+            similarity = float((vectors @ self.folder.chunk_vectors.row(one.row)).max())
             units = (self._units_at(one.row) @ vectors.T).max(axis=1)
             if len(units):
                 unit = int(units.argmax())
@@ -217,12 +217,12 @@ class Generation:
         )
 
     def _units_at(self, row: int) -> Vectors:
-        first, last = self._folder.unit_starts[row : row + 2]
-        return self._folder.unit_vectors[first:last].exactly()
+        first, last = self.folder.unit_starts[row : row + 2]
+        return self.folder.unit_vectors[first:last].exactly()
 
     def _chunks_at(self, rows: Sequence[int]) -> list[Chunk]:
         """Raises IndexUnavailable when the database no longer has this generation."""
-        ids = [int(self._folder.row_ids[row]) for row in rows]
+        ids = [int(self.folder.row_ids[row]) for row in rows]
         held = {one: self._read.get(one) for one in ids}
         missing = [one for one, chunk in held.items() if chunk is None]
         read = self._store.chunks(missing) if missing else {}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from functools import cache
 
 import numpy as np
 
@@ -21,9 +22,14 @@ def bag_of_words(texts: Sequence[str], dimensions: int = 512) -> Vectors:
     vectors = np.zeros((len(texts), dimensions), dtype=np.float32)
     for row, text in enumerate(texts):
         for word in stems(text):
-            vectors[row, sum(ord(c) * 31**i for i, c in enumerate(word)) % dimensions] += 1
+            vectors[row, _hashed(word) % dimensions] += 1
     lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
     return vectors / np.where(lengths == 0, 1, lengths)
+
+
+@cache
+def _hashed(word: str) -> int:
+    return sum(ord(c) * 31**i for i, c in enumerate(word))
 
 
 class MemorySnapshot:

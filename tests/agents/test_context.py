@@ -339,15 +339,22 @@ def test_nothing_found_is_an_empty_context() -> None:
     assert context.sources == sources_of(context.chunks)
 
 
-@pytest.mark.parametrize("characters", [1_000, 24_000])
-def test_passages_of_any_size_never_exceed_the_budget(characters: int) -> None:
+@pytest.fixture(scope="module")
+def huge_pages() -> Snapshot:
     huge = page("Huge", "## Blob\n\n" + "parcel " * 14_000)
     rows = "\n".join(f"| parcel-{n} | {n} |" for n in range(5_000))
     table = page("Parcels", f"## All\n\n| Parcel | Weight |\n|---|---|\n{rows}")
     items = page(
         "Items", "## List\n\nParcels:\n\n" + "\n".join(f"- parcel {n}" for n in range(500))
     )
-    context = asked(snapshot(huge, table, items), "weight of parcel-4321", characters=characters)
+    return snapshot(huge, table, items)
+
+
+@pytest.mark.parametrize("characters", [1_000, 24_000])
+def test_passages_of_any_size_never_exceed_the_budget(
+    characters: int, huge_pages: Snapshot
+) -> None:
+    context = asked(huge_pages, "weight of parcel-4321", characters=characters)
     assert sum(len(chunk.text) for chunk in context.chunks) <= characters
     assert sum(len(source.text) for source in context.sources) <= characters * 1.2
 

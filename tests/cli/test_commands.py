@@ -8,10 +8,18 @@ import socket
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any, NamedTuple
 
 import pytest
 
 ROOT = Path(__file__).parents[2]
+
+
+class Tea(NamedTuple):
+    """A folder with a domain file and what was published from it, and what `ingest` reported."""
+
+    folder: Path
+    reports: list[dict[str, Any]]
 
 
 def ran(script: str, folder: Path) -> subprocess.CompletedProcess[str]:
@@ -114,38 +122,43 @@ def test_config_check_names_problems_in_the_order_of_the_files(tmp_path: Path) -
     ]  # fmt: skip
 
 
-def test_config_check_knows_what_is_published_and_creates_nothing(tmp_path: Path) -> None:
+@pytest.fixture(scope="module")
+def tea(tmp_path_factory: pytest.TempPathFactory) -> Tea:
+    """Ingested once; the tests only read it."""
+    folder = tmp_path_factory.mktemp("tea")
+    (folder / "config" / "domains").mkdir(parents=True)
+    (folder / "config" / "domains" / "tea.yaml").write_text(
+        "domain: tea\ntitle: Tea\nsources: {files: ['*.md']}\n"
+    )
+    (folder / "tea.md").write_text(
+        "# Tea guide\n\n## Steeping\n\n| Tea | Minutes |\n|---|---|\n| Green | 2 |\n| Black | 4 |\n"
+    )
+    (folder / "broken.md").write_bytes(b"---\nid: [\n---\n# Broken\n")
+    done = oncall(folder, "ingest", "--json", ONCALL_CONFIG_DIR="config")
+    return Tea(folder, json.loads(done.stdout))
+
+
+def test_config_check_knows_what_is_published_and_creates_nothing(tmp_path: Path, tea: Tea) -> None:
     domains = tmp_path / "config" / "domains"
     domains.mkdir(parents=True)
     (tmp_path / "green.md").write_text("# Green tea\n\nIt steeps for two minutes.\n")
-    text = "domain: tea\ntitle: Tea\nsources: {files: ['*.md']}\n"
-    (domains / "tea.yaml").write_text(text)
-    settings = {"ONCALL_CONFIG_DIR": "config"}
-    assert oncall(tmp_path, "config", "check", **settings).returncode == 0
+    (domains / "tea.yaml").write_text("domain: tea\ntitle: Tea\nsources: {files: ['*.md']}\n")
+    assert oncall(tmp_path, "config", "check", ONCALL_CONFIG_DIR="config").returncode == 0
     assert not (tmp_path / "var").exists()
 
-    assert oncall(tmp_path, "ingest", **settings).returncode == 0
     drive = "sources: {google_drive: {folders: [F1]}}\n"
-    examples = "examples: [{question: how long, documents: [green, gren]}]\n"
+    examples = "examples: [{question: how long, documents: [tea, tee]}]\n"
     (domains / "tea.yaml").write_text(f"domain: tea\ntitle: Tea\n{drive}{examples}")
-    done = oncall(tmp_path, "config", "check", **settings)
+    published = {"ONCALL_CONFIG_DIR": "config", "ONCALL_DATA_DIR": str(tea.folder / "var")}
+    done = oncall(tmp_path, "config", "check", **published)
     assert (done.returncode, done.stdout) == (2, "")
-    assert "tea.yaml:4:52: no document 'gren'; did you mean 'green'?" in done.stderr
+    assert "tea.yaml:4:50: no document 'tee'; did you mean 'tea'?" in done.stderr
 
 
-def test_files_are_ingested_and_asked_without_any_service(tmp_path: Path) -> None:
-    (tmp_path / "config" / "domains").mkdir(parents=True)
-    (tmp_path / "config" / "domains" / "tea.yaml").write_text(
-        "domain: tea\ntitle: Tea\nsources: {files: ['*.md']}\n"
-    )
-    (tmp_path / "tea.md").write_text(
-        "# Tea guide\n\n## Steeping\n\n| Tea | Minutes |\n|---|---|\n| Green | 2 |\n| Black | 4 |\n"
-    )
-    (tmp_path / "broken.md").write_bytes(b"---\nid: [\n---\n# Broken\n")
-    settings = {"ONCALL_CONFIG_DIR": "config"}
-    ingested = json.loads(oncall(tmp_path, "ingest", "--json", **settings).stdout)
-    assert "tea" in ingested[0]["added"]
-    asked = oncall(tmp_path, "ask", "tea", "how many minutes does black tea steep?", **settings)
+def test_files_are_ingested_and_asked_without_any_service(tea: Tea) -> None:
+    assert "tea" in tea.reports[0]["added"]
+    question = "how many minutes does black tea steep?"
+    asked = oncall(tea.folder, "ask", "tea", question, ONCALL_CONFIG_DIR="config")
     assert asked.returncode == 0
     assert "4" in asked.stdout
     assert "tea.md#steeping" in asked.stdout.replace("\n", "")
@@ -211,16 +224,11 @@ def test_a_taken_port_is_one_line_with_its_remedy(tmp_path: Path) -> None:
     assert line.endswith("; use --port or --host")
 
 
-def test_a_reader_that_leaves_is_no_failure(tmp_path: Path) -> None:
-    domains = tmp_path / "config" / "domains"
-    domains.mkdir(parents=True)
-    (domains / "tea.yaml").write_text("domain: tea\ntitle: Tea\nsources: {files: ['*.md']}\n")
-    (tmp_path / "tea.md").write_text("# Tea\n\nTea steeps for two minutes.\n")
-    assert oncall(tmp_path, "ingest", ONCALL_CONFIG_DIR="config").returncode == 0
+def test_a_reader_that_leaves_is_no_failure(tea: Tea) -> None:
     for words in ("status", "docs list tea", "docs show tea", "config schema"):
         reader, writer = os.pipe()
         os.close(reader)
-        done = oncall_into(writer, tmp_path, *words.split(), ONCALL_CONFIG_DIR="config")
+        done = oncall_into(writer, tea.folder, *words.split(), ONCALL_CONFIG_DIR="config")
         os.close(writer)
         assert (words, done.returncode, done.stderr) == (words, 0, "")
 
