@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from config.disk.private_files import private_folder
 from config.errors import UsageError
 from telemetry.logs import log_to_stderr
+from telemetry.metrics import watch_disk
 from telemetry.tracing import export_traces
 
 if TYPE_CHECKING:
@@ -70,6 +71,7 @@ class Copilot:
     def __init__(self, settings: Settings) -> None:
         log_to_stderr(settings.log_level or "info", settings.log_format, secrets=settings.secrets())
         export_traces(settings.traces)
+        watch_disk(settings.data_dir)
         self.settings = settings
         self._asks: dict[tuple[str, bool], tuple[Domain, Ask]] = {}
         self._warm_generations: dict[str, int] = {}
@@ -218,18 +220,18 @@ class Copilot:
         Raises UsageError for an unknown domain, IndexUnavailable where nothing is published."""
         return self.access.snapshot(self.domain(name).domain)
 
-    def warm(self) -> frozenset[str]:
+    def warm(self) -> Mapping[str, str]:
         """Load all that the first question of each domain would wait for.
 
-        Returns the domains that can't be answered from although they are published. One that
-        nothing was published for is left to its first asker, who is told; one whose generation is
-        warm already costs nothing."""
+        Returns the domains that can't be answered from although they are published, each with the
+        reason. One that nothing was published for is left to its first asker, who is told; one
+        whose generation is warm already costs nothing."""
         from config.chat_model import LangChainModel
         from config.errors import CopilotError, NothingPublished
 
         if isinstance(self.model, LangChainModel):
             self.model.load()
-        cold = set()
+        cold = {}
         for name in self.domains:
             try:
                 snapshot = self.index.snapshot(name)
@@ -238,9 +240,9 @@ class Copilot:
                     self._warm_generations[name] = snapshot.generation
             except NothingPublished:
                 continue
-            except CopilotError:
-                cold.add(name)
-        return frozenset(cold)
+            except CopilotError as error:
+                cold[name] = str(error)
+        return cold
 
     def _warm(self, name: str, snapshot: Snapshot) -> None:
         """Asks a question without a model, of the whole index; its answer goes nowhere."""

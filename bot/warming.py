@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Mapping
 
 import structlog
 
@@ -11,8 +11,9 @@ log = structlog.get_logger()
 
 AGAIN_SECONDS = 5.0
 
-Warm = Callable[[], Collection[str]]
-"""Loads all that it can; the domains that can't be answered from although they are published."""
+Warm = Callable[[], Mapping[str, str]]
+"""Loads all that it can; the domains that can't be answered from although they are published, each
+with the reason."""
 
 
 class Warming:
@@ -26,7 +27,7 @@ class Warming:
         self._warm = warm
         self._warmed = threading.Event()
         self._stopping = threading.Event()
-        self._cold: Collection[str] = ()
+        self._cold: Mapping[str, str] = {}
 
     def start(self) -> None:
         """Returns at once."""
@@ -52,14 +53,16 @@ class Warming:
 
     def _run(self, warm: Warm) -> None:
         while not self._stopping.is_set():
+            before = self._cold
             try:
                 self._cold = warm()
             except Exception:
                 # What is not loaded now loads with the first question, which says what is wrong.
                 log.exception("the agents could not be warmed")
-                self._cold = ()
+                self._cold = {}
             if not self._cold:
                 self._warmed.set()
                 return
-            log.warning("published domains can't be answered from", domains=sorted(self._cold))
+            if self._cold != before:
+                log.warning("published domains can't be answered from", domains=dict(self._cold))
             self._stopping.wait(self._again_seconds)

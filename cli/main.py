@@ -95,11 +95,26 @@ def main() -> None:
         sys.argv.remove("--debug")
     try:
         app()
-    except CopilotError as error:
-        if debug:
+    except Exception as error:
+        known = error if isinstance(error, CopilotError) else _failed_storage(error)
+        if debug or known is None:
             raise
-        sys.stderr.write(f"oncall: {error}\n")
-        sys.exit(error.exit_code)
+        sys.stderr.write(f"oncall: {known}\n")
+        sys.exit(known.exit_code)
+
+
+def _failed_storage(error: Exception) -> CopilotError | None:
+    """What a command met that had no words for it: a full disk, a damaged database."""
+    if not isinstance(error, OSError) and type(error).__module__.partition(".")[0] not in {
+        "sqlalchemy",
+        "sqlite3",
+        "dbos",
+    }:
+        return None
+    from config.settings import read_settings
+    from durable.storage_failures import databases_in, storage_failure
+
+    return storage_failure(error, databases_in(read_settings().data_dir))
 
 
 if __name__ == "__main__":

@@ -90,15 +90,18 @@ def serve(
 
     With Slack configured, its events are taken at /slack/events as well. Without a token
     (`oncall token create`) it listens on this machine alone."""
-    from api.doors.server import server_of
+    from api.doors.server import PlainStart, server_of
 
     copilot = wired()
     slack = copilot.settings.slack_bot_token is not None
     with _listening(host, port, anywhere=copilot.tokens.demanded()) as listener:
-        server = server_of(copilot.api(slack=slack))
+        served = PlainStart(copilot.api(slack=slack))
+        server = server_of(served)
         _say_what_is_missing(copilot)
-        with suppress(KeyboardInterrupt):  # Ctrl-C is how it ends
+        with suppress(KeyboardInterrupt, SystemExit):  # Ctrl-C is how it ends; a failed start exits
             server.run(sockets=[listener])
+    if served.failure:
+        raise served.failure
     if not server.started:
         raise typer.Exit(1)
 

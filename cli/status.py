@@ -41,11 +41,11 @@ def print_status(
         fresh = freshness(name)
         try:
             snapshot = index.snapshot(name)
+            chunks = sum(len(snapshot.chunks(document)) for document in snapshot.documents)
         except IndexUnavailable as error:
-            console.print(f"[cyan]{name:>12}[/]  [yellow]{error}[/]")
+            console.print(f"[cyan]{name:>12}[/]  [yellow]{error}[/]", soft_wrap=True)
             _print_runs(fresh, console)
             continue
-        chunks = sum(len(snapshot.chunks(document)) for document in snapshot.documents)
         over = sum(map(is_out_of_force, snapshot.documents.values()))
         console.print(
             f"[cyan]{name:>12}[/]  generation {snapshot.generation}, "

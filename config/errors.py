@@ -3,6 +3,7 @@
 CopilotError
 ├── UsageError            the command line is wrong               → exit 2
 ├── ConfigError           settings or a domain file are wrong     → exit 2
+├── StorageFailed         a disk is full, a database damaged       → exit 1, or what needs it waits
 ├── LoadError             one document can't be read              → reported, the job goes on
 ├── IndexUnavailable      no usable generation to answer from     → exit 1, or an honest reply
 ├── PermissionsUnknown    nobody can say now who may read         → an honest reply, no answer
@@ -45,6 +46,10 @@ class ConfigError(CopilotError):
     """A setting or a domain file is missing or wrong. Nothing was started."""
 
     exit_code = 2
+
+
+class StorageFailed(CopilotError):
+    """A disk is full, a database is damaged or can't be used. Nothing was lost by saying so."""
 
 
 class LoadError(CopilotError):

@@ -1,7 +1,8 @@
 """Writes the parts of the documentation that code already knows: `make docs`.
 
 A test holds README.md, CONTRIBUTING.md, docs/reference.md, docs/operations/logs-and-metrics.md,
-docs/domain.schema.json, docs/report.schema.json and .env.example against these functions."""
+docs/operations/dashboard.json, docs/domain.schema.json, docs/report.schema.json and .env.example
+against these functions."""
 
 from __future__ import annotations
 
@@ -164,6 +165,8 @@ def filled(text: str) -> str:
 
 def generated() -> dict[Path, str]:
     """Path → what it should say."""
+    from docs.dashboard import dashboard
+
     docs = ROOT / "docs"
     pages = [
         ROOT / "README.md",
@@ -175,6 +178,7 @@ def generated() -> dict[Path, str]:
     made[ROOT / "docs" / "domain.schema.json"] = schema()
     made[ROOT / "docs" / "report.schema.json"] = report_schema()
     made[ROOT / ".env.example"] = environment()
+    made[docs / "operations" / "dashboard.json"] = dashboard()
     return made
 
 

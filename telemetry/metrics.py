@@ -6,9 +6,12 @@ of domains, of models that are set, of kinds. No word of a question or an answer
 from __future__ import annotations
 
 import platform
+import shutil
 import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
+from typing import Literal
 
 from prometheus_client import (
     CollectorRegistry,
@@ -133,8 +136,10 @@ PERMISSION_CHECKS = _counter(
 READY = _gauge("oncall_ready", "1 when a question asked now would be answered")
 NOT_READY = _gauge("oncall_not_ready", "1 for each thing that readiness waits for", "missing")
 LEASE_HELD = _gauge(
-    "oncall_lease_held", "1 while this worker may begin work, which needs the database"
+    "oncall_lease_held",
+    "1 while this worker may begin work, which needs the database; NaN in a process without work",
 )
+LEASE_HELD.set(float("nan"))
 WORK_RECOVERED = _counter(
     "oncall_work_recovered_total", "Work of dead workers given back to its queue"
 )
@@ -142,6 +147,8 @@ BACKLOG = _gauge("oncall_inbox_backlog", "Stored items not yet worked off")
 OLDEST = _gauge(
     "oncall_inbox_oldest_seconds", "Age of the stored item that waits longest; 0 for none"
 )
+DISK_FREE = _gauge("oncall_disk_free_bytes", "Free for this process on the disk of its data folder")
+DISK_SIZE = _gauge("oncall_disk_size_bytes", "Size of the disk of the data folder")
 BUILD = _gauge("oncall_build_info", "1, for what runs here", "version", "python")
 
 # Documents and their index, in the process of `oncall jobs run`.
@@ -219,6 +226,19 @@ def observe_open(
 def observe_closed(domain: str, *, domains: int) -> None:
     INDEX_BYTES.labels(domain).set(0)
     INDEX_LOADED.set(domains)
+
+
+def watch_disk(folder: Path) -> None:
+    """From now on each scrape looks at the disk that this folder is on."""
+
+    def of(figure: Literal["free", "total"]) -> float:
+        try:
+            return float(getattr(shutil.disk_usage(folder), figure))
+        except OSError:
+            return float("nan")
+
+    DISK_FREE.set_function(lambda: of("free"))
+    DISK_SIZE.set_function(lambda: of("total"))
 
 
 def exposition() -> bytes:

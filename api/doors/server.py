@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 from typing import Any
 
 import h11
@@ -10,6 +11,7 @@ import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from api.doors.traffic import Bounds
+from config.errors import CopilotError
 
 MOST_CONNECTIONS = 256
 HEAD_SECONDS = 10.0
@@ -48,6 +50,28 @@ class PromptHeads(H11Protocol):
         if self._waiting is not None:
             self._waiting.cancel()
             self._waiting = None
+
+
+class PlainStart:
+    """An app whose start may fail in words of ours: these are kept, and no traceback is logged."""
+
+    def __init__(self, app: Any) -> None:
+        self._app = app
+        self.failure: CopilotError | None = None
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        async def told(message: dict[str, Any]) -> None:
+            known = isinstance(sys.exception(), CopilotError)
+            await send({**message, "message": ""} if known and "message" in message else message)
+
+        if scope["type"] != "lifespan":
+            await self._app(scope, receive, send)
+            return
+        try:
+            await self._app(scope, receive, told)
+        except CopilotError as error:
+            self.failure = error
+            raise
 
 
 def server_of(app: Any, *, bounds: Bounds = Bounds()) -> uvicorn.Server:

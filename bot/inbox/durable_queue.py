@@ -16,6 +16,8 @@ from bot.inbox.stored_items import INBOX, StoredItems
 from bot.slack.web import SlackBusy, SlackRefused, SlackUnsure
 from durable.durable_worker import DurableWorker, WorkQueue
 from durable.lease import Lease
+from durable.storage_failures import storage_failure
+from telemetry import metrics
 
 log = structlog.get_logger()
 
@@ -82,11 +84,17 @@ class Inbox:
 
     def missing(self) -> dict[str, str]:
         """What keeps it from working, as in `telemetry.health.Watched`."""
-        return self._worker.missing()
+        missing = self._worker.missing()
+        if self._unstored and "database" not in missing:
+            missing["storing"] = "events can't be stored: is the disk full?"
+        return missing
 
     def observe(self) -> None:
         """Sets its gauges."""
         self._worker.observe()
+        waiting = self._worker.waiting()
+        metrics.BACKLOG.set(waiting.count)
+        metrics.OLDEST.set(max(0.0, time.time() - waiting.oldest) if waiting.oldest else 0.0)
 
     def stop(self, drain_seconds: float = 25.0) -> None:
         """Finish what was begun, as far as time allows; the rest is another start's work."""
@@ -112,7 +120,8 @@ class Inbox:
                 try:
                     self._store(event_id, item)
                 except Exception as error:
-                    log.warning("an event waits for the database", cause=type(error).__name__)
+                    cause = storage_failure(error) or type(error).__name__
+                    log.warning("an event waits for the database", cause=str(cause))
                     break
                 self._unstored.popleft()
 

@@ -16,6 +16,7 @@ from config.disk.private_files import private_file, private_folder
 from config.errors import ConfigError
 from config.settings import Settings
 from durable.postgres import postgres_engine
+from durable.storage_failures import storage_failure
 
 log = structlog.get_logger()
 
@@ -24,11 +25,14 @@ FILE_NAME = "oncall.db"
 
 
 def open_database(settings: Settings) -> Engine:
-    """A connected engine. Raises ConfigError when the database can't be reached."""
+    """A connected engine. Raises ConfigError when the database can't be reached, StorageFailed
+    when it is damaged or its disk is full."""
     engine = _postgresql(settings.database_url) if settings.database_url else _sqlite(settings)
     try:
         engine.connect().close()
     except DBAPIError as error:
+        if failure := storage_failure(error, [settings.data_dir / FILE_NAME]):
+            raise failure from error
         where = engine.url.render_as_string(hide_password=True)
         raise ConfigError(
             f"cannot open the database {where}", remedy="check DATABASE_URL and ONCALL_DATA_DIR"

@@ -16,6 +16,7 @@ from sqlalchemy.engine import Connection
 from sqlalchemy.exc import SQLAlchemyError
 
 from config.errors import IndexUnavailable, PublishError
+from durable.storage_failures import storage_failure
 from enrichment.chunk import Chunk, DocumentCard
 from index.store.generation_info import GenerationInfo as GenerationInfo
 from index.store.generation_info import Revision
@@ -41,6 +42,8 @@ def _failing_as(kind: type[IndexUnavailable | PublishError]) -> Iterator[None]:
     try:
         yield
     except SQLAlchemyError as error:
+        if failure := storage_failure(error):
+            raise kind(failure.problem, remedy=failure.remedy) from error
         raise kind(f"the database failed: {type(error).__name__}", remedy=REMEDY) from error
 
 

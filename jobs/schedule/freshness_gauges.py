@@ -58,6 +58,9 @@ class FreshnessGauges:
             late = bool(refresh and is_overdue(refresh, fresh.fresh_at, now))
             metrics.INDEX_OVERDUE.labels(name).set(late)
             metrics.DOCUMENTS_FAILING.labels(name).set(len(fresh.failing))
+            for outcome in ("failed", "held back"):
+                # Seen as 0 before the first one, or that one would be no rise.
+                metrics.INGEST_RUNS.labels(name, outcome)
 
     def look(self) -> None:
         """Raises what the database raises."""

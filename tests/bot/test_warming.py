@@ -10,6 +10,7 @@ from threading import Event
 import pytest
 from fastapi import FastAPI
 from fastapi.testclient import TestClient
+from structlog.testing import capture_logs
 
 from bot.slack.http_events import alongside
 from bot.warming import Warming
@@ -49,7 +50,7 @@ def test_a_probe_hears_what_is_missing_until_all_is_warm() -> None:
 
 
 def test_a_failure_to_warm_does_not_keep_questions_out() -> None:
-    def fails() -> frozenset[str]:
+    def fails() -> dict[str, str]:
         raise OSError("no such disk")
 
     warming = Warming(fails)
@@ -105,22 +106,25 @@ def test_warming_asks_every_published_domain_and_no_model(
 
 
 def test_a_published_domain_that_cannot_be_opened_is_waited_for() -> None:
-    cold = [frozenset({"security"}), frozenset()]
+    told = {"security": "the disk is full; make room"}
+    cold = [told, told, {}]
     warming = Warming(lambda: cold.pop(0), again_seconds=0.05)
     assert warming.missing() == {"warming": "warming"}
-    warming.start()
-    _wait_until_warm(warming)
+    with capture_logs() as logged:
+        warming.start()
+        _wait_until_warm(warming)
     assert cold == []
+    assert [line["domains"] for line in logged] == [told], "said once, with the reason"
 
 
-def _set(event: Event) -> frozenset[str]:
+def _set(event: Event) -> dict[str, str]:
     event.set()
-    return frozenset()
+    return {}
 
 
-def _wait(for_this: Event) -> frozenset[str]:
+def _wait(for_this: Event) -> dict[str, str]:
     assert for_this.wait(PATIENCE)
-    return frozenset()
+    return {}
 
 
 def _wait_until_warm(warming: Warming) -> None:
