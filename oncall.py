@@ -49,6 +49,8 @@ if TYPE_CHECKING:
     from index.search import Snapshot
     from jobs.ingest_outcome import IngestReport
     from jobs.ingest_ports import DocumentSource, Watch
+    from jobs.preparing.preparation import Preparation
+    from jobs.preparing.workers import Assign
     from jobs.replay.canary import Canary
     from jobs.schedule.freshness import Freshness
     from jobs.schedule.freshness_gauges import FreshnessGauges
@@ -354,9 +356,11 @@ class Copilot:
         accept_drop: bool = False,
         watch: Watch | None = None,
         started: Started | None = None,
+        assign: Assign | None = None,
     ) -> IngestReport:
         """One run of the ingestion job, which is kept on record. `accept_drop`: publish what finds
-        the evidence of fewer golden questions, too. `started`: by a schedule, not by hand."""
+        the evidence of fewer golden questions, too. `started`: by a schedule, not by hand.
+        `assign`: documents are prepared by whoever takes them, not by this process alone."""
         from jobs.schedule.recorded_run import by_hand, recorded
 
         started = started or by_hand(name)
@@ -365,7 +369,9 @@ class Copilot:
             self.runs,
             name,
             started,
-            lambda: self._watched(domain, started, accept_drop, full=full, watch=watch),
+            lambda: self._watched(
+                domain, started, accept_drop, full=full, watch=watch, assign=assign
+            ),
             generation=lambda: self._answers_from(name),
             cost=self._cost,
         )
@@ -383,11 +389,12 @@ class Copilot:
         *,
         full: bool,
         watch: Watch | None,
+        assign: Assign | None,
     ) -> IngestReport:
         """A run, and how the golden questions fare after it."""
         name = domain.domain
         canary = self.canary(name, accept_drop=accept_drop)
-        report = self._ingest(domain, canary, waits=started.waits, full=full, watch=watch)
+        report = self._ingest(domain, canary, started, full=full, watch=watch, assign=assign)
         warnings = (*report.warnings, canary.problem) if canary.problem else report.warnings
         canaries = canary.looks_back(self.index.snapshot(name)) if canary.watches else ()
         return replace(report, warnings=warnings, canaries=canaries)
@@ -438,20 +445,57 @@ class Copilot:
         tell = open_notices(self.settings)
         url = self.settings.database_url
         data = private_folder(self.settings.data_dir)
-        return JobRunner(
+        runner = JobRunner(
             domains=self.live_domains,
-            refresh=lambda name, started: self.ingest(name, started=started),
+            refresh=lambda name, started: self.ingest(name, started=started, assign=assign),
             runs=self.runs,
             tell=lambda domain, lines: tell(domain.admins, lines),
             database_url=url or f"sqlite:///{(data / 'jobs.sqlite').absolute()}",
             lease=PostgresLease(url) if url else FileLease(data / "jobs.lock", "jobs runner"),
         )
+        # SQLite is for one process: its runs prepare their documents themselves.
+        assign = self._shared_out(runner) if url else None
+        return runner
 
-    def enrichment_budget(self) -> Budget:
-        """What one ingest run may ask of the chat model, and how fast."""
+    def _shared_out(self, runner: JobRunner) -> Assign:
+        """Have documents of any runner's runs prepared by this one as well."""
+        from enrichment.pipeline import VERSION
+        from jobs.preparing.workers import WorkBench
+        from jobs.schedule.job_runner import Registration
+
+        made_with = f"{VERSION} {self.embedder.name} {self.model_name}"
+        bench = WorkBench(
+            self.preparing,
+            made_with=made_with,
+            at_once=self.settings.enrich_at_once,
+            seconds=self.settings.document_seconds,
+        )
+        runner.registrations.append(
+            Registration(register=lambda: bench.register(runner.worker), queues=bench.queues)
+        )
+        return bench.assigning(runner.enqueue)
+
+    @cached_property
+    def preparing(self) -> Preparation:
+        """How documents become what is published."""
+        from jobs.preparing.preparation import Preparation
+
+        return Preparation(
+            embedder=self.embedder,
+            embed_ahead=self.index.embed_ahead,
+            model=self.model,
+            engine=self.index.engine,
+            budget=self.enrichment_budget,
+        )
+
+    def enrichment_budget(self, run: str) -> Budget:
+        """What an ingest run may ask of the chat model, and how fast. It is shared by all
+        processes that work on the run, where they share a database."""
         from enrichment.with_model.budget import Budget
+        from enrichment.with_model.ledger import SharedLedger
 
         told, prices = self.settings, self.settings.read_prices()
+        shared = told.database_url and self.model
         return Budget(
             calls=told.enrich_calls,
             tokens=told.enrich_tokens,
@@ -459,43 +503,63 @@ class Copilot:
             cost=prices.of if prices else None,
             at_once=told.enrich_at_once,
             per_minute=told.enrich_per_minute,
+            ledger=SharedLedger(self.index.engine, model=self.model_name, run=run)
+            if shared
+            else None,
         )
 
     def _ingest(
-        self, domain: Domain, canary: Canary, *, waits: bool, full: bool, watch: Watch | None
+        self,
+        domain: Domain,
+        canary: Canary,
+        started: Started,
+        *,
+        full: bool,
+        watch: Watch | None,
+        assign: Assign | None,
     ) -> IngestReport:
-        from enrichment.pipeline import VERSION, prepare
-        from enrichment.with_model.reply_cache import ReplyCache
+        from enrichment.pipeline import VERSION
         from index.publish import WAIT_SECONDS
         from jobs.ingest import ingest
-        from loaders.time_limit import uncounted
+        from jobs.preparing.suspects import Suspects
+        from jobs.preparing.workers import ByWorkers
+        from jobs.preparing.workshop import InThisProcess, Workshop
 
-        name, options = domain.domain, domain.chunks
-        budget = self.enrichment_budget()
-        prepared = partial(
-            prepare,
-            count_tokens=self.embedder.count_tokens,
-            options=options,
-            embed=uncounted(self.embedder),
-            model=self.model,
-            cache=ReplyCache(self.index.engine) if self.model else None,
-            budget=budget,
-        )
+        name, options, seconds = domain.domain, domain.chunks, self.settings.document_seconds
+        handed = self.preparing.handed_over(name) if assign or self.model else None
+        workshop: Workshop
+        if assign and handed:
+            workshop = ByWorkers(
+                run=started.id,
+                domain=name,
+                options=options,
+                model=self.model_name,
+                handed=handed,
+                assign=assign,
+            )
+        else:
+            workshop = InThisProcess(
+                self.preparing.ways(started.id, options),
+                at_once=self.settings.enrich_at_once,
+                seconds=seconds,
+            )
         return ingest(
             name,
             sources=self.sources(name),
             stage=partial(
                 self.index.stage,
-                wait_seconds=WAIT_SECONDS if waits else 0.0,
+                wait_seconds=WAIT_SECONDS if started.waits else 0.0,
                 accepts=lambda following: canary.accepts(following, partial(self._serving, name)),
             ),
-            enrich=lambda document: prepared(canary.reads(document)),
-            enriched_by=self.model.name if self.model else "extractive",
-            at_once=budget.at_once if self.model else 1,
+            workshop=workshop,
             pipeline=f"{VERSION} {options!r} {self.embedder.name}",
-            spent=lambda: budget.usage,
+            model=self.model_name,
+            handed=handed,
+            suspects=lambda: Suspects(self.index.engine, name, pardon=full),
+            reads=canary.reads,
+            spent=lambda: self.preparing.spent(started.id),
             full=full,
-            document_seconds=self.settings.document_seconds,
+            document_seconds=seconds,
             watch=watch,
         )
 

@@ -155,6 +155,8 @@ class DocumentCard:
     """`google_drive` or `file`; empty: published before this was kept."""
     enriched_by: str = "extractive"
     """`extractive`, or the model's name."""
+    made_by: str = ""
+    """A mark of the pipeline that split, described and embedded it; empty: of an older release."""
     content_hash: str = ""
     version: str = ""
     withheld: tuple[str, ...] = ()

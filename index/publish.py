@@ -5,6 +5,8 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
+from functools import partial
+from threading import Lock
 
 from sqlalchemy import Engine, inspect
 
@@ -12,7 +14,8 @@ from config.disk.private_files import private_folder
 from config.errors import IndexUnavailable
 from config.models import Embedder
 from config.settings import Settings
-from enrichment.chunk import DocumentCard
+from enrichment.chunk import Chunk, DocumentCard
+from index.folders.build import VectorSource, embedded_texts
 from index.folders.generation_folder import Folder
 from index.folders.shelf import Shelf
 from index.folders.staging import Staging
@@ -24,6 +27,7 @@ from index.store.generation_info import GenerationInfo
 from index.store.lock import domain_lock
 from index.store.schema import current, migrate
 from index.store.sql_store import Store
+from index.store.unpublished_vectors import UnpublishedVectors
 from index.vectors.chroma import ChromaServer
 from index.vectors.matrix import one_thread_each
 
@@ -81,6 +85,8 @@ class Index:
             most_domains=settings.open_domains,
             on_swap=self._remove_older,
         )
+        self._held: dict[str, tuple[int, Folder | None]] = {}
+        self._holding = Lock()
 
     def snapshot(self, domain: str) -> Snapshot:
         """The current generation; a publication by any process is seen within seconds, and opened
@@ -113,10 +119,25 @@ class Index:
                 shelf=self._shelf,
                 embedder=self._embedder,
                 look=lambda info, cards: accepts(self._generation(info, cards)),
+                made=partial(self._unpublished, domain) if self._is_shared else None,
+                on_published=partial(self._published, domain),
             ) as staging:
                 yield staging
             self._open_ones.swap(domain)
             self._clean(domain)
+
+    def embed_ahead(self, domain: str, chunks: Sequence[Chunk]) -> int:
+        """Have the vectors of these chunks ready for whoever publishes them, on any machine; how
+        many texts went through the model. Raises ModelUnavailable."""
+        kept = self._unpublished(domain)
+        here = self._held_here(domain)
+        source = VectorSource(
+            self._embedder,
+            [kept.lookup, *self._shelf.lookups(domain, here)],
+            on_embedded=kept.append,
+        )
+        source(embedded_texts(chunks))
+        return source.embedded
 
     def generations(self, domain: str) -> list[GenerationInfo]:
         """Kept generations, newest first."""
@@ -181,10 +202,35 @@ class Index:
     def _generation(self, info: GenerationInfo, cards: Mapping[str, DocumentCard]) -> Generation:
         return Generation(info, self._shelf.opened(info), cards, self._store, self._embedder)
 
-    def _clean(self, domain: str) -> None:
-        known = self._store.generations(domain)
+    @property
+    def _is_shared(self) -> bool:
+        """Other machines may publish what was made here."""
+        return self.engine.dialect.name == "postgresql"
+
+    def _unpublished(self, domain: str) -> UnpublishedVectors:
+        return UnpublishedVectors(self.engine, domain)
+
+    def _held_here(self, domain: str) -> Folder | None:
+        """The current generation, where this machine has its folder."""
+        info = self._current(domain)
+        if info is None or info.embedder != self._embedder.name:
+            return None
+        with self._holding:
+            known = self._held.get(domain)
+            if known is None or known[0] != info.number:
+                known = self._held[domain] = info.number, self._shelf.if_there(info)
+            return known[1]
+
+    def _published(self, domain: str, step: int) -> None:
+        """`step`: a part of the same run that was published before, which nobody rolls back to."""
+        self._open_ones.swap(domain)
+        self._clean(domain, step)
+
+    def _clean(self, domain: str, step: int = 0) -> None:
+        known = [one for one in self._store.generations(domain) if one.number != step]
         kept = [one for place, one in enumerate(known) if place < KEPT or one.is_current]
-        self._store.forget(domain, [one.number for one in known if one not in kept])
+        gone = [one.number for one in known if one not in kept]
+        self._store.forget(domain, [*gone, step] if step else gone)
         needed = _needed(kept)
         self._shelf.remove_except(domain, [one.number for one in needed])
         self._shelf.remove_vectors_except(domain, needed)

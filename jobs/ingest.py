@@ -1,39 +1,38 @@
-"""One run of the ingestion job: load what changed, split, enrich, publish one generation."""
+"""One run of the ingestion job: load what changed, have it prepared, publish it in steps."""
 
 from __future__ import annotations
 
+import hashlib
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager
-from dataclasses import dataclass, field
-from typing import TypeVar
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, closing
+from dataclasses import dataclass, field, replace
 
 import structlog
 
 from config.errors import CopilotError, LoadError
 from config.models import Usage
 from enrichment.chunk import DocumentCard
+from enrichment.enrich import Enriched
 from enrichment.with_model.verified_tables import TableReport
 from jobs.ingest_outcome import IngestReport
-from jobs.ingest_ports import (
-    DocumentSource,
-    Enrich,
-    Load,
-    NextGeneration,
-    PreparedDocument,
-    Published,
-    Watch,
-)
+from jobs.ingest_ports import DocumentSource, Load, NextGeneration, Published, Watch
+from jobs.preparing.handed_over import HandedOver
+from jobs.preparing.steps import Steps
+from jobs.preparing.suspects import Suspects
+from jobs.preparing.workshop import Prepared, Workshop, attempt
 from jobs.side_by_side import in_turn
 from loaders.document import Document
-from loaders.time_limit import SECONDS, time_limit
+from loaders.time_limit import SECONDS
+from telemetry import metrics
 
 log = structlog.get_logger()
 
-Result = TypeVar("Result")
-
 LOADERS = 4
-"""Documents loaded at the same time: Google's per-minute limit is the wall, not our threads."""
+"""Documents loaded at the same time, by one process: Google's limit is for all of them together,
+and reading takes a twentieth of what embedding takes."""
+WAIT_SECONDS = 1.0
 
 
 def ingest(
@@ -41,45 +40,58 @@ def ingest(
     *,
     sources: Sequence[DocumentSource],
     stage: Callable[[str], AbstractContextManager[NextGeneration]],
-    enrich: Enrich,
-    enriched_by: str = "extractive",
-    at_once: int = 1,
+    workshop: Workshop,
     pipeline: str,
+    model: str = "",
+    handed: HandedOver | None = None,
+    suspects: Callable[[], Suspects | None] = lambda: None,
+    reads: Callable[[Document], object] = lambda document: None,
     spent: Callable[[], Usage] = Usage,
     full: bool = False,
     document_seconds: float = SECONDS,
+    steps: Steps | None = None,
     watch: Watch | None = None,
 ) -> IngestReport:
-    """Publish what changed since the last run as one generation.
+    """Publish what changed since the last run.
 
-    `pipeline` names the way documents are split, enriched and embedded: when it differs from the
-    last run's, every document is done again. `enriched_by` is what a complete enrichment is signed
-    with: a document signed otherwise is enriched again. `spent` is asked at the end.
-    `at_once`: documents that are enriched side by side; of use while they wait for a model.
-    `document_seconds` of computing may go into loading one document, and as many into the rest.
-    A document that takes longer, or that breaks its loader, is reported like any that can't be
-    read: its last good version stays, and all others go on.
+    Where that takes long, what is ready is published in `steps`: first as it can be described
+    without the model, then as the model describes it.
+    `pipeline` names the way documents are split, enriched and embedded: one that was made in
+    another way is made again. `model`: its name, empty for none. `handed` keeps loaded documents
+    until nobody needs them any more, and is needed with a model. `reads` sees each document that
+    is read. `spent` is asked at the end.
+    `document_seconds` of computing may go into loading one document. One that takes longer, or
+    that breaks its loader, is reported like any that can't be read: its last good version stays,
+    and all others go on.
 
-    Raises PublishError, IndexUnavailable, or a source's ConfigError; the last generation serves on.
+    Raises PublishError, IndexUnavailable, ModelUnavailable for its embeddings, or a source's
+    ConfigError; what was published last serves on.
     """
     watch = watch or Watch()
     started = time.monotonic()
-    with stage(domain) as staging:
-        again = full or staging.cursors.get("pipeline") != pipeline
-        settled = frozenset() if again else _settled(staging.documents, enriched_by)
+    with closing(workshop), stage(domain) as staging:
+        suspected = suspects()  # those of the last run, now that it is known to be over
         run = _Run(
             staging=staging,
-            enrich=enrich,
-            at_once=at_once,
-            again=again,
-            settled=settled,
+            workshop=workshop,
+            pipeline=pipeline,
+            model=model,
+            handed=handed,
+            suspects=suspected,
+            reads=reads,
+            full=full,
             seconds=document_seconds,
+            steps=steps or Steps(),
+            watch=watch,
         )
-        for source in sources:
-            run.read(source, watch)
-        run.remove_what_is_gone()
-        watch.publishing()
-        published = staging.commit({"pipeline": pipeline, **run.cursors_to_keep()})
+        try:
+            for source in sources:
+                run.read(source)
+            run.finish()
+        finally:
+            if suspected:
+                suspected.close()
+        published = run.publish()
     return run.report(domain, published, usage=spent(), seconds=time.monotonic() - started)
 
 
@@ -88,16 +100,20 @@ class _Run:
     """A run in progress: what it works on, and its tally."""
 
     staging: NextGeneration
-    enrich: Enrich
-    at_once: int
-    again: bool
+    workshop: Workshop
+    pipeline: str
+    model: str
+    handed: HandedOver | None
+    suspects: Suspects | None
+    reads: Callable[[Document], object]
+    full: bool
     """Every document is done again, whatever changed."""
     seconds: float
-    """Of computing, for each of the two halves of a document's way."""
-    settled: frozenset[str]
-    """Ids of documents that need no work unless they changed."""
-    added: list[str] = field(default_factory=list)
-    changed: list[str] = field(default_factory=list)
+    """Of computing, for loading one."""
+    steps: Steps
+    watch: Watch
+    added: set[str] = field(default_factory=set)
+    changed: set[str] = field(default_factory=set)
     removed: list[str] = field(default_factory=list)
     failed: list[LoadError] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
@@ -108,87 +124,224 @@ class _Run:
     """Source → where it got to."""
     complete: bool = True
     """Every source could be listed to its end."""
+    embedded: int = 0
     tables: TableReport = field(default_factory=TableReport)
-    unenriched: int = 0
+    unenriched: set[str] = field(default_factory=set)
+    awaited: deque[str] = field(default_factory=deque)
+    """Those that wait for room where a model is asked."""
+    plain: dict[str, Enriched] = field(default_factory=dict)
+    """Made without the model, and published where its answer takes longer than a step."""
+    unpublished: set[str] = field(default_factory=set)
 
-    def read(self, source: DocumentSource, watch: Watch) -> None:
-        """Stage what changed in a source."""
+    def __post_init__(self) -> None:
+        self.before = dict(self.staging.documents)
+        """What was published when the run began."""
+        self.mark = hashlib.sha256(self.pipeline.encode()).hexdigest()[:12]
+        self.settled = frozenset() if self.full else self._settled()
+        self.read_before = frozenset() if self.full else self._read_before()
+        if self.full and self.handed:
+            self.handed.forget_all_but(())
+
+    def _settled(self) -> frozenset[str]:
+        """Ids of those that need no work unless they changed."""
+        # Cards of older releases don't say what made them.
+        made = {self.mark}
+        if self.staging.cursors.get("pipeline") == self.pipeline:
+            made.add("")
+        enriched = self.model or "extractive"
+        return frozenset(
+            card.id
+            for card in self.before.values()
+            if card.made_by in made and card.enriched_by == enriched
+        )
+
+    def _read_before(self) -> frozenset[str]:
+        """Ids of those that need work, and are there as they were read last."""
+        kept = self.handed.versions() if self.handed else {}
+        return frozenset(
+            one
+            for one in kept.keys() & self.before.keys() - self.settled
+            if kept[one] == (self.before[one].content_hash, self.before[one].version)
+        )
+
+    def read(self, source: DocumentSource) -> None:
+        """Hand on what changed in a source."""
         found = source.look(
-            cursor="" if self.again else self.staging.cursors.get(source.name, ""),
-            indexed=self.staging.documents,
-            settled=self.settled,
+            cursor="" if self.full else self.staging.cursors.get(source.name, ""),
+            indexed=self.before,
+            settled=self.settled | self.read_before,
         )
         self.failed += found.failed
         self.warnings += found.skipped
         self.present |= found.kept
         self.complete &= found.complete
         self.cursors[source.name] = found.cursor
-        watch.loading(len(found.changed))
-        loaded = in_turn(self._load, found.changed.items(), LOADERS)
-        for name, document, enriched in in_turn(
-            self._enriched, self._wanted(loaded, watch), self.at_once
-        ):
-            self._keep(name, document, enriched)
-            watch.done(name)
+        again = sorted(self.read_before & found.kept)
+        self.watch.loading(len(found.changed) + len(again))
+        for name in again:
+            self._go_on_with(name)
+        alone = self.suspects.alone(found.changed) if self.suspects else []
+        self._load_all({name: found.changed[name] for name in found.changed if name not in alone})
+        if alone:
+            self._wait_until_at_work(0)
+            self._load_all({name: found.changed[name] for name in alone}, at_once=1)
+
+    def finish(self) -> None:
+        self._wait_until_at_work(0)
+        if self.complete:
+            self.removed = sorted(self.staging.documents.keys() - self.present)
+        for document_id in self.removed:
+            self.staging.remove(document_id)
+
+    def publish(self) -> Published:
+        """Everything, at the end."""
+        self.watch.publishing()
+        published = self._commit({"pipeline": self.pipeline, **self._cursors_to_keep()})
+        if self.handed:
+            # Whom the model failed is asked about at the next run, without being read again.
+            self.handed.forget_all_but(self.unenriched)
+        return published
+
+    def _load_all(self, loads: Mapping[str, Load], at_once: int = LOADERS) -> None:
+        for name, document in in_turn(self._load, loads.items(), at_once):
+            if isinstance(document, LoadError):
+                self._fail(name, document)
+            elif self._is_new(name, document):
+                self._hand_on(name, document)
+            else:
+                self.watch.done(name)
+            if self.suspects:
+                self.suspects.end(name)
+            self._collect()
 
     def _load(self, item: tuple[str, Load]) -> tuple[str, Document | LoadError]:
-        return item[0], _attempt(*item, self.seconds)
-
-    def _wanted(
-        self, loaded: Iterable[tuple[str, Document | LoadError]], watch: Watch
-    ) -> Iterator[tuple[str, Document]]:
-        """Those that hold something new."""
-        for name, document in loaded:
-            if isinstance(document, LoadError):
-                self.failed.append(document)
-                # Its last good version stays: a stumble of Google's must not take an answer away.
-                self.present |= {name} & self.staging.documents.keys()
-            elif self._is_new(name, document):
-                yield name, document
-                continue
-            watch.done(name)
+        name, load = item
+        try:
+            if self.suspects:
+                self.suspects.begin(name)
+        except LoadError as error:
+            return name, error
+        return name, attempt(name, load, self.seconds)
 
     def _is_new(self, name: str, document: Document) -> bool:
+        """Whether it holds something new."""
         if (other := self.paths.setdefault(document.id, name)) != name:
             reason = f"its id {document.id!r} is already that of {other}"
-            self.failed.append(LoadError(name, reason, remedy="give one of them another `id`"))
+            self._fail(name, LoadError(name, reason, remedy="give one of them another `id`"))
             return False
-        previous = self.staging.documents.get(document.id)
+        previous = self.before.get(document.id)
         self.warnings += [f"{document.id}: {warning}" for warning in document.warnings]
         if document.id in self.settled and previous is not None and _same(previous, document):
             self.present.add(document.id)
             return False
         return True
 
-    def _enriched(
-        self, item: tuple[str, Document]
-    ) -> tuple[str, Document, PreparedDocument | LoadError]:
-        name, document = item
-        return name, document, _attempt(name, lambda: self.enrich(document), self.seconds)
+    def _hand_on(self, name: str, document: Document) -> None:
+        self.reads(document)
+        while not self.workshop.room("extractive"):
+            self._collect(WAIT_SECONDS)
+        try:
+            if self.handed and self.model:
+                self.handed.keep(document)
+            self.workshop.give(document, "extractive")
+        except ValueError as error:  # what no database can store
+            log.warning("a document's text can't be stored", document=name, cause=str(error))
+            self._fail(document.id, LoadError(name, "its text is not valid Unicode"))
 
-    def _keep(self, name: str, document: Document, enriched: PreparedDocument | LoadError) -> None:
-        previous = self.staging.documents.get(document.id)
+    def _go_on_with(self, name: str) -> None:
+        """One that was read by an earlier run."""
+        loaded = self.handed.loaded(name) if self.handed else None
+        if loaded is not None:
+            self.paths[name] = name
+            self._hand_on(name, loaded.document)
+
+    def _wait_until_at_work(self, most: int) -> None:
+        while self.workshop.at_work + len(self.awaited) > most:
+            self._collect(WAIT_SECONDS)
+
+    def _collect(self, wait_seconds: float = 0.0) -> None:
+        """Take what is ready, and publish it when it is time for a step."""
+        for one in self.workshop.finished(wait_seconds):
+            self._take(one)
+        while self.awaited and self.workshop.room("model"):
+            loaded = self.handed.loaded(self.awaited.popleft()) if self.handed else None
+            if loaded is not None:
+                self.workshop.give(loaded.document, "model")
+        metrics.INGEST_QUEUE.set(self.workshop.at_work + len(self.awaited))
+        if self.steps.due(bool(self.unpublished or self.plain)):
+            self.steps.took(self._step)
+
+    def _take(self, prepared: Prepared) -> None:
+        name, enriched = prepared.document, prepared.enriched
+        self.embedded += prepared.embedded
         if isinstance(enriched, LoadError):
-            self.failed.append(enriched)
-            self.present |= {document.id} & self.staging.documents.keys()
-            return
-        self.present.add(document.id)
-        self.unenriched += not enriched.complete
-        self.tables.add(enriched.tables)
-        self.warnings += [
-            f"{document.id}: kept out, as it addresses an AI and not people: {text}"
-            for text in enriched.card.withheld
-        ]
-        self.staging.put(enriched.card, enriched.chunks)
-        (self.added if previous is None else self.changed).append(document.id)
+            self.plain.pop(name, None)
+            self._fail(name, enriched)
+        elif isinstance(enriched, CopilotError):
+            raise enriched
+        elif prepared.way == "extractive" and self.model:
+            self.awaited.append(name)
+            previous = self.before.get(name)
+            if previous is None or previous.content_hash != enriched.card.content_hash:
+                self.plain[name] = enriched
+        else:
+            self.plain.pop(name, None)
+            self._keep(enriched)
 
-    def remove_what_is_gone(self) -> None:
-        if self.complete:
-            self.removed = sorted(self.staging.documents.keys() - self.present)
-        for document_id in self.removed:
-            self.staging.remove(document_id)
+    def _keep(self, enriched: Enriched) -> None:
+        """It is as good as this run makes it."""
+        name = enriched.card.id
+        if self._put(enriched):
+            self.tables.add(enriched.tables)
+            if not enriched.complete:
+                self.unenriched.add(name)
+            self.warnings += [
+                f"{name}: kept out, as it addresses an AI and not people: {text}"
+                for text in enriched.card.withheld
+            ]
+            metrics.INGEST_DOCUMENTS.labels(self.staging.domain, "prepared").inc()
+            self.watch.done(name)
 
-    def cursors_to_keep(self) -> Mapping[str, str]:
+    def _put(self, enriched: Enriched) -> bool:
+        name = enriched.card.id
+        try:
+            self.staging.put(replace(enriched.card, made_by=self.mark), enriched.chunks)
+        except LoadError as error:
+            self._fail(name, error)
+            return False
+        self.present.add(name)
+        self.unpublished.add(name)
+        (self.changed if name in self.before else self.added).add(name)
+        return True
+
+    def _fail(self, name: str, error: LoadError) -> None:
+        """Its last good version stays: a stumble must not take an answer away."""
+        self.failed.append(error)
+        self.present |= {name} & self.staging.documents.keys()
+        metrics.INGEST_DOCUMENTS.labels(self.staging.domain, "failed").inc()
+        self.watch.done(name)
+
+    def _step(self) -> None:
+        """What is ready by now; where the sources were got to is known at the end."""
+        for enriched in self.plain.values():
+            self._put(enriched)
+        self.plain.clear()
+        before = self.staging.number
+        if self._commit(self.staging.cursors).number == before:
+            self.steps.stop()  # held back, and what follows would be, too
+
+    def _commit(self, cursors: Mapping[str, str]) -> Published:
+        before = self.staging.number
+        self.watch.publishing()
+        published = self.staging.commit(cursors)
+        if published.number != before:
+            self.embedded += published.embedded
+            if self.handed:
+                self.handed.forget_prepared(self.unpublished)
+            self.unpublished.clear()
+        return published
+
+    def _cursors_to_keep(self) -> Mapping[str, str]:
         """After a failure the old ones, so that the next run sees the same changes again."""
         if not self.failed:
             return self.cursors
@@ -200,39 +353,19 @@ class _Run:
         return IngestReport(
             domain=domain,
             generation=published.number,
-            added=tuple(self.added),
-            changed=tuple(self.changed),
-            unchanged=len(self.present) - len(self.added) - len(self.changed),
+            added=tuple(sorted(self.added)),
+            changed=tuple(sorted(self.changed)),
+            unchanged=len(self.present - self.added - self.changed),
             removed=tuple(self.removed),
             failed=tuple(self.failed),
             warnings=tuple(self.warnings),
             chunks=published.chunks,
-            embedded=published.embedded,
+            embedded=self.embedded,
             tables=self.tables,
-            unenriched=self.unenriched,
+            unenriched=len(self.unenriched),
             usage=usage,
             seconds=seconds,
         )
-
-
-def _settled(documents: Mapping[str, DocumentCard], enriched_by: str) -> frozenset[str]:
-    """Ids of those whose enrichment is as good as it can be now."""
-    return frozenset(card.id for card in documents.values() if card.enriched_by == enriched_by)
-
-
-def _attempt(name: str, act: Callable[[], Result], seconds: float) -> Result | LoadError:
-    """Raises what concerns the whole run; what concerns this document alone is returned."""
-    try:
-        with time_limit(name, seconds):
-            return act()
-    except LoadError as error:
-        return error
-    except CopilotError:
-        raise
-    except Exception as error:
-        log.exception("a document broke its loader", document=name)
-        kind = type(error).__name__
-        return LoadError(name, f"reading it failed ({kind})", remedy="the log holds the details")
 
 
 def _same(card: DocumentCard, document: Document) -> bool:

@@ -8,7 +8,6 @@ from typing import Protocol
 
 from config.errors import LoadError
 from enrichment.chunk import Chunk, DocumentCard
-from enrichment.with_model.verified_tables import TableReport
 from loaders.document import Document
 
 Load = Callable[[], Document]
@@ -46,24 +45,6 @@ class DocumentSource(Protocol):
         ...
 
 
-class PreparedDocument(Protocol):
-    @property
-    def card(self) -> DocumentCard: ...
-
-    @property
-    def chunks(self) -> Sequence[Chunk]: ...
-
-    @property
-    def complete(self) -> bool: ...
-
-    @property
-    def tables(self) -> TableReport: ...
-
-
-Enrich = Callable[[Document], PreparedDocument]
-"""Splits a document and enriches its chunks."""
-
-
 class Published(Protocol):
     @property
     def number(self) -> int: ...
@@ -79,6 +60,14 @@ class NextGeneration(Protocol):
     """The next generation in the making; what is neither put nor removed is carried over."""
 
     @property
+    def domain(self) -> str: ...
+
+    @property
+    def number(self) -> int:
+        """Of the generation that is answered from now; 0 where there is none."""
+        ...
+
+    @property
     def documents(self) -> Mapping[str, DocumentCard]: ...
 
     @property
@@ -88,7 +77,9 @@ class NextGeneration(Protocol):
 
     def remove(self, document_id: str) -> None: ...
 
-    def commit(self, cursors: Mapping[str, str]) -> Published: ...
+    def commit(self, cursors: Mapping[str, str]) -> Published:
+        """Publish what there is; may be called again when there is more."""
+        ...
 
 
 class Watch:

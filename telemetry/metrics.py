@@ -169,6 +169,15 @@ INGEST_RUNS = _counter(
     "domain",
     "outcome",
 )
+INGEST_DOCUMENTS = _counter(
+    "oncall_ingest_documents_total",
+    "Documents that ingest runs prepared for publication, or failed on",
+    "domain",
+    "outcome",
+)
+INGEST_QUEUE = _gauge(
+    "oncall_ingest_queue_depth", "Documents that this process's run waits for, being prepared"
+)
 INGEST_MODEL_CALLS = _counter(
     "oncall_ingest_model_calls_total",
     "Requests of enrichment to the model: ok, or the kind of failure",

@@ -12,6 +12,7 @@ from pydantic import BaseModel
 
 from config.errors import InvalidModelOutput, ModelUnavailable
 from config.models import ChatModel, Prompt, Usage
+from enrichment.with_model.ledger import Ledger, LedgerHere, Pace
 from telemetry import metrics
 
 Reply = TypeVar("Reply", bound=BaseModel)
@@ -23,7 +24,6 @@ PATIENCE_SECONDS = 600.0
 """That a model may refuse every request for their number before the run does without it."""
 _FIRST_WAIT = 0.5
 _LONGEST_WAIT = 20.0
-_LONGEST_PAUSE = 60.0
 
 
 class BudgetSpent(ModelUnavailable):
@@ -45,11 +45,12 @@ class Budget:
         per_minute: int = 0,
         attempts: int = 4,
         sleep: Callable[[float], None] = time.sleep,
-        now: Callable[[], float] = time.monotonic,
+        ledger: Ledger | None = None,
     ) -> None:
-        """`dollars` counts where `cost` tells what tokens cost. `at_once`: requests in flight;
-        `per_minute`: requests begun, 0 for any number. `attempts` per request; `sleep` waits
-        between them (seconds, doubling, with jitter)."""
+        """`dollars` counts where `cost` tells what tokens cost. `at_once`: requests that this
+        process has in flight; `per_minute`: requests begun, 0 for any number. `attempts` per
+        request; `sleep` waits between them (seconds, doubling, with jitter). `ledger`: where all
+        who share the budget count; several processes may exceed it by a request each."""
         self.at_once = at_once
         self._calls = calls
         self._tokens = tokens
@@ -58,20 +59,13 @@ class Budget:
         self._apart = 60.0 / per_minute if per_minute else 0.0
         self._attempts = attempts
         self._sleep = sleep
-        self._now = now
+        self._ledger = ledger or LedgerHere()
         self._lock = Lock()
         self._slots = Semaphore(at_once)
-        self._started = 0
-        self._usage = Usage()
-        self._next_start = float("-inf")
-        self._paused_until = float("-inf")
-        self._refused_since: float | None = None
-        self._refusals = 0
 
     @property
     def usage(self) -> Usage:
-        with self._lock:
-            return self._usage
+        return self._ledger.spent().usage
 
     def ask(self, model: ChatModel, prompt: Prompt, reply: type[Reply]) -> Reply:
         """Raises ModelUnavailable after the last attempt, BudgetSpent, or InvalidModelOutput."""
@@ -93,60 +87,62 @@ class Budget:
 
     def _once(self, model: ChatModel, prompt: Prompt, reply: type[Reply]) -> Reply:
         with self._slots:
-            self._start()
+            was_refused = self._start()
             try:
                 answered, usage = model.structured(prompt, reply)
             except (ModelUnavailable, InvalidModelOutput) as error:
                 self._count(Usage(calls=1), outcome=error.kind)
                 raise
             self._count(usage, outcome="ok")
-            self._refused_since, self._refusals = None, 0
+            if was_refused:
+                self._ledger.change_pace(Pace.answered)
             return answered
 
-    def _start(self) -> None:
-        """Waits for its turn. Raises BudgetSpent."""
-        with self._lock:
-            self._check()
-            self._started += 1
-            now = self._now()
-            turn = max(now, self._next_start, self._paused_until)
-            self._next_start = turn + self._apart
-        if turn > now:
-            self._sleep(turn - now)
+    def _start(self) -> bool:
+        """Waits for its turn; whether requests before it were refused. Raises BudgetSpent."""
+        turns: list[float] = []
 
-    def _check(self) -> None:
-        used = self._usage.input_tokens + self._usage.output_tokens
-        cost = self._cost(self._usage) if self._cost else 0.0
+        def begun(pace: Pace) -> Pace:
+            after, turn = pace.begun(now, self._apart)
+            turns.append(turn)
+            return after
+
+        with self._lock:
+            pace = self._check()
+            now = self._ledger.now()
+            self._ledger.spend(1, Usage())
+            self._ledger.change_pace(begun)
+        if turns[-1] > now:
+            self._sleep(turns[-1] - now)
+        return pace.refusals > 0
+
+    def _check(self) -> Pace:
+        spent, pace = self._ledger.spent(), self._ledger.pace()
+        used = spent.usage.input_tokens + spent.usage.output_tokens
+        cost = self._cost(spent.usage) if self._cost else 0.0
         if (
-            self._started >= self._calls
+            spent.started >= self._calls
             or used >= self._tokens
             or (self._dollars is not None and cost >= self._dollars)
         ):
-            spent = f"{self._usage.calls} calls, {used} tokens"
+            said = f"{spent.usage.calls} calls, {used} tokens"
             raise BudgetSpent(
-                f"the run's budget is spent ({spent}{f', {cost:.2f} dollars' if cost else ''})",
+                f"the run's budget is spent ({said}{f', {cost:.2f} dollars' if cost else ''})",
                 remedy="the next run carries on where this one stopped",
             )
-        since = self._refused_since
-        if since is not None and self._now() - since > PATIENCE_SECONDS:
+        since = pace.refused_since
+        if since is not None and self._ledger.now() - since > PATIENCE_SECONDS:
             raise BudgetSpent(
                 f"the model refused every request for {PATIENCE_SECONDS / 60:.0f} minutes",
                 remedy="the next run carries on; ask for a higher limit, or set "
                 "ONCALL_ENRICH_PER_MINUTE below it",
             )
+        return pace
 
     def _pause(self, asked: float | None) -> None:
-        """Everybody's next request waits: who goes on only makes it longer."""
-        with self._lock:
-            now = self._now()
-            if self._refused_since is None:
-                self._refused_since = now
-            if now >= self._paused_until:  # the others that were in flight tell nothing new
-                self._refusals += 1
-                grown = min(_LONGEST_PAUSE, 2.0**self._refusals)
-                self._paused_until = now + max(asked or 0.0, grown)
+        now = self._ledger.now()
+        self._ledger.change_pace(lambda pace: pace.refused(now, asked or 0.0))
 
     def _count(self, usage: Usage, *, outcome: str) -> None:
         metrics.INGEST_MODEL_CALLS.labels(outcome).inc()
-        with self._lock:
-            self._usage += usage
+        self._ledger.spend(0, usage)

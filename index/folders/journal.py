@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import zlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -32,6 +32,9 @@ class Journal:
 
     def __exit__(self, *_raised: object) -> None:
         self._file.close()
+
+    def lookup(self, keys: Sequence[str]) -> dict[str, Vectors]:
+        return {key: self._vectors[key] for key in keys if key in self._vectors}
 
     @property
     def vectors(self) -> Mapping[str, Vectors]:

@@ -73,6 +73,13 @@ class Shelf:
                 remedy=f"run `oncall ingest {info.domain} --full`",
             ) from damage
 
+    def if_there(self, info: GenerationInfo) -> Folder | None:
+        """The generation's folder, where this machine has it whole."""
+        try:
+            return self._intact(info)
+        except Damaged:
+            return None
+
     def build(
         self,
         domain: str,

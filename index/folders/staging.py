@@ -5,15 +5,16 @@ from __future__ import annotations
 import hashlib
 import time
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import AbstractContextManager, ExitStack
 from dataclasses import replace
 from datetime import UTC, datetime
 from types import MappingProxyType
+from typing import Protocol
 
 from pydantic_core import PydanticSerializationError
 
 from config.errors import LoadError, PublishError
-from config.models import Embedder
+from config.models import Embedder, Vectors
 from enrichment.chunk import Chunk, DocumentCard
 from index.folders.build import VectorSource, embedded_texts
 from index.folders.generation_folder import Folder
@@ -29,8 +30,21 @@ TOGETHER = 1_024
 a batch is padding, and no core waits for the last batch of each document."""
 
 
+class MadeVectors(Protocol):
+    """Vectors that no generation holds yet: whoever goes on with this one embeds nothing again."""
+
+    def lookup(self, keys: Sequence[str]) -> dict[str, Vectors]: ...
+
+    def append(self, found: Mapping[str, Vectors]) -> None: ...
+
+    def discard(self) -> None:
+        """They are published."""
+        ...
+
+
 class Staging:
-    """What is neither put nor removed is carried over. Nothing is seen before `commit`."""
+    """What is neither put nor removed is carried over. Nothing is seen before `commit`, which may
+    be called again for what comes later; the step before it is then no generation of its own."""
 
     def __init__(
         self,
@@ -41,8 +55,14 @@ class Staging:
         shelf: Shelf,
         embedder: Embedder,
         look: Look = lambda info, cards: True,
+        made: Callable[[], AbstractContextManager[MadeVectors]] | None = None,
+        on_published: Callable[[int], None] = lambda step: None,
     ) -> None:
+        """`made`: where vectors are kept until they are published; else in a file of this machine.
+        `on_published` is told the step that the new generation takes the place of, or 0."""
         self._look = look
+        self._made = made or self._journal
+        self._on_published = on_published
         self._started = time.monotonic()
         self._domain = domain
         self._store = store
@@ -59,35 +79,44 @@ class Staging:
             self._held = {one.document_id: one for one in revisions}
             self._cursors = store.cursors(domain, self._base.number)
         self._closing = ExitStack()
-        self._journal: Journal | None = None
+        self._kept: MadeVectors | None = None
+        self._step = 0
         self._waiting: list[str] = []
         self._vectors = VectorSource(embedder, [])
 
     def __enter__(self) -> Staging:
+        self._kept = self._closing.enter_context(self._made())
+        self._vectors = self._source(self._kept)
+        return self
+
+    def _journal(self) -> Journal:
+        mark = hashlib.sha256(self._embedder.name.encode()).hexdigest()[:12]
+        path = self._shelf.of(self._domain) / f"embedded-{mark}.journal"
+        return Journal(path, self._embedder.dimensions)
+
+    def _source(self, kept: MadeVectors) -> VectorSource:
         lookups = [
+            kept.lookup,
             *self._shelf.lookups(self._domain, self._base_folder),
             self._shelf.elsewhere(self._domain),
         ]
-        mark = hashlib.sha256(self._embedder.name.encode()).hexdigest()[:12]
-        path = self._shelf.of(self._domain) / f"embedded-{mark}.journal"
-        journal = self._closing.enter_context(Journal(path, self._embedder.dimensions))
-        self._vectors = VectorSource(
-            self._embedder,
-            [
-                lambda keys: {key: journal.vectors[key] for key in keys if key in journal.vectors},
-                *lookups,
-            ],
-            on_embedded=journal.append,
-        )
-        self._journal = journal
-        return self
+        return VectorSource(self._embedder, lookups, on_embedded=kept.append)
 
     def __exit__(self, *_raised: object) -> None:
         self._closing.close()
 
     @property
+    def domain(self) -> str:
+        return self._domain
+
+    @property
+    def number(self) -> int:
+        """Of the generation that is answered from now; 0 where there is none."""
+        return self._base.number if self._base else 0
+
+    @property
     def documents(self) -> Mapping[str, DocumentCard]:
-        """What the current generation holds, by id."""
+        """What the next generation will hold as it stands, by id."""
         return MappingProxyType(dict(self._cards))
 
     @property
@@ -122,6 +151,7 @@ class Staging:
     def commit(self, cursors: Mapping[str, str]) -> GenerationInfo:
         """Publish; the current generation's info again when nothing changed, or when what was
         built is not to be published: the next run then sees the same changes again.
+        What is published later takes the place of what was published before by the same run.
 
         Raises ModelUnavailable, PublishError."""
         held = [self._held[one] for one in sorted(self._held)]
@@ -165,8 +195,14 @@ class Staging:
             # Its vectors stay in the journal: a later run that does publish embeds nothing again.
             return self._unchanged(base)
         self._store.publish(info, held, cursors)
-        if self._journal:
-            self._journal.discard()
+        if self._kept:
+            self._kept.discard()
+            self._base, self._base_folder = info, self._shelf.opened(info)
+            self._cursors = dict(cursors)
+            self._vectors = self._source(self._kept)
+            self._started = time.monotonic()
+        self._on_published(self._step)
+        self._step = number
         return info
 
     def _embed(self, count: int) -> None:

@@ -68,8 +68,9 @@ class Canary:
         return document
 
     def accepts(self, following: Snapshot, serving: Callable[[], Snapshot | None]) -> bool:
-        """Whether the next generation finds what the serving one does."""
-        if not self._golden:
+        """Whether the next generation finds what the serving one did when the run began: a run
+        that publishes in steps asks at each."""
+        if not self._golden or self._first:
             return True
         current = serving()
         if current is None and self._kept.last() is None:
@@ -77,15 +78,16 @@ class Canary:
             self._first = True
             return True
         after = self._seen(following)
-        if current is not None:
+        if self._before is None and current is not None:
             self._before = (current.generation, self._seen(current))
+        if self._before is not None:
             outcome = self._compared(
                 self._before[1], after, following, f"generation {following.generation}"
             )
-            if outcome.is_drop and not self._accept_drop:
-                self._outcomes.append(replace(outcome, refused=True))
+            refused = outcome.is_drop and not self._accept_drop
+            self._outcomes = [replace(outcome, refused=refused)]
+            if refused:
                 return False
-            self._outcomes.append(outcome)
         self._after = (following.generation, after)
         return True
 

@@ -11,6 +11,7 @@ from pydantic import BaseModel
 from config.errors import ModelUnavailable
 from config.models import ChatModel, Prompt, Usage
 from enrichment.with_model.budget import PATIENCE_SECONDS, Budget, BudgetSpent
+from enrichment.with_model.ledger import LedgerHere
 
 PROMPT = Prompt(name="enrich", version="1", system="s", user="u", max_tokens=10)
 
@@ -56,7 +57,7 @@ def started(
 ) -> tuple[Budget, Model, ChatModel]:
     clock = Clock()
     model: Any = Model(clock, refuses)
-    return Budget(sleep=clock.sleep, now=lambda: clock.time, **limits), model, model
+    return Budget(sleep=clock.sleep, ledger=LedgerHere(lambda: clock.time), **limits), model, model
 
 
 def test_requests_are_begun_no_faster_than_allowed() -> None:

@@ -15,6 +15,7 @@ from config.settings import Settings
 from enrichment.chunk import Chunk
 from enrichment.pipeline import prepare
 from jobs.ingest import ingest
+from jobs.preparing.workshop import InThisProcess
 from jobs.replay.canary_outcome import CanaryOutcome
 from oncall import Copilot
 
@@ -66,7 +67,7 @@ class WatchedDomain:
 
         def enrich(document: Any) -> Any:
             made = prepare(
-                canary.reads(document),
+                document,
                 count_tokens=copilot.embedder.count_tokens,
                 options=domain.chunks,
                 embed=copilot.embedder,
@@ -79,7 +80,8 @@ class WatchedDomain:
             stage=partial(
                 copilot.index.stage, accepts=lambda following: canary.accepts(following, serving)
             ),
-            enrich=enrich,
+            workshop=InThisProcess({"extractive": enrich}),
+            reads=canary.reads,
             pipeline="another",
         )
         return canary.looks_back(serving())

@@ -1,0 +1,159 @@
+"""Tables made and brought up to date while other processes, of other releases too, use them.
+
+Expand, then contract. An expanding step only adds what programs that don't know it can leave alone,
+so an old worker goes on beside a new one. What is no longer used goes a release later, by a
+contracting step, which says how old a program may be that still does without it."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from sqlalchemy import (
+    Column,
+    Connection,
+    Engine,
+    Integer,
+    MetaData,
+    String,
+    Table,
+    delete,
+    insert,
+    inspect,
+    select,
+    text,
+    update,
+)
+from sqlalchemy.exc import DBAPIError
+
+from config.errors import ConfigError
+
+ATTEMPTS = 20
+PAUSE_SECONDS = 0.05
+_LOCK = 5052
+"""Advisory, of the whole database: others are hashes of names."""
+_METADATA = MetaData()
+_VERSIONS = Table(
+    "schema_versions",
+    _METADATA,
+    Column("part", String(64), primary_key=True),
+    Column("version", Integer, nullable=False),
+)
+_FLOORS = Table(
+    "schema_floors",
+    _METADATA,
+    Column("part", String(64), primary_key=True),
+    Column("oldest", Integer, nullable=False, comment="version of a program that may go on"),
+)
+_TAKES_AWAY = re.compile(
+    r"\b(DROP|TRUNCATE|RENAME|UNIQUE|ADD\s+CONSTRAINT|SET\s+NOT\s+NULL|TYPE)\b"
+    r"|\bADD\b(?!.*\bDEFAULT\b).*\bNOT\s+NULL\b",
+    re.IGNORECASE | re.DOTALL,
+)
+"""What a program that doesn't know of it may break on: its own inserts, or its own columns."""
+
+
+@dataclass(frozen=True)
+class Step:
+    """Leads the tables of a part to their next version; made by `expanding` and `contracting`."""
+
+    statements: tuple[str, ...]
+    """SQL that both PostgreSQL and SQLite take, all in one transaction."""
+    oldest: int = 1
+    """Version of the oldest program that goes on after it."""
+
+
+def expanding(*statements: str) -> Step:
+    """Adds tables, indexes, columns that may be empty or have a default; programs of any version go
+    on. Raises ValueError for what takes something away."""
+    for statement in statements:
+        if found := _TAKES_AWAY.search(statement):
+            raise ValueError(f"{found[0]!r} breaks older programs: contract a release later")
+    return Step(statements)
+
+
+def contracting(*statements: str, oldest: int) -> Step:
+    """Takes away what programs from version `oldest` on no longer use; older ones are refused."""
+    return Step(statements, oldest)
+
+
+def migrate(engine: Engine, tables: MetaData, part: str, steps: Sequence[Step] = ()) -> None:
+    """Create a part's tables, or take the steps that its database hasn't taken yet.
+
+    `steps` lead from version n + 1 to n + 2; version 1 is what `tables` were at first, and new
+    databases begin with `tables` as they are: a step's DEFAULT is a column's `server_default`. All or nothing, by one process at a time. Raises
+    ConfigError when a contracting step has taken away what this program needs."""
+    wanted = len(steps) + 1
+    for attempt in range(1, ATTEMPTS + 1):
+        try:
+            with engine.connect() as connection:
+                found = _found(connection, part)
+            if found is None or found < wanted:
+                with _alone(engine) as connection:
+                    _bring_up(connection, tables, part, steps)
+                    _refuse_if_too_old(connection, part, wanted)
+            elif found > wanted:
+                with engine.connect() as connection:
+                    _refuse_if_too_old(connection, part, wanted)
+            return
+        except DBAPIError:
+            # A release that took no lock made the same tables, or a table was in use too long.
+            if attempt == ATTEMPTS:
+                raise
+            time.sleep(PAUSE_SECONDS)
+
+
+def _found(connection: Connection, part: str) -> int | None:
+    if not inspect(connection).has_table(_FLOORS.name):
+        return None
+    version: int | None = connection.scalar(
+        select(_VERSIONS.c.version).where(_VERSIONS.c.part == part)
+    )
+    return version
+
+
+@contextmanager
+def _alone(engine: Engine) -> Iterator[Connection]:
+    """One transaction, which no other process has for this database at the same time."""
+    with engine.begin() as connection:
+        if connection.dialect.name == "postgresql":
+            # ALTER TABLE waits for whoever reads, and all others wait behind it: not for long.
+            connection.execute(text("SET LOCAL lock_timeout = '2s'"))
+            connection.execute(text(f"SELECT pg_advisory_xact_lock({_LOCK})"))
+        else:
+            # Python's driver would begin with the first INSERT, and leave the tables out of it.
+            connection.execute(text("BEGIN IMMEDIATE"))
+        yield connection
+
+
+def _bring_up(connection: Connection, tables: MetaData, part: str, steps: Sequence[Step]) -> None:
+    _METADATA.create_all(connection, checkfirst=True)
+    found, wanted = _found(connection, part), len(steps) + 1
+    if found is None:
+        # Releases that numbered nothing made such tables, as they were at first.
+        is_old = not set(tables.tables).isdisjoint(inspect(connection).get_table_names())
+        tables.create_all(connection, checkfirst=True)
+        found = 1 if is_old else wanted
+        connection.execute(insert(_VERSIONS).values(part=part, version=found))
+    for version, step in enumerate(steps[found - 1 :], start=found + 1):
+        for statement in step.statements:
+            connection.execute(text(statement))
+        reached = update(_VERSIONS).where(_VERSIONS.c.part == part).values(version=version)
+        connection.execute(reached)
+    oldest = max((step.oldest for step in steps), default=1)
+    if found <= wanted and oldest > 1:
+        connection.execute(delete(_FLOORS).where(_FLOORS.c.part == part))
+        connection.execute(insert(_FLOORS).values(part=part, oldest=oldest))
+
+
+def _refuse_if_too_old(connection: Connection, part: str, version: int) -> None:
+    oldest = connection.scalar(select(_FLOORS.c.oldest).where(_FLOORS.c.part == part)) or 1
+    if oldest > version:
+        raise ConfigError(
+            f"the database's {part} tables need a program of version {oldest} or later, and this "
+            f"one is of version {version}",
+            remedy="run the newer release, or another ONCALL_DATA_DIR or DATABASE_URL",
+        )

@@ -1,0 +1,221 @@
+"""What a run has spent on the model, and when the next request may begin: counted in this process,
+or in the state database for all processes that ask the same model."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from threading import Lock
+from typing import Any, Protocol
+
+from sqlalchemy import (
+    BigInteger,
+    Column,
+    Engine,
+    Float,
+    Integer,
+    MetaData,
+    String,
+    Table,
+    delete,
+    insert,
+    select,
+    update,
+)
+from sqlalchemy.exc import IntegrityError
+
+from config.models import Usage
+from durable.migration import migrate
+
+LONGEST_PAUSE = 60.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Pace:
+    """When requests begin. Moments are in seconds, by the ledger's clock."""
+
+    next_start: float = 0.0
+    paused_until: float = 0.0
+    refused_since: float | None = None
+    """The model refused every request since then, for their number."""
+    refusals: int = 0
+
+    def begun(self, now: float, apart: float) -> tuple[Pace, float]:
+        """After one more request, and when that may begin. `apart`: seconds between two."""
+        turn = max(now, self.next_start, self.paused_until)
+        return replace(self, next_start=turn + apart), turn
+
+    def refused(self, now: float, asked: float) -> Pace:
+        """Everybody's next request waits: who goes on only makes it longer. `asked`: seconds that
+        the server wants."""
+        since = now if self.refused_since is None else self.refused_since
+        if now < self.paused_until:  # the others that were in flight tell nothing new
+            return replace(self, refused_since=since)
+        grown = min(LONGEST_PAUSE, 2.0 ** (self.refusals + 1))
+        return replace(
+            self,
+            refused_since=since,
+            refusals=self.refusals + 1,
+            paused_until=now + max(asked, grown),
+        )
+
+    def answered(self) -> Pace:
+        return replace(self, refused_since=None, refusals=0)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Spent:
+    """On one run, by now."""
+
+    started: int = 0
+    """Requests begun."""
+    usage: Usage = Usage()
+
+
+class Ledger(Protocol):
+    """Thread-safe."""
+
+    def now(self) -> float: ...
+
+    def pace(self) -> Pace: ...
+
+    def change_pace(self, change: Callable[[Pace], Pace]) -> None: ...
+
+    def spent(self) -> Spent: ...
+
+    def spend(self, started: int, usage: Usage) -> None: ...
+
+
+class LedgerHere:
+    """Of a run that one process works on."""
+
+    def __init__(self, now: Callable[[], float] = time.monotonic) -> None:
+        self.now = now
+        self._lock = Lock()
+        self._pace = Pace(next_start=float("-inf"), paused_until=float("-inf"))
+        self._spent = Spent()
+
+    def pace(self) -> Pace:
+        with self._lock:
+            return self._pace
+
+    def change_pace(self, change: Callable[[Pace], Pace]) -> None:
+        with self._lock:
+            self._pace = change(self._pace)
+
+    def spent(self) -> Spent:
+        with self._lock:
+            return self._spent
+
+    def spend(self, started: int, usage: Usage) -> None:
+        with self._lock:
+            self._spent = Spent(
+                started=self._spent.started + started, usage=self._spent.usage + usage
+            )
+
+
+_METADATA = MetaData()
+_PACE = Table(
+    "enrichment_pace",
+    _METADATA,
+    Column("model", String(200), primary_key=True),
+    Column("next_start", Float, nullable=False, comment="seconds since 1970, as all of them"),
+    Column("paused_until", Float, nullable=False),
+    Column("refused_since", Float),
+    Column("refusals", Integer, nullable=False),
+)
+_SPENT = Table(
+    "enrichment_spent",
+    _METADATA,
+    Column("run", String(200), primary_key=True),
+    Column("begun_at", Float, nullable=False),
+    Column("started", BigInteger, nullable=False),
+    Column("calls", BigInteger, nullable=False),
+    Column("input_tokens", BigInteger, nullable=False),
+    Column("output_tokens", BigInteger, nullable=False),
+)
+_FORGOTTEN_AFTER = 30 * 86_400.0
+
+
+class SharedLedger:
+    """One pace for all processes that ask a model, one sum for all that work on a run. Their
+    machines' clocks should agree to a second."""
+
+    def __init__(self, engine: Engine, *, model: str, run: str) -> None:
+        self._engine = engine
+        self._model = model[:200]
+        self._run = run[:200]
+        migrate(engine, _METADATA, "enrichment-ledger")
+        self._make(_PACE, model=self._model, next_start=0.0, paused_until=0.0, refusals=0)
+        nothing = dict.fromkeys(("started", "calls", "input_tokens", "output_tokens"), 0)
+        if self._make(_SPENT, run=self._run, begun_at=self.now(), **nothing):
+            # Each run tries the model anew.
+            self.change_pace(Pace.answered)
+            with engine.begin() as connection:
+                old = _SPENT.c.begun_at < self.now() - _FORGOTTEN_AFTER
+                connection.execute(delete(_SPENT).where(old, _SPENT.c.run != self._run))
+
+    def now(self) -> float:
+        return time.time()
+
+    def pace(self) -> Pace:
+        with self._engine.connect() as connection:
+            return self._pace(connection, select(_PACE))
+
+    def change_pace(self, change: Callable[[Pace], Pace]) -> None:
+        with self._engine.begin() as connection:
+            pace = change(self._pace(connection, select(_PACE).with_for_update()))
+            connection.execute(
+                update(_PACE)
+                .where(_PACE.c.model == self._model)
+                .values(
+                    next_start=pace.next_start,
+                    paused_until=pace.paused_until,
+                    refused_since=pace.refused_since,
+                    refusals=pace.refusals,
+                )
+            )
+
+    def spent(self) -> Spent:
+        with self._engine.connect() as connection:
+            row = connection.execute(select(_SPENT).where(_SPENT.c.run == self._run)).one()
+        usage = Usage(
+            calls=row.calls, input_tokens=row.input_tokens, output_tokens=row.output_tokens
+        )
+        return Spent(started=row.started, usage=usage)
+
+    def spend(self, started: int, usage: Usage) -> None:
+        told = {
+            "started": started,
+            "calls": usage.calls,
+            "input_tokens": usage.input_tokens,
+            "output_tokens": usage.output_tokens,
+        }
+        with self._engine.begin() as connection:
+            connection.execute(
+                update(_SPENT)
+                .where(_SPENT.c.run == self._run)
+                .values({name: _SPENT.c[name] + count for name, count in told.items()})
+            )
+
+    def _pace(self, connection: Any, query: Any) -> Pace:
+        row = connection.execute(query.where(_PACE.c.model == self._model)).one()
+        return Pace(
+            next_start=row.next_start,
+            paused_until=row.paused_until,
+            refused_since=row.refused_since,
+            refusals=row.refusals,
+        )
+
+    def _make(self, table: Table, **row: Any) -> bool:
+        """Whether it was not there."""
+        key = next(iter(table.primary_key))
+        try:
+            with self._engine.begin() as connection:
+                if connection.scalar(select(key).where(key == row[key.name])) is not None:
+                    return False
+                connection.execute(insert(table).values(row))
+        except IntegrityError:
+            return False
+        return True

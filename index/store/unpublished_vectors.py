@@ -1,0 +1,114 @@
+"""Vectors of texts that no generation holds yet, where several machines make them.
+
+Each is kept as a generation's folder keeps it; see `index.vectors.quantised`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+
+import numpy as np
+from sqlalchemy import (
+    Column,
+    DateTime,
+    Engine,
+    LargeBinary,
+    MetaData,
+    String,
+    Table,
+    delete,
+    select,
+)
+from sqlalchemy.dialects import postgresql, sqlite
+
+from config.models import Vectors
+from durable.migration import migrate
+from index.vectors.quantised import Quantised, quantised
+
+ROWS_AT_ONCE = 500
+FORGOTTEN_AFTER = timedelta(days=7)
+"""Vectors of documents that were never published; a run that goes on later finds the others."""
+
+_METADATA = MetaData()
+_VECTORS = Table(
+    "index_unpublished_vectors",
+    _METADATA,
+    Column("domain", String(63), primary_key=True),
+    Column("key", String(32), primary_key=True, comment="of the text and the embedding model"),
+    Column("leading", LargeBinary, nullable=False),
+    Column("trailing", LargeBinary, nullable=False),
+    Column("scale", LargeBinary, nullable=False),
+    Column("made_at", DateTime(timezone=True), nullable=False),
+)
+
+
+class UnpublishedVectors:
+    """Of one domain. Safe to use from several threads and processes."""
+
+    def __init__(self, engine: Engine, domain: str) -> None:
+        self._engine = engine
+        self._domain = domain
+        self._used: set[str] = set()
+        migrate(engine, _METADATA, "index-unpublished")
+
+    def __enter__(self) -> UnpublishedVectors:
+        return self
+
+    def __exit__(self, *_raised: object) -> None:
+        """Nothing is open."""
+
+    def lookup(self, keys: Sequence[str]) -> dict[str, Vectors]:
+        found: dict[str, Vectors] = {}
+        columns = (_VECTORS.c.key, _VECTORS.c.leading, _VECTORS.c.trailing, _VECTORS.c.scale)
+        with self._engine.connect() as connection:
+            for start in range(0, len(keys), ROWS_AT_ONCE):
+                some = keys[start : start + ROWS_AT_ONCE]
+                for row in connection.execute(
+                    select(*columns).where(
+                        _VECTORS.c.domain == self._domain, _VECTORS.c.key.in_(some)
+                    )
+                ):
+                    held = Quantised(
+                        np.frombuffer(row.leading, dtype=np.int8)[None],
+                        np.frombuffer(row.trailing, dtype=np.int8)[None],
+                        np.frombuffer(row.scale, dtype=np.float32),
+                    )
+                    found[row.key] = held.row(0)
+        self._used.update(found)
+        return found
+
+    def append(self, found: Mapping[str, Vectors]) -> None:
+        """Those that are there already stay."""
+        if not found:
+            return
+        held = quantised(np.array(list(found.values()), dtype=np.float32))
+        now = datetime.now(UTC)
+        rows = [
+            {
+                "domain": self._domain,
+                "key": key,
+                "leading": held.leading[place].tobytes(),
+                "trailing": held.trailing[place].tobytes(),
+                "scale": held.scales[place : place + 1].tobytes(),
+                "made_at": now,
+            }
+            for place, key in enumerate(found)
+        ]
+        dialect = postgresql if self._engine.dialect.name == "postgresql" else sqlite
+        statement = dialect.insert(_VECTORS).on_conflict_do_nothing()
+        with self._engine.begin() as connection:
+            # In one order: two that keep the same texts would wait for each other for ever.
+            connection.execute(statement, sorted(rows, key=lambda row: str(row["key"])))
+        self._used.update(found)
+
+    def discard(self) -> None:
+        """What was asked for is published; others may still be adding."""
+        used = sorted(self._used)
+        mine = _VECTORS.c.domain == self._domain
+        with self._engine.begin() as connection:
+            for start in range(0, len(used), ROWS_AT_ONCE):
+                some = _VECTORS.c.key.in_(used[start : start + ROWS_AT_ONCE])
+                connection.execute(delete(_VECTORS).where(mine, some))
+            old = datetime.now(UTC) - FORGOTTEN_AFTER
+            connection.execute(delete(_VECTORS).where(mine, _VECTORS.c.made_at < old))
+        self._used.clear()

@@ -1,0 +1,1 @@
+"""Documents on their way from their source to the index, in this process or in others."""

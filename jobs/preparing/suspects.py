@@ -1,0 +1,92 @@
+"""Documents that take down whoever reads them: found out, done alone, and set aside in the end."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from threading import Lock
+
+from sqlalchemy import Column, Engine, MetaData, String, Table, Text, delete, insert, select
+
+from config.errors import LoadError
+from durable.migration import migrate
+
+MOST_DEATHS = 3
+
+_METADATA = MetaData()
+_PROGRESS = Table(
+    "ingest_progress",
+    _METADATA,
+    Column("domain", String(63), primary_key=True),
+    Column("at_work", Text, nullable=False, comment="JSON: documents that are being read now"),
+    Column("deaths", Text, nullable=False, comment="JSON: document → runs that ended with it"),
+)
+
+
+class Suspects:
+    """Of one domain, for one run, which is the only one. What was being read when the last run's
+    process died may have been the cause. Thread-safe."""
+
+    def __init__(self, engine: Engine, domain: str, *, pardon: bool = False) -> None:
+        """`pardon`: whatever happened before is forgotten."""
+        self._engine = engine
+        self._domain = domain
+        self._lock = Lock()
+        self._at_work: set[str] = set()
+        migrate(engine, _METADATA, "ingest-progress")
+        at_work, deaths = ((), {}) if pardon else self._left()
+        self._deaths = {name: deaths.get(name, 0) + 1 for name in at_work} | {
+            name: count for name, count in deaths.items() if name not in at_work
+        }
+        self._keep()
+
+    def alone(self, names: Iterable[str]) -> list[str]:
+        """Those to be read last, and one at a time: an innocent neighbour is cleared so."""
+        return [name for name in names if name in self._deaths]
+
+    def begin(self, name: str) -> None:
+        """Raises LoadError for one that is set aside."""
+        with self._lock:
+            if (died := self._deaths.get(name, 0)) >= MOST_DEATHS:
+                raise set_aside(name, died, self._domain)
+            self._at_work.add(name)
+            self._keep()
+
+    def end(self, name: str) -> None:
+        """It did no harm. Written down with the next one that begins."""
+        with self._lock:
+            self._at_work.discard(name)
+            if self._deaths.get(name, MOST_DEATHS) < MOST_DEATHS:
+                del self._deaths[name]
+
+    def close(self) -> None:
+        """The run is over, well or not: its process lives."""
+        with self._lock:
+            self._at_work.clear()
+            self._keep()
+
+    def _left(self) -> tuple[list[str], Mapping[str, int]]:
+        with self._engine.connect() as connection:
+            row = connection.execute(
+                select(_PROGRESS).where(_PROGRESS.c.domain == self._domain)
+            ).first()
+        return (json.loads(row.at_work), json.loads(row.deaths)) if row else ([], {})
+
+    def _keep(self) -> None:
+        row = {
+            "domain": self._domain,
+            "at_work": json.dumps(sorted(self._at_work)),
+            "deaths": json.dumps(self._deaths),
+        }
+        with self._engine.begin() as connection:
+            connection.execute(delete(_PROGRESS).where(_PROGRESS.c.domain == self._domain))
+            connection.execute(insert(_PROGRESS).values(row))
+
+
+def set_aside(name: str, deaths: int, domain: str) -> LoadError:
+    return LoadError(
+        name,
+        f"it is set aside: {deaths} processes died while they worked on it",
+        remedy="see their logs (out of memory?), make it smaller or take it out, and run "
+        f"`oncall ingest {domain} --full`, which tries it again",
+    )
