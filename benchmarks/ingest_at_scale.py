@@ -16,9 +16,8 @@ import random
 import re
 import subprocess
 import sys
-import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -83,7 +82,9 @@ class SlowEmbeddings(OpenAIStandIn):
 
 
 @contextmanager
-def runners(place: Path, url: str, processes: int, told: dict[str, str]) -> Iterator[psutil.Process]:
+def runners(
+    place: Path, url: str, processes: int, told: dict[str, str]
+) -> Iterator[psutil.Process]:
     domains = place / "config" / "domains"
     domains.mkdir(parents=True)
     (domains / "library.yaml").write_text(
@@ -124,7 +125,7 @@ def measure(count: int, processes: int, told: dict[str, str], *, kills: bool = F
                 found.seconds = time.monotonic() - began
                 _look_at(parent, found)
                 if kills and time.monotonic() > next_kill and parent.children():
-                    random.choice(parent.children()).kill()  # noqa: S311 - any of them
+                    random.choice(parent.children()).kill()
                     found.killed += 1
                     next_kill = time.monotonic() + 20.0
                 if _is_over(engine, found):

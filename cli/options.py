@@ -25,9 +25,11 @@ def wired(*, at_a_terminal: LogLevel = "info") -> Copilot:
     """The product over this process's settings.
 
     `at_a_terminal`: from which level on people see its log, where no other is set."""
+    from config.memory import few_arenas
     from config.settings import read_settings
     from oncall import Copilot
 
+    few_arenas()
     settings = read_settings()
     usual = at_a_terminal if sys.stderr.isatty() else "info"
     return Copilot(settings.model_copy(update={"log_level": settings.log_level or usual}))

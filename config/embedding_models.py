@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
 from threading import Lock
 from typing import TYPE_CHECKING
@@ -48,6 +49,7 @@ class RemoteEmbedder:
         self._key = settings.openai_api_key.get_secret_value() if settings.openai_api_key else ""
         self._base_url = settings.openai_base_url
         self._retries = retries
+        self._at_once = settings.embeddings_at_once
         self._measuring = Lock()
 
     @property
@@ -71,8 +73,11 @@ class RemoteEmbedder:
     def __call__(self, texts: Sequence[str]) -> Vectors:
         if not texts:
             return np.zeros((0, self.dimensions), dtype=np.float32)
-        starts = range(0, len(texts), BATCH_TEXTS)
-        return np.vstack([self._embed(texts[start : start + BATCH_TEXTS]) for start in starts])
+        parts = [texts[at : at + BATCH_TEXTS] for at in range(0, len(texts), BATCH_TEXTS)]
+        if len(parts) == 1:
+            return self._embed(parts[0])
+        with ThreadPoolExecutor(min(self._at_once, len(parts)), "embeddings") as pool:
+            return np.vstack(list(pool.map(self._embed, parts)))
 
     def _embed(self, texts: Sequence[str]) -> Vectors:
         from openai import APIError

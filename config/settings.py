@@ -91,6 +91,14 @@ class Settings(BaseSettings):
         "embeds every document again",
     )
 
+    embeddings_at_once: int = Field(
+        4,
+        ge=1,
+        le=64,
+        validation_alias=_from("ONCALL_EMBEDDINGS_AT_ONCE"),
+        description="Requests of up to 128 texts that a process has in flight at an embeddings "
+        "server; the local model does without",
+    )
     cross_encoder: str | None = Field(
         None,
         validation_alias=_from("ONCALL_CROSS_ENCODER"),
@@ -199,14 +207,15 @@ class Settings(BaseSettings):
         ge=1,
         le=256,
         validation_alias=_from("ONCALL_ENRICH_AT_ONCE"),
-        description="Requests to the chat model that an ingest run has in flight",
+        description="Requests to the chat model that an ingest run has in flight, in each process "
+        "that works on it",
     )
     enrich_per_minute: int = Field(
         0,
         ge=0,
         validation_alias=_from("ONCALL_ENRICH_PER_MINUTE"),
-        description="Requests that an ingest run begins in a minute, in each process; 0 for as "
-        "many as the model takes",
+        description="Requests that ingest runs begin in a minute, in all processes that share "
+        "`DATABASE_URL`; 0 for as many as the model takes",
     )
     enrich_calls: int = Field(
         20_000,

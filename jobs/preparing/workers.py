@@ -68,6 +68,15 @@ def _assignments() -> TypeAdapter[Assignment]:
     return TypeAdapter(Assignment)
 
 
+def written_assignment(assignment: Assignment) -> str:
+    """JSON, as the queue keeps it."""
+    return _assignments().dump_json(assignment).decode()
+
+
+def read_assignment(told: str) -> Assignment:
+    return _assignments().validate_json(told)
+
+
 class Enqueue(Protocol):
     """Stored when it returns."""
 
@@ -177,7 +186,7 @@ class WorkBench:
         """Hand out to whoever takes from these queues."""
 
         def assign(assignment: Assignment, work: str) -> None:
-            told = _assignments().dump_json(assignment).decode()
+            told = written_assignment(assignment)
             enqueue(WORK, told, queue=self._queues[assignment.way].name, workflow_id=work)
 
         return assign
@@ -189,7 +198,7 @@ class WorkBench:
         @DBOS.workflow(name=WORK)
         def prepare(told: str) -> None:
             with worker.working(DBOS.workflow_id or ""):
-                self._through_outages(_assignments().validate_json(told), worker)
+                self._through_outages(read_assignment(told), worker)
 
     def _through_outages(self, assignment: Assignment, worker: DurableWorker) -> None:
         pauses = iter(PAUSES)

@@ -198,7 +198,7 @@ def test_remote_vectors_come_in_batches_normalised_and_in_order(httpserver: HTTP
 
     httpserver.expect_request("/v1/embeddings").respond_with_handler(answer)
     vectors = remote(httpserver)(["a" * (n % 7) for n in range(300)])
-    assert sizes == [128, 128, 44]
+    assert sorted(sizes) == [44, 128, 128]
     assert vectors.shape == (300, 2)
     assert np.allclose(vectors[6], np.array([6, 1]) / np.sqrt(37))
 

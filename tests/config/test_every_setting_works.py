@@ -12,13 +12,14 @@ import shutil
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import redirect_stderr, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import FrameType
 
+import numpy as np
 import pytest
 import structlog
 from fastapi.testclient import TestClient
@@ -29,8 +30,9 @@ from agents.in_sight.question_log import AskedThrough
 from agents.judging.answer_judge import AnswerJudge
 from agents.judging.judge_request import JudgeRequest
 from bot.connection import connect
+from config.embedding_models import BATCH_TEXTS, build_embedder
 from config.errors import CopilotError
-from config.models import Prompt, Usage
+from config.models import Prompt, Usage, Vectors
 from config.settings import Settings, read_settings
 from enrichment.with_model.budget import BudgetSpent
 from index.audit import Shown, days_ago
@@ -249,7 +251,7 @@ class Said(BaseModel):
 
 def enriched(town: Town, settings: Settings) -> object:
     """Of three requests side by side: how many were made, how many at once, seconds waited."""
-    budget, model, waits = Copilot(settings).enrichment_budget(), SlowModel(), list[float]()
+    budget, model, waits = Copilot(settings).enrichment_budget("run"), SlowModel(), list[float]()
     budget._sleep = waits.append
     prompt = Prompt(name="enrich", version="1", system="s", user="u", max_tokens=10)
 
@@ -260,6 +262,20 @@ def enriched(town: Town, settings: Settings) -> object:
     with ThreadPoolExecutor(3) as pool:
         list(pool.map(ask, range(3)))
     return model.asked, model.most_at_work > 1, sum(waits) > 1
+
+
+def embedded_side_by_side(town: Town, settings: Settings) -> object:
+    """Of two requests: whether they were in flight at the same time."""
+    embedder, slow = build_embedder(settings), SlowModel()
+    prompt = Prompt(name="embed", version="1", system="s", user="u", max_tokens=10)
+
+    def embed(texts: Sequence[str]) -> Vectors:
+        slow.structured(prompt, Said)
+        return np.ones((len(texts), 2), dtype=np.float32)
+
+    embedder._embed = embed  # type: ignore[attr-defined]
+    embedder(["tea"] * 2 * BATCH_TEXTS)
+    return slow.most_at_work > 1
 
 
 def reranked(town: Town, settings: Settings) -> object:
@@ -414,6 +430,7 @@ PROBES = {
     ),
     "ONCALL_CHAT_MODEL": Probe(one="scripted", other=None, observe=model_calls, besides=MODEL),
     "ONCALL_JUDGE_MODEL": Probe(one=None, other="stricter", observe=judge_calls, besides=MODEL),
+    "ONCALL_EMBEDDINGS_AT_ONCE": Probe(one="4", other="1", observe=embedded_side_by_side),
     "ONCALL_EMBEDDING_MODEL": Probe(one="hashed", other="another", observe=model_calls),
     "ONCALL_ENTAILMENT_MODEL": Probe(
         one=None, other="{folder}/ONCALL_ENTAILMENT_MODEL", observe=entailed

@@ -1,0 +1,36 @@
+"""Works on one assignment in a process of its own, and is killed by it."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from collections.abc import Sequence
+
+from sqlalchemy import create_engine
+
+from enrichment.chunk import Chunk
+from enrichment.enrich import Enriched
+from jobs.preparing.handed_over import HandedOver
+from jobs.preparing.workers import Assignment, WorkBench, read_assignment
+from loaders.document import Document
+
+
+class Deadly:
+    def __init__(self, url: str) -> None:
+        self._engine = create_engine(url)
+
+    def prepare(self, assignment: Assignment, document: Document) -> Enriched:
+        os.kill(os.getpid(), signal.SIGKILL)
+        raise AssertionError("unreachable")
+
+    def embed(self, domain: str, chunks: Sequence[Chunk]) -> int:
+        return 0
+
+    def handed_over(self, domain: str) -> HandedOver:
+        return HandedOver(self._engine, domain)
+
+
+if __name__ == "__main__":
+    _, url, told = sys.argv
+    WorkBench(Deadly(url), made_with="", at_once=1).do(read_assignment(told))
