@@ -471,7 +471,11 @@ class Copilot:
             seconds=self.settings.document_seconds,
         )
         runner.registrations.append(
-            Registration(register=lambda: bench.register(runner.worker), queues=bench.queues)
+            Registration(
+                register=lambda: bench.register(runner.worker),
+                queues=bench.queues,
+                leave=bench.leave,
+            )
         )
         return bench.assigning(runner.enqueue)
 

@@ -77,10 +77,6 @@ def scripted(request: Request) -> dict[str, Any]:
     return {"header_rows": 1, "header_columns": 0, "names": []}
 
 
-class SlowEmbeddings(OpenAIStandIn):
-    """Each request takes its time, as that of a server far away."""
-
-
 @contextmanager
 def runners(
     place: Path, url: str, processes: int, told: dict[str, str]
@@ -139,7 +135,7 @@ def measure(count: int, processes: int, told: dict[str, str], *, kills: bool = F
 
 def _look_at(parent: psutil.Process, found: Measured) -> None:
     sizes = []
-    for process in parent.children(recursive=True):
+    for process in [parent, *parent.children(recursive=True)]:
         try:
             sizes.append(process.memory_info().rss / 1e6)
         except psutil.NoSuchProcess:
@@ -175,7 +171,7 @@ def told_to(way: str) -> Iterator[dict[str, str]]:
         if way == "model":
             yield {**told, "ONCALL_CHAT_MODEL": "scripted"}
         else:
-            model.embedding_seconds = EMBEDDING_SECONDS
+            model.before_vectors = lambda: time.sleep(EMBEDDING_SECONDS)
             yield {**told, "ONCALL_EMBEDDING_MODEL": "scripted-embeddings"}
 
 

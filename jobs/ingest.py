@@ -198,8 +198,9 @@ class _Run:
         self.watch.publishing()
         published = self._commit({"pipeline": self.pipeline, **self._cursors_to_keep()})
         if self.handed:
-            # Whom the model failed is asked about at the next run, without being read again.
-            self.handed.forget_all_but(self.unenriched)
+            # Whom the model failed is asked about at the next run, without being read again; and
+            # it stays known how many died over one that failed.
+            self.handed.forget_all_but(self.unenriched | {error.document for error in self.failed})
         return published
 
     def _load_all(self, loads: Mapping[str, Load], at_once: int = LOADERS) -> None:

@@ -79,6 +79,8 @@ class OpenAIStandIn:
     """Used up in order, one a request, before the script is asked."""
     before_piece: Callable[[str], None] = lambda so_far: None
     """Called before each piece of a stream with the text already sent; may make it wait."""
+    before_vectors: Callable[[], None] = lambda: None
+    """Called before a reply with vectors; may make it wait."""
     _used: dict[str, int] = field(default_factory=dict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
@@ -211,6 +213,7 @@ class _Handler(BaseHTTPRequestHandler):
         return self._send(fault.status, {"error": error}, headers)
 
     def _embeddings(self, request: Request) -> None:
+        self.stand_in.before_vectors()
         texts = request.body["input"]
         texts = [texts] if isinstance(texts, str) else texts
         data = [

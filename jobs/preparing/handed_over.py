@@ -154,7 +154,7 @@ class HandedOver:
             )
 
     def finish(self, prepared: Prepared, digest: str) -> None:
-        """`digest`: of what it was made from, and how."""
+        """`digest`: of what it was made from, and how; of a failure, also by which run."""
         row = {
             "domain": self._domain,
             "document_id": prepared.document,
@@ -177,8 +177,8 @@ class HandedOver:
                 update(_LOADED).where(*self._row(_LOADED, document_id)).values(deaths=0)
             )
 
-    def finished(self, wanted: Mapping[tuple[str, Way], str]) -> list[Prepared]:
-        """Those of (id, way) → digest that are ready."""
+    def finished(self, wanted: Mapping[tuple[str, Way], Collection[str]]) -> list[Prepared]:
+        """Those of (id, way) → digests that are ready."""
         found, keys = [], list(wanted)
         at = tuple_(_PREPARED.c.document_id, _PREPARED.c.way)
         with self._engine.connect() as connection:
@@ -190,7 +190,7 @@ class HandedOver:
                 found += [
                     _unpacked(row.document_id, row.way, row.result)
                     for row in rows
-                    if row.digest == wanted[row.document_id, row.way]
+                    if row.digest in wanted[row.document_id, row.way]
                 ]
         return found
 

@@ -47,6 +47,8 @@ class Assignment:
 
     run: str
     """Whose budget pays for it."""
+    start: str
+    """Of that run: a failure concerns this one alone."""
     domain: str
     document: str
     loaded: str
@@ -61,6 +63,11 @@ class Assignment:
         """Of all that decides what comes of it."""
         said = f"{self.loaded} {self.way} {self.options!r} {self.model}"
         return hashlib.sha256(said.encode()).hexdigest()
+
+    @property
+    def failure(self) -> str:
+        """Stands for the digest where nothing came of it."""
+        return hashlib.sha256(f"{self.start} {self.digest}".encode()).hexdigest()
 
 
 @cache
@@ -121,7 +128,7 @@ class ByWorkers:
         self._assign = assign
         # A run that is gone on with elsewhere hands out anew: a known id would do nothing.
         self._start = uuid.uuid4().hex[:8]
-        self._wanted: dict[tuple[str, Way], str] = {}
+        self._wanted: dict[tuple[str, Way], tuple[str, str]] = {}
 
     def room(self, way: Way) -> bool:
         return sum(one == way for _, one in self._wanted) < MOST_GIVEN[way]
@@ -129,6 +136,7 @@ class ByWorkers:
     def give(self, document: Document, way: Way) -> None:
         assignment = Assignment(
             run=self._run,
+            start=self._start,
             domain=self._domain,
             document=document.id,
             loaded=self._handed.keep(document),
@@ -136,7 +144,7 @@ class ByWorkers:
             options=self._options,
             model=self._model if way == "model" else "",
         )
-        self._wanted[document.id, way] = assignment.digest
+        self._wanted[document.id, way] = assignment.digest, assignment.failure
         if not self._handed.is_finished(document.id, way, assignment.digest):
             self._assign(assignment, f"{self._run}/{self._start}/{way}/{assignment.digest[:16]}")
 
@@ -148,9 +156,6 @@ class ByWorkers:
             found = self._handed.finished(self._wanted)
         for one in found:
             del self._wanted[one.document, one.way]
-            if isinstance(one.enriched, CopilotError):
-                # Kept, it would be the next run's failure as well.
-                self._handed.forget_prepared([one.document])
         return found
 
     @property
@@ -172,6 +177,7 @@ class WorkBench:
         self._preparing = preparing
         self._seconds = seconds
         self._alone = _Alone()
+        self._at_work: set[tuple[str, str]] = set()
         mark = hashlib.sha256(made_with.encode()).hexdigest()[:8]
         self._queues: dict[Way, WorkQueue] = {
             "extractive": WorkQueue(name=f"oncall-prepare-{mark}", concurrency=1),
@@ -200,6 +206,11 @@ class WorkBench:
             with worker.working(DBOS.workflow_id or ""):
                 self._through_outages(read_assignment(told), worker)
 
+    def leave(self) -> None:
+        """This process ends, and no document is the reason."""
+        for domain, name in list(self._at_work):
+            self._preparing.handed_over(domain).clear(name)
+
     def _through_outages(self, assignment: Assignment, worker: DurableWorker) -> None:
         pauses = iter(PAUSES)
         while True:
@@ -226,12 +237,20 @@ class WorkBench:
         with self._alone(loaded.deaths > 0):
             if loaded.deaths >= MOST_DEATHS:
                 died = set_aside(name, loaded.deaths, assignment.domain)
-                handed.finish(Prepared(document=name, way=way, enriched=died), digest)
+                handed.finish(Prepared(document=name, way=way, enriched=died), assignment.failure)
                 return
-            handed.begin(name)
-            prepared = self._prepared(assignment, loaded.document)
-            handed.clear(name)
-            handed.finish(prepared, digest)
+            at_work = assignment.domain, name
+            self._at_work.add(at_work)
+            try:
+                handed.begin(name)
+                prepared = self._prepared(assignment, loaded.document)
+            finally:
+                self._at_work.discard(at_work)
+                handed.clear(name)
+            if isinstance(prepared.enriched, Enriched):
+                handed.finish(prepared, digest)
+            elif not handed.is_finished(name, way, digest):
+                handed.finish(prepared, assignment.failure)
 
     def _prepared(self, assignment: Assignment, document: Document) -> Prepared:
         preparing, embedded = self._preparing, 0

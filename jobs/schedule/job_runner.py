@@ -48,6 +48,8 @@ class Registration:
     """Names its workflows to DBOS, with `DBOS.workflow`; each calls `JobRunner.worker.working`
     around its body."""
     queues: Sequence[WorkQueue] = ()
+    leave: Callable[[], None] = lambda: None
+    """Called when this process stops, with what is not finished still at work."""
 
 
 class JobRunner:
@@ -95,6 +97,11 @@ class JobRunner:
         thread, and elsewhere from its beginning."""
         self._stopping.set()
         self.worker.stop(drain_seconds)
+        for one in self.registrations:
+            try:
+                one.leave()
+            except SQLAlchemyError as error:
+                log.warning("left in an outage", cause=type(error).__name__)
 
     def missing(self) -> dict[str, str]:
         """Nothing is missing of the schedule while the database is: it is looked at again then."""

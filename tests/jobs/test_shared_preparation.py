@@ -188,7 +188,7 @@ def test_an_assignment_whose_document_changed_meanwhile_is_left_out(
     handed.keep(shelves._load("book-0"))
     others.bench.do(
         Assignment(
-            run="r", domain=DOMAIN, document="book-0", loaded=loaded, way="extractive",
+            run="r", start="s", domain=DOMAIN, document="book-0", loaded=loaded, way="extractive",
             options=library.options, model="",
         )
     )  # fmt: skip
@@ -202,7 +202,7 @@ def test_one_that_kills_three_processes_is_set_aside_and_its_neighbours_are_not(
     handed = library.handed
     loaded = handed.keep(library.shelves._load("book-2"))
     assignment = Assignment(
-        run="r", domain=DOMAIN, document="book-2", loaded=loaded, way="extractive",
+        run="r", start="s", domain=DOMAIN, document="book-2", loaded=loaded, way="extractive",
         options=library.options, model="",
     )  # fmt: skip
     url = library.engine.url.render_as_string()
@@ -216,6 +216,28 @@ def test_one_that_kills_three_processes_is_set_aside_and_its_neighbours_are_not(
     assert [error.document for error in report.failed] == ["book-2"]
     assert "3 processes died" in report.failed[0].reason
     assert len(report.added) == 3
+    report = library.ingest(workshop=others.workshop())
+    assert [error.document for error in report.failed] == ["book-2"], "it kills nobody any more"
+    assert ("book-2", "extractive") not in others.hands.prepared
+    report = library.ingest(workshop=others.workshop(), full=True)
+    assert report.failed == ()
+
+
+def test_a_process_that_is_told_to_end_is_none_of_a_documents_deaths(
+    library: Library, others: Others
+) -> None:
+    let_go = threading.Event()
+    others.hands.does = lambda document: let_go.wait(30)
+    others.workshop().give(library.shelves._load("book-0"), "extractive")
+    until(lambda: deaths(library) == 1)
+    others.bench.leave()
+    assert deaths(library) == 0
+    let_go.set()
+
+
+def deaths(library: Library) -> int:
+    loaded = library.handed.loaded("book-0")
+    return loaded.deaths if loaded else 0
 
 
 def test_suspects_are_worked_on_alone(library: Library, others: Others) -> None:
