@@ -1,145 +1,285 @@
-"""The arrays of a generation's folder, written out of one part for each document."""
+"""The arrays of a generation's folder, written as its documents come."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from typing import BinaryIO
 
 import numpy as np
 from numpy.typing import NDArray
 
-from index.folders.generation_folder import KEYWORDS, VECTOR_PARTS, Folder
+from index.folders.generation_folder import KEYWORDS, VECTOR_PARTS, Folder, mapped
 from index.folders.nearest_rows import EXACT_ROWS
-from index.keywords.bm25 import in_order, save_sparse
+from index.keywords.bm25 import save_sparse
+from index.keywords.columns import Bags, following
 from index.store.generation_info import Revision
-from index.vectors.quantised import Quantised, empty
+from index.vectors.quantised import Quantised, empty, quantised
 from index.vectors.sketch import sketch_of
 
 KEY = np.dtype("S32")
 NEW = -1
+"""No row of the base."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Part:
-    """One document's share of every array."""
+class FreshDocument:
+    """One that the base doesn't hold: its share of every array."""
 
     row_ids: Sequence[int]
     chunk_ids: Sequence[str]
     unit_counts: Sequence[int]
-    term_counts: Sequence[int]
-    term_ids: NDArray[np.int32]
-    chunk_keys: NDArray[np.bytes_]
-    unit_keys: NDArray[np.bytes_]
-    chunk_vectors: Quantised
-    unit_vectors: Quantised
-    first_row: int = NEW
-    first_unit: int = NEW
-    """Where the document stands in the base that it is carried over from."""
+    keys: Sequence[str]
+    """Of each chunk's vector, then of each unit's."""
+    vectors: NDArray[np.float32]
+    """(len(keys), dimensions)"""
+    terms: Sequence[Sequence[str]]
+    """Of each chunk, each as often as it counts."""
 
 
-class Matrices:
-    """Both matrices, written as the parts come: they can be larger than memory."""
+class FolderArrays:
+    """Takes documents in their order, from the base or fresh, and writes what a folder holds of
+    them. Vectors go to the disk at once: they can be larger than memory."""
 
-    def __init__(self, target: Path, held: Sequence[Revision], width: int) -> None:
-        self._chunks = _matrix(target, "chunk", sum(r.chunks for r in held), width)
-        self._units = _matrix(target, "unit", sum(r.units for r in held), width)
-        self._chunk = self._unit = 0
+    def __init__(
+        self, target: Path, held: Sequence[Revision], width: int, base: Folder | None
+    ) -> None:
+        self._target = target
+        self._held = held
+        self._base = base
+        self._chunks = _MatrixFiles(target, "chunk", sum(r.chunks for r in held), width, base)
+        self._units = _MatrixFiles(target, "unit", sum(r.units for r in held), width, base)
+        self._bags = Bags()
+        self._chunk_from = _Places()
+        self._unit_from = _Places()
+        nothing = np.zeros(0, dtype=np.int64)
+        self._sizes: list[int] = []
+        self._row_ids: list[NDArray[np.int64]] = [nothing]
+        self._unit_counts: list[NDArray[np.int64]] = [nothing]
+        self._chunk_ids: list[NDArray[np.bytes_]] = [np.zeros(0, dtype="S1")]
+        self._chunk_keys: list[NDArray[np.bytes_]] = [np.zeros(0, dtype=KEY)]
+        self._unit_keys: list[NDArray[np.bytes_]] = [np.zeros(0, dtype=KEY)]
 
-    def take(self, part: Part) -> Part:
-        """Write the part's vectors and let go of them."""
-        _write(self._chunks, self._chunk, part.chunk_vectors)
-        _write(self._units, self._unit, part.unit_vectors)
-        self._chunk += len(part.chunk_vectors)
-        self._unit += len(part.unit_vectors)
-        nothing = empty(0, part.chunk_vectors.width)
-        return replace(part, chunk_vectors=nothing, unit_vectors=nothing)
+    def __enter__(self) -> FolderArrays:
+        return self
 
-    def save_sketches(self, target: Path, parts: Sequence[Part], base: Folder | None) -> None:
+    def __exit__(self, *_raised: object) -> None:
+        self._chunks.close()
+        self._units.close()
+
+    def carry(self, base: Folder, place: int) -> None:
+        """The document that stands at `place` in the base."""
+        first, last = base.row_starts[place], base.row_starts[place + 1]
+        rows = slice(first, last)
+        units = slice(int(base.unit_starts[first]), int(base.unit_starts[last]))
+        self._chunks.carry(first, last - first)
+        self._units.carry(units.start, units.stop - units.start)
+        self._chunk_from.run(first, last - first)
+        self._unit_from.run(units.start, units.stop - units.start)
+        self._sizes.append(last - first)
+        self._row_ids.append(base.row_ids[rows])
+        self._unit_counts.append(np.diff(base.unit_starts[first : last + 1]))
+        self._chunk_ids.append(base.chunk_ids.by_row[rows])
+        self._chunk_keys.append(base.chunk_keys.by_row[rows])
+        self._unit_keys.append(base.unit_keys.by_row[units])
+
+    def add(self, fresh: FreshDocument) -> None:
+        size, row = len(fresh.row_ids), self._chunk_from.count
+        keys = np.array([key.encode() for key in fresh.keys], dtype=KEY)
+        matrix = quantised(fresh.vectors)
+        self._chunks.add(matrix[:size])
+        self._units.add(matrix[size:])
+        self._chunk_from.run(NEW, size)
+        self._unit_from.run(NEW, len(keys) - size)
+        self._sizes.append(size)
+        self._row_ids.append(np.array(fresh.row_ids, dtype=np.int64))
+        self._unit_counts.append(np.array(fresh.unit_counts, dtype=np.int64))
+        ids = [one.encode("utf-8", "surrogatepass") for one in fresh.chunk_ids]
+        self._chunk_ids.append(np.array(ids, dtype=np.bytes_) if ids else self._chunk_ids[0])
+        self._chunk_keys.append(keys[:size])
+        self._unit_keys.append(keys[size:])
+        for place, terms in enumerate(fresh.terms):
+            self._bags.add(row + place, terms)
+
+    def save(self) -> None:
+        """Write the rest."""
+        chunks, units = self._chunks.finished(), self._units.finished()
+        self._save_sketches(chunks, units)
+        target = self._target
+        revisions = np.array([one.id for one in self._held], dtype=np.int64)
+        np.save(target / "revision_ids.npy", revisions)
+        np.save(target / "row_starts.npy", _starts(np.array(self._sizes, dtype=np.int64)))
+        np.save(target / "unit_starts.npy", _starts(np.concatenate(self._unit_counts)))
+        np.save(target / "row_ids.npy", np.concatenate(self._row_ids))
+        _save_keys(target, "chunk_id", np.concatenate(self._chunk_ids))
+        _save_keys(target, "chunk_key", np.concatenate(self._chunk_keys))
+        _save_keys(target, "unit_key", np.concatenate(self._unit_keys))
+        self._save_keywords()
+
+    def _save_sketches(self, chunks: Quantised, units: Quantised) -> None:
         """Of matrices that are too large for an exact pass."""
-        if len(self._chunks) > EXACT_ROWS:
-            rows = _from_base((part.first_row, len(part.row_ids)) for part in parts)
+        base = self._base
+        if len(chunks) > EXACT_ROWS:
             before = base.chunk_sketch if base else None
-            sketch_of(self._chunks, before, rows).save(target / "chunk_sketch")
-        if len(self._units) > EXACT_ROWS:
-            rows = _from_base((part.first_unit, sum(part.unit_counts)) for part in parts)
+            made = sketch_of(chunks, before, self._chunk_from.rows())
+            made.save(self._target / "chunk_sketch")
+        if len(units) > EXACT_ROWS:
             before = base.unit_sketch if base else None
-            sketch_of(self._units, before, rows).save(target / "unit_sketch")
+            made = sketch_of(units, before, self._unit_from.rows())
+            made.save(self._target / "unit_sketch")
+
+    def _save_keywords(self) -> None:
+        from_base = self._chunk_from.rows()
+        size = len(from_base)
+        columns, row_of_base = None, np.zeros(0, dtype=np.int32)
+        if self._base:
+            columns = self._base.columns
+            row_of_base = np.full(len(columns.lengths), NEW, dtype=np.int32)
+            kept = np.flatnonzero(from_base != NEW)
+            row_of_base[from_base[kept]] = kept
+        save_sparse(self._target / KEYWORDS, following(columns, row_of_base, self._bags, size))
 
 
-def _from_base(runs: Iterable[tuple[int, int]]) -> NDArray[np.int64]:
-    """Row → the base's row, -1 for a new one, of each document's (first row there, rows)."""
-    found = [
-        np.full(count, NEW) if first == NEW else np.arange(first, first + count)
-        for first, count in runs
-    ]
-    return np.concatenate([np.zeros(0, dtype=np.int64), *found])
+class _Places:
+    """Row → the base's row, NEW for a new one."""
+
+    def __init__(self) -> None:
+        self._runs: list[tuple[int, int]] = []
+        self.count = 0
+
+    def run(self, first: int, count: int) -> None:
+        """`first`: in the base, or NEW for all of these."""
+        self._runs.append((first, count))
+        self.count += count
+
+    def rows(self) -> NDArray[np.int64]:
+        found = [
+            np.full(count, NEW) if first == NEW else np.arange(first, first + count)
+            for first, count in self._runs
+        ]
+        return np.concatenate([np.zeros(0, dtype=np.int64), *found])
 
 
-def _matrix(target: Path, kind: str, rows: int, width: int) -> Quantised:
-    made = empty(0, width)
-    arrays = []
-    for name in VECTOR_PARTS:
-        like = getattr(made, name)
-        path = target / f"{kind}_{name}.npy"
-        if rows:
-            shape = (rows, *like.shape[1:])
-            opened = np.lib.format.open_memmap(path, mode="w+", dtype=like.dtype, shape=shape)
-            arrays.append(np.asarray(opened))
+class _MatrixFiles:
+    """The files of one matrix, appended to."""
+
+    def __init__(self, target: Path, kind: str, rows: int, width: int, base: Folder | None) -> None:
+        self._paths = [target / f"{kind}_{part}.npy" for part in VECTOR_PARTS]
+        self._files: list[BinaryIO] = []
+        self._run = (0, 0)
+        like = empty(0, width)
+        self._sources = (
+            [_ArrayFile(base.path / f"{kind}_{part}.npy") for part in VECTOR_PARTS] if base else []
+        )
+        for path, part in zip(self._paths, VECTOR_PARTS, strict=True):
+            array = getattr(like, part)
+            file = path.open("wb")
+            header = {
+                "descr": np.lib.format.dtype_to_descr(array.dtype),
+                "fortran_order": False,
+                "shape": (rows, *array.shape[1:]),
+            }
+            np.lib.format.write_array_header_1_0(file, header)
+            file.flush()
+            self._files.append(file)
+
+    def carry(self, first: int, count: int) -> None:
+        start, held = self._run
+        if held and start + held == first:
+            self._run = (start, held + count)
         else:
-            np.save(path, like)
-            arrays.append(like)
-    return Quantised(*arrays)
+            self._copy()
+            self._run = (first, count)
+
+    def add(self, rows: Quantised) -> None:
+        self._copy()
+        for file, part in zip(self._files, VECTOR_PARTS, strict=True):
+            file.write(np.ascontiguousarray(getattr(rows, part)).tobytes())
+
+    def finished(self) -> Quantised:
+        """The matrix, mapped."""
+        self._copy()
+        self.close()
+        return Quantised(*(mapped(path) for path in self._paths))
+
+    def close(self) -> None:
+        for file in self._files:
+            file.close()
+        for source in self._sources:
+            source.close()
+
+    def _copy(self) -> None:
+        """What of the base was to be carried over, in one piece."""
+        first, count = self._run
+        self._run = (0, 0)
+        if count:
+            for file, source in zip(self._files, self._sources, strict=True):
+                file.flush()
+                source.copy_to(file, first, count)
 
 
-def _write(matrix: Quantised, start: int, part: Quantised) -> None:
-    rows = slice(start, start + len(part))
-    for name in VECTOR_PARTS:
-        getattr(matrix, name)[rows] = getattr(part, name)
+class _ArrayFile:
+    """An array's file, whose rows are copied without being read into this process."""
+
+    def __init__(self, path: Path) -> None:
+        self._file = path.open("rb")
+        version = np.lib.format.read_magic(self._file)
+        read = (
+            np.lib.format.read_array_header_1_0
+            if version == (1, 0)
+            else np.lib.format.read_array_header_2_0
+        )
+        shape, _, dtype = read(self._file)
+        self._begin = self._file.tell()
+        self._row_bytes = dtype.itemsize * int(np.prod(shape[1:], dtype=np.int64))
+
+    def copy_to(self, file: BinaryIO, first: int, count: int) -> None:
+        """Append rows first … first + count."""
+        at, left = self._begin + first * self._row_bytes, count * self._row_bytes
+        while left:
+            done = _copied(self._file, file, at, left)
+            at, left = at + done, left - done
+
+    def close(self) -> None:
+        self._file.close()
 
 
-def save_rows(target: Path, held: Sequence[Revision], parts: Sequence[Part]) -> None:
-    np.save(target / "revision_ids.npy", np.array([one.id for one in held], dtype=np.int64))
-    np.save(target / "row_starts.npy", _starts([len(part.row_ids) for part in parts]))
-    np.save(target / "unit_starts.npy", _starts(_each(part.unit_counts for part in parts)))
-    np.save(target / "row_ids.npy", np.array(_each(p.row_ids for p in parts), dtype=np.int64))
-    ids = [one.encode("utf-8", "surrogatepass") for part in parts for one in part.chunk_ids]
-    _save_keys(target, "chunk_id", np.array(ids, dtype=np.bytes_))
-
-
-def save_keys(target: Path, parts: Sequence[Part]) -> None:
-    for kind in ("chunk", "unit"):
-        each = [part.chunk_keys if kind == "chunk" else part.unit_keys for part in parts]
-        _save_keys(target, f"{kind}_key", np.concatenate([np.zeros(0, dtype=KEY), *each]))
+def _copied(source: BinaryIO, target: BinaryIO, at: int, size: int) -> int:
+    """Bytes copied, at most `size`."""
+    try:
+        done = os.copy_file_range(source.fileno(), target.fileno(), size, at)
+        if done:
+            return done
+    except (AttributeError, OSError):  # not on this system, or not between these disks
+        pass
+    source.seek(at)
+    piece = source.read(min(size, 1 << 20))
+    if not piece:
+        raise OSError("a generation's file is shorter than it was")
+    target.write(piece)
+    target.flush()
+    return len(piece)
 
 
 def _save_keys(target: Path, name: str, keys: NDArray[np.bytes_]) -> None:
     np.save(target / f"{name}s.npy", keys)
-    np.save(target / f"{name}_order.npy", np.argsort(keys, kind="stable").astype(np.int64))
+    np.save(target / f"{name}_order.npy", _ordered(keys))
 
 
-def save_terms(target: Path, parts: Sequence[Part], vocabulary: Mapping[str, int]) -> None:
-    """Drop the terms of documents that left, number the others in their order, and write rows'
-    terms and the BM25 columns."""
-    counts = np.array(_each(part.term_counts for part in parts), dtype=np.int64)
-    ids = np.concatenate([np.zeros(0, dtype=np.int32), *(part.term_ids for part in parts)])
-    used = np.flatnonzero(np.bincount(ids, minlength=len(vocabulary)))
-    terms = list(vocabulary)
-    kept = [terms[place] for place in used]
-    order = in_order(kept)
-    renumbered = np.zeros(len(vocabulary), dtype=np.int32)
-    renumbered[used[order]] = np.arange(len(order), dtype=np.int32)
-    ids = renumbered[ids] if len(ids) else ids
-    kept = [kept[place] for place in order]
-    np.save(target / "term_ids.npy", ids)
-    np.save(target / "term_starts.npy", _starts(counts))
-    rows = np.repeat(np.arange(len(counts), dtype=np.int32), counts)
-    save_sparse(target / KEYWORDS, vocabulary=kept, term_ids=ids, rows=rows, size=len(counts))
+def _ordered(keys: NDArray[np.bytes_]) -> NDArray[np.int64]:
+    """As a stable sort; keys are sorted by their first eight bytes, ten times as fast, where these
+    tell different ones apart."""
+    if len(keys) and keys.dtype.itemsize >= 8:
+        leading = np.ascontiguousarray(keys).view(np.uint8).reshape(len(keys), -1)[:, :8]
+        numbers = np.ascontiguousarray(leading).view(">u8").ravel().astype(np.uint64)
+        order = np.argsort(numbers, kind="stable")
+        same = np.flatnonzero(np.diff(numbers[order]) == 0)
+        if (keys[order[same]] == keys[order[same + 1]]).all():
+            return order.astype(np.int64)
+    return np.argsort(keys, kind="stable").astype(np.int64)
 
 
-def _starts(counts: Sequence[int] | NDArray[np.int64]) -> NDArray[np.int64]:
-    return np.concatenate([[0], np.cumsum(np.asarray(counts, dtype=np.int64))]).astype(np.int64)
-
-
-def _each(groups: Iterator[Sequence[int]]) -> list[int]:
-    return [one for group in groups for one in group]
+def _starts(counts: NDArray[np.int64]) -> NDArray[np.int64]:
+    return np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)

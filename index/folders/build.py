@@ -11,12 +11,11 @@ import numpy as np
 
 from config.models import Embedder, Vectors
 from enrichment.chunk import Chunk, DocumentCard
-from index.folders.arrays import KEY, Matrices, Part, save_keys, save_rows, save_terms
+from index.folders.arrays import FolderArrays, FreshDocument
 from index.folders.generation_folder import Folder, Manifest, seal
 from index.keywords.bm25 import chunk_terms
 from index.store.generation_info import Revision, digest_of
 from index.store.sql_store import Store
-from index.vectors.quantised import quantised
 
 Lookup = Callable[[Sequence[str]], Mapping[str, Vectors]]
 
@@ -65,40 +64,6 @@ class VectorSource:
         return keys, found
 
 
-class Base:
-    """The documents of an existing folder, by revision."""
-
-    def __init__(self, folder: Folder) -> None:
-        self._folder = folder
-        self._place = {revision: place for place, revision in enumerate(folder.revision_ids)}
-        self.vocabulary = folder.vocabulary
-        self._term_counts = np.diff(folder.term_starts)
-        self._unit_counts = np.diff(folder.unit_starts)
-
-    def part(self, revision_id: int) -> Part | None:
-        place = self._place.get(revision_id)
-        if place is None:
-            return None
-        folder = self._folder
-        first, last = folder.row_starts[place : place + 2]
-        rows = slice(first, last)
-        units = slice(int(folder.unit_starts[first]), int(folder.unit_starts[last]))
-        occurrences = slice(int(folder.term_starts[first]), int(folder.term_starts[last]))
-        return Part(
-            row_ids=folder.row_ids[rows].tolist(),
-            chunk_ids=[one.decode() for one in folder.chunk_ids.by_row[rows].tolist()],
-            unit_counts=self._unit_counts[rows].tolist(),
-            term_counts=self._term_counts[rows].tolist(),
-            term_ids=folder.term_ids[occurrences],
-            chunk_keys=folder.chunk_keys.by_row[rows],
-            unit_keys=folder.unit_keys.by_row[units],
-            chunk_vectors=folder.chunk_vectors[rows],
-            unit_vectors=folder.unit_vectors[units],
-            first_row=first,
-            first_unit=units.start,
-        )
-
-
 def build_folder(
     target: Path,
     held: Sequence[Revision],
@@ -113,20 +78,15 @@ def build_folder(
     `base` must be of the same embedder: its documents are copied, the others read from `store`."""
     shutil.rmtree(target, ignore_errors=True)
     target.mkdir(parents=True)
-    carried = Base(base) if base else None
-    vocabulary = {term: place for place, term in enumerate(carried.vocabulary if carried else ())}
-    width = vectors.embedder.dimensions
-    matrices = Matrices(target, held, width)
-    parts: list[Part] = []
-    for revision in held:
-        part = carried.part(revision.id) if carried else None
-        if part is None:
-            part = _fresh(store, revision, cards(revision), vocabulary, vectors)
-        parts.append(matrices.take(part))
-    matrices.save_sketches(target, parts, base)
-    save_rows(target, held, parts)
-    save_keys(target, parts)
-    save_terms(target, parts, vocabulary)
+    place_of = {revision: place for place, revision in enumerate(base.revision_ids if base else ())}
+    with FolderArrays(target, held, vectors.embedder.dimensions, base) as arrays:
+        for revision in held:
+            place = place_of.get(revision.id)
+            if base is None or place is None:
+                arrays.add(_fresh(store, revision, cards(revision), vectors))
+            else:
+                arrays.carry(base, place)
+        arrays.save()
 
 
 def seal_folder(target: Path, held: Sequence[Revision], embedder: Embedder) -> None:
@@ -137,29 +97,16 @@ def seal_folder(target: Path, held: Sequence[Revision], embedder: Embedder) -> N
 
 
 def _fresh(
-    store: Store,
-    revision: Revision,
-    card: DocumentCard,
-    vocabulary: dict[str, int],
-    vectors: VectorSource,
-) -> Part:
+    store: Store, revision: Revision, card: DocumentCard, vectors: VectorSource
+) -> FreshDocument:
     content = store.content(revision.id)
-    size = len(content)
     keys, found = vectors(embedded_texts([chunk for _, chunk in content]))
-    width = vectors.embedder.dimensions
-    vectors_of = np.array([found[key] for key in keys], dtype=np.float32)
-    matrix = quantised(vectors_of.reshape(len(keys), width))
-    bags = [chunk_terms(chunk, card) for _, chunk in content]
-    term_ids = [vocabulary.setdefault(term, len(vocabulary)) for bag in bags for term in bag]
-    addresses = np.array([key.encode() for key in keys], dtype=KEY)
-    return Part(
+    made = np.array([found[key] for key in keys], dtype=np.float32)
+    return FreshDocument(
         row_ids=[row_id for row_id, _ in content],
         chunk_ids=[chunk.id for _, chunk in content],
         unit_counts=[len(chunk.units) for _, chunk in content],
-        term_counts=[len(bag) for bag in bags],
-        term_ids=np.array(term_ids, dtype=np.int32),
-        chunk_keys=addresses[:size],
-        unit_keys=addresses[size:],
-        chunk_vectors=matrix[:size],
-        unit_vectors=matrix[size:],
+        keys=keys,
+        vectors=made.reshape(len(keys), vectors.embedder.dimensions),
+        terms=[chunk_terms(chunk, card) for _, chunk in content],
     )

@@ -18,7 +18,6 @@ import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +26,7 @@ from numpy.typing import NDArray
 
 from config.models import Vectors
 from index.keywords.bm25 import KeywordEngine, Keywords, RankBm25, SparseBm25
+from index.keywords.columns import Columns
 from index.vectors.quantised import Quantised
 from index.vectors.sketch import Sketch, open_sketch
 
@@ -114,8 +114,6 @@ class Folder:
         self.chunk_sketch, self.unit_sketch = self._sketch("chunk"), self._sketch("unit")
         self.chunk_keys = Keys(self._array("chunk_keys"), self._array("chunk_key_order"))
         self.unit_keys = Keys(self._array("unit_keys"), self._array("unit_key_order"))
-        self.term_ids, self.term_starts = self._array("term_ids"), self._array("term_starts")
-        """Terms of all rows, and where each row's start."""
         self._sparse = SparseBm25(self.path / KEYWORDS)
         self._plain = keyword_engine == "rank_bm25"
 
@@ -123,13 +121,12 @@ class Folder:
     def keywords(self) -> Keywords:
         if not self._plain:
             return self._sparse
-        words = [self.vocabulary[term] for term in self.term_ids]
-        return RankBm25([words[start:end] for start, end in pairwise(self.term_starts)])
+        return RankBm25(self._sparse.bags())
 
     @property
-    def vocabulary(self) -> Sequence[str]:
-        """Term of each term id."""
-        return self._sparse.terms
+    def columns(self) -> Columns:
+        """What the keyword scores were computed from."""
+        return self._sparse.columns
 
     @property
     def searched_bytes(self) -> int:

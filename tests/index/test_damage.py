@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from config.errors import ConfigError, IndexUnavailable
+from config.errors import ConfigError, IndexUnavailable, StorageFailed
 from config.settings import Settings
 from enrichment.chunk import Chunk, DocumentCard
 from index.folders import generation_folder, salvage
@@ -191,14 +191,14 @@ def test_a_database_that_fails_later_leaves_the_open_generation_serving(
         file.write_bytes(b"not a database any more" * 400)
     time.sleep(LOOK_EVERY_SECONDS + 0.1)
     assert answers(index) == sound
-    with pytest.raises(IndexUnavailable, match="database failed"):
+    with pytest.raises(IndexUnavailable, match="the database is damaged; .* restore a backup"):
         index.snapshot("another")
 
 
 def test_an_unusable_database_is_told(embedded: Settings, embedder: Any) -> None:
     embedded.data_dir.mkdir()
     (embedded.data_dir / "oncall.db").write_bytes(b"not a database" * 100)
-    with pytest.raises(ConfigError, match="cannot open the database"):
+    with pytest.raises(StorageFailed, match=r"oncall\.db is damaged; .* restore a backup"):
         open_index(embedded, embedder)
 
 

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable
 from hashlib import sha256
 from pathlib import Path
@@ -11,7 +12,8 @@ from hypothesis import strategies as st
 from enrichment.chunk import Chunk, DocumentCard, Entity, Faq
 from enrichment.language.words import STOP_WORDS, search_terms
 from index.folders.generation_folder import FORMAT
-from index.keywords.bm25 import K1, B, RankBm25, SparseBm25, chunk_terms, in_order, save_sparse
+from index.keywords.bm25 import K1, B, RankBm25, SparseBm25, chunk_terms, save_sparse
+from index.keywords.columns import Bags, Columns, following
 
 ROWS = [
     "signing keys are rotated every ninety days by the identity team",
@@ -45,17 +47,15 @@ def test_other_stop_words_are_another_format() -> None:
 
 
 def sparse(folder: Path, bags: list[list[str]]) -> SparseBm25:
-    terms = list(dict.fromkeys(term for bag in bags for term in bag))
-    vocabulary = [terms[place] for place in in_order(terms)]
-    place = {term: n for n, term in enumerate(vocabulary)}
-    save_sparse(
-        folder,
-        vocabulary=vocabulary,
-        term_ids=np.array([place[t] for bag in bags for t in bag], dtype=np.int32),
-        rows=np.repeat(np.arange(len(bags), dtype=np.int32), [len(bag) for bag in bags]),
-        size=len(bags),
-    )
+    save_sparse(folder, columns_of(bags))
     return SparseBm25(folder)
+
+
+def columns_of(bags: list[list[str]]) -> Columns:
+    fresh = Bags()
+    for row, bag in enumerate(bags):
+        fresh.add(row, bag)
+    return following(None, np.zeros(0, dtype=np.int32), fresh, len(bags))
 
 
 @settings(
@@ -66,6 +66,31 @@ def test_both_engines_score_alike(tmp_path: Path, bags: list[list[str]], query: 
     fast, plain = sparse(tmp_path, bags), RankBm25(bags)
     assert np.allclose(fast.scores(query), plain.scores(query), atol=1e-5)
     assert all(fast.frequency(term) == plain.frequency(term) for term in query)
+
+
+@settings(
+    max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None
+)
+@given(bags=st.lists(st.tuples(st.lists(word, max_size=8), st.sampled_from("-+=")), max_size=12))
+def test_columns_of_edited_rows_are_those_of_all_rows_anew(
+    tmp_path: Path, bags: list[tuple[list[str], str]]
+) -> None:
+    """- leaves, + is new, = stays."""
+    base = sparse(tmp_path / "base", [bag for bag, fate in bags if fate != "+"])
+    after = [(bag, fate) for bag, fate in bags if fate != "-"]
+    row_of_base, fresh, row = [], Bags(), 0
+    for bag, fate in bags:
+        if fate == "+":
+            fresh.add(row, bag)
+        else:
+            row_of_base.append(row if fate == "=" else -1)
+        row += fate != "-"
+    made = following(base.columns, np.array(row_of_base, dtype=np.int32), fresh, len(after))
+    anew = columns_of([bag for bag, _ in after])
+    assert made.terms == anew.terms
+    for name in ("starts", "rows", "counts", "lengths"):
+        assert np.array_equal(getattr(made, name), getattr(anew, name)), name
+    shutil.rmtree(tmp_path / "base")
 
 
 def test_bm25s_itself_builds_the_same_columns(tmp_path: Path) -> None:
