@@ -85,8 +85,10 @@ class Staging:
         self._vectors = VectorSource(embedder, [])
 
     def __enter__(self) -> Staging:
-        self._kept = self._closing.enter_context(self._made())
-        self._vectors = self._source(self._kept)
+        with ExitStack() as opening:
+            self._kept = opening.enter_context(self._made())
+            self._vectors = self._source(self._kept)
+            self._closing = opening.pop_all()
         return self
 
     def _journal(self) -> Journal:
