@@ -21,7 +21,7 @@ from jobs.ingest_ports import DocumentSource, Load, NextGeneration, Published, W
 from jobs.preparing.handed_over import HandedOver
 from jobs.preparing.steps import Steps
 from jobs.preparing.suspects import Suspects
-from jobs.preparing.workshop import Prepared, Workshop, attempt
+from jobs.preparing.workshop import Prepared, Way, Workshop, attempt
 from jobs.side_by_side import in_turn
 from loaders.document import Document
 from loaders.time_limit import SECONDS
@@ -132,6 +132,8 @@ class _Run:
     plain: dict[str, Enriched] = field(default_factory=dict)
     """Made without the model, and published where its answer takes longer than a step."""
     unpublished: set[str] = field(default_factory=set)
+    taken: set[tuple[str, Way]] = field(default_factory=set)
+    """Out of the workshop since something was published."""
 
     def __post_init__(self) -> None:
         self.before = dict(self.staging.documents)
@@ -274,6 +276,7 @@ class _Run:
 
     def _take(self, prepared: Prepared) -> None:
         name, enriched = prepared.document, prepared.enriched
+        self.taken.add((name, prepared.way))
         self.embedded += prepared.embedded
         if isinstance(enriched, LoadError):
             self.plain.pop(name, None)
@@ -338,8 +341,9 @@ class _Run:
         if published.number != before:
             self.embedded += published.embedded
             if self.handed:
-                self.handed.forget_prepared(self.unpublished)
+                self.handed.forget_prepared(self.taken)
             self.unpublished.clear()
+            self.taken.clear()
         return published
 
     def _cursors_to_keep(self) -> Mapping[str, str]:

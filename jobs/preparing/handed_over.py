@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import zlib
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -199,17 +199,15 @@ class HandedOver:
         with self._engine.connect() as connection:
             return bool(connection.scalar(query.where(_PREPARED.c.way == way)) == digest)
 
-    def forget_prepared(self, documents: Collection[str]) -> None:
-        """They are published."""
-        self._forget(_PREPARED, documents)
-
-    def forget_loaded(self, documents: Collection[str]) -> None:
-        """They need no more work."""
-        self._forget(_LOADED, documents)
+    def forget_prepared(self, results: Collection[tuple[str, Way]]) -> None:
+        """(id, way) of what is published."""
+        at = tuple_(_PREPARED.c.document_id, _PREPARED.c.way)
+        self._forget(_PREPARED, at, sorted(results))
 
     def forget_all_but(self, documents: Collection[str]) -> None:
         """What nobody will ask for again."""
-        self.forget_loaded(self.versions().keys() - set(documents))
+        gone = self.versions().keys() - set(documents)
+        self._forget(_LOADED, _LOADED.c.document_id, sorted(gone))
         with self._engine.begin() as connection:
             mine = _PREPARED.c.domain == self._domain
             loaded = select(_LOADED.c.document_id).where(_LOADED.c.domain == self._domain)
@@ -217,11 +215,10 @@ class HandedOver:
                 delete(_PREPARED).where(mine, _PREPARED.c.document_id.not_in(loaded))
             )
 
-    def _forget(self, table: Table, documents: Collection[str]) -> None:
-        names = sorted(documents)
+    def _forget(self, table: Table, column: Any, values: Sequence[Any]) -> None:
         with self._engine.begin() as connection:
-            for start in range(0, len(names), ROWS_AT_ONCE):
-                some = table.c.document_id.in_(names[start : start + ROWS_AT_ONCE])
+            for start in range(0, len(values), ROWS_AT_ONCE):
+                some = column.in_(values[start : start + ROWS_AT_ONCE])
                 connection.execute(delete(table).where(table.c.domain == self._domain, some))
 
     def _of(self, table: Table, document_id: str, *columns: Any) -> Any:

@@ -37,6 +37,9 @@ MOST_GIVEN: dict[Way, int] = {"extractive": 64, "model": 128}
 """Documents of one run that are in the queues at a time: another domain's wait no longer than for
 these, and no more of them are held anywhere."""
 LOOK_SECONDS = 0.25
+SILENCE_SECONDS = 1_200.0
+"""Longer than a document waits for a model that refuses everything. Handed out twice, one is still
+prepared once, or as if it were."""
 PAUSES = (1.0, 5.0, 20.0)
 """Before work that the database left alone is tried again."""
 
@@ -128,7 +131,8 @@ class ByWorkers:
         self._assign = assign
         # A run that is gone on with elsewhere hands out anew: a known id would do nothing.
         self._start = uuid.uuid4().hex[:8]
-        self._wanted: dict[tuple[str, Way], tuple[str, str]] = {}
+        self._wanted: dict[tuple[str, Way], Assignment] = {}
+        self._heard = time.monotonic()
 
     def room(self, way: Way) -> bool:
         return sum(one == way for _, one in self._wanted) < MOST_GIVEN[way]
@@ -144,18 +148,25 @@ class ByWorkers:
             options=self._options,
             model=self._model if way == "model" else "",
         )
-        self._wanted[document.id, way] = assignment.digest, assignment.failure
+        self._wanted[document.id, way] = assignment
         if not self._handed.is_finished(document.id, way, assignment.digest):
-            self._assign(assignment, f"{self._run}/{self._start}/{way}/{assignment.digest[:16]}")
+            self._hand_out(assignment)
 
     def finished(self, wait_seconds: float = 0.0) -> list[Prepared]:
         until = time.monotonic() + wait_seconds
-        found = self._handed.finished(self._wanted)
+        found = self._look()
         while not found and self._wanted and time.monotonic() < until:
             time.sleep(LOOK_SECONDS)
-            found = self._handed.finished(self._wanted)
+            found = self._look()
         for one in found:
             del self._wanted[one.document, one.way]
+        if found or not self._wanted:
+            self._heard = time.monotonic()
+        elif time.monotonic() - self._heard > SILENCE_SECONDS:
+            log.warning("nothing was heard of documents; handing them out again", run=self._run)
+            self._heard = time.monotonic()
+            for assignment in self._wanted.values():
+                self._hand_out(assignment)
         return found
 
     @property
@@ -164,6 +175,15 @@ class ByWorkers:
 
     def close(self) -> None:
         """What is in the queues is prepared, and found by the next run."""
+
+    def _look(self) -> list[Prepared]:
+        marks = {key: (one.digest, one.failure) for key, one in self._wanted.items()}
+        return self._handed.finished(marks)
+
+    def _hand_out(self, assignment: Assignment) -> None:
+        times = uuid.uuid4().hex[:4]
+        way, digest = assignment.way, assignment.digest[:16]
+        self._assign(assignment, f"{self._run}/{self._start}/{way}/{digest}/{times}")
 
 
 class WorkBench:

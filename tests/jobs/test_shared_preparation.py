@@ -25,7 +25,9 @@ from enrichment.enrich import Enriched
 from enrichment.with_model.budget import Budget, BudgetSpent
 from enrichment.with_model.ledger import LONGEST_PAUSE, SharedLedger
 from jobs.preparing.handed_over import HandedOver
+from jobs.preparing.steps import Steps
 from jobs.preparing.workers import Assignment, ByWorkers, WorkBench, written_assignment
+from jobs.preparing.workshop import Prepared
 from loaders.document import Document
 from playground.google_stand_in import DEMO_FOLDER
 from playground.openai_stand_in import OpenAIStandIn
@@ -164,6 +166,37 @@ def test_what_ends_a_run_ends_it_and_is_tried_again_by_the_next(
         library.ingest(workshop=others.workshop())
     others.hands.does = lambda document: None
     assert len(library.ingest(workshop=others.workshop()).added) == 4
+
+
+def test_a_step_forgets_nothing_that_it_did_not_publish(library: Library, others: Others) -> None:
+    """The model's answers come while the step before them is being published."""
+
+    class Slow(Steps):
+        def took(self, publish: Callable[[], None]) -> None:
+            until(lambda: others.hands.prepared.count(("book-0", "model")) and not others.given)
+            time.sleep(0.2)
+            super().took(publish)
+
+    report = library.ingest(
+        model=with_a_model, workshop=others.workshop(model=MODEL), steps=Slow(0.0)
+    )
+    assert {card.enriched_by for card in library.cards().values()} == {MODEL}
+    assert len(report.added) == 4
+
+
+def test_documents_of_which_nothing_is_heard_are_handed_out_again(
+    library: Library, others: Others, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("jobs.preparing.workers.SILENCE_SECONDS", 0.5)
+    lost: list[Assignment] = []
+    workshop = others.workshop()
+    kept, workshop._assign = workshop._assign, lambda assignment, work: lost.append(assignment)
+    workshop.give(library.shelves._load("book-0"), "extractive")
+    workshop._assign = kept
+    found: list[Prepared] = []
+    until(lambda: found.extend(workshop.finished(0.1)) or found)
+    assert [one.document for one in found] == ["book-0"]
+    assert len(lost) == 1
 
 
 def test_a_broken_document_fails_alone(library: Library, others: Others) -> None:
