@@ -88,12 +88,13 @@ def serve(
 ) -> None:
     """Serve the HTTP API.
 
-    With Slack configured, its events are taken at /slack/events as well. Without a token
+    With SLACK_SIGNING_SECRET, Slack's events are taken at /slack/events as well. Without a token
     (`oncall token create`) it listens on this machine alone."""
     from api.doors.server import PlainStart, server_of
 
     copilot = wired()
-    slack = copilot.settings.slack_bot_token is not None
+    # A bot token alone lets it look up who is a member of what; questions come by the socket then.
+    slack = copilot.settings.slack_signing_secret is not None
     with _listening(host, port, anywhere=copilot.tokens.demanded()) as listener:
         served = PlainStart(copilot.api(slack=slack))
         server = server_of(served)

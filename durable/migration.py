@@ -84,8 +84,9 @@ def migrate(engine: Engine, tables: MetaData, part: str, steps: Sequence[Step] =
     """Create a part's tables, or take the steps that its database hasn't taken yet.
 
     `steps` lead from version n + 1 to n + 2; version 1 is what `tables` were at first, and new
-    databases begin with `tables` as they are: a step's DEFAULT is a column's `server_default`. All or nothing, by one process at a time. Raises
-    ConfigError when a contracting step has taken away what this program needs."""
+    databases begin with `tables` as they are, so a step's DEFAULT is its column's `server_default`
+    too. All or nothing, by one process at a time. Raises ConfigError when a contracting step has
+    taken away what this program needs."""
     wanted = len(steps) + 1
     for attempt in range(1, ATTEMPTS + 1):
         try:
@@ -107,7 +108,7 @@ def migrate(engine: Engine, tables: MetaData, part: str, steps: Sequence[Step] =
 
 
 def _found(connection: Connection, part: str) -> int | None:
-    if not inspect(connection).has_table(_FLOORS.name):
+    if not set(_METADATA.tables).issubset(inspect(connection).get_table_names()):
         return None
     version: int | None = connection.scalar(
         select(_VERSIONS.c.version).where(_VERSIONS.c.part == part)

@@ -35,7 +35,8 @@ from sqlalchemy.exc import IntegrityError, SQLAlchemyError
 
 from config.domain import Domain
 from config.errors import CopilotError
-from index.store.schema import RowId, migrate
+from durable.migration import migrate
+from index.store.schema import RowId
 
 log = structlog.get_logger()
 

@@ -25,7 +25,7 @@ from index.snapshot import Generation
 from index.store.database import FILE_NAME, open_database
 from index.store.generation_info import GenerationInfo
 from index.store.lock import domain_lock
-from index.store.schema import current, migrate
+from index.store.schema import create_index_tables, current
 from index.store.sql_store import Store
 from index.store.unpublished_vectors import UnpublishedVectors
 from index.vectors.chroma import ChromaServer
@@ -43,7 +43,7 @@ def open_index(settings: Settings, embedder: Embedder) -> Index:
     one_thread_each()
     private_folder(settings.data_dir)
     engine = open_database(settings)
-    migrate(engine)
+    create_index_tables(engine)
     server = ChromaServer(settings.chroma_url) if settings.chroma_url else None
     return Index(settings, embedder, engine, server)
 

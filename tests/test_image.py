@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 import socket
 import subprocess
 import sys
+import sysconfig
+import time
+from contextlib import suppress
 from pathlib import Path
+from typing import Any
+from urllib.request import urlopen
 
 import pytest
 import yaml
@@ -16,17 +22,25 @@ from pytest_httpserver import HTTPServer
 from cli.running_commands import health
 from config.errors import CopilotError
 from config.reading.secret_files import SUFFIX
-from config.settings import Settings, is_secret
+from tests.settings_known import VARIABLES
 
 ROOT = Path(__file__).parents[1]
-COMPOSE = yaml.safe_load((ROOT / "compose.yaml").read_text(encoding="utf-8"))
+WATCH = ROOT / "deploy" / "compose"
+
+
+def read_yaml(path: Path) -> Any:
+    return yaml.safe_load(path.read_text(encoding="utf-8"))
+
+
+COMPOSE = read_yaml(ROOT / "compose.yaml")
+SCRAPED = read_yaml(WATCH / "prometheus.yaml")
 OURS = {name: one for name, one in COMPOSE["services"].items() if "oncall" in str(one.get("build"))}
-HALT = "import sys; sys.modules['playground'] = None; from cli.main import main; main()"
 
 
 @pytest.fixture(scope="module")
 def image(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with what the Dockerfile copies of ours."""
+    """The Dockerfile's steps: what it copies of ours, installed as it says into an environment
+    that has nothing else of ours. The packages of others are those of this one."""
     folder = tmp_path_factory.mktemp("image")
     text = (ROOT / "Dockerfile").read_text(encoding="utf-8")
     for words in re.findall(r"^COPY (?!--from)(.+)$", text, re.MULTILINE):
@@ -37,18 +51,33 @@ def image(tmp_path_factory: pytest.TempPathFactory) -> Path:
                 shutil.copytree(ROOT / source, folder / target, ignore=ignored)
             else:
                 shutil.copy(ROOT / source, folder / target)
+    venv = folder / "venv"
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", venv], check=True)
+    (site,) = venv.glob("lib/python*/site-packages")
+    (site / "of-others.pth").write_text(sysconfig.get_path("purelib"), encoding="utf-8")
+    (install,) = re.findall(r"^RUN pip (install --no-index .*) && pip check$", text, re.MULTILINE)
+    pip = [sys.executable, "-m", "pip", "--python", venv / "bin" / "python"]
+    quiet = {"PATH": os.environ["PATH"], "PIP_DISABLE_PIP_VERSION_CHECK": "1"}
+    subprocess.run([*pip, *install.split(), "--quiet"], cwd=folder, env=quiet, check=True)
     (folder / "mounted" / "domains").mkdir(parents=True)
-    tea = "domain: tea\ntitle: Tea\nchannels: [C0TEA]\nsources: {files: [.]}\n"
+    tea = "domain: tea\ntitle: Tea\nchannels: [C0TEA]\nsources: {files: [tea.md]}\n"
+    (folder / "mounted" / "tea.md").write_text("# Tea\n", encoding="utf-8")
     (folder / "mounted" / "domains" / "tea.yaml").write_text(tea, encoding="utf-8")
     return folder
 
 
+def oncall(image: Path, *arguments: str) -> list[str]:
+    return [str(image / "venv" / "bin" / "oncall"), *arguments]
+
+
+def environment(image: Path) -> dict[str, str]:
+    return {"PATH": "/usr/bin:/bin", "ONCALL_CONFIG_DIR": str(image / "mounted")}
+
+
 def run(image: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [sys.executable, "-c", HALT, *arguments],
-        cwd=image,
-        env={"PYTHONPATH": str(image), "PATH": "/usr/bin:/bin", "ONCALL_CONFIG_DIR": "mounted"},
-        text=True, capture_output=True, check=False,
+        oncall(image, *arguments),
+        cwd=image / "mounted", env=environment(image), text=True, capture_output=True, check=False,
     )  # fmt: skip
 
 
@@ -77,22 +106,61 @@ def test_a_container_is_asked_whether_it_is_ready(
         health(port=port)
 
 
-def test_compose_sets_only_what_there_is_and_mounts_only_what_exists() -> None:
-    fields = {str(one.validation_alias.choices[0]): key for key, one in  # type: ignore[union-attr]
-              Settings.model_fields.items()}  # fmt: skip
-    known = {*fields, *(f"{name}{SUFFIX}" for name, key in fields.items() if is_secret(key))}
+def test_compose_sets_only_what_there_is() -> None:
     assert set(OURS) == {"bot", "jobs", "api"}
-    secrets = {Path(one["file"]).name for one in COMPOSE["secrets"].values()}
     for service in OURS.values():
-        assert set(service["environment"]) <= known
+        assert set(service["environment"]) <= VARIABLES
         given = [value for name, value in service["environment"].items() if name.endswith(SUFFIX)]
         assert {Path(value).name for value in given} == set(service["secrets"])
-        assert {Path(value).name for value in given} <= secrets
         assert service["read_only"]
         assert service["security_opt"] == ["no-new-privileges:true"]
-        for mount in service["volumes"]:
+
+
+def test_compose_mounts_only_what_exists() -> None:
+    named = {name for one in COMPOSE["services"].values() for name in one.get("secrets", [])}
+    assert named == set(COMPOSE["secrets"])
+    for service in COMPOSE["services"].values():
+        for mount in service.get("volumes", []):
             source = mount.split(":")[0]
             assert source in COMPOSE["volumes"] or (ROOT / source).exists()
+
+
+def test_compose_names_versions_of_what_others_make() -> None:
+    images = [one["image"] for one in COMPOSE["services"].values() if "build" not in one]
+    assert images
+    assert [one for one in images if not re.search(r":v?\d+\.\d+(\.\d+)?(-\w+)?$", one)] == []
+
+
+def test_prometheus_scrapes_what_compose_runs_where_it_listens() -> None:
+    scraped = {}
+    for job in SCRAPED["scrape_configs"]:
+        (found,) = job["dns_sd_configs"]
+        scraped[job["job_name"]] = (found["names"], found["port"])
+    ports = {name: 8081 if name == "jobs" else 8080 for name in OURS}
+    for name, service in OURS.items():
+        # Each container's health check asks the port that /metrics is on, too.
+        assert ("8081" in service["healthcheck"]["test"]) == (ports[name] == 8081)
+    assert scraped == {f"oncall-{name}": ([name], port) for name, port in ports.items()}
+    mounts = [one.split(":")[1] for one in COMPOSE["services"]["prometheus"]["volumes"]]
+    assert set(SCRAPED["rule_files"]) <= set(mounts)
+
+
+@pytest.mark.skipif(not shutil.which("promtool"), reason="needs Prometheus' promtool")
+def test_prometheus_can_read_its_configuration() -> None:
+    checked = subprocess.run(
+        ["promtool", "check", "config", "--syntax-only", WATCH / "prometheus.yaml"],
+        text=True, capture_output=True, check=False,
+    )  # fmt: skip
+    assert checked.returncode == 0, checked.stderr
+
+
+def test_grafana_finds_its_dashboard_and_its_figures() -> None:
+    mounts = [one.split(":")[1] for one in COMPOSE["services"]["grafana"]["volumes"]]
+    (provider,) = read_yaml(WATCH / "grafana-dashboards.yaml")["providers"]
+    assert any(one.startswith(f"{provider['options']['path']}/") for one in mounts)
+    (source,) = read_yaml(WATCH / "grafana-datasource.yaml")["datasources"]
+    assert source["isDefault"]
+    assert source["url"] == "http://prometheus:9090"
 
 
 def test_commands_of_compose_are_commands_of_ours(image: Path) -> None:
@@ -100,3 +168,40 @@ def test_commands_of_compose_are_commands_of_ours(image: Path) -> None:
         for command in (service["command"], service["healthcheck"]["test"][2:]):
             asked = run(image, *command, "--help")
             assert asked.returncode == 0, asked.stderr
+
+
+def test_the_api_of_compose_starts_with_the_secrets_that_it_is_given(
+    image: Path, tmp_path: Path
+) -> None:
+    """Its database is a file here."""
+    given = dict(OURS["api"]["environment"])
+    for name in {"DATABASE_URL_FILE", "CHROMA_URL", "ONCALL_CHAT_MODEL", "OPENAI_BASE_URL"}:
+        del given[name]
+    for name in [one for one in given if one.endswith(SUFFIX)]:
+        given[name] = str(tmp_path / name)
+        (tmp_path / name).write_text("xoxb-a-secret", encoding="utf-8")
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    command = oncall(image, *OURS["api"]["command"], "--port", str(port))
+    log = tmp_path / "log"
+    with (
+        log.open("w", encoding="utf-8") as told,
+        subprocess.Popen(
+            command,
+            cwd=tmp_path,
+            env=environment(image) | given | {"ONCALL_DATA_DIR": str(tmp_path / "data")},
+            stderr=told,
+        ) as process,
+    ):
+        try:
+            while process.poll() is None and not answers(f"http://127.0.0.1:{port}/metrics"):
+                time.sleep(0.05)
+            assert process.poll() is None, log.read_text(encoding="utf-8")
+        finally:
+            process.terminate()
+
+
+def answers(url: str) -> bool:
+    with suppress(OSError), urlopen(url, timeout=5):  # noqa: S310 - of this test
+        return True
+    return False

@@ -32,7 +32,8 @@ from sqlalchemy import (
 from sqlalchemy.exc import IntegrityError
 
 from config.models import Vectors
-from index.store.schema import RowId, migrate
+from durable.migration import migrate
+from index.store.schema import RowId
 
 MOST_PER_DOMAIN = 5_000
 """The newest; a look-up compares a question with each of them in about a millisecond."""

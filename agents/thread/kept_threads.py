@@ -25,7 +25,7 @@ from sqlalchemy import (
     select,
 )
 
-from index.store.schema import migrate
+from durable.migration import migrate
 
 _METADATA = MetaData()
 

@@ -16,7 +16,7 @@ from sqlalchemy import (
     UniqueConstraint,
 )
 
-from index.store.schema import migrate
+from durable.migration import migrate
 
 metadata = MetaData()
 FORGOTTEN = "forgotten"

@@ -32,9 +32,9 @@ from bot.memory.record import now
 from bot.memory.state_tables import FORGOTTEN, create_tables, feedback, handoffs, posts, questions
 from bot.privacy.questions_gone import delete_questions, ids_of
 from config.domain import Domain, RetentionPolicy
+from durable.migration import migrate
 from index.audit import AuditLog, days_ago
 from index.store.database import scrub
-from index.store.schema import migrate
 
 log = structlog.get_logger()
 

@@ -22,6 +22,7 @@ from sqlalchemy import (
 from sqlalchemy.exc import IntegrityError
 
 from config.models import Prompt
+from durable.migration import migrate
 
 Reply = TypeVar("Reply", bound=BaseModel)
 
@@ -43,7 +44,7 @@ class ReplyCache:
             Column("reply", Text, nullable=False),
             Column("created_at", DateTime(timezone=True), nullable=False),
         )
-        self._replies.metadata.create_all(engine, checkfirst=True)
+        migrate(engine, self._replies.metadata, table)
         if most is not None:
             self._forget_all_but(most)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+import time
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -64,8 +65,7 @@ def _sqlite(settings: Settings) -> Engine:
     @event.listens_for(engine, "connect")
     def _configure(connection: Any, _record: Any) -> None:
         cursor = connection.cursor()
-        # WAL: readers go on while one process writes, and a crash leaves the last commit.
-        cursor.execute("PRAGMA journal_mode=WAL")
+        _write_ahead(cursor)
         cursor.execute("PRAGMA synchronous=NORMAL")
         cursor.execute("PRAGMA foreign_keys=ON")
         # What is deleted is overwritten, and not only given free.
@@ -73,6 +73,23 @@ def _sqlite(settings: Settings) -> Engine:
         cursor.close()
 
     return engine
+
+
+def _write_ahead(cursor: sqlite3.Cursor) -> None:
+    """WAL: readers go on while one process writes, and a crash leaves the last commit.
+
+    Where another process does the same to a new file, SQLite says at once that it is locked,
+    whatever the timeout."""
+    deadline = time.monotonic() + BUSY_SECONDS
+    while True:
+        try:
+            cursor.execute("PRAGMA journal_mode=WAL")
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorcode != sqlite3.SQLITE_BUSY or time.monotonic() > deadline:
+                raise
+            time.sleep(0.05)
+        else:
+            return
 
 
 def scrub(file: Path) -> None:

@@ -9,6 +9,8 @@ from typing import Any
 from sqlalchemy import ColumnElement, Engine, Row, Table, delete, insert, select
 from sqlalchemy.exc import DBAPIError
 
+from durable.migration import migrate
+
 
 class KeptRows:
     """Of one table, which is alone in its `MetaData`."""
@@ -18,7 +20,7 @@ class KeptRows:
 
     def keep(self, **values: Any) -> None:
         """Instead of the row of the same key, where there is one."""
-        self._table.metadata.create_all(self._engine, checkfirst=True)
+        migrate(self._engine, self._table.metadata, self._table.name)
         with self._engine.begin() as connection:
             connection.execute(delete(self._table).where(*self._same(values)))
             connection.execute(insert(self._table).values(values))

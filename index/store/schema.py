@@ -1,8 +1,6 @@
-"""Tables of the index, and the steps that bring an older database up to date."""
+"""Tables of the index, and the steps that bring those of an older release up to date."""
 
 from __future__ import annotations
-
-import time
 
 from sqlalchemy import (
     BigInteger,
@@ -18,26 +16,12 @@ from sqlalchemy import (
     Table,
     Text,
     UniqueConstraint,
-    insert,
-    select,
-    text,
-    update,
 )
-from sqlalchemy.exc import DBAPIError
 
-from config.errors import ConfigError
+from durable.migration import Step, migrate
 
-ATTEMPTS = 20
-PAUSE_SECONDS = 0.1
 metadata = MetaData()
 RowId = BigInteger().with_variant(Integer, "sqlite")
-
-versions = Table(
-    "schema_versions",
-    metadata,
-    Column("part", String(64), primary_key=True),
-    Column("version", Integer, nullable=False),
-)
 
 revisions = Table(
     "index_revisions",
@@ -100,53 +84,10 @@ current = Table(
 )
 """The one row whose change publishes a generation."""
 
-STEPS: tuple[tuple[str, ...], ...] = ()
-"""SQL that leads from version n + 1 to n + 2; version 1 is what `metadata` created first.
-A new column goes into its table above and here as `ALTER TABLE …`."""
+STEPS: tuple[Step, ...] = ()
+"""A new column goes into its table above and here, as `expanding("ALTER TABLE … ADD COLUMN …")`."""
 
 
-def migrate(
-    engine: Engine,
-    tables: MetaData = metadata,
-    part: str = "index",
-    steps: tuple[tuple[str, ...], ...] = STEPS,
-) -> None:
-    """Create what is missing and run the steps not yet taken.
-
-    Safe to call from many processes: one that finds another at the same work looks again."""
-    for _ in range(ATTEMPTS):
-        try:
-            return _migrate(engine, tables, part, steps)
-        except DBAPIError as error:
-            failure = error
-            time.sleep(PAUSE_SECONDS)
-    raise failure
-
-
-def _migrate(
-    engine: Engine, tables: MetaData, part: str, steps: tuple[tuple[str, ...], ...]
-) -> None:
-    wanted = len(steps) + 1
-    versions.create(engine, checkfirst=True)
-    with engine.connect() as connection:
-        found = connection.scalar(select(versions.c.version).where(versions.c.part == part))
-    if found is None:
-        tables.create_all(engine, checkfirst=True)
-        with engine.begin() as connection:
-            connection.execute(insert(versions).values(part=part, version=wanted))
-        return
-    if found > wanted:
-        raise ConfigError(
-            f"the database's {part} tables are of version {found}, this program knows {wanted}",
-            remedy="run the newer release, or another ONCALL_DATA_DIR or DATABASE_URL",
-        )
-    for version in range(found, wanted):
-        with engine.begin() as connection:
-            taken = connection.execute(
-                update(versions)
-                .where(versions.c.part == part, versions.c.version == version)
-                .values(version=version + 1)
-            )
-            if taken.rowcount:
-                for statement in steps[version - 1]:
-                    connection.execute(text(statement))
+def create_index_tables(engine: Engine) -> None:
+    """Safe when several processes start at once."""
+    migrate(engine, metadata, "index", STEPS)

@@ -28,7 +28,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.exc import DBAPIError, IntegrityError
 
-from index.store.schema import migrate
+from durable.migration import migrate
 from jobs.ingest_outcome import IngestReport
 from jobs.schedule.due import Planned
 
@@ -237,7 +237,7 @@ class KeptRuns:
 
     def _make_room(self) -> None:
         if not self._migrated:
-            migrate(self._engine, _METADATA, "ingest-runs", ())
+            migrate(self._engine, _METADATA, "ingest-runs")
             self._migrated = True
 
 

@@ -11,11 +11,13 @@ import pytest
 from sqlalchemy import create_engine, make_url, text
 
 from durable.lease import PostgresLease
+from durable.postgres import postgres_engine
 from playground.slack_stand_in import SlackStandIn
 from tests.bot.conftest import answered
 from tests.bot.fakes import CHANNEL
 from tests.bot.test_bot_crash import kill, said, up, worker
 from tests.databases import postgresql_server
+from tests.newer_release import expand_everything
 
 
 @pytest.fixture(scope="module")
@@ -76,4 +78,26 @@ def test_a_survivor_finishes_the_questions_of_a_killed_worker(
         slack.wait_for(lambda: all(any(map(answered, said(slack, ts))) for ts in asked), timeout=60)
         assert time.monotonic() - began < 60
         time.sleep(1)
+    assert [len(said(slack, ts)) for ts in asked] == [1] * len(asked)
+
+
+def test_a_worker_of_the_last_release_goes_on_beside_one_of_the_next(
+    slack: SlackStandIn, tmp_path: Path, database: str
+) -> None:
+    asked: list[str] = []
+
+    def ask() -> None:
+        text = f"<@{slack.bot_user_id}> question {len(asked)}"
+        asked.append(slack.post_as_user(CHANNEL, text))
+
+    with worker(slack, tmp_path / "a", DATABASE_URL=database) as running:
+        up(running)
+        ask()
+        slack.wait_for(lambda: said(slack, asked[0]))
+        engine = postgres_engine(database)
+        expand_everything(engine)
+        engine.dispose()
+        for _ in range(3):
+            ask()
+        slack.wait_for(lambda: all(any(map(answered, said(slack, ts))) for ts in asked))
     assert [len(said(slack, ts)) for ts in asked] == [1] * len(asked)

@@ -24,6 +24,7 @@ from sqlalchemy import (
 from sqlalchemy.exc import IntegrityError
 
 from agents.answer import Answer
+from durable.migration import migrate
 from jobs.evaluation.metrics.given_reply import GivenReply, Retrieved
 from jobs.golden.golden_questions import GoldenQuestion
 
@@ -77,7 +78,7 @@ class KeptReplies:
     def __init__(self, engine: Engine, domain: str, version: str, *, anew: bool = False) -> None:
         """`anew`: what is known of this version is forgotten first."""
         self._engine, self._domain, self._version = engine, domain, version
-        _METADATA.create_all(engine, checkfirst=True)
+        migrate(engine, _METADATA, "evaluation replies")
         self._forget([version] if anew else [])
 
     def find(self, question: GoldenQuestion, repeat: int) -> GivenReply | None:

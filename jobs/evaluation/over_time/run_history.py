@@ -27,6 +27,7 @@ from sqlalchemy import (
 from sqlalchemy.exc import DBAPIError
 
 from config.errors import UsageError
+from durable.migration import migrate
 from jobs.evaluation.report import EvaluationReport, Metrics
 
 WHOLE_REPORTS = 50
@@ -71,7 +72,7 @@ class KeptRun:
 
 def keep_run(engine: Engine, report: EvaluationReport) -> None:
     """Creates the table with the first run. A run that is kept already is written anew."""
-    _METADATA.create_all(engine, checkfirst=True)
+    migrate(engine, _METADATA, "evaluation runs")
     run = report.run
     values = {
         "id": run.id,

@@ -1,0 +1,334 @@
+"""The chart's manifests, as Kubernetes and our processes would take them.
+
+Helm is seldom installed where tests run: tests/helm_templates.py renders, and where there is a
+`helm`, it renders the same."""
+
+from __future__ import annotations
+
+import inspect
+import json
+import re
+import shutil
+import subprocess
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+import yaml
+from typer.testing import CliRunner
+
+from api.doors.door_table import DOORS
+from bot.app import DRAIN_SECONDS
+from cli.jobs_commands import jobs_run
+from cli.main import app
+from cli.running_commands import bot, serve
+from config.domain_files import check_domains
+from telemetry.health import Together, health_app
+from tests.helm_templates import TemplateError, merged, rendered
+from tests.settings_known import SECRETS, VARIABLES
+
+ROOT = Path(__file__).parents[1]
+CHART = ROOT / "deploy" / "helm" / "oncall-copilot"
+SCHEMA = json.loads((CHART / "values.schema.json").read_text(encoding="utf-8"))
+DEFAULTS = yaml.safe_load((CHART / "values.yaml").read_text(encoding="utf-8"))
+TEA = "domain: tea\ntitle: Tea\nchannels: [C0TEA]\nsources: {files: [.]}\n"
+FULL: dict[str, Any] = {
+    "image": {"digest": "sha256:" + "0" * 64, "pullSecrets": ["registry"]},
+    "secretKeys": ["OPENAI_API_KEY"],
+    "googleKey": "google.json",
+    "tokensKey": "api_tokens.yaml",
+    "settings": {"CHROMA_URL": "http://chroma:8000", "ONCALL_ENRICH_TOKENS": "50000000"},
+    "domains": {"tea.yaml": TEA},
+    "bot": {"nodeSelector": {"disk": "fast"}, "tolerations": [{"key": "x", "operator": "Exists"}]},
+    "autoscaling": {"enabled": True},
+    "networkPolicy": {"apiFrom": [{"namespaceSelector": {"matchLabels": {"name": "ingress"}}}]},
+    "serviceMonitor": {"enabled": True, "labels": {"release": "p"}, "tokenSecret": "scrape"},
+}
+LEAST = {"domains": {"tea.yaml": TEA}}
+VALUES: dict[str, dict[str, Any]] = {"least": LEAST, "full": FULL}
+KNOWN = {
+    ("apps/v1", "Deployment"), ("v1", "Service"), ("v1", "ConfigMap"),
+    ("policy/v1", "PodDisruptionBudget"), ("networking.k8s.io/v1", "NetworkPolicy"),
+    ("autoscaling/v2", "HorizontalPodAutoscaler"), ("monitoring.coreos.com/v1", "ServiceMonitor"),
+}  # fmt: skip
+LISTENS = {
+    "bot": inspect.signature(bot).parameters["health_port"].default,
+    "jobs": inspect.signature(jobs_run).parameters["health_port"].default,
+    "api": inspect.signature(serve).parameters["port"].default,
+}
+
+
+def manifests(values: dict[str, Any]) -> list[dict[str, Any]]:
+    texts = rendered(CHART, values)
+    read = (yaml.safe_load_all(text) for name, text in texts.items() if name.endswith(".yaml"))
+    return [one for several in read for one in several if one]
+
+
+@pytest.fixture(params=VALUES)
+def made(request: pytest.FixtureRequest) -> list[dict[str, Any]]:
+    return manifests(VALUES[request.param])
+
+
+def of_kind(made: list[dict[str, Any]], kind: str) -> list[dict[str, Any]]:
+    return [one for one in made if one["kind"] == kind]
+
+
+def pods(made: list[dict[str, Any]]) -> dict[str, Any]:
+    """Component → its pod template."""
+    return {
+        one["spec"]["template"]["metadata"]["labels"]["app.kubernetes.io/component"]: one["spec"][
+            "template"
+        ]
+        for one in of_kind(made, "Deployment")
+    }
+
+
+def selected(labels: dict[str, str], made: list[dict[str, Any]]) -> set[str]:
+    """Components whose pods have these labels."""
+    return {
+        name
+        for name, pod in pods(made).items()
+        if labels.items() <= pod["metadata"]["labels"].items()
+    }
+
+
+def containers(made: list[dict[str, Any]]) -> Iterator[tuple[str, dict[str, Any], dict[str, Any]]]:
+    """Component, container, pod's spec."""
+    for name, pod in pods(made).items():
+        for one in pod["spec"]["containers"]:
+            yield name, one, pod["spec"]
+
+
+@pytest.mark.parametrize("values", VALUES.values(), ids=VALUES)
+def test_values_are_as_the_schema_says(values: dict[str, Any]) -> None:
+    jsonschema.validate(merged(DEFAULTS, values), SCHEMA)
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        {"domains": {}},
+        {"replicaz": 3},
+        {"bot": {**DEFAULTS["bot"], "replicas": 10}},
+        {"settings": {"SLACK_BOT_TOKEN": "xoxb-1"}},
+        {"settings": {"ONCALL_ENRICH_TOKENS": 50000000}},
+        {"secretKeys": ["DATABASE_URL"]},
+        {"image": {**DEFAULTS["image"], "digest": "latest"}},
+        {"bot": {**DEFAULTS["bot"], "resources": {}}},
+    ],
+)
+def test_a_slip_in_the_values_is_refused(values: dict[str, Any]) -> None:
+    with pytest.raises(jsonschema.ValidationError):
+        jsonschema.validate(DEFAULTS | LEAST | values, SCHEMA)
+
+
+def test_every_manifest_is_of_a_known_kind_and_has_a_name_of_its_own(
+    made: list[dict[str, Any]],
+) -> None:
+    assert {(one["apiVersion"], one["kind"]) for one in made} <= KNOWN
+    names = [(one["kind"], one["metadata"]["name"]) for one in made]
+    assert len(set(names)) == len(names)
+    assert [
+        name for _, name in names if not re.fullmatch(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?", name)
+    ] == []
+
+
+def test_full_values_make_every_kind() -> None:
+    assert {(one["apiVersion"], one["kind"]) for one in manifests(FULL)} == KNOWN
+
+
+def test_selectors_find_what_they_are_for(made: list[dict[str, Any]]) -> None:
+    for one in of_kind(made, "Deployment"):
+        (part,) = selected(one["spec"]["selector"]["matchLabels"], made)
+        assert one["metadata"]["name"] == f"oncall-{part}"
+    for one in of_kind(made, "Service"):
+        (part,) = selected(one["spec"]["selector"], made)
+        assert one["metadata"]["name"] == f"oncall-{part}"
+    for one in of_kind(made, "PodDisruptionBudget"):
+        assert len(selected(one["spec"]["selector"]["matchLabels"], made)) == 1
+    for one in of_kind(made, "NetworkPolicy"):
+        assert selected(one["spec"]["podSelector"]["matchLabels"], made)
+    services = [(one["metadata"]["labels"], one) for one in of_kind(made, "Service")]
+    for one in of_kind(made, "ServiceMonitor"):
+        wanted = one["spec"]["selector"]["matchLabels"].items()
+        (service,) = [found for labels, found in services if wanted <= labels.items()]
+        ports = {port["name"] for port in service["spec"]["ports"]}
+        assert {end["port"] for end in one["spec"]["endpoints"]} <= ports
+    for one in of_kind(made, "HorizontalPodAutoscaler"):
+        target = one["spec"]["scaleTargetRef"]
+        (scaled,) = [
+            d for d in of_kind(made, "Deployment") if d["metadata"]["name"] == target["name"]
+        ]
+        assert "replicas" not in scaled["spec"]
+
+
+def test_ports_are_those_that_the_commands_listen_on(made: list[dict[str, Any]]) -> None:
+    for name, one, _ in containers(made):
+        assert one["ports"] == [{"name": "http", "containerPort": LISTENS[name]}]
+        for probe in ("startupProbe", "livenessProbe", "readinessProbe"):
+            assert one[probe]["httpGet"]["port"] == "http"
+    for service in of_kind(made, "Service"):
+        assert [port["targetPort"] for port in service["spec"]["ports"]] == ["http"]
+    for policy in of_kind(made, "NetworkPolicy"):
+        named = [port["port"] for rule in policy["spec"]["ingress"] for port in rule["ports"]]
+        assert set(named) == {"http"}
+
+
+def test_probes_and_prometheus_ask_for_what_is_served(made: list[dict[str, Any]]) -> None:
+    beside_a_worker = {getattr(one, "path", "") for one in health_app(Together()).routes}
+    behind_the_api = {one.path for one in DOORS}
+    for _, one, _ in containers(made):
+        # Alive, not ready: an outage of the database would restart every worker otherwise.
+        assert one["livenessProbe"]["httpGet"]["path"] == "/healthz"
+        assert one["readinessProbe"]["httpGet"]["path"] == "/readyz"
+        for probe in ("startupProbe", "livenessProbe", "readinessProbe"):
+            assert one[probe]["httpGet"]["path"] in beside_a_worker & behind_the_api
+    for monitor in of_kind(made, "ServiceMonitor"):
+        for end in monitor["spec"]["endpoints"]:
+            assert end["path"] in beside_a_worker & behind_the_api
+
+
+def test_the_api_is_scraped_with_a_token_or_not_at_all() -> None:
+    def monitored(values: dict[str, Any]) -> dict[str, Any]:
+        monitors = of_kind(manifests(values), "ServiceMonitor")
+        return {one["metadata"]["name"]: one["spec"]["endpoints"][0] for one in monitors}
+
+    full = monitored(FULL)
+    assert set(full) == {"oncall-bot", "oncall-jobs", "oncall-api"}
+    assert full["oncall-api"]["authorization"]["credentials"] == {"name": "scrape", "key": "token"}
+    assert set(monitored({"serviceMonitor": {"enabled": True}})) == {"oncall-bot", "oncall-jobs"}
+
+
+def test_containers_are_told_settings_that_exist_and_secrets_as_files(
+    made: list[dict[str, Any]],
+) -> None:
+    for _, one, pod in containers(made):
+        told = {each["name"]: each["value"] for each in one["env"]}
+        assert len(told) == len(one["env"])
+        assert set(told) <= VARIABLES
+        assert set(told).isdisjoint(SECRETS)
+        assert all(isinstance(value, str) for value in told.values())
+        volumes = {volume["name"]: volume for volume in pod["volumes"]}
+        mounted = {mount["mountPath"]: mount["name"] for mount in one["volumeMounts"]}
+        assert set(mounted.values()) == set(volumes)
+        files = [value for value in told.values() if value.startswith("/run/secrets/")]
+        items = volumes[mounted["/run/secrets/oncall"]]["secret"]["items"]
+        assert files == [f"/run/secrets/oncall/{item['path']}" for item in items]
+        # What the image says itself: where domain files and data are.
+        assert {"/config", "/data"} <= set(mounted)
+
+
+def test_processes_get_no_more_secrets_than_they_need() -> None:
+    given = {
+        name: {each["name"] for each in one["env"] if each["name"].endswith("_FILE")}
+        for name, one, _ in containers(manifests(LEAST))
+    }
+    shared = {"DATABASE_URL_FILE", "SLACK_BOT_TOKEN_FILE"}
+    assert given["jobs"] == shared
+    assert given["bot"] == shared | {"SLACK_APP_TOKEN_FILE"}
+    assert given["api"] == shared | {"ONCALL_API_TOKEN_FILE"}
+
+
+def test_commands_are_ours(made: list[dict[str, Any]]) -> None:
+    for _, one, _ in containers(made):
+        asked = CliRunner().invoke(app, [*one["args"], "--help"])
+        assert asked.exit_code == 0, asked.output
+
+
+def test_no_container_is_root_or_writes_to_its_image(made: list[dict[str, Any]]) -> None:
+    for _, one, pod in containers(made):
+        assert pod["securityContext"]["runAsNonRoot"]
+        assert pod["securityContext"]["runAsUser"] == 10001
+        assert pod["securityContext"]["seccompProfile"] == {"type": "RuntimeDefault"}
+        assert not pod["automountServiceAccountToken"]
+        assert one["securityContext"] == {
+            "allowPrivilegeEscalation": False,
+            "readOnlyRootFilesystem": True,
+            "capabilities": {"drop": ["ALL"]},
+        }
+        volumes = {volume["name"]: volume for volume in pod["volumes"]}
+        for mount in one["volumeMounts"]:
+            assert mount.get("readOnly") or "emptyDir" in volumes[mount["name"]]
+    dockerfile = (ROOT / "Dockerfile").read_text(encoding="utf-8")
+    assert "useradd --uid 10001" in dockerfile
+
+
+def test_every_container_asks_for_resources_and_has_a_bound(made: list[dict[str, Any]]) -> None:
+    for _, one, _ in containers(made):
+        assert {"cpu", "memory"} <= set(one["resources"]["requests"])
+        assert "memory" in one["resources"]["limits"]
+
+
+def test_a_pod_has_time_to_finish_what_it_began(made: list[dict[str, Any]]) -> None:
+    for _, _, pod in containers(made):
+        assert pod["terminationGracePeriodSeconds"] > DRAIN_SECONDS + 10
+
+
+def test_domain_files_arrive_where_they_are_read(tmp_path: Path) -> None:
+    made = manifests(FULL)
+    (texts,) = [one["data"] for one in of_kind(made, "ConfigMap")]
+    for _, _, pod in containers(made):
+        (config,) = [volume for volume in pod["volumes"] if volume["name"] == "config"]
+        for item in config["projected"]["sources"][0]["configMap"]["items"]:
+            path = tmp_path / item["path"]
+            path.parent.mkdir(exist_ok=True)
+            path.write_text(texts[item["key"]], encoding="utf-8")
+    domains, problems = check_domains(tmp_path)
+    assert (set(domains), problems) == ({"tea"}, [])
+
+
+def test_parts_can_be_left_out() -> None:
+    made = manifests({"api": {"enabled": False}, "networkPolicy": {"enabled": False}})
+    assert set(pods(made)) == {"bot", "jobs"}
+    assert of_kind(made, "NetworkPolicy") == []
+
+
+def test_the_chart_is_of_this_release() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    chart = yaml.safe_load((CHART / "Chart.yaml").read_text(encoding="utf-8"))
+    assert chart["appVersion"] == project["version"]
+
+
+@pytest.mark.parametrize(
+    ("template", "problem"),
+    [
+        ("{{ .Values.absent }}", "a value is missing"),
+        ("{{ .Values.absent.more }}", "nothing has"),
+        ("{{ fromYaml .Values }}", "no function"),
+        ("{{ if true }}open", "has no end"),
+    ],
+)
+def test_the_renderer_refuses_what_helm_would(tmp_path: Path, template: str, problem: str) -> None:
+    (tmp_path / "templates").mkdir()
+    (tmp_path / "Chart.yaml").write_text("{name: a, version: 1.0.0, appVersion: '1'}")
+    (tmp_path / "values.yaml").write_text("{}")
+    (tmp_path / "templates" / "a.yaml").write_text(template)
+    with pytest.raises(TemplateError, match=problem):
+        rendered(tmp_path, {})
+
+
+@pytest.mark.skipif(not shutil.which("helm"), reason="needs Helm")
+@pytest.mark.parametrize("values", VALUES.values(), ids=VALUES)
+def test_helm_makes_the_same_of_it(tmp_path: Path, values: dict[str, Any]) -> None:
+    (tmp_path / "values.yaml").write_text(yaml.safe_dump(values), encoding="utf-8")
+    given = ["--values", str(tmp_path / "values.yaml")]
+    subprocess.run(["helm", "lint", "--strict", str(CHART), *given], check=True)
+    command = ["helm", "template", "oncall", str(CHART), "--namespace", "tools", *given]
+    text = subprocess.run(command, check=True, text=True, capture_output=True).stdout
+    by_name = {
+        (one["kind"], one["metadata"]["name"]): one for one in yaml.safe_load_all(text) if one
+    }
+    assert by_name == {(one["kind"], one["metadata"]["name"]): one for one in manifests(values)}
+
+
+@pytest.mark.skipif(not shutil.which("kubeconform"), reason="needs kubeconform")
+@pytest.mark.parametrize("values", VALUES.values(), ids=VALUES)
+def test_kubernetes_would_take_it(values: dict[str, Any]) -> None:
+    checked = subprocess.run(
+        ["kubeconform", "-strict", "-skip", "ServiceMonitor"],
+        input=yaml.safe_dump_all(manifests(values)), text=True, capture_output=True, check=False,
+    )  # fmt: skip
+    assert checked.returncode == 0, checked.stdout
