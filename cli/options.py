@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from contextlib import suppress
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -21,11 +22,24 @@ DomainNames = Annotated[
 DomainName = Annotated[str, typer.Argument(help="Domain, as in its file.", metavar="DOMAIN")]
 
 
+_M_ARENA_MAX = -8
+"""https://man7.org/linux/man-pages/man3/mallopt.3.html"""
+
+
+def few_arenas(most: int = 2) -> None:
+    """To be called before threads begin. The C library of Linux gives each thread memory of its
+    own, and keeps what the thread gave back: a runner of jobs with 1,230 MB has 530 MB so, and is
+    as fast. Does nothing where there is no such thing."""
+    import ctypes
+
+    with suppress(OSError, AttributeError):
+        ctypes.CDLL(None).mallopt(_M_ARENA_MAX, most)
+
+
 def wired(*, at_a_terminal: LogLevel = "info") -> Copilot:
     """The product over this process's settings.
 
     `at_a_terminal`: from which level on people see its log, where no other is set."""
-    from config.memory import few_arenas
     from config.settings import read_settings
     from oncall import Copilot
 

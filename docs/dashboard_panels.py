@@ -280,6 +280,21 @@ ROWS = (
                 "Given back to its queue, and done by another.",
                 each_hour("oncall_work_recovered_total", "job"),
             ),
+            plot(
+                "Documents prepared an hour",
+                "For publication, by all processes; failed: `oncall jobs history` says why.",
+                each_hour("oncall_ingest_documents_total", "outcome", DOMAIN),
+            ),
+            plot(
+                "Documents that wait",
+                "To be prepared, in the process whose run they are of.",
+                Series("oncall_ingest_queue_depth", "{{instance}}"),
+            ),
+            plot(
+                "Enrichment's requests an hour",
+                "To the model; by outcome: ok, or the kind of failure.",
+                each_hour("oncall_ingest_model_calls_total", "outcome"),
+            ),
         ),
     ),
     Row(

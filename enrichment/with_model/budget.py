@@ -12,7 +12,7 @@ from pydantic import BaseModel
 
 from config.errors import InvalidModelOutput, ModelUnavailable
 from config.models import ChatModel, Prompt, Usage
-from enrichment.with_model.ledger import Ledger, LedgerHere, Pace
+from enrichment.with_model.ledger import Ledger, LedgerHere, ModelPace
 from telemetry import metrics
 
 Reply = TypeVar("Reply", bound=BaseModel)
@@ -95,14 +95,14 @@ class Budget:
                 raise
             self._count(usage, outcome="ok")
             if was_refused:
-                self._ledger.change_pace(Pace.answered)
+                self._ledger.change_pace(ModelPace.answered)
             return answered
 
     def _start(self) -> bool:
         """Waits for its turn; whether requests before it were refused. Raises BudgetSpent."""
         turns: list[float] = []
 
-        def begun(pace: Pace) -> Pace:
+        def begun(pace: ModelPace) -> ModelPace:
             after, turn = pace.begun(now, self._apart)
             turns.append(turn)
             return after
@@ -116,7 +116,7 @@ class Budget:
             self._sleep(turns[-1] - now)
         return pace.refusals > 0
 
-    def _check(self) -> Pace:
+    def _check(self) -> ModelPace:
         spent, pace = self._ledger.spent(), self._ledger.pace()
         used = spent.usage.input_tokens + spent.usage.output_tokens
         cost = self._cost(spent.usage) if self._cost else 0.0

@@ -32,7 +32,7 @@ LONGEST_PAUSE = 60.0
 
 
 @dataclass(frozen=True, kw_only=True)
-class Pace:
+class ModelPace:
     """When requests begin. Moments are in seconds, by the ledger's clock."""
 
     next_start: float = 0.0
@@ -41,12 +41,12 @@ class Pace:
     """The model refused every request since then, for their number."""
     refusals: int = 0
 
-    def begun(self, now: float, apart: float) -> tuple[Pace, float]:
+    def begun(self, now: float, apart: float) -> tuple[ModelPace, float]:
         """After one more request, and when that may begin. `apart`: seconds between two."""
         turn = max(now, self.next_start, self.paused_until)
         return replace(self, next_start=turn + apart), turn
 
-    def refused(self, now: float, asked: float) -> Pace:
+    def refused(self, now: float, asked: float) -> ModelPace:
         """Everybody's next request waits: who goes on only makes it longer. `asked`: seconds that
         the server wants."""
         since = now if self.refused_since is None else self.refused_since
@@ -60,7 +60,7 @@ class Pace:
             paused_until=now + max(asked, grown),
         )
 
-    def answered(self) -> Pace:
+    def answered(self) -> ModelPace:
         return replace(self, refused_since=None, refusals=0)
 
 
@@ -78,9 +78,9 @@ class Ledger(Protocol):
 
     def now(self) -> float: ...
 
-    def pace(self) -> Pace: ...
+    def pace(self) -> ModelPace: ...
 
-    def change_pace(self, change: Callable[[Pace], Pace]) -> None: ...
+    def change_pace(self, change: Callable[[ModelPace], ModelPace]) -> None: ...
 
     def spent(self) -> Spent: ...
 
@@ -93,14 +93,14 @@ class LedgerHere:
     def __init__(self, now: Callable[[], float] = time.monotonic) -> None:
         self.now = now
         self._lock = Lock()
-        self._pace = Pace(next_start=float("-inf"), paused_until=float("-inf"))
+        self._pace = ModelPace(next_start=float("-inf"), paused_until=float("-inf"))
         self._spent = Spent()
 
-    def pace(self) -> Pace:
+    def pace(self) -> ModelPace:
         with self._lock:
             return self._pace
 
-    def change_pace(self, change: Callable[[Pace], Pace]) -> None:
+    def change_pace(self, change: Callable[[ModelPace], ModelPace]) -> None:
         with self._lock:
             self._pace = change(self._pace)
 
@@ -151,7 +151,7 @@ class SharedLedger:
         nothing = dict.fromkeys(("started", "calls", "input_tokens", "output_tokens"), 0)
         if self._make(_SPENT, run=self._run, begun_at=self.now(), **nothing):
             # Each run tries the model anew.
-            self.change_pace(Pace.answered)
+            self.change_pace(ModelPace.answered)
             with engine.begin() as connection:
                 old = _SPENT.c.begun_at < self.now() - _FORGOTTEN_AFTER
                 connection.execute(delete(_SPENT).where(old, _SPENT.c.run != self._run))
@@ -159,11 +159,11 @@ class SharedLedger:
     def now(self) -> float:
         return time.time()
 
-    def pace(self) -> Pace:
+    def pace(self) -> ModelPace:
         with self._engine.connect() as connection:
             return self._pace(connection, select(_PACE))
 
-    def change_pace(self, change: Callable[[Pace], Pace]) -> None:
+    def change_pace(self, change: Callable[[ModelPace], ModelPace]) -> None:
         with self._engine.begin() as connection:
             pace = change(self._pace(connection, select(_PACE).with_for_update()))
             connection.execute(
@@ -199,9 +199,9 @@ class SharedLedger:
                 .values({name: _SPENT.c[name] + count for name, count in told.items()})
             )
 
-    def _pace(self, connection: Any, query: Any) -> Pace:
+    def _pace(self, connection: Any, query: Any) -> ModelPace:
         row = connection.execute(query.where(_PACE.c.model == self._model)).one()
-        return Pace(
+        return ModelPace(
             next_start=row.next_start,
             paused_until=row.paused_until,
             refused_since=row.refused_since,

@@ -66,7 +66,7 @@ _PREPARED = Table(
 )
 
 
-class _Kept(BaseModel):
+class _Result(BaseModel):
     """An `Enriched`, or why there is none."""
 
     card: DocumentCard | None = None
@@ -232,11 +232,11 @@ def _packed(prepared: Prepared) -> bytes:
     enriched = prepared.enriched
     match enriched:
         case LoadError():
-            kept = _Kept(reason=enriched.reason, place=enriched.place, remedy=enriched.remedy)
+            kept = _Result(reason=enriched.reason, place=enriched.place, remedy=enriched.remedy)
         case CopilotError():
-            kept = _Kept(reason=enriched.problem, remedy=enriched.remedy, of_the_run=True)
+            kept = _Result(reason=enriched.problem, remedy=enriched.remedy, of_the_run=True)
         case _:
-            kept = _Kept(
+            kept = _Result(
                 card=enriched.card,
                 chunks=enriched.chunks,
                 calls=enriched.calls,
@@ -249,7 +249,7 @@ def _packed(prepared: Prepared) -> bytes:
 
 
 def _unpacked(document_id: str, way: Way, packed: bytes) -> Prepared:
-    kept = _Kept.model_validate_json(zlib.decompress(packed))
+    kept = _Result.model_validate_json(zlib.decompress(packed))
     enriched: Enriched | CopilotError
     if kept.of_the_run:
         enriched = CopilotError(kept.reason, remedy=kept.remedy)
