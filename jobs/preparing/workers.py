@@ -1,7 +1,7 @@
 """Documents prepared by every process that runs `oncall jobs run`, on whichever machine.
 
 What is handed out is stored, so a process that dies leaves its documents to the others; see
-docs/decisions/102-asking-a-model-for-many-documents.md."""
+docs/decisions/102-ingestion-at-scale.md."""
 
 from __future__ import annotations
 
