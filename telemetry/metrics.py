@@ -133,6 +133,7 @@ PERMISSION_CHECKS = _counter(
     "still counts); unknown (it is too old, and the question gets no answer)",
     "outcome",
 )
+PERMISSION_CHECKS.labels("unknown")  # 0 before the first one, or that one would be no rise
 READY = _gauge("oncall_ready", "1 when a question asked now would be answered")
 NOT_READY = _gauge("oncall_not_ready", "1 for each thing that readiness waits for", "missing")
 LEASE_HELD = _gauge(

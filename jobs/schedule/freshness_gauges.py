@@ -58,9 +58,11 @@ class FreshnessGauges:
             late = bool(refresh and is_overdue(refresh, fresh.fresh_at, now))
             metrics.INDEX_OVERDUE.labels(name).set(late)
             metrics.DOCUMENTS_FAILING.labels(name).set(len(fresh.failing))
+            # Seen as 0 before the first one, or that one would be no rise.
             for outcome in ("failed", "held back"):
-                # Seen as 0 before the first one, or that one would be no rise.
                 metrics.INGEST_RUNS.labels(name, outcome)
+            metrics.FAILED.labels(name)
+            metrics.DEGRADED.labels(name)
 
     def look(self) -> None:
         """Raises what the database raises."""

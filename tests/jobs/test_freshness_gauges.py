@@ -64,3 +64,12 @@ def test_an_outage_changes_nothing_that_was_seen() -> None:
     gauges.observe()
     assert value("oncall_index_overdue", "kept") == 0
     assert value("oncall_index_age_seconds", "kept") == 9 * 3600
+
+
+def test_failures_are_counted_from_nought_so_that_the_first_is_a_rise() -> None:
+    known: dict[str, Domain] = {"quiet": domain(domain="quiet")}
+    gauges = FreshnessGauges(lambda: known, lambda name: Freshness(domain=name))
+    gauges.look()
+    gauges.observe()
+    for counter in ("oncall_questions_failed_total", "oncall_degraded_total"):
+        assert value(counter, "quiet") == 0
