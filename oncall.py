@@ -449,7 +449,7 @@ class Copilot:
             domains=self.live_domains,
             refresh=lambda name, started: self.ingest(name, started=started, assign=assign),
             runs=self.runs,
-            tell=lambda domain, lines: tell(domain.admins, lines),
+            tell=lambda person, lines: tell([person], lines),
             database_url=url or f"sqlite:///{(data / 'jobs.sqlite').absolute()}",
             lease=PostgresLease(url) if url else FileLease(data / "jobs.lock", "jobs runner"),
         )

@@ -76,10 +76,11 @@ def open_user_groups(
     return partial(user_group_members, web=_web(settings))
 
 
-def open_notices(settings: Settings) -> Callable[[Collection[str], Sequence[str]], None]:
-    """Tells people (Slack user ids) something in lines; nobody without a token."""
+def open_notices(settings: Settings) -> Callable[[Collection[str], Sequence[str]], bool]:
+    """Tells people (Slack user ids) something in lines, nobody without a token. False: somebody
+    may be told later."""
     if settings.slack_bot_token is None:
-        return lambda users, lines: None
+        return lambda users, lines: True
     return lambda users, lines: tell_each(_web(settings), users, lines)
 
 

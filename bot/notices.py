@@ -15,11 +15,14 @@ LONGEST = 3_000
 """Characters; Slack would cut a longer text anywhere."""
 
 
-def tell_each(web: Web, users: Iterable[str], lines: Sequence[str]) -> None:
-    """One attempt for each; who can't be told is in the log."""
+def tell_each(web: Web, users: Iterable[str], lines: Sequence[str]) -> bool:
+    """One attempt for each; who can't be told is in the log. False: somebody may be told later."""
     text = "\n".join(f"• {mrkdwn(line)}" for line in lines)[:LONGEST]
+    done = True
     for user in sorted(set(users)):
         try:
             web.once("chat.postMessage", channel=user, text=text)
         except (SlackRefused, SlackUnsure, SlackBusy) as error:
             log.warning("an admin could not be told", user=user, reason=str(error))
+            done = done and isinstance(error, SlackRefused)
+    return done

@@ -26,7 +26,7 @@ from jobs.replay.kept_canary import KeptCanary, KeptSight
 from loaders.document import Document
 from loaders.document_output import document_to_markdown
 
-TellAdmins = Callable[[Sequence[str]], None]
+TellAdmins = Callable[[Sequence[str]], object]
 
 
 class Canary:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
@@ -20,10 +21,12 @@ from config.errors import AnotherRun, CopilotError
 from durable.done_work import forget_done
 from durable.durable_worker import UNDONE, Application, DurableWorker, WorkQueue
 from durable.lease import Lease
+from jobs.schedule.begun_runs import MOST_DEATHS, BegunRuns
 from jobs.schedule.due import Planned, due
 from jobs.schedule.freshness import Freshness, freshness
+from jobs.schedule.kept_notices import KeptNotices, Tell
 from jobs.schedule.kept_runs import KeptRuns
-from jobs.schedule.recorded_run import Started, as_planned, left_out
+from jobs.schedule.recorded_run import Started, as_planned, given_up, left_out
 from telemetry import metrics
 
 log = structlog.get_logger()
@@ -63,19 +66,21 @@ class JobRunner:
         domains: Callable[[], Mapping[str, Domain]],
         refresh: Callable[[str, Started], object],
         runs: KeptRuns,
-        tell: Callable[[Domain, Sequence[str]], None],
+        tell: Tell,
         database_url: str,
         lease: Lease,
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
         look_seconds: float = LOOK_SECONDS,
     ) -> None:
-        """`refresh(domain, started)` runs the job and keeps its report. `tell` reaches a domain's
-        admins."""
+        """`refresh(domain, started)` runs the job and keeps its report."""
         self.registrations: list[Registration] = []
         """What else is worked off here; may grow until `start`."""
         self._domains = domains
         self._refresh = refresh
         self._runs = runs
+        self._begun = BegunRuns(runs.engine)
+        self._at_work: set[str] = set()
+        self._notices = KeptNotices(runs.engine)
         self._tell = tell
         self._now = now
         self._look_seconds = look_seconds
@@ -102,6 +107,9 @@ class JobRunner:
                 one.leave()
             except SQLAlchemyError as error:
                 log.warning("left in an outage", cause=type(error).__name__)
+        for run in list(self._at_work):
+            with suppress(SQLAlchemyError):
+                self._begun.let_go(run)
 
     def missing(self) -> dict[str, str]:
         """Nothing is missing of the schedule while the database is: it is looked at again then."""
@@ -140,6 +148,7 @@ class JobRunner:
                 raise
             except Exception:
                 log.exception("a domain's schedule was not looked at", domain=name)
+        self._notices.send(self._tell, now)
         self._looked_at = time.monotonic()
 
     def _plan(self, name: str, domain: Domain, now: datetime, undone: Mapping[str, float]) -> None:
@@ -151,7 +160,7 @@ class JobRunner:
         fresh = freshness(domain, self._runs.of(name, RECENT_RUNS), now)
         if any(time.time() - stored < CATCHING_UP_SECONDS for stored in mine.values()):
             fresh = replace(fresh, overdue=False)
-        self._tell_what_changed(domain, fresh)
+        self._tell_what_changed(domain, fresh, now)
 
     def _undone(self) -> dict[str, float]:
         """Runs that are stored and not over → when they were stored, in seconds since 1970."""
@@ -188,19 +197,31 @@ class JobRunner:
             started = as_planned(domain, planned)
             with self.worker.working(started.id):
                 self._run(domain, started)
+                self._over(started.id)
 
         for one in self.registrations:
             one.register()
 
+    def _over(self, run: str) -> None:
+        self._at_work.discard(run)
+        with suppress(SQLAlchemyError):  # nobody begins it again, so its count is never read
+            self._begun.end(run)
+
     def _run(self, domain: str, started: Started) -> None:
         """A run that fails is on record, and the next one goes on where it stopped; only one that
         the database left alone begins again."""
-        pauses = iter(PAUSES)
+        pauses, deaths = iter(PAUSES), None
         while domain in self._domains():
             try:
                 before = self._runs.find(started.id)
                 if before and before.outcome != "running":
                     return  # over, and its work was stored anew after DBOS had forgotten it
+                if deaths is None:
+                    deaths = self._begun.begin(started.id)
+                    self._at_work.add(started.id)
+                if deaths >= MOST_DEATHS:
+                    given_up(self._runs, domain, started, before, deaths, now=self._now())
+                    return
                 # One that began in a process that died waits for what that one still holds.
                 self._refresh(domain, replace(started, waits=before is not None))
                 return
@@ -217,7 +238,7 @@ class JobRunner:
                 self._stopping.wait(pause or 0.0)
                 self.worker.wait_until_able()
 
-    def _tell_what_changed(self, domain: Domain, fresh: Freshness) -> None:
+    def _tell_what_changed(self, domain: Domain, fresh: Freshness, now: datetime) -> None:
         complaints = fresh.complaints()
         before = self._runs.told_anew(domain.domain, complaints)
         if before is None:
@@ -226,7 +247,7 @@ class JobRunner:
         if not complaints:
             lines = [f"{domain.domain}: all is well again: {fresh.sentence()}"]
         if lines:
-            self._tell(domain, lines)
+            self._notices.keep(domain.admins, lines, now)
 
     def _look_after(self) -> None:
         forget_done(self.worker.client)

@@ -135,13 +135,13 @@ class KeptRuns:
     """Thread-safe. Where nothing was ever kept, nothing is created by asking."""
 
     def __init__(self, engine: Engine) -> None:
-        self._engine = engine
+        self.engine = engine
         self._migrated = False
 
     def begin(self, run: IngestRun) -> None:
         """Keep a run that begins, or begins again in another process."""
         self._make_room()
-        with self._engine.begin() as connection:
+        with self.engine.begin() as connection:
             connection.execute(delete(_RUNS).where(_RUNS.c.id == run.id))
             connection.execute(insert(_RUNS).values(_row(run)))
 
@@ -149,7 +149,7 @@ class KeptRuns:
         """Keep that it is skipped; False when something is kept of it already, which stays."""
         self._make_room()
         try:
-            with self._engine.begin() as connection:
+            with self.engine.begin() as connection:
                 connection.execute(insert(_RUNS).values(_row(run)))
         except IntegrityError:
             return False
@@ -157,7 +157,7 @@ class KeptRuns:
 
     def find(self, run_id: str) -> IngestRun | None:
         self._make_room()
-        with self._engine.connect() as connection:
+        with self.engine.connect() as connection:
             found = connection.execute(select(_RUNS).where(_RUNS.c.id == run_id)).mappings()
             return next(map(_run, found), None)
 
@@ -172,7 +172,7 @@ class KeptRuns:
             .order_by(_RUNS.c.planned_at.desc())
             .limit(1)
         )
-        with self._engine.connect() as connection:
+        with self.engine.connect() as connection:
             row = connection.execute(query).first()
         return Planned(at=row.planned_at.replace(tzinfo=UTC), wall=row.wall) if row else None
 
@@ -187,7 +187,7 @@ class KeptRuns:
         # What was planned last stays: without it, that time would be run again.
         planned = select(func.max(_RUNS.c.planned_at)).where(same).scalar_subquery()
         is_old = (_RUNS.c.started_at < oldest) & func.coalesce(_RUNS.c.planned_at != planned, True)
-        with self._engine.begin() as connection:
+        with self.engine.begin() as connection:
             connection.execute(delete(_RUNS).where(_RUNS.c.id == run.id))
             connection.execute(insert(_RUNS).values(_row(run)))
             connection.execute(delete(_RUNS).where(same, is_old))
@@ -208,10 +208,10 @@ class KeptRuns:
             .limit(most)
         )
         try:
-            with self._engine.connect() as connection:
+            with self.engine.connect() as connection:
                 return [_run(row) for row in connection.execute(query).mappings()]
         except DBAPIError:
-            if inspect(self._engine).has_table(_RUNS.name):
+            if inspect(self.engine).has_table(_RUNS.name):
                 raise
             return []
 
@@ -219,7 +219,7 @@ class KeptRuns:
         """What was told before, when these differ from it, to exactly one who asks; else None."""
         self._make_room()
         now, before = json.dumps(list(complaints)), ()
-        with self._engine.begin() as connection:
+        with self.engine.begin() as connection:
             held = connection.scalar(select(_TOLD.c.complaints).where(_TOLD.c.domain == domain))
             if held == now or (held is None and not complaints):
                 return None
@@ -229,7 +229,7 @@ class KeptRuns:
                 taken = connection.execute(update(_TOLD).where(same).values(complaints=now))
                 return before if taken.rowcount else None
         try:
-            with self._engine.begin() as connection:
+            with self.engine.begin() as connection:
                 connection.execute(insert(_TOLD).values(domain=domain, complaints=now))
         except IntegrityError:
             return None  # another runner was faster
@@ -237,7 +237,7 @@ class KeptRuns:
 
     def _make_room(self) -> None:
         if not self._migrated:
-            migrate(self._engine, _METADATA, "ingest-runs")
+            migrate(self.engine, _METADATA, "ingest-runs")
             self._migrated = True
 
 

@@ -49,6 +49,23 @@ def left_out(runs: KeptRuns, domain: str, started: Started, why: str, *, now: da
         log.warning("a planned run is skipped", id=run.id, domain=domain, problem=why)
 
 
+def given_up(
+    runs: KeptRuns,
+    domain: str,
+    started: Started,
+    before: IngestRun | None,
+    deaths: int,
+    *,
+    now: datetime,
+) -> None:
+    """Keep that a run failed as it took down whoever ran it. `before`: what is kept of it."""
+    why = (
+        f"it is set aside: {deaths} runners died in it, as their logs may tell (out of memory?); "
+        "the next planned time tries anew"
+    )
+    _end(runs, (before or _begun(domain, started, now)).ended("failed", problem=why))
+
+
 def recorded(
     runs: KeptRuns,
     domain: str,

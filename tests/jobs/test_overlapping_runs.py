@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -13,13 +13,16 @@ import pytest
 from sqlalchemy import Engine, NullPool, create_engine, make_url, text
 
 from config.domain import Domain, Refresh
+from config.errors import ConfigError
 from config.settings import Settings
 from durable.durable_worker import WorkQueue
 from durable.lease import FileLease, Lease, PostgresLease
 from index.store.database import open_database
 from jobs.ingest_outcome import IngestReport
+from jobs.schedule.begun_runs import BegunRuns
 from jobs.schedule.due import latest
 from jobs.schedule.job_runner import JobRunner, Registration
+from jobs.schedule.kept_notices import KeptNotices
 from jobs.schedule.kept_runs import KEPT, IngestRun, KeptRuns
 from jobs.schedule.recorded_run import Started, recorded
 from tests.bot.fakes import domain
@@ -49,13 +52,14 @@ class Works:
         self.runs = KeptRuns(engine)
         self.began: list[str] = []
         self.told: list[str] = []
+        self.slack_is_up = True
         self.does: Callable[[], object] = lambda: None
-        self.domains: dict[str, Domain] = {"security": domain(refresh=refresh)}
+        self.domains: dict[str, Domain] = {"security": domain(refresh=refresh, admins=["U0INES"])}
         self.runner = JobRunner(
             domains=lambda: self.domains,
             refresh=self._refresh,
             runs=self.runs,
-            tell=lambda domain, lines: self.told.extend(lines),
+            tell=self._tell,
             database_url=url,
             lease=lease,
             now=lambda: self.now,
@@ -64,6 +68,11 @@ class Works:
 
     def outcomes(self) -> dict[str, str]:
         return {run.id.partition("@")[2]: run.outcome for run in self.runs.of("security")}
+
+    def _tell(self, person: str, lines: Sequence[str]) -> bool:
+        if self.slack_is_up:
+            self.told += [f"{person}: {line}" for line in lines]
+        return self.slack_is_up
 
     def _refresh(self, name: str, started: Started) -> None:
         def run() -> IngestReport:
@@ -251,3 +260,72 @@ def test_no_reading_of_runs_in_an_outage_is_taken_for_no_runs(tmp_path: Path) ->
     with pytest.raises(Exception, match="database"):
         runs.of("security")
     engine.dispose()
+
+
+def test_what_slack_did_not_take_is_told_later_and_once(tmp_path: Path) -> None:
+    def fail() -> None:
+        raise ConfigError("no such folder", remedy="look at `sources`")
+
+    with on_sqlite(tmp_path) as works:
+        works.does, works.slack_is_up = fail, False
+        works.runner.plan()
+        until(lambda: works.outcomes().get("2026-11-05 03:00") == "failed")
+        until(lambda: not works.runner.worker.backlog())
+        for _ in range(3):
+            works.now += timedelta(minutes=2)
+            works.runner.plan()
+        assert works.told == []
+        works.slack_is_up = True
+        for _ in range(3):
+            works.now += timedelta(minutes=2)
+            works.runner.plan()
+    assert works.told == ["U0INES: security: the last run failed: no such folder"]
+
+
+def test_a_notice_waits_for_the_next_try_of_any_runner(tmp_path: Path) -> None:
+    engine = create_engine(f"sqlite:///{tmp_path / 'state.sqlite'}")
+    one, other, now = KeptNotices(engine), KeptNotices(engine), at("2026-11-05T03:00")
+    tried: list[str] = []
+
+    def tell_nobody(person: str, lines: Sequence[str]) -> bool:
+        tried.append(person)
+        other.send(tell_nobody, now)  # while the first is at it
+        return False
+
+    one.keep(["U0A", "U0B"], ["all is well"], now)
+    one.send(tell_nobody, now)
+    other.send(tell_nobody, now + timedelta(seconds=5))
+    first = sorted(tried)
+    one.send(tell_nobody, now + timedelta(minutes=2))
+    assert first == ["U0A", "U0B"]
+    assert len(tried) > len(first)
+    tried.clear()
+    one.send(lambda person, lines: bool(tried.append(person)) or True, now - timedelta(hours=2))
+    assert sorted(tried) == ["U0A", "U0B"]  # of a clock that was put back
+    engine.dispose()
+
+
+def test_a_runner_that_ends_by_intention_is_no_death(tmp_path: Path) -> None:
+    engine = create_engine(f"sqlite:///{tmp_path / 'state.sqlite'}")
+    begun = BegunRuns(engine)
+    for _ in range(3):
+        assert begun.begin("security@2026-11-05 03:00") == 0
+        begun.let_go("security@2026-11-05 03:00")
+    assert begun.begin("security@2026-11-05 03:00") == 0
+    assert begun.begin("security@2026-11-05 03:00") == 1
+    begun.end("security@2026-11-05 03:00")
+    assert begun.begin("security@2026-11-05 03:00") == 0
+    engine.dispose()
+
+
+def test_work_that_a_stopped_runner_left_is_gone_on_with_and_counts_no_death(
+    tmp_path: Path,
+) -> None:
+    may_end = threading.Event()
+    with on_sqlite(tmp_path) as works:
+        works.does = lambda: may_end.wait(PATIENCE)
+        works.runner.plan()
+        until(lambda: works.began)
+        works.runner.stop(0.0)
+        assert BegunRuns(works.engine).begin(works.began[0]) == 0
+        may_end.set()
