@@ -5,19 +5,48 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
+import structlog
 from numpy.typing import NDArray
 
+from config.errors import IndexUnavailable
+from config.models import Vectors
 from index.folders.generation_folder import Folder, Keys
 from index.vectors.chroma import BATCH, ChromaServer, Collection
 from index.vectors.quantised import Quantised
 
 KINDS = ("chunks", "units")
 
+log = structlog.get_logger()
+
 
 def held_by(folder: Folder, kind: str) -> tuple[Keys, Quantised]:
     if kind == "chunks":
         return folder.chunk_keys, folder.chunk_vectors
     return folder.unit_keys, folder.unit_vectors
+
+
+class WhileUp:
+    """Looks vectors up for a machine that has to answer: once the server has failed it is asked no
+    more, and the texts are embedded here."""
+
+    def __init__(self, server: ChromaServer, domain: str, embedder: str) -> None:
+        self._server = server
+        self._domain = domain
+        self._embedder = embedder
+        self._is_up = True
+
+    def __call__(self, keys: Sequence[str]) -> dict[str, Vectors]:
+        found: dict[str, Vectors] = {}
+        try:
+            for kind in KINDS if self._is_up else ():
+                missing = [key for key in keys if key not in found]
+                found |= self._server.collection(self._domain, self._embedder, kind).get(missing)
+        except IndexUnavailable as error:
+            self._is_up = False
+            log.warning(
+                "embedding here what is on the server", domain=self._domain, cause=str(error)
+            )
+        return found
 
 
 def send(server: ChromaServer, domain: str, made: Folder, base: Folder | None) -> None:

@@ -17,7 +17,7 @@ from enrichment.chunk import DocumentCard
 from index.folders.build import Lookup, VectorSource, build_folder, seal_folder
 from index.folders.generation_folder import MANIFEST, Damaged, Folder, put_in_place
 from index.folders.salvage import salvaged
-from index.folders.shared_vectors import KINDS, drop_unused, send
+from index.folders.shared_vectors import KINDS, WhileUp, drop_unused, send
 from index.keywords.bm25 import KeywordEngine
 from index.store.generation_info import GenerationInfo, Revision, digest_of
 from index.store.sql_store import Store
@@ -89,13 +89,15 @@ class Shelf:
         base: Folder | None,
         cards: Callable[[Revision], DocumentCard],
         vectors: VectorSource,
+        is_new: bool = True,
     ) -> None:
-        """Make the folder of a generation, whole or not at all."""
+        """Make the folder of a generation, whole or not at all. `is_new`: not published yet, so
+        other machines have to find its vectors."""
         target = self.of(domain) / f".building-{uuid.uuid4().hex}"
         try:
             build_folder(target, held, base=base, store=self._store, cards=cards, vectors=vectors)
             seal_folder(target, held, self._embedder)
-            if self._server:
+            if self._server and is_new:
                 send(self._server, domain, Folder(target, digest_of(held), verified=True), base)
             put_in_place(target, self.path(domain, number))
             self._verified.add(_mark(self.path(domain, number)))
@@ -173,7 +175,10 @@ class Shelf:
             ]
         except Damaged:
             return  # what that generation uses isn't known here, so no vector is safe to delete
-        drop_unused(self._server, domain, self._embedder.name, folders)
+        try:
+            drop_unused(self._server, domain, self._embedder.name, folders)
+        except IndexUnavailable as error:
+            logger.warning("unused vectors of %s stay until the next time: %s", domain, error)
 
     def _intact(self, info: GenerationInfo) -> Folder:
         path = self.path(info.domain, info.number)
@@ -201,13 +206,14 @@ class Shelf:
             info.number,
             self._store.revisions(info.domain, info.number),
             base=base,
+            is_new=False,
             cards=lambda one: cards[one.document_id],
             vectors=VectorSource(
                 self._embedder,
                 [
                     *([base.lookup] if base else []),
                     *self._salvaged(info.domain),
-                    *self.lookups(info.domain, None),
+                    *([WhileUp(self._server, info.domain, info.embedder)] if self._server else []),
                 ],
             ),
         )

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from chromadb.api import ClientAPI
 
 TIMEOUT_SECONDS = 60.0
+CONNECT_SECONDS = 5.0
 BATCH = 4_000
 """Below Chroma's own limit of 5,461 for one call."""
 
@@ -62,15 +63,16 @@ class Collection:
 class ChromaServer:
     """A Chroma server: the one writer, shared by all generations of all domains."""
 
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str, connect_seconds: float = CONNECT_SECONDS) -> None:
         self._url = url
+        self._connect_seconds = connect_seconds
         self._lock = Lock()
         self._client: ClientAPI | None = None
 
     def collection(self, domain: str, embedder: str, kind: str) -> Collection:
         with self._lock:
             if self._client is None:
-                self._client = _said(_open_server, self._url)
+                self._client = _said(_open_server, self._url, self._connect_seconds)
         made_by = hashlib.sha256(embedder.encode()).hexdigest()[:12]
         return _collection(self._client, f"{domain}.{made_by}.{kind}")
 
@@ -107,21 +109,26 @@ def _http_sessions(client: Any) -> list[Any]:
     return [server._session for server in servers if hasattr(server, "_session")]
 
 
-def _open_server(url: str) -> ClientAPI:
+def _open_server(url: str, connect_seconds: float) -> ClientAPI:
+    import httpx
     from chromadb import HttpClient
     from chromadb.config import Settings
 
     parts = urlsplit(url)
     if parts.scheme not in {"http", "https"} or not parts.hostname:
         raise ConfigError(f"CHROMA_URL {url!r} is not an address", remedy="write http://host:8000")
+    port = parts.port or (443 if parts.scheme == "https" else 8000)
+    # The client's first request has no limit, and a server behind a dead network never answers it.
+    heartbeat = f"{parts.scheme}://{parts.hostname}:{port}/api/v2/heartbeat"
+    httpx.get(heartbeat, timeout=connect_seconds)
     client = HttpClient(
         host=parts.hostname,
-        port=parts.port or (443 if parts.scheme == "https" else 8000),
+        port=port,
         ssl=parts.scheme == "https",
         settings=Settings(anonymized_telemetry=False),
     )
     for session in _http_sessions(client):
-        session.timeout = TIMEOUT_SECONDS
+        session.timeout = (connect_seconds, TIMEOUT_SECONDS, TIMEOUT_SECONDS, TIMEOUT_SECONDS)
     return client
 
 
@@ -132,7 +139,9 @@ def _said(call: Any, *arguments: Any, **named: Any) -> Any:
     except (ConfigError, IndexUnavailable):
         raise
     except Exception as error:  # chromadb raises its own, httpx's, sqlite's and Rust's errors
+        said = " ".join(str(error).split())[:200]
         raise IndexUnavailable(
-            f"Chroma failed: {type(error).__name__}: {str(error)[:200]}",
-            remedy="check CHROMA_URL, or run `oncall ingest` to rebuild the index",
+            f"the Chroma server failed: {type(error).__name__}: {said}",
+            remedy="see whether it is up and CHROMA_URL leads to it, and publish again; what was "
+            "published answers meanwhile",
         ) from error
