@@ -41,12 +41,13 @@ CHANNELS = {"security": "C0SECURITY", "privacy": "C0PRIVACY", "platform": "C0PLA
 SCRAPE_SECONDS = 5
 DATABASE_AWAY_SECONDS = 75.0
 MODEL_REFUSES_SECONDS = 60.0
-_PASSAGE = re.compile(r"<data-\w+ source 1\b[^>]*>(.*?)</", re.DOTALL)
+_SOURCE = re.compile(r"<\S+ source (\d+) \|.*?>\n(.*?)\n</", re.DOTALL)
 _SENTENCE = re.compile(r"[A-Z][^.|\n]{30,200}\.")
+_WORD = re.compile(r"\w{4,}")
 
 
 class Model:
-    """Quotes the first passage; refuses while it is told to."""
+    """Quotes the sentence that shares most words with the question; refuses while it is told to."""
 
     def __init__(self) -> None:
         self.refuses = False
@@ -59,9 +60,16 @@ class Model:
             return {"question": "", "kind": "in_domain"}
         if request.name == "sources":
             return {"documents": []}
-        passage = _PASSAGE.search(request.text)
-        sentence = _SENTENCE.search(passage[1]) if passage else None
-        return f"{sentence[0]} [1]" if sentence else "NO_ANSWER"
+        asked = {*_WORD.findall(request.text.rpartition("as asked>")[2].lower())}
+        shared, quote = max(
+            (
+                (len(asked.intersection(_WORD.findall(sentence.lower()))), f"{sentence} [{number}]")
+                for number, passage in _SOURCE.findall(request.text)
+                for sentence in _SENTENCE.findall(passage)
+            ),
+            default=(0, ""),
+        )
+        return f"ANSWER\n{quote}" if shared > 1 else "NOTHING\nThe documents don't say."
 
 
 class Crowd(threading.Thread):

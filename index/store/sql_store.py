@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 from pydantic import TypeAdapter
@@ -38,11 +39,13 @@ def _chunks() -> TypeAdapter[Chunk]:
 
 
 @contextmanager
-def _failing_as(kind: type[IndexUnavailable | PublishError]) -> Iterator[None]:
+def _failing_as(
+    kind: type[IndexUnavailable | PublishError], files: Sequence[Path]
+) -> Iterator[None]:
     try:
         yield
     except SQLAlchemyError as error:
-        if failure := storage_failure(error):
+        if failure := storage_failure(error, files):
             raise kind(failure.problem, remedy=failure.remedy) from error
         raise kind(f"the database failed: {type(error).__name__}", remedy=REMEDY) from error
 
@@ -52,15 +55,17 @@ class Store:
 
     def __init__(self, engine: Engine) -> None:
         self.engine = engine
+        on_disk = engine.dialect.name == "sqlite" and engine.url.database
+        self._files = [Path(on_disk)] if on_disk else []
 
     @contextmanager
     def _reading(self) -> Iterator[Connection]:
-        with _failing_as(IndexUnavailable), self.engine.connect() as connection:
+        with _failing_as(IndexUnavailable, self._files), self.engine.connect() as connection:
             yield connection
 
     @contextmanager
     def _writing(self) -> Iterator[Connection]:
-        with _failing_as(PublishError), self.engine.begin() as connection:
+        with _failing_as(PublishError, self._files), self.engine.begin() as connection:
             yield connection
 
     def save(self, domain: str, card: DocumentCard, content: Sequence[Chunk]) -> Revision:
