@@ -459,6 +459,7 @@ class Copilot:
 
     def _shared_out(self, runner: JobRunner) -> Assign:
         """Have documents of any runner's runs prepared by this one as well."""
+        from config.embedding_models import embeds_here
         from enrichment.pipeline import VERSION
         from jobs.preparing.workers import WorkBench
         from jobs.schedule.job_runner import Registration
@@ -468,6 +469,9 @@ class Copilot:
             self.preparing,
             made_with=made_with,
             at_once=self.settings.enrich_at_once,
+            embedding_at_once=(
+                1 if embeds_here(self.settings) else self.settings.embeddings_at_once
+            ),
             seconds=self.settings.document_seconds,
         )
         runner.registrations.append(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
-from threading import Lock
+from threading import Lock, Semaphore
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -26,9 +26,14 @@ MAX_CHARACTERS = 16_000
 """8,191 tokens are the limit of OpenAI's models; dense text has about two characters a token."""
 
 
+def embeds_here(settings: Settings) -> bool:
+    """Whether vectors are computed in this process; else a server is asked for them."""
+    return settings.embedding_model.lower() in LOCAL_NAMES
+
+
 def build_embedder(settings: Settings) -> Embedder:
     """The embedder that the settings name. Nothing is loaded or asked before its first use."""
-    if settings.embedding_model.lower() in LOCAL_NAMES:
+    if embeds_here(settings):
         return MiniLM()
     if not (settings.openai_api_key or settings.openai_base_url):
         raise ConfigError(
@@ -50,6 +55,7 @@ class RemoteEmbedder:
         self._base_url = settings.openai_base_url
         self._retries = retries
         self._at_once = settings.embeddings_at_once
+        self._slots = Semaphore(self._at_once)
         self._measuring = Lock()
 
     @property
@@ -85,9 +91,10 @@ class RemoteEmbedder:
         # Servers refuse an empty text; a space stands for it.
         sent = [text[:MAX_CHARACTERS] if text.strip() else " " for text in texts]
         try:
-            reply = self._client.embeddings.create(
-                model=self.name, input=sent, encoding_format="float"
-            )
+            with self._slots:
+                reply = self._client.embeddings.create(
+                    model=self.name, input=sent, encoding_format="float"
+                )
             vectors = np.array([item.embedding for item in reply.data], dtype=np.float32)
         except APIError as error:
             # A server may echo the key: only kind and status are said, and no such cause is kept.

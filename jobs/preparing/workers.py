@@ -190,17 +190,25 @@ class WorkBench:
     """What each process does with the assignments that it takes."""
 
     def __init__(
-        self, preparing: Preparing, *, made_with: str, at_once: int, seconds: float = SECONDS
+        self,
+        preparing: Preparing,
+        *,
+        made_with: str,
+        at_once: int,
+        embedding_at_once: int = 1,
+        seconds: float = SECONDS,
     ) -> None:
         """`made_with`: pipeline and models: processes that have others take from other queues.
-        `at_once`: documents that wait for a model. `seconds` of computing may go into one."""
+        `at_once`: documents that wait for a model; `embedding_at_once`: those that are prepared
+        without one, more than one where a server embeds. `seconds` of computing may go into each.
+        """
         self._preparing = preparing
         self._seconds = seconds
         self._alone = _Alone()
         self._at_work: set[tuple[str, str]] = set()
         mark = hashlib.sha256(made_with.encode()).hexdigest()[:8]
         self._queues: dict[Way, WorkQueue] = {
-            "extractive": WorkQueue(name=f"oncall-prepare-{mark}", concurrency=1),
+            "extractive": WorkQueue(name=f"oncall-prepare-{mark}", concurrency=embedding_at_once),
             "model": WorkQueue(name=f"oncall-enrich-{mark}", concurrency=at_once),
         }
 

@@ -108,8 +108,8 @@ def test_headers_that_do_not_arrive_are_given_up(monkeypatch: pytest.MonkeyPatch
         with socket.create_connection(address(url)) as client:
             client.settimeout(20)
             client.sendall(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n")
-            answer = b""
-            while not answer.endswith(b"}"):  # its body may come apart from its head
+            answer = client.recv(1_000)
+            if not answer.endswith(b"}"):  # its body may come apart from its head
                 answer += client.recv(1_000)
             assert b"200 OK" in answer
             client.sendall(b"GET /hea")

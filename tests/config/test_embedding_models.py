@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import threading
 import traceback
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -20,6 +21,7 @@ from config.embedding_models import RemoteEmbedder, build_embedder
 from config.errors import ConfigError, ModelUnavailable
 from config.minilm import MODEL, TOKENIZER, MiniLM, batches, threads, wheel_folder
 from config.settings import Settings
+from playground.openai_stand_in import OpenAIStandIn
 
 TEXTS = [
     "How often do we rotate signing keys?",
@@ -201,6 +203,32 @@ def test_remote_vectors_come_in_batches_normalised_and_in_order(httpserver: HTTP
     assert sorted(sizes) == [44, 128, 128]
     assert vectors.shape == (300, 2)
     assert np.allclose(vectors[6], np.array([6, 1]) / np.sqrt(37))
+
+
+def test_a_server_has_as_many_requests_as_may_be_whoever_asks() -> None:
+    together, one = threading.Barrier(2), threading.Lock()
+    asking: list[int] = [0]
+
+    def before() -> None:
+        with one:
+            asking.append(asking[-1] + 1)
+        together.wait(30)
+        with one:
+            asking.append(asking[-1] - 1)
+
+    with OpenAIStandIn(lambda _: {}) as server:
+        server.before_vectors = before
+        embedder = RemoteEmbedder(
+            Settings(
+                _env_file=None,
+                embedding_model="m",
+                openai_base_url=server.base_url,
+                embeddings_at_once=2,
+            )
+        )
+        with ThreadPoolExecutor(6) as several:
+            assert [len(one) for one in several.map(embedder, [["hello"]] * 6)] == [1] * 6
+    assert max(asking) == 2
 
 
 def test_remote_dimensions_are_asked_once(httpserver: HTTPServer) -> None:
