@@ -443,13 +443,14 @@ class Copilot:
         from jobs.schedule.job_runner import JobRunner
 
         tell = open_notices(self.settings)
+        can_tell = self.settings.slack_bot_token is not None  # else another runner may
         url = self.settings.database_url
         data = private_folder(self.settings.data_dir)
         runner = JobRunner(
             domains=self.live_domains,
             refresh=lambda name, started: self.ingest(name, started=started, assign=assign),
             runs=self.runs,
-            tell=lambda person, lines: tell([person], lines),
+            tell=(lambda person, lines: tell([person], lines)) if can_tell else None,
             database_url=url or f"sqlite:///{(data / 'jobs.sqlite').absolute()}",
             lease=PostgresLease(url) if url else FileLease(data / "jobs.lock", "jobs runner"),
         )
@@ -457,17 +458,22 @@ class Copilot:
         assign = self._shared_out(runner) if url else None
         return runner
 
+    @property
+    def _made_with(self) -> str:
+        """What a prepared document depends on besides itself."""
+        from enrichment.pipeline import VERSION
+
+        return f"{VERSION} {self.embedder.name} {self.model_name}"
+
     def _shared_out(self, runner: JobRunner) -> Assign:
         """Have documents of any runner's runs prepared by this one as well."""
         from config.embedding_models import embeds_here
-        from enrichment.pipeline import VERSION
         from jobs.preparing.workers import WorkBench
         from jobs.schedule.job_runner import Registration
 
-        made_with = f"{VERSION} {self.embedder.name} {self.model_name}"
         bench = WorkBench(
             self.preparing,
-            made_with=made_with,
+            made_with=self._made_with,
             at_once=self.settings.enrich_at_once,
             embedding_at_once=(
                 1 if embeds_here(self.settings) else self.settings.embeddings_at_once
@@ -544,6 +550,7 @@ class Copilot:
                 model=self.model_name,
                 handed=handed,
                 assign=assign,
+                made_with=self._made_with,
             )
         else:
             workshop = InThisProcess(

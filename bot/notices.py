@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 import structlog
 
 from bot.message.harmless.harmless_words import mrkdwn
-from bot.slack.web import SlackBusy, SlackRefused, SlackUnsure, Web
+from bot.slack.web import ABOUT_THE_TOKEN, SlackBusy, SlackRefused, SlackUnsure, Web
 
 log = structlog.get_logger()
 
@@ -24,5 +24,6 @@ def tell_each(web: Web, users: Iterable[str], lines: Sequence[str]) -> bool:
             web.once("chat.postMessage", channel=user, text=text)
         except (SlackRefused, SlackUnsure, SlackBusy) as error:
             log.warning("an admin could not be told", user=user, reason=str(error))
-            done = done and isinstance(error, SlackRefused)
+            refused = isinstance(error, SlackRefused) and error.code not in ABOUT_THE_TOKEN
+            done = done and refused
     return done

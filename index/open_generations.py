@@ -146,4 +146,8 @@ def _watch(generations: weakref.ref[OpenGenerations], closed: Event) -> None:
             if str(error) != said:  # not every second of an outage
                 logger.warning("staying with the open generations: %s", error)
             said = str(error)
+        except Exception as error:  # whatever it is, the next look may succeed
+            if repr(error) != said:
+                logger.exception("staying with the open generations")
+            said = repr(error)
         del found

@@ -124,7 +124,7 @@ class Index:
             ) as staging:
                 yield staging
             self._open_ones.swap(domain)
-            self._clean(domain)
+            self._clean(domain, keep_texts=staging.in_steps)
 
     def embed_ahead(self, domain: str, chunks: Sequence[Chunk]) -> int:
         """Have the vectors of these chunks ready for whoever publishes them, on any machine; how
@@ -224,13 +224,15 @@ class Index:
     def _published(self, domain: str, step: int) -> None:
         """`step`: a part of the same run that was published before, which nobody rolls back to."""
         self._open_ones.swap(domain)
-        self._clean(domain, step)
+        self._clean(domain, step, keep_texts=step > 0)
 
-    def _clean(self, domain: str, step: int = 0) -> None:
+    def _clean(self, domain: str, step: int = 0, *, keep_texts: bool) -> None:
+        """`keep_texts`: of what goes, until the next run, as steps follow each other while other
+        machines still read or build the one before."""
         known = [one for one in self._store.generations(domain) if one.number != step]
         kept = [one for place, one in enumerate(known) if place < KEPT or one.is_current]
         gone = [one.number for one in known if one not in kept]
-        self._store.forget(domain, [*gone, step] if step else gone)
+        self._store.forget(domain, [*gone, step] if step else gone, keep_texts=keep_texts)
         needed = _needed(kept)
         self._shelf.remove_except(domain, [one.number for one in needed])
         self._shelf.remove_vectors_except(domain, needed)

@@ -24,13 +24,20 @@ from bot.slack.thread import (
     part_of,
     question_id,
 )
-from bot.slack.web import LONGEST_WAIT, SlackBusy, SlackRefused, SlackUnsure, Web, backoff
+from bot.slack.web import (
+    ABOUT_THE_TOKEN,
+    LONGEST_WAIT,
+    SlackBusy,
+    SlackRefused,
+    SlackUnsure,
+    Web,
+    backoff,
+)
 
 log = structlog.get_logger()
 
-NO_WAY_IN = {
-    "account_inactive", "channel_not_found", "invalid_auth", "is_archived", "missing_scope",
-    "not_authed", "not_in_channel", "restricted_action", "token_expired", "token_revoked",
+NO_WAY_IN = ABOUT_THE_TOKEN | {
+    "channel_not_found", "is_archived", "not_in_channel", "restricted_action",
 }  # fmt: skip
 """Refusals that another message would meet as well."""
 

@@ -22,6 +22,13 @@ LONGEST_WAIT = 600.0
 """Seconds. An answer is still worth posting ten minutes late; silence never is."""
 
 
+ABOUT_THE_TOKEN = {
+    "account_inactive", "invalid_auth", "missing_scope", "not_authed", "token_expired",
+    "token_revoked",
+}  # fmt: skip
+"""Refusals that an operator can mend, and that concern nobody in particular."""
+
+
 class SlackRefused(Exception):
     """Slack understood the call and said no: retrying changes nothing. `code` is its error."""
 

@@ -30,7 +30,7 @@ from index.keywords.columns import Columns
 from index.vectors.quantised import Quantised
 from index.vectors.sketch import Sketch, open_sketch
 
-FORMAT = 3
+FORMAT = 4
 """To be raised when a folder's files, or the terms in them, come out differently: what is of
 another format is built again from the database when it is next opened."""
 MANIFEST = "manifest.json"

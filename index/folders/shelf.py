@@ -64,10 +64,12 @@ class Shelf:
             try:
                 return self._intact(info)
             except Damaged:
-                self._rebuild(info)
+                self._rebuild_or_say_why(info)
         try:
             return self._intact(info)
         except Damaged as damage:
+            if self._store.generation(info.domain, info.number) is None:
+                raise _gone(info) from damage
             raise IndexUnavailable(
                 f"generation {info.number} of {info.domain!r} can't be rebuilt: {damage}",
                 remedy=f"run `oncall ingest {info.domain} --full`",
@@ -192,6 +194,17 @@ class Shelf:
         self._verified.add(mark)
         return folder
 
+    def _rebuild_or_say_why(self, info: GenerationInfo) -> None:
+        try:
+            self._rebuild(info)
+        except (OSError, ValueError) as error:
+            if self._store.generation(info.domain, info.number) is None:  # while it was being read
+                raise _gone(info) from error
+            raise IndexUnavailable(
+                f"generation {info.number} of {info.domain!r} can't be rebuilt: {error}",
+                remedy="see whether ONCALL_DATA_DIR has room and may be written",
+            ) from error
+
     def _rebuild(self, info: GenerationInfo) -> None:
         if info.embedder != self._embedder.name:
             raise IndexUnavailable(
@@ -234,6 +247,13 @@ class Shelf:
                 except Damaged:
                     continue
         return None
+
+
+def _gone(info: GenerationInfo) -> IndexUnavailable:
+    return IndexUnavailable(
+        f"generation {info.number} of {info.domain!r} was replaced while it was being read",
+        remedy="ask again",
+    )
 
 
 def _mark(folder: Path) -> tuple[str, int, int]:

@@ -15,6 +15,7 @@ from pydantic_core import PydanticSerializationError
 
 from config.errors import LoadError, PublishError
 from config.models import Embedder, Vectors
+from durable.storage_failures import NO_ROOM
 from enrichment.chunk import Chunk, DocumentCard
 from index.folders.build import VectorSource, embedded_texts
 from index.folders.generation_folder import Folder
@@ -81,6 +82,8 @@ class Staging:
         self._closing = ExitStack()
         self._kept: MadeVectors | None = None
         self._step = 0
+        self.in_steps = False
+        """Whether something that was published in this run is replaced already."""
         self._waiting: list[str] = []
         self._vectors = VectorSource(embedder, [])
 
@@ -176,8 +179,11 @@ class Staging:
             )
         except OSError as error:
             raise PublishError(
-                f"could not write generation {number} of {self._domain!r}: {error.strerror}",
-                remedy="free some space in ONCALL_DATA_DIR",
+                f"could not write generation {number} of {self._domain!r}: "
+                f"{error.strerror or error}",
+                remedy="free some space in ONCALL_DATA_DIR"
+                if error.errno in NO_ROOM
+                else "look at the disk and at the owner of ONCALL_DATA_DIR",
             ) from error
         info = GenerationInfo(
             domain=self._domain,
@@ -204,6 +210,7 @@ class Staging:
             self._vectors = self._source(self._kept)
             self._started = time.monotonic()
         self._on_published(self._step)
+        self.in_steps = self._step > 0
         self._step = number
         return info
 

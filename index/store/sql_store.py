@@ -219,13 +219,15 @@ class Store:
         with self._reading() as connection:
             return (connection.scalar(query) or 0) + 1
 
-    def forget(self, domain: str, numbers: Sequence[int]) -> None:
+    def forget(self, domain: str, numbers: Sequence[int], *, keep_texts: bool = False) -> None:
         """Delete generations, and revisions that no generation of the domain refers to."""
         with self._writing() as connection:
             for table in (members, generations):
                 connection.execute(
                     delete(table).where(table.c.domain == domain, table.c.number.in_(numbers))
                 )
+            if keep_texts:
+                return
             used = select(members.c.revision_id).where(members.c.domain == domain)
             connection.execute(
                 delete(revisions).where(revisions.c.domain == domain, revisions.c.id.not_in(used))

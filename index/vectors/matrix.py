@@ -40,12 +40,13 @@ NONE = Best(np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.float32))
 
 def best(scores: NDArray[np.float32], depth: int, *, above: float = -np.inf) -> Best:
     """The highest scores, ties by row; only scores above the bound."""
-    if depth < len(scores):
+    rows = np.flatnonzero(scores > above)
+    if 0 < depth < len(rows):
         # The lowest score that makes it, then every row at or over it: ties stay deterministic.
-        bound = np.partition(scores, len(scores) - depth)[len(scores) - depth]
-        rows = np.flatnonzero((scores >= bound) & (scores > above))
-    else:
-        rows = np.flatnonzero(scores > above)
+        # Not among all scores: most are the same nought, which takes a partition ten times as long.
+        held = scores[rows]
+        bound = np.partition(held, len(held) - depth)[len(held) - depth]
+        rows = rows[held >= bound]
     return ordered(rows, scores[rows]).head(depth)
 
 

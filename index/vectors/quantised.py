@@ -17,8 +17,8 @@ from config.models import Vectors
 
 MOST = 127 * 256
 """The code of a row's largest component."""
-ROWS_AT_ONCE = 512
-"""Rows that are widened to floats together: they stay in a core's cache."""
+WIDENED_AT_ONCE = 400_000
+"""Components that are widened to floats together: they stay in a core's cache."""
 ENCODED_AT_ONCE = 8_192
 
 Bytes = NDArray[np.int8]
@@ -97,14 +97,38 @@ def products(codes: Bytes, scales: Scales, queries: Vectors, rows: Rows | None =
     """(rows, queries) of `scale * codes @ query`, of all rows or of these, a cacheful at a time."""
     count = len(codes) if rows is None else len(rows)
     found = np.empty((count, len(queries)), dtype=np.float32)
-    wide = np.empty((min(count, ROWS_AT_ONCE), codes.shape[1]), dtype=np.float32)
+    at_once = WIDENED_AT_ONCE // codes.shape[1]
+    wide = np.empty((min(count, at_once), codes.shape[1]), dtype=np.float32)
     turned = np.ascontiguousarray(queries.T, dtype=np.float32)
-    for start in range(0, count, ROWS_AT_ONCE):
-        end = min(start + ROWS_AT_ONCE, count)
+    for start in range(0, count, at_once):
+        end = min(start + at_once, count)
         part = slice(start, end) if rows is None else rows[start:end]
         np.copyto(wide[: end - start], codes[part])
         np.dot(wide[: end - start], turned, out=found[start:end])
     found *= scales[:, None] if rows is None else scales[rows][:, None]
+    return found
+
+
+def products_of_spans(
+    codes: Bytes, scales: Scales, query: Vectors, spans: Sequence[tuple[int, int]]
+) -> NDArray[np.float32]:
+    """`scale * codes @ query` of the rows in [start, end) of each span, one after the other.
+
+    Short spans are widened together: a product of its own for each takes half as long again."""
+    count = sum(end - start for start, end in spans)
+    found = np.empty(count, dtype=np.float32)
+    wide = np.empty((min(count, WIDENED_AT_ONCE // codes.shape[1]), codes.shape[1]), np.float32)
+    done = filled = 0
+    for span_start, end in spans:
+        start = span_start
+        while start < end:
+            taken = min(end - start, len(wide) - filled)
+            np.copyto(wide[filled : filled + taken], codes[start : start + taken])
+            start, filled = start + taken, filled + taken
+            if filled == len(wide) or done + filled == count:
+                np.dot(wide[:filled], query, out=found[done : done + filled])
+                done, filled = done + filled, 0
+    found *= np.concatenate([scales[start:end] for start, end in spans])
     return found
 
 

@@ -60,11 +60,13 @@ class Assignment:
     options: ChunkOptions
     model: str
     """Its name; empty for none. What was made with another one isn't what is asked for."""
+    made_with: str = ""
+    """Pipeline and models, as the queues: likewise, after an upgrade for instance."""
 
     @property
     def digest(self) -> str:
         """Of all that decides what comes of it."""
-        said = f"{self.loaded} {self.way} {self.options!r} {self.model}"
+        said = f"{self.loaded} {self.way} {self.options!r} {self.model} {self.made_with}"
         return hashlib.sha256(said.encode()).hexdigest()
 
     @property
@@ -122,11 +124,13 @@ class ByWorkers:
         model: str,
         handed: HandedOver,
         assign: Assign,
+        made_with: str = "",
     ) -> None:
         self._run = run
         self._domain = domain
         self._options = options
         self._model = model
+        self._made_with = made_with
         self._handed = handed
         self._assign = assign
         # A run that is gone on with elsewhere hands out anew: a known id would do nothing.
@@ -147,6 +151,7 @@ class ByWorkers:
             way=way,
             options=self._options,
             model=self._model if way == "model" else "",
+            made_with=self._made_with,
         )
         self._wanted[document.id, way] = assignment
         if not self._handed.is_finished(document.id, way, assignment.digest):

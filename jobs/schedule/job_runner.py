@@ -14,6 +14,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 import structlog
+from sqlalchemy.engine import Connection
 from sqlalchemy.exc import SQLAlchemyError
 
 from config.domain import Domain
@@ -66,7 +67,7 @@ class JobRunner:
         domains: Callable[[], Mapping[str, Domain]],
         refresh: Callable[[str, Started], object],
         runs: KeptRuns,
-        tell: Tell,
+        tell: Tell | None,
         database_url: str,
         lease: Lease,
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
@@ -148,7 +149,8 @@ class JobRunner:
                 raise
             except Exception:
                 log.exception("a domain's schedule was not looked at", domain=name)
-        self._notices.send(self._tell, now)
+        if self._tell:
+            self._notices.send(self._tell, self._now)
         self._looked_at = time.monotonic()
 
     def _plan(self, name: str, domain: Domain, now: datetime, undone: Mapping[str, float]) -> None:
@@ -240,14 +242,16 @@ class JobRunner:
 
     def _tell_what_changed(self, domain: Domain, fresh: Freshness, now: datetime) -> None:
         complaints = fresh.complaints()
-        before = self._runs.told_anew(domain.domain, complaints)
-        if before is None:
-            return
-        lines = [line for line in complaints if line not in before]
-        if not complaints:
-            lines = [f"{domain.domain}: all is well again: {fresh.sentence()}"]
-        if lines:
-            self._notices.keep(domain.admins, lines, now)
+
+        def keep(connection: Connection, before: Sequence[str]) -> None:
+            lines = [line for line in complaints if line not in before]
+            if not complaints:
+                lines = [f"{domain.domain}: all is well again: {fresh.sentence()}"]
+            if lines:
+                self._notices.keep(domain.admins, lines, now, connection)
+
+        self._notices.make_room()
+        self._runs.told_anew(domain.domain, complaints, keep)
 
     def _look_after(self) -> None:
         forget_done(self.worker.client)

@@ -11,6 +11,7 @@ from typing import Any
 from sqlalchemy import (
     Column,
     DateTime,
+    Delete,
     Engine,
     MetaData,
     String,
@@ -22,6 +23,7 @@ from sqlalchemy import (
     select,
     update,
 )
+from sqlalchemy.engine import Connection
 
 from durable.migration import migrate
 
@@ -52,37 +54,38 @@ class KeptNotices:
         self._pause = pause
         self._migrated = False
 
-    def keep(self, people: Iterable[str], lines: Sequence[str], now: datetime) -> None:
-        self._make_room()
+    def keep(
+        self, people: Iterable[str], lines: Sequence[str], now: datetime, connection: Connection
+    ) -> None:
+        """In the caller's transaction; `make_room` comes before it."""
         moment, rows = _stored(now), []
         for person in sorted(set(people)):
             row = {"id": uuid.uuid4().hex, "person": person, "lines": json.dumps(list(lines))}
             rows.append({**row, "kept_at": moment, "try_at": moment})
         if rows:
-            with self._engine.begin() as connection:
-                connection.execute(insert(_NOTICES), rows)
+            connection.execute(_too_old(moment))
+            connection.execute(insert(_NOTICES), rows)
 
-    def send(self, tell: Tell, now: datetime) -> None:
+    def send(self, tell: Tell, now: Callable[[], datetime]) -> None:
         """Tell what is due, the oldest first. After one that could not be told all wait: the way
         to everybody is the same, and an attempt may take half a minute."""
-        self._make_room()
-        for row in self._due(_stored(now)):
-            if not self._is_mine(row, now):
+        self.make_room()
+        for row in self._due(_stored(now())):
+            if not self._is_mine(row, now()):
                 continue
             told = tell(row.person, json.loads(row.lines))
             with self._engine.begin() as connection:
                 if told:
                     connection.execute(delete(_NOTICES).where(_NOTICES.c.id == row.id))
                     continue
-                connection.execute(update(_NOTICES).values(try_at=_stored(now + self._pause)))
+                connection.execute(update(_NOTICES).values(try_at=_stored(now() + self._pause)))
                 return
 
     def _due(self, now: datetime) -> Sequence[Any]:
         # One kept by a clock that was ahead is due as well.
         is_due = or_(_NOTICES.c.try_at <= now, _NOTICES.c.kept_at > now)
         with self._engine.begin() as connection:
-            old = delete(_NOTICES).where(_NOTICES.c.kept_at < now - TRIED_FOR)
-            connection.execute(old)
+            connection.execute(_too_old(now))
             return connection.execute(
                 select(_NOTICES).where(is_due).order_by(_NOTICES.c.kept_at)
             ).all()
@@ -94,10 +97,14 @@ class KeptNotices:
         with self._engine.begin() as connection:
             return bool(connection.execute(update(_NOTICES).where(same).values(later)).rowcount)
 
-    def _make_room(self) -> None:
+    def make_room(self) -> None:
         if not self._migrated:
             migrate(self._engine, _METADATA, "ingest-notices")
             self._migrated = True
+
+
+def _too_old(now: datetime) -> Delete:
+    return delete(_NOTICES).where(_NOTICES.c.kept_at < now - TRIED_FOR)
 
 
 def _stored(moment: datetime) -> datetime:

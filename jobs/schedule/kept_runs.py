@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any, Literal
@@ -26,6 +26,7 @@ from sqlalchemy import (
     select,
     update,
 )
+from sqlalchemy.engine import Connection
 from sqlalchemy.exc import DBAPIError, IntegrityError
 
 from durable.migration import migrate
@@ -215,8 +216,14 @@ class KeptRuns:
                 raise
             return []
 
-    def told_anew(self, domain: str, complaints: Sequence[str]) -> tuple[str, ...] | None:
-        """What was told before, when these differ from it, to exactly one who asks; else None."""
+    def told_anew(
+        self,
+        domain: str,
+        complaints: Sequence[str],
+        keep: Callable[[Connection, Sequence[str]], object] = lambda connection, before: None,
+    ) -> tuple[str, ...] | None:
+        """What was told before, when these differ from it, to exactly one who asks; else None.
+        `keep` has it as well, in the same transaction."""
         self._make_room()
         now, before = json.dumps(list(complaints)), ()
         with self.engine.begin() as connection:
@@ -227,10 +234,14 @@ class KeptRuns:
                 before = tuple(json.loads(held))
                 same = (_TOLD.c.domain == domain) & (_TOLD.c.complaints == held)
                 taken = connection.execute(update(_TOLD).where(same).values(complaints=now))
-                return before if taken.rowcount else None
+                if not taken.rowcount:
+                    return None
+                keep(connection, before)
+                return before
         try:
             with self.engine.begin() as connection:
                 connection.execute(insert(_TOLD).values(domain=domain, complaints=now))
+                keep(connection, before)
         except IntegrityError:
             return None  # another runner was faster
         return ()

@@ -5,21 +5,25 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from threading import Event
 from typing import Any
 
 import numpy as np
 import pytest
+from sqlalchemy import select
 
 from config.errors import IndexUnavailable, NothingPublished
 from config.settings import Settings
 from enrichment.chunk import Chunk, DocumentCard
 from index.folders import arrays, nearest_rows
-from index.folders.generation_folder import BLOCK, MANIFEST, VECTOR_PARTS, checksums
+from index.folders.generation_folder import BLOCK, KEYWORDS, MANIFEST, VECTOR_PARTS, checksums
+from index.keywords.bm25 import COUNTS, LENGTHS
 from index.open_generations import OpenGenerations
 from index.publish import Index, open_index
 from index.search import SearchQuery
+from index.store.schema import revisions
 from index.vectors import sketch
 from index.vectors.quantised import Quantised
 from telemetry.metrics import exposition
@@ -148,6 +152,24 @@ def test_one_domain_larger_than_the_bound_is_answered_from(
     assert [generations.current(one).domain for one in ("a", "b", "a")] == ["a", "b", "a"]
 
 
+def test_whatever_fails_while_the_next_one_opens_is_tried_again(
+    make: Callable[..., OpenGenerations],
+) -> None:
+    faults: list[Exception] = [OSError(28, "No space left on device"), ValueError("cut off")]
+
+    def opened(domain: str, number: int) -> Opened:
+        if number == 2 and faults:
+            raise faults.pop()
+        return Opened(domain, number)
+
+    numbers = Numbers(a=1)
+    generations = make(numbers, opened)
+    assert generations.current("a").generation == 1
+    numbers.numbers = {"a": 2}
+    eventually(lambda: generations.current("a").generation == 2)
+    assert not faults
+
+
 def put(index: Index, corpus: Corpus, *names: str) -> None:
     for name in names:
         with index.stage("help") as staging:
@@ -185,26 +207,67 @@ def test_a_machine_that_only_reads_deletes_the_folders_that_nobody_needs(
     reader.close()
 
 
+def test_a_step_that_is_replaced_can_be_read_until_the_next_run(
+    embedded: Settings, embedder: Any, corpus: Corpus
+) -> None:
+    index = open_index(embedded, embedder)
+    (card, content), *others = corpus.values()
+    with index.stage("help") as staging:
+        staging.put(card, content)
+        staging.commit({})
+        first = index.snapshot("help")
+        for number in range(2):
+            staging.put(replace(card, summary=str(number)), content)
+            staging.commit({})
+        assert [one.number for one in index.generations("help")] == [3]
+    assert first.chunks(card.id)[0].text == content[0].text
+    held = count_revisions(index)
+    with index.stage("help") as staging:
+        staging.put(*others[0])
+        staging.commit({})
+    assert count_revisions(index) == held - 2 + 1
+    index.close()
+
+
+def count_revisions(index: Index) -> int:
+    with index.engine.connect() as connection:
+        return len(connection.execute(select(revisions.c.id)).all())
+
+
+def as_format_3(folder: Path) -> None:
+    """Turn a folder into one without what keyword scores are computed from."""
+    for name in (COUNTS, LENGTHS):
+        (folder / KEYWORDS / f"{name}.npy").unlink()
+    seal(folder, 3, BLOCK)
+
+
 def as_format_2(folder: Path) -> None:
-    """Turn a folder into one of the release before: float32 matrices, one checksum a file."""
+    """Turn a folder into an even older one: float32 matrices, one checksum a file."""
     for kind in ("chunk", "unit"):
         parts = [folder / f"{kind}_{part}.npy" for part in VECTOR_PARTS]
         vectors = Quantised(*(np.load(part) for part in parts)).exactly()
         np.save(folder / f"{kind}_vectors.npy", vectors)
         for part in parts:
             part.unlink()
+    seal(folder, 2, 10 * BLOCK)
+
+
+def seal(folder: Path, number: int, block: int) -> None:
     manifest = json.loads((folder / MANIFEST).read_text())
     files = [one for one in folder.rglob("*") if one.is_file() and one.name != MANIFEST]
-    manifest["format"] = 2
+    manifest["format"] = number
     manifest["files"] = {
-        str(one.relative_to(folder)): [one.stat().st_size, *checksums(one, 10 * BLOCK)]
-        for one in files
+        str(one.relative_to(folder)): [one.stat().st_size, *checksums(one, block)] for one in files
     }
     (folder / MANIFEST).write_text(json.dumps(manifest))
 
 
-def test_vectors_of_the_format_before_are_carried_over(
-    embedded: Settings, make_embedder: Callable[..., Any], corpus: Corpus
+@pytest.mark.parametrize("as_it_was", [as_format_2, as_format_3])
+def test_vectors_of_a_format_before_are_carried_over(
+    embedded: Settings,
+    make_embedder: Callable[..., Any],
+    corpus: Corpus,
+    as_it_was: Callable[[Path], None],
 ) -> None:
     index = open_index(embedded, make_embedder())
     put(index, corpus, *corpus)
@@ -212,11 +275,15 @@ def test_vectors_of_the_format_before_are_carried_over(
     expected = index.snapshot("help").search(query)
     index.close()
     shutil.rmtree(embedded.data_dir / "index/help/000002")
-    as_format_2(embedded.data_dir / "index/help/000003")
+    as_it_was(embedded.data_dir / "index/help/000003")
     embedder = make_embedder()
     upgraded = open_index(embedded, embedder)
     assert upgraded.snapshot("help").search(query) == expected
     assert embedder.texts == 1, "the question"
+    with upgraded.stage("help") as staging:
+        staging.remove(next(iter(corpus)))
+        staging.commit({})
+    assert len(upgraded.snapshot("help").documents) == len(corpus) - 1
     upgraded.close()
 
 

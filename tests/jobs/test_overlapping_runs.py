@@ -289,18 +289,21 @@ def test_a_notice_waits_for_the_next_try_of_any_runner(tmp_path: Path) -> None:
 
     def tell_nobody(person: str, lines: Sequence[str]) -> bool:
         tried.append(person)
-        other.send(tell_nobody, now)  # while the first is at it
+        other.send(tell_nobody, lambda: now)  # while the first is at it
         return False
 
-    one.keep(["U0A", "U0B"], ["all is well"], now)
-    one.send(tell_nobody, now)
-    other.send(tell_nobody, now + timedelta(seconds=5))
+    one.make_room()
+    with engine.begin() as connection:
+        one.keep(["U0A", "U0B"], ["all is well"], now, connection)
+    one.send(tell_nobody, lambda: now)
+    other.send(tell_nobody, lambda: now + timedelta(seconds=5))
     first = sorted(tried)
-    one.send(tell_nobody, now + timedelta(minutes=2))
+    one.send(tell_nobody, lambda: now + timedelta(minutes=2))
     assert first == ["U0A", "U0B"]
     assert len(tried) > len(first)
     tried.clear()
-    one.send(lambda person, lines: bool(tried.append(person)) or True, now - timedelta(hours=2))
+    earlier = now - timedelta(hours=2)
+    one.send(lambda person, lines: bool(tried.append(person)) or True, lambda: earlier)
     assert sorted(tried) == ["U0A", "U0B"]  # of a clock that was put back
     engine.dispose()
 
