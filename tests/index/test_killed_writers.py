@@ -25,7 +25,7 @@ ROOT = Path(__file__).parents[2]
 WRITER = """
 import runpy, sys
 from pathlib import Path
-import bm25s, chromadb
+import bm25s
 made = runpy.run_path("tests/index/conftest.py")
 from config.settings import Settings
 from index.publish import open_index
