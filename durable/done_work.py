@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -25,6 +26,16 @@ def forget_done(client: Any, keep: timedelta = KEEP) -> int:
             return count
         client.delete_workflows([one.workflow_id for one in found])
         count += len(found)
+
+
+def forget_abandoned(client: Any, queues: Collection[str], keep: timedelta = KEEP) -> int:
+    """Delete what has waited that long in other queues than these: their workers are gone."""
+    before = (datetime.now(UTC) - keep).isoformat()
+    waiting = _listed(client, status=["ENQUEUED"], end_time=before)
+    gone = [one.workflow_id for one in waiting if one.queue_name not in queues]
+    if gone:
+        client.delete_workflows(gone)
+    return len(gone)
 
 
 def _listed(client: Any, **which: Any) -> list[Any]:

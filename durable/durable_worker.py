@@ -107,6 +107,8 @@ class DurableWorker:
         self._lease = lease
         self._upkeep = upkeep
         self._engine: Engine | None = None
+        self.queues: Sequence[str] = ()
+        """Names of those it takes from."""
         self._running: set[str] = set()
         self._free: dict[str, float] = {}
         self._sessions = 0
@@ -165,6 +167,9 @@ class DurableWorker:
             }
         )
         register()
+        # Without this every process takes from all queues that any release ever made.
+        self.queues = [queue.name for queue in queues]
+        DBOS.listen_queues(self.queues)
         with self._lease.preparing():
             DBOS.launch()
         for queue in queues:
@@ -196,7 +201,7 @@ class DurableWorker:
         self._able.wait()
 
     def backlog(self) -> int:
-        """Work stored and not yet done, over all workers."""
+        """Work stored in these queues and not yet done, over all workers."""
         return self._look().count
 
     def missing(self) -> dict[str, str]:
@@ -289,7 +294,9 @@ class DurableWorker:
         """Raises SQLAlchemyError in an outage. DBOS's own list would load every row of a long
         queue to count them."""
         table = self.client._sys_db.tables.workflow_status.c
-        query = select(func.count(), func.min(table.created_at)).where(table.status.in_(UNDONE))
+        query = select(func.count(), func.min(table.created_at)).where(
+            table.status.in_(UNDONE), table.queue_name.in_(self.queues)
+        )
         with self.client._sys_db.engine.connect() as connection:
             count, oldest = connection.execute(query).one()
         return Waiting(count=count, oldest=oldest / 1000 if oldest else None)

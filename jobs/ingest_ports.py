@@ -68,6 +68,11 @@ class NextGeneration(Protocol):
         ...
 
     @property
+    def held_back(self) -> bool:
+        """Whether the last thing committed was not to be published."""
+        ...
+
+    @property
     def documents(self) -> Mapping[str, DocumentCard]: ...
 
     @property

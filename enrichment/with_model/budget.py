@@ -12,7 +12,7 @@ from pydantic import BaseModel
 
 from config.errors import InvalidModelOutput, ModelUnavailable
 from config.models import ChatModel, Prompt, Usage
-from enrichment.with_model.ledger import Ledger, LedgerHere, ModelPace
+from enrichment.with_model.ledger import PATIENCE_SECONDS, Ledger, LedgerHere, ModelPace
 from telemetry import metrics
 
 Reply = TypeVar("Reply", bound=BaseModel)
@@ -20,8 +20,6 @@ Reply = TypeVar("Reply", bound=BaseModel)
 CALLS = 20_000
 TOKENS = 50_000_000
 AT_ONCE = 8
-PATIENCE_SECONDS = 600.0
-"""That a model may refuse every request for their number before the run does without it."""
 _FIRST_WAIT = 0.5
 _LONGEST_WAIT = 20.0
 
@@ -60,6 +58,7 @@ class Budget:
         self._attempts = attempts
         self._sleep = sleep
         self._ledger = ledger or LedgerHere()
+        self._began = self._ledger.now()
         self._lock = Lock()
         self._slots = Semaphore(at_once)
 
@@ -114,7 +113,7 @@ class Budget:
             self._ledger.change_pace(begun)
         if turns[-1] > now:
             self._sleep(turns[-1] - now)
-        return pace.refusals > 0
+        return pace.refused_since is not None
 
     def _check(self) -> ModelPace:
         spent, pace = self._ledger.spent(), self._ledger.pace()
@@ -130,8 +129,9 @@ class Budget:
                 f"the run's budget is spent ({said}{f', {cost:.2f} dollars' if cost else ''})",
                 remedy="the next run carries on where this one stopped",
             )
+        # What other runs were refused before this one began is no reason not to try.
         since = pace.refused_since
-        if since is not None and self._ledger.now() - since > PATIENCE_SECONDS:
+        if since is not None and self._ledger.now() - max(since, self._began) > PATIENCE_SECONDS:
             raise BudgetSpent(
                 f"the model refused every request for {PATIENCE_SECONDS / 60:.0f} minutes",
                 remedy="the next run carries on; ask for a higher limit, or set "

@@ -29,6 +29,8 @@ from config.models import Usage
 from durable.migration import migrate
 
 LONGEST_PAUSE = 60.0
+PATIENCE_SECONDS = 600.0
+"""A model that refuses all requests for so long is done without until the next run."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,11 +59,22 @@ class ModelPace:
             self,
             refused_since=since,
             refusals=self.refusals + 1,
-            paused_until=now + max(asked, grown),
+            # A daily quota may ask for hours: who waits so long is done without the model before.
+            paused_until=now + min(max(asked, grown), PATIENCE_SECONDS),
         )
 
     def answered(self) -> ModelPace:
         return replace(self, refused_since=None, refusals=0)
+
+    def anew(self, now: float) -> ModelPace:
+        """For one more run: nothing that is left over, of a clock that was ahead perhaps, makes it
+        wait for long."""
+        latest = now + LONGEST_PAUSE
+        return replace(
+            self,
+            next_start=min(self.next_start, latest),
+            paused_until=min(self.paused_until, latest),
+        )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -150,8 +163,7 @@ class SharedLedger:
         self._make(_PACE, model=self._model, next_start=0.0, paused_until=0.0, refusals=0)
         nothing = dict.fromkeys(("started", "calls", "input_tokens", "output_tokens"), 0)
         if self._make(_SPENT, run=self._run, begun_at=self.now(), **nothing):
-            # Each run tries the model anew.
-            self.change_pace(ModelPace.answered)
+            self.change_pace(lambda pace: pace.anew(self.now()))
             with engine.begin() as connection:
                 old = _SPENT.c.begun_at < self.now() - _FORGOTTEN_AFTER
                 connection.execute(delete(_SPENT).where(old, _SPENT.c.run != self._run))

@@ -82,6 +82,8 @@ class Staging:
         self._closing = ExitStack()
         self._kept: MadeVectors | None = None
         self._step = 0
+        self.held_back = False
+        """Whether the last thing built was not to be published."""
         self.in_steps = False
         """Whether something that was published in this run is replaced already."""
         self._waiting: list[str] = []
@@ -162,6 +164,7 @@ class Staging:
         held = [self._held[one] for one in sorted(self._held)]
         digest = digest_of(held)
         base = self._base
+        self.held_back = False
         if base and base.digest == digest and base.embedder == self._embedder.name:
             if dict(cursors) != self._cursors:
                 self._store.set_cursors(self._domain, base.number, cursors)
@@ -201,6 +204,7 @@ class Staging:
         cards = {one.document_id: self._cards[one.document_id] for one in held}
         if not self._look(info, cards) and base:
             # Its vectors stay in the journal: a later run that does publish embeds nothing again.
+            self.held_back = True
             return self._unchanged(base)
         self._store.publish(info, held, cursors)
         if self._kept:

@@ -266,9 +266,9 @@ class RunInProgress:
         for enriched in self.plain.values():
             self._put(enriched)
         self.plain.clear()
-        before = self.staging.number
-        if self._commit(self.staging.cursors).number == before:
-            self.steps.stop()  # held back, and what follows would be, too
+        self._commit(self.staging.cursors)
+        if self.staging.held_back:
+            self.steps.stop()  # what follows would be, too
 
     def _commit(self, cursors: Mapping[str, str]) -> Published:
         before = self.staging.number
@@ -276,6 +276,7 @@ class RunInProgress:
         published = self.staging.commit(cursors)
         if published.number != before:
             self.embedded += published.embedded
+        if not self.staging.held_back:  # or it is what was published before
             if self.handed:
                 self.handed.forget_prepared(self.taken)
             self.unpublished.clear()

@@ -53,11 +53,13 @@ class Suspects:
             self._keep()
 
     def end(self, name: str) -> None:
-        """It did no harm. Written down with the next one that begins."""
+        """It did no harm. Written down with the next one that begins, or when none is left."""
         with self._lock:
             self._at_work.discard(name)
             if self._deaths.get(name, MOST_DEATHS) < MOST_DEATHS:
                 del self._deaths[name]
+            if not self._at_work:
+                self._keep()
 
     def close(self) -> None:
         """The run is over, well or not: its process lives."""

@@ -20,7 +20,7 @@ from pydantic import TypeAdapter
 from sqlalchemy.exc import SQLAlchemyError
 
 from config.domain import ChunkOptions
-from config.errors import CopilotError
+from config.errors import CopilotError, LoadError
 from durable.durable_worker import DurableWorker, WorkQueue
 from enrichment.chunk import Chunk
 from enrichment.enrich import Enriched
@@ -71,7 +71,7 @@ class Assignment:
 
     @property
     def failure(self) -> str:
-        """Stands for the digest where nothing came of it."""
+        """Stands for the digest where nothing came of it, or not all that the model would say."""
         return hashlib.sha256(f"{self.start} {self.digest}".encode()).hexdigest()
 
 
@@ -280,7 +280,7 @@ class WorkBench:
             finally:
                 self._at_work.discard(at_work)
                 handed.clear(name)
-            if isinstance(prepared.enriched, Enriched):
+            if isinstance(prepared.enriched, Enriched) and prepared.enriched.complete:
                 handed.finish(prepared, digest)
             elif not handed.is_finished(name, way, digest):
                 handed.finish(prepared, assignment.failure)
@@ -296,6 +296,12 @@ class WorkBench:
                 embedded = preparing.embed(assignment.domain, enriched.chunks)
         except CopilotError as error:
             enriched = error
+        except SQLAlchemyError:
+            raise
+        except Exception as error:  # else the run would wait for it
+            log.exception("a document could not be embedded", document=document.id)
+            reason = f"embedding it failed ({type(error).__name__})"
+            enriched = LoadError(document.id, reason, remedy="the log holds the details")
         return Prepared(
             document=document.id, way=assignment.way, enriched=enriched, embedded=embedded
         )

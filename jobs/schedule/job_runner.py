@@ -19,7 +19,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from config.domain import Domain
 from config.errors import AnotherRun, CopilotError
-from durable.done_work import forget_done
+from durable.done_work import forget_abandoned, forget_done
 from durable.durable_worker import UNDONE, Application, DurableWorker, WorkQueue
 from durable.lease import Lease
 from jobs.schedule.begun_runs import MOST_DEATHS, BegunRuns
@@ -255,6 +255,7 @@ class JobRunner:
 
     def _look_after(self) -> None:
         forget_done(self.worker.client)
+        forget_abandoned(self.worker.client, self.worker.queues)
 
 
 def _is_of_the_database(error: BaseException | None) -> bool:

@@ -5,10 +5,14 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import timedelta
 
 import pytest
 
 from bot.inbox.durable_queue import Inbox, Item
+from durable.done_work import forget_abandoned
+from durable.durable_worker import Application, DurableWorker, WorkQueue
 from durable.lease import PostgresLease
 from tests.databases import Server, breakable_postgresql
 
@@ -44,6 +48,51 @@ def test_a_lease_whose_database_was_away_is_taken_again(server: Server) -> None:
     with other.takeover(lease.executor_id) as dead:
         assert dead
     other.release()
+
+
+def test_a_worker_takes_from_its_own_queues_alone(server: Server) -> None:
+    done: list[str] = []
+
+    @contextmanager
+    def at_work(queue: str) -> Iterator[DurableWorker]:
+        """A worker of a release whose queue has this name."""
+        application = Application(name="releases", format="1", schema="releases")
+        worker = DurableWorker(
+            application, database_url=server.url, lease=PostgresLease(server.url, "releases")
+        )
+
+        def register() -> None:
+            from dbos import DBOS
+
+            @DBOS.workflow(name="work")
+            def work(told: str) -> None:
+                done.append(told)
+
+        worker.start(register, [WorkQueue(name=queue, concurrency=1, poll_seconds=0.05)])
+        try:
+            yield worker
+        finally:
+            worker.stop(0)
+
+    def enqueue(worker: DurableWorker, queue: str, told: str) -> None:
+        options = {"workflow_name": "work", "queue_name": queue, "app_version": "1"}
+        worker.client.enqueue(options, told)
+
+    with at_work("old") as worker:
+        enqueue(worker, "old", "first")
+        until(lambda: done == ["first"])
+    with at_work("new") as worker:
+        enqueue(worker, "old", "of the old release")
+        for told in ("second", "third"):
+            enqueue(worker, "new", told)
+        until(lambda: done == ["first", "second", "third"])
+        until(lambda: not worker.backlog())
+        assert forget_abandoned(worker.client, worker.queues) == 0, "it may be on its way"
+        assert forget_abandoned(worker.client, worker.queues, timedelta(0)) == 1
+    with at_work("old") as worker:
+        enqueue(worker, "old", "fourth")
+        until(lambda: "fourth" in done)
+    assert "of the old release" not in done
 
 
 def test_work_waits_for_a_database_that_is_away_and_goes_on_when_it_is_back(

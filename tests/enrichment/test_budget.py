@@ -10,8 +10,8 @@ from pydantic import BaseModel
 
 from config.errors import ModelUnavailable
 from config.models import ChatModel, Prompt, Usage
-from enrichment.with_model.budget import PATIENCE_SECONDS, Budget, BudgetSpent
-from enrichment.with_model.ledger import LedgerHere
+from enrichment.with_model.budget import Budget, BudgetSpent
+from enrichment.with_model.ledger import PATIENCE_SECONDS, LedgerHere, ModelPace
 
 PROMPT = Prompt(name="enrich", version="1", system="s", user="u", max_tokens=10)
 
@@ -83,6 +83,32 @@ def test_a_model_that_refuses_for_an_hour_is_done_without() -> None:
         budget.ask(model, PROMPT, Said)
     assert len(seen.asked_at) == asked, "the rest of the run does not ask"
     assert seen.asked_at[-1] + 120 > PATIENCE_SECONDS
+
+
+def test_a_server_that_asks_for_a_day_is_done_without_as_well() -> None:
+    budget, seen, model = started(lambda now: limited(86_400.0))
+    with pytest.raises(BudgetSpent, match="refused every request for 10 minutes"):
+        budget.ask(model, PROMPT, Said)
+    assert seen._clock.time <= 3 * PATIENCE_SECONDS
+
+
+def test_a_refusal_within_a_pause_is_forgotten_by_the_next_answer() -> None:
+    budget, _, model = started()
+    ledger = budget._ledger
+    # One of many in flight is refused, another answered, a third refused within the pause.
+    for change in (lambda p: p.refused(0.0, 20.0), ModelPace.answered, lambda p: p.refused(1.0, 0)):
+        ledger.change_pace(change)
+    budget.ask(model, PROMPT, Said)
+    assert ledger.pace().refused_since is None
+
+
+def test_what_another_run_was_refused_costs_this_one_none_of_its_patience() -> None:
+    clock = Clock()
+    ledger = LedgerHere(lambda: clock.time)
+    ledger.change_pace(lambda pace: pace.refused(0.0, 0.0))
+    clock.time = 3_600.0
+    model: Any = Model(clock, lambda now: None)
+    assert Budget(sleep=clock.sleep, ledger=ledger).ask(model, PROMPT, Said).word == "tea"
 
 
 def test_pauses_are_no_failed_attempts() -> None:

@@ -201,3 +201,21 @@ def test_an_error_is_none_of_a_suspects_deaths(library: Library) -> None:
     library.shelves.on_load = fails
     for _ in range(5):
         assert library.ingest().failed[0].reason == "it is a picture"
+
+
+def test_what_was_read_well_is_no_suspect_of_a_later_death(library: Library) -> None:
+    suspects = Suspects(library.engine, DOMAIN)
+    for name in ("book-0", "book-1"):
+        suspects.begin(name)
+    for name in ("book-0", "book-1"):
+        suspects.end(name)
+    assert Suspects(library.engine, DOMAIN).alone(["book-0", "book-1"]) == []
+
+
+def test_a_step_that_changes_nothing_is_no_reason_to_publish_no_more(library: Library) -> None:
+    library.ingest()
+    library.shelves.says["book-3"] = "two"
+    steps, number = Steps(0.0), library.index.snapshot(DOMAIN).generation
+    library.ingest(full=True, steps=steps)
+    assert library.index.snapshot(DOMAIN).generation == number + 1
+    assert steps.due(True)

@@ -11,6 +11,7 @@ import time
 import uuid
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 
@@ -45,11 +46,12 @@ class Hands:
         self._library = library
         self.prepared: list[tuple[str, str]] = []
         self.does: Callable[[Document], object] = lambda document: None
+        self.describe: Callable[[Document], Enriched] = with_a_model
 
     def prepare(self, assignment: Assignment, document: Document) -> Enriched:
         self.prepared.append((assignment.document, assignment.way))
         self.does(document)
-        return (with_a_model if assignment.way == "model" else plainly)(document)
+        return (self.describe if assignment.way == "model" else plainly)(document)
 
     def embed(self, domain: str, chunks: Sequence[Chunk]) -> int:
         return self._library.index.embed_ahead(domain, chunks)
@@ -166,6 +168,41 @@ def test_what_ends_a_run_ends_it_and_is_tried_again_by_the_next(
         library.ingest(workshop=others.workshop())
     others.hands.does = lambda document: None
     assert len(library.ingest(workshop=others.workshop()).added) == 4
+
+
+def test_a_model_that_was_away_for_two_runs_is_asked_by_the_third(
+    library: Library, others: Others
+) -> None:
+    is_away = True
+
+    def describe(document: Document) -> Enriched:
+        made = with_a_model(document)
+        return replace(plainly(document), failures=("away",)) if is_away else made
+
+    others.hands.describe = describe
+    for _ in range(2):
+        report = library.ingest(model=describe, workshop=others.workshop(model=MODEL))
+        assert report.unenriched == 4
+    is_away = False
+    report = library.ingest(model=describe, workshop=others.workshop(model=MODEL))
+    assert report.unenriched == 0
+    assert all(one.summary == "By the model." for one in library.cards().values())
+
+
+def test_one_that_cannot_be_embedded_is_a_failure_of_its_own(
+    library: Library, others: Others, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    embed = others.hands.embed
+
+    def broken(domain: str, chunks: Sequence[Chunk]) -> int:
+        if chunks[0].document_id == "book-1":
+            raise FileNotFoundError("a lookup's folder was just removed")
+        return embed(domain, chunks)
+
+    monkeypatch.setattr(others.hands, "embed", broken)
+    report = library.ingest(workshop=others.workshop())
+    assert [error.document for error in report.failed] == ["book-1"]
+    assert len(report.added) == 3
 
 
 def test_a_step_forgets_nothing_that_it_did_not_publish(library: Library, others: Others) -> None:
@@ -317,8 +354,9 @@ def test_processes_share_a_runs_budget_and_pace(engine: Engine) -> None:
     assert there.pace().refusals == 1, "what was in flight tells nothing new"
     with pytest.raises(BudgetSpent):
         Budget(calls=2, ledger=there)._check()
-    assert SharedLedger(engine, model="m", run="next").pace().refused_since is None
-    assert LONGEST_PAUSE > 30.0
+    here.change_pace(lambda pace: replace(pace, paused_until=now + 86_400, next_start=now + 9_000))
+    pace = SharedLedger(engine, model="m", run="next").pace()
+    assert max(pace.paused_until, pace.next_start) < now + 2 * LONGEST_PAUSE
 
 
 def test_requests_of_all_processes_keep_their_distance(engine: Engine) -> None:
