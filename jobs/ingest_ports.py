@@ -82,7 +82,7 @@ class NextGeneration(Protocol):
 
     def remove(self, document_id: str) -> None: ...
 
-    def commit(self, cursors: Mapping[str, str]) -> Published:
+    def commit(self, cursors: Mapping[str, str], *, is_step: bool = False) -> Published:
         """Publish what there is; may be called again when there is more."""
         ...
 

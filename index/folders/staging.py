@@ -26,6 +26,8 @@ from index.store.sql_store import Store
 
 Look = Callable[[GenerationInfo, Mapping[str, DocumentCard]], bool]
 """Sees a generation that is built and not published yet; False: the one before it stays."""
+STEP = "step"
+"""Stands among a generation's cursors where it is a step of a run and not the end of one."""
 TOGETHER = 1_024
 """Texts that are embedded in one call, of as many documents as it takes: sorted by length little of
 a batch is padding, and no core waits for the last batch of each document."""
@@ -81,7 +83,8 @@ class Staging:
             self._cursors = store.cursors(domain, self._base.number)
         self._closing = ExitStack()
         self._kept: MadeVectors | None = None
-        self._step = 0
+        self._step = self._base.number if self._base and STEP in self._cursors else 0
+        self._cursors.pop(STEP, None)
         self.held_back = False
         """Whether the last thing built was not to be published."""
         self.in_steps = False
@@ -155,10 +158,11 @@ class Staging:
         self._held.pop(document_id, None)
         self._cards.pop(document_id, None)
 
-    def commit(self, cursors: Mapping[str, str]) -> GenerationInfo:
+    def commit(self, cursors: Mapping[str, str], *, is_step: bool = False) -> GenerationInfo:
         """Publish; the current generation's info again when nothing changed, or when what was
         built is not to be published: the next run then sees the same changes again.
-        What is published later takes the place of what was published before by the same run.
+        What is published later takes the place of what was published before by the same run, or as
+        a step by one that broke off: nobody rolls back to half a run.
 
         Raises ModelUnavailable, PublishError."""
         held = [self._held[one] for one in sorted(self._held)]
@@ -166,7 +170,7 @@ class Staging:
         base = self._base
         self.held_back = False
         if base and base.digest == digest and base.embedder == self._embedder.name:
-            if dict(cursors) != self._cursors:
+            if not is_step and (self._step or dict(cursors) != self._cursors):
                 self._store.set_cursors(self._domain, base.number, cursors)
             return self._unchanged(base)
         self._embed(len(self._waiting))
@@ -206,7 +210,7 @@ class Staging:
             # Its vectors stay in the journal: a later run that does publish embeds nothing again.
             self.held_back = True
             return self._unchanged(base)
-        self._store.publish(info, held, cursors)
+        self._store.publish(info, held, {**cursors, **({STEP: ""} if is_step else {})})
         if self._kept:
             self._kept.discard()
             self._base, self._base_folder = info, self._shelf.opened(info)

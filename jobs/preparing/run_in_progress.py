@@ -266,14 +266,14 @@ class RunInProgress:
         for enriched in self.plain.values():
             self._put(enriched)
         self.plain.clear()
-        self._commit(self.staging.cursors)
+        self._commit(self.staging.cursors, is_step=True)
         if self.staging.held_back:
             self.steps.stop()  # what follows would be, too
 
-    def _commit(self, cursors: Mapping[str, str]) -> Published:
+    def _commit(self, cursors: Mapping[str, str], *, is_step: bool = False) -> Published:
         before = self.staging.number
         self.watch.publishing()
-        published = self.staging.commit(cursors)
+        published = self.staging.commit(cursors, is_step=is_step)
         if published.number != before:
             self.embedded += published.embedded
         if not self.staging.held_back:  # or it is what was published before

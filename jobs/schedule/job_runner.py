@@ -27,7 +27,7 @@ from jobs.schedule.due import Planned, due
 from jobs.schedule.freshness import Freshness, freshness
 from jobs.schedule.kept_notices import KeptNotices, Tell
 from jobs.schedule.kept_runs import KeptRuns
-from jobs.schedule.recorded_run import Started, as_planned, given_up, left_out
+from jobs.schedule.recorded_run import Leaving, Started, as_planned, given_up, left_out
 from telemetry import metrics
 
 log = structlog.get_logger()
@@ -130,7 +130,12 @@ class JobRunner:
             "workflow_id": workflow_id,
             "app_version": JOBS.format,
         }
-        self.worker.client.enqueue(options, *arguments)
+        try:
+            self.worker.client.enqueue(options, *arguments)
+        except Exception as error:
+            if self._stopping.is_set():  # what it would be stored with is closed
+                raise Leaving from error
+            raise
 
     def run_what_is_due(self) -> None:
         """Plan once, and return when nothing is left to do."""

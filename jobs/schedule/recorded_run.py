@@ -66,6 +66,10 @@ def given_up(
     _end(runs, (before or _begun(domain, started, now)).ended("failed", problem=why))
 
 
+class Leaving(BaseException):
+    """This process ends, and its runs are gone on with by another."""
+
+
 def recorded(
     runs: KeptRuns,
     domain: str,
@@ -82,6 +86,8 @@ def recorded(
     runs.begin(begun)
     try:
         report = run()
+    except Leaving:
+        raise  # nothing is kept: it is still running, elsewhere soon
     except AnotherRun as error:
         _end(runs, begun.ended("skipped", problem=error.problem))
         raise

@@ -116,6 +116,30 @@ def test_times_that_pass_during_a_run_are_left_out_and_on_record(tmp_path: Path)
     assert sorted(skipped) == [f"2026-11-05 0{hour}:00" for hour in (4, 5, 6)]
 
 
+def test_a_run_that_hands_out_work_while_its_runner_ends_is_left_to_another(
+    tmp_path: Path,
+) -> None:
+    has_ended, met = threading.Event(), list[BaseException]()
+    with on_sqlite(tmp_path) as works:
+
+        def hand_out() -> None:
+            has_ended.wait(PATIENCE)
+            try:
+                works.runner.enqueue("prepare", "{}", queue="q", workflow_id="w")
+            except BaseException as error:
+                met.append(error)
+                raise
+
+        works.does = hand_out
+        works.runner.plan()
+        until(lambda: works.began)
+        works.runner.stop(0.0)
+        has_ended.set()
+        until(lambda: met)
+        time.sleep(0.3)  # it would be written down at once
+        assert works.outcomes() == {"2026-11-05 03:00": "running"}
+
+
 def test_the_first_look_at_a_new_schedule_raises_no_alarm(tmp_path: Path) -> None:
     with on_sqlite(tmp_path, "0 3 * * *") as works:
         works.now = at("2026-11-05T12:00")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -109,6 +110,39 @@ def test_a_run_that_broke_off_goes_on_where_it_was(library: Library) -> None:
     assert len(library.cards()) == 4
 
 
+def test_nobody_rolls_back_to_half_of_a_run_that_broke_off(library: Library) -> None:
+    library.ingest()
+    began = library.index.snapshot(DOMAIN).generation
+    library.shelves.says = dict.fromkeys(library.shelves.says, "two")
+
+    def breaks(name: str) -> None:
+        if name == "book-3":
+            raise ModelUnavailable("the embeddings server is away")
+
+    library.shelves.on_load = breaks
+    for _ in range(4):
+        with pytest.raises(ModelUnavailable):
+            library.ingest(full=True, steps=Steps(0.0))
+    half = [one.number for one in library.index.generations(DOMAIN)]
+    assert half == [library.index.snapshot(DOMAIN).generation, began]
+    library.shelves.on_load = lambda name: None
+    report = library.ingest(steps=Steps(0.0))
+    assert [one.number for one in library.index.generations(DOMAIN)] == [report.generation, began]
+    library.shelves.says["book-0"] = "three"
+    following = library.ingest().generation
+    held = [one.number for one in library.index.generations(DOMAIN)]
+    assert held == [following, report.generation, began], "that one was whole"
+
+
+def test_a_last_step_that_was_everything_ends_its_run(library: Library) -> None:
+    library.ingest(steps=Steps(0.0))
+    last = library.index.snapshot(DOMAIN).generation
+    library.ingest()
+    library.shelves.says["book-0"] = "two"
+    following = library.ingest().generation
+    assert [one.number for one in library.index.generations(DOMAIN)] == [following, last]
+
+
 def test_whom_the_model_failed_is_asked_about_without_being_read_again(library: Library) -> None:
     def fails(document: Document) -> Enriched:
         made = plainly(document)
@@ -213,9 +247,24 @@ def test_what_was_read_well_is_no_suspect_of_a_later_death(library: Library) -> 
 
 
 def test_a_step_that_changes_nothing_is_no_reason_to_publish_no_more(library: Library) -> None:
+    class Eager(Steps):
+        taken = 0
+
+        def due(self, something: bool) -> bool:
+            return something and not self.stopped
+
+        def took(self, publish: Callable[[], None]) -> None:
+            self.taken += 1
+            publish()
+
+        stopped = False
+
+        def stop(self) -> None:
+            self.stopped = True
+
     library.ingest()
     library.shelves.says["book-3"] = "two"
-    steps, number = Steps(0.0), library.index.snapshot(DOMAIN).generation
+    steps, number = Eager(), library.index.snapshot(DOMAIN).generation
     library.ingest(full=True, steps=steps)
     assert library.index.snapshot(DOMAIN).generation == number + 1
-    assert steps.due(True)
+    assert steps.taken > 1
