@@ -6,6 +6,7 @@ goes on where another stopped."""
 from __future__ import annotations
 
 import hashlib
+import re
 import zlib
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -97,6 +98,11 @@ def _documents() -> TypeAdapter[Document]:
     return TypeAdapter(Document)
 
 
+_URI = re.compile(rb'"uri":"(?:[^"\\]|\\.)*"')
+"""Of a picture in JSON: whoever holds it can fetch the picture, and Google gives another each time.
+Within a text its quotation marks would be escaped."""
+
+
 class HandedOver:
     """Of one domain. Safe to use from several threads and processes."""
 
@@ -107,7 +113,7 @@ class HandedOver:
 
     def keep(self, document: Document) -> str:
         """Its digest. How many died over it stays on record while it is the same."""
-        payload = _documents().dump_json(document)
+        payload = _URI.sub(b'"uri":""', _documents().dump_json(document))
         digest = hashlib.sha256(payload).hexdigest()
         row = {
             "digest": digest,

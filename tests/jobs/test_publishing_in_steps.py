@@ -12,7 +12,8 @@ from config.errors import LoadError, ModelUnavailable
 from enrichment.enrich import Enriched
 from jobs.preparing.steps import Steps
 from jobs.preparing.suspects import Suspects
-from loaders.document import Document
+from loaders.document import Document, Image
+from tests.enrichment.writing import Writer
 from tests.jobs.library import DOMAIN, MODEL, Library, plainly, with_a_model
 
 
@@ -235,6 +236,18 @@ def test_an_error_is_none_of_a_suspects_deaths(library: Library) -> None:
     library.shelves.on_load = fails
     for _ in range(5):
         assert library.ingest().failed[0].reason == "it is a picture"
+
+
+def test_where_a_picture_can_be_fetched_is_not_stored(library: Library) -> None:
+    def document(uri: str) -> Document:
+        writer = Writer("Floor plan", "plan").paragraphs('It says {"uri":"kept"}.')
+        return writer.add("image", image=Image(alt="a plan", uri=uri)).document()
+
+    digests = {library.handed.keep(document(f'https://secret/{n}?a="b')) for n in range(2)}
+    assert len(digests) == 1
+    loaded = library.handed.loaded("plan")
+    assert loaded is not None
+    assert loaded.document == document("")
 
 
 def test_what_was_read_well_is_no_suspect_of_a_later_death(library: Library) -> None:
