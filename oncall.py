@@ -540,9 +540,9 @@ class Copilot:
         from jobs.preparing.workshop import InThisProcess, Workshop
 
         name, options, seconds = domain.domain, domain.chunks, self.settings.document_seconds
-        handed = self.preparing.handed_over(name) if assign or self.model else None
+        handed = self.preparing.handed_over(name)
         workshop: Workshop
-        if assign and handed:
+        if assign:
             workshop = ByWorkers(
                 run=started.id,
                 domain=name,

@@ -16,6 +16,7 @@ from jobs.preparing.suspects import Suspects
 from jobs.preparing.workshop import Workshop
 from loaders.document import Document
 from loaders.time_limit import SECONDS
+from telemetry import metrics
 
 
 def ingest(
@@ -72,6 +73,7 @@ def ingest(
                 run.read(source)
             run.finish()
         finally:
+            metrics.INGEST_QUEUE.set(0)
             if suspected:
                 suspected.close()
         published = run.publish()
