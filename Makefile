@@ -18,7 +18,7 @@ setup: $(VENV)/.ready-dev ## Create .venv with everything, for development
 demo: $(VENV)/.ready ## Ingest the demo documents, open a Slack look-alike, ask a question (ONCE=1: exit after it)
 	@$(BIN)/oncall demo $(if $(ONCE),--once)
 
-test: $(VENV)/.ready-dev ## Run the tests, as many at a time as there are cores, up to four
+test: $(VENV)/.ready-dev ## Run the tests, one more at a time than there are cores, up to four
 	@$(BIN)/python -m pytest --numprocesses auto --maxprocesses 4 --dist loadfile $(ARGS)
 
 test-rerank: $(VENV)/.ready-rerank ## Run the tests of the cross-encoders, which `make test` skips without torch

@@ -12,12 +12,10 @@ from unittest.mock import patch
 import pytest
 from hypothesis import HealthCheck, settings
 
+from config.minilm import threads
+
 LOOPBACK = ("127.", "::1", "localhost", "0.0.0.0")  # noqa: S104 - compared, never bound
 ROOT = Path(__file__).parents[1]
-OURS = (
-    "SLACK_", "OPENAI_", "ONCALL_", "GOOGLE_", "LANGSMITH_", "LANGCHAIN_",
-    "ANTHROPIC_", "OLLAMA_", "AZURE_OPENAI_",
-)  # fmt: skip
 
 # The same examples each time, and no clock: what fails here fails everywhere. The long versions
 # (ONCALL_THOROUGH=1) look for new ones.
@@ -28,6 +26,12 @@ settings.register_profile(
     suppress_health_check=[HealthCheck.too_slow],
 )
 settings.load_profile("suite")
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_auto_num_workers() -> int:
+    """One more than there are cores for us: a fifth of the time a test waits for something."""
+    return threads() + 1
 
 
 @pytest.fixture(autouse=True, scope="session")

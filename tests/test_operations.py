@@ -139,29 +139,6 @@ def test_no_section_is_left_of_an_alert_that_is_gone() -> None:
     assert sections == {rule["alert"] for rule in RULES}
 
 
-@pytest.mark.parametrize("page", sorted(OPERATIONS.glob("*.md")), ids=lambda page: page.name)
-def test_every_command_of_ours_in_the_pages_exists(page: Path) -> None:
-    from typer.main import get_command
-
-    from cli.main import app
-
-    for words in re.findall(r"\boncall ([a-z][a-z -]*)", " ".join(shell_of(page))):
-        command: Any = get_command(app)
-        for word in words.split():
-            if not hasattr(command, "commands"):
-                break
-            assert word in command.commands, words
-            command = command.commands[word]
-
-
-def shell_of(page: Path) -> Iterator[str]:
-    """Commands that a page gives: in blocks, and alone in a line's code."""
-    text = page.read_text("utf-8")
-    blocks = re.findall(r"^```(?:sh|console)\n(.*?)^```", text, re.S | re.M)
-    yield from blocks
-    yield from re.findall(r"`(oncall [^`]+)`", re.sub(r"^```.*?^```", "", text, flags=re.S | re.M))
-
-
 needs_promtool = pytest.mark.skipif(not shutil.which("promtool"), reason="promtool isn't here")
 
 
