@@ -115,11 +115,13 @@ class PostgresLease:
         self._engine = postgres_engine(url, isolation_level="AUTOCOMMIT", poolclass=NullPool)
         self._connection: Connection | None = None
         self._lock = threading.Lock()
+        self._released = False
         self.sessions = 0
 
     def acquire(self) -> None:
         """Raises ConfigError for a server that hands each statement to another session."""
         with self._lock:
+            self._released = False
             self._take()
             if not all(self._holds() for _ in range(_LOOKS)):
                 self._drop()
@@ -131,6 +133,8 @@ class PostgresLease:
 
     def keep(self) -> bool:
         with self._lock:
+            if self._released:  # while this look waited for an answer
+                return False
             try:
                 if self._connection is not None and self._holds():
                     return True
@@ -167,6 +171,7 @@ class PostgresLease:
             with suppress(SQLAlchemyError, OSError, LeaseLost):
                 self._run("SELECT pg_advisory_unlock_all()")
             self._drop()
+            self._released = True
             self._engine.dispose()
 
     def _take(self) -> bool:

@@ -7,8 +7,9 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
-from sqlalchemy import URL, Engine, create_engine, event, make_url
+from sqlalchemy import URL, Engine, QueuePool, create_engine, event, make_url
 from sqlalchemy.engine.interfaces import Dialect
+from sqlalchemy.pool import ConnectionPoolEntry
 
 NOTICES: Mapping[str, int] = {
     # A server that vanished without closing its connections is noticed within some ten seconds,
@@ -25,6 +26,22 @@ SERVER_NOTICES = "-c tcp_keepalives_idle=10 -c tcp_keepalives_interval=5 -c tcp_
 _RETRY_SECONDS = 0.5
 
 
+class _Pool(QueuePool):
+    """Closes what a thread gives back after the pool's end; else it stays open until the garbage
+    collector finds it."""
+
+    over = False
+
+    def dispose(self) -> None:
+        self.over = True
+        super().dispose()
+
+    def _do_return_conn(self, record: ConnectionPoolEntry) -> None:
+        super()._do_return_conn(record)
+        if self.over:
+            super().dispose()
+
+
 def postgres_engine(url: str | URL, **options: Any) -> Engine:
     """An engine for psycopg; `options` as for SQLAlchemy's `create_engine`.
 
@@ -34,7 +51,7 @@ def postgres_engine(url: str | URL, **options: Any) -> Engine:
         hide_parameters=True,
         pool_pre_ping=True,
         connect_args={**NOTICES, "options": SERVER_NOTICES},
-        **options,
+        **{"poolclass": _Pool, **options},
     )
 
 

@@ -62,7 +62,7 @@ def run_once(folder: Path, now: str) -> None:
     deadline = time.monotonic() + PATIENCE
     while time.monotonic() < deadline:
         found = runs.find(planned)
-        if found and found.outcome != "running":
+        if found and found.outcome != "running" and not runner.worker.backlog():
             runner.plan()
             os._exit(0)
         time.sleep(0.02)
