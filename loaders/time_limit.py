@@ -6,8 +6,7 @@ import ctypes
 import threading
 import time
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from typing import ParamSpec, TypeVar
 
 from config.errors import LoadError
@@ -19,6 +18,8 @@ SECONDS = 120.0
 """Of processor time. A thousand pages take about ten."""
 _AGAIN = 1.0
 """Seconds until an interruption that was caught on its way is sent once more."""
+_SOON = 0.05
+"""Seconds until a pause is looked at again."""
 _REMEDY = "split it into smaller documents, or give it longer by ONCALL_DOCUMENT_SECONDS"
 
 
@@ -26,19 +27,25 @@ class _TooLong(BaseException):
     """Raised inside a thread from outside; no `except Exception` of a parser catches it."""
 
 
+_here = threading.local()
+"""`watch`: what counts in this thread."""
+
+
 @contextmanager
 def time_limit(document: str, seconds: float = SECONDS) -> Iterator[None]:
     """Raises LoadError, wherever the block stands by then, once it has computed for that long.
 
     Counted is this thread's own processor time: waiting for Google, for a model or for other
-    threads is free. Where a system can't tell it (macOS), the clock counts."""
-    watch = _Watch(seconds)
+    threads is free. Where a system can't tell it (macOS), the clock counts. Limits aren't nested.
+    """
+    watch = _here.watch = _Watch(seconds)
     try:
         try:
             watch.start()
             yield
             watch.check()
         finally:
+            _here.watch = None
             watch.stop()
     except _TooLong:
         watch.stop_surely()
@@ -48,13 +55,18 @@ def time_limit(document: str, seconds: float = SECONDS) -> Iterator[None]:
 
 
 def uncounted(act: Callable[Given, Result]) -> Callable[Given, Result]:
-    """The same function, computed in a thread of its own: whoever waits for it computes nothing."""
+    """The same function, which no time limit counts or interrupts.
 
-    def elsewhere(*given: Given.args, **named: Given.kwargs) -> Result:
-        with ThreadPoolExecutor(1, thread_name_prefix="uncounted") as pool:
-            return pool.submit(act, *given, **named).result()
+    For what takes a bounded time and must come to its end: a file that is open would stay open,
+    and CPython 3.11 may give a thread that is just being started its parent's interruption, for
+    which the parent then waits for ever."""
 
-    return elsewhere
+    def apart(*given: Given.args, **named: Given.kwargs) -> Result:
+        watch: _Watch | None = getattr(_here, "watch", None)
+        with watch.paused() if watch else nullcontext():
+            return act(*given, **named)
+
+    return apart
 
 
 class _Watch:
@@ -67,7 +79,7 @@ class _Watch:
         self._began = self._computed()
         self._lock = threading.Lock()
         self._over = threading.Event()
-        self._sent = False
+        self._paused = self._sent = False
 
     def start(self) -> None:
         threading.Thread(target=self._wait, name="time limit", daemon=True).start()
@@ -79,15 +91,34 @@ class _Watch:
         on, and one under a profiler never ends."""
         with self._lock:
             self._over.set()
-        if self._sent:
-            for _ in range(100):  # it comes at the first turn of a loop
-                pass
+        self._let_it_come()
 
     def stop_surely(self) -> None:
         """After one interruption, whatever else is on its way."""
         while True:
             with suppress(_TooLong):
                 return self.stop()
+
+    @contextmanager
+    def paused(self) -> Iterator[None]:
+        """No interruption comes in it, and it isn't counted; one that is on its way is raised."""
+        try:
+            with self._lock:
+                self._paused = True
+            self._let_it_come()
+            before = self._computed()
+            try:
+                yield
+            finally:
+                with self._lock:
+                    self._began += self._computed() - before
+        finally:
+            self._paused = False
+
+    def _let_it_come(self) -> None:
+        if self._sent:
+            for _ in range(100):  # it comes at the first turn of a loop
+                pass
 
     def check(self) -> None:
         """For what was done before anybody could interrupt it."""
@@ -100,14 +131,14 @@ class _Watch:
     def _wait(self) -> None:
         left = self._seconds
         while not self._over.wait(left):
-            left = self._left()
-            if left > 0:
-                continue
             with self._lock:
-                if not self._over.is_set():
+                left = self._left()
+                if self._paused:
+                    left = _SOON
+                elif left <= 0 and not self._over.is_set():
                     self._sent = True
                     _interrupt(self._thread)
-            left = _AGAIN
+                    left = _AGAIN
 
 
 def _clock_of(thread: int) -> Callable[[], float]:

@@ -23,6 +23,7 @@ from loaders.files.html import parse_html
 from loaders.files.markdown_file import parse_markdown
 from loaders.files.pdf import parse_pdf
 from loaders.files.text_file import parse_csv, parse_text
+from loaders.time_limit import uncounted
 
 Parse = Callable[..., Document]
 
@@ -31,6 +32,16 @@ def load_file(path: Path, *, base_url: str = "") -> Document:
     """The document's url is `base_url` + file name, or a `file://` URI.
 
     Raises LoadError, naming the file, for what can't be read."""
+    data, changed = _read(path)
+    url = base_url.rstrip("/") + "/" + path.name if base_url else path.resolve().as_uri()
+    return load_bytes(data, suffix=path.suffix, url=url, id=path.stem, modified_at=changed)
+
+
+@uncounted
+def _read(path: Path) -> tuple[bytes, datetime]:
+    """What a file holds, and when it changed. No time limit interrupts it with the file open.
+
+    Raises LoadError."""
     try:
         # Not blocking: a pipe would wait for whoever writes into it.
         with os.fdopen(os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0)), "rb") as file:
@@ -38,12 +49,9 @@ def load_file(path: Path, *, base_url: str = "") -> Document:
             if not stat.S_ISREG(about.st_mode):
                 raise LoadError(str(path), "it is no file, but a device or a pipe")
             check_size(str(path), about.st_size)
-            data = file.read(MAX_BYTES + 1)
-        changed = datetime.fromtimestamp(about.st_mtime, UTC)
+            return file.read(MAX_BYTES + 1), datetime.fromtimestamp(about.st_mtime, UTC)
     except OSError as error:
         raise LoadError(str(path), error.strerror or str(error)) from error
-    url = base_url.rstrip("/") + "/" + path.name if base_url else path.resolve().as_uri()
-    return load_bytes(data, suffix=path.suffix, url=url, id=path.stem, modified_at=changed)
 
 
 def load_bytes(

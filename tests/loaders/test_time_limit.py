@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from config.errors import LoadError
-from loaders.files.local_files import load_bytes
+from loaders.files.local_files import load_bytes, load_file
 from loaders.time_limit import time_limit, uncounted
 
 # An interruption that meets a finalizer is swallowed there, and sent again.
@@ -107,3 +109,24 @@ def test_afterwards_a_profiler_works_as_before() -> None:
         "(lambda: None)()\n"
     )
     subprocess.run([sys.executable, "-c", script], cwd=ROOT, check=True, timeout=60)
+
+
+def test_time_is_up_while_a_file_is_open(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = tmp_path / "tea.txt"
+    file.write_text("Tea steeps for four minutes.")
+    load_file(file)
+    opened: list[int] = []
+    really_open = os.open
+
+    def busily(*arguments: Any) -> int:
+        opened.append(really_open(*arguments))
+        until = time.thread_time() + 1
+        while time.thread_time() < until:
+            pass
+        return opened[-1]
+
+    monkeypatch.setattr(os, "open", busily)
+    with time_limit("tea", 0.5):
+        assert load_file(file).id == "tea"
+    with pytest.raises(OSError, match="Bad file descriptor"):
+        os.fstat(opened[0])
