@@ -9,7 +9,7 @@ from typing import Any
 
 from sqlalchemy import URL, Engine, QueuePool, create_engine, event, make_url
 from sqlalchemy.engine.interfaces import Dialect
-from sqlalchemy.pool import ConnectionPoolEntry
+from sqlalchemy.pool import ConnectionPoolEntry, Pool
 
 NOTICES: Mapping[str, int] = {
     # A server that vanished without closing its connections is noticed within some ten seconds,
@@ -42,7 +42,7 @@ class _Pool(QueuePool):
             super().dispose()
 
 
-def postgres_engine(url: str | URL, **options: Any) -> Engine:
+def postgres_engine(url: str | URL, poolclass: type[Pool] = _Pool, **options: Any) -> Engine:
     """An engine for psycopg; `options` as for SQLAlchemy's `create_engine`.
 
     People's words are parameters, and no error carries them into a log."""
@@ -51,7 +51,8 @@ def postgres_engine(url: str | URL, **options: Any) -> Engine:
         hide_parameters=True,
         pool_pre_ping=True,
         connect_args={**NOTICES, "options": SERVER_NOTICES},
-        **{"poolclass": _Pool, **options},
+        poolclass=poolclass,
+        **options,
     )
 
 

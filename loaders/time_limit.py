@@ -18,8 +18,6 @@ SECONDS = 120.0
 """Of processor time. A thousand pages take about ten."""
 _AGAIN = 1.0
 """Seconds until an interruption that was caught on its way is sent once more."""
-_SOON = 0.05
-"""Seconds until a pause is looked at again."""
 _REMEDY = "split it into smaller documents, or give it longer by ONCALL_DOCUMENT_SECONDS"
 
 
@@ -77,9 +75,9 @@ class _Watch:
         self._thread = threading.get_ident()
         self._computed = _clock_of(self._thread)
         self._began = self._computed()
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()  # a pause may hold another
         self._over = threading.Event()
-        self._paused = self._sent = False
+        self._sent = False
 
     def start(self) -> None:
         threading.Thread(target=self._wait, name="time limit", daemon=True).start()
@@ -102,18 +100,13 @@ class _Watch:
     @contextmanager
     def paused(self) -> Iterator[None]:
         """No interruption comes in it, and it isn't counted; one that is on its way is raised."""
-        try:
-            with self._lock:
-                self._paused = True
+        with self._lock:  # which whoever interrupts needs
             self._let_it_come()
-            before = self._computed()
+            counted = self._counted()
             try:
                 yield
             finally:
-                with self._lock:
-                    self._began += self._computed() - before
-        finally:
-            self._paused = False
+                self._began = self._computed() - counted
 
     def _let_it_come(self) -> None:
         if self._sent:
@@ -125,17 +118,18 @@ class _Watch:
         if self._left() <= 0:
             raise _TooLong
 
+    def _counted(self) -> float:
+        return self._computed() - self._began
+
     def _left(self) -> float:
-        return self._seconds - (self._computed() - self._began)
+        return self._seconds - self._counted()
 
     def _wait(self) -> None:
         left = self._seconds
         while not self._over.wait(left):
             with self._lock:
                 left = self._left()
-                if self._paused:
-                    left = _SOON
-                elif left <= 0 and not self._over.is_set():
+                if left <= 0 and not self._over.is_set():
                     self._sent = True
                     _interrupt(self._thread)
                     left = _AGAIN

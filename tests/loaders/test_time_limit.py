@@ -84,9 +84,9 @@ def test_no_interruption_comes_after_the_end() -> None:
 
 @pytest.mark.skipif(sys.platform == "darwin", reason="tells no thread's processor time")
 def test_waiting_is_not_counted() -> None:
-    """Neither for Google or a model, nor for what computes elsewhere."""
+    """Neither for Google or a model, nor for what is uncounted, also inside another such thing."""
 
-    def computed_elsewhere() -> str:
+    def computed() -> str:
         until = time.thread_time() + 0.4
         while time.thread_time() < until:
             pass
@@ -94,7 +94,8 @@ def test_waiting_is_not_counted() -> None:
 
     with time_limit("waiting", 0.3):
         time.sleep(0.4)
-        assert uncounted(computed_elsewhere)() == "done"
+        assert uncounted(uncounted(computed))() == "done"
+        assert uncounted(computed)() == "done"
 
 
 def test_afterwards_a_profiler_works_as_before() -> None:
