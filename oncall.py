@@ -120,6 +120,13 @@ class Copilot:
         return self.model.name if self.model else ""
 
     @cached_property
+    def patient_model(self) -> ChatModel | None:
+        """Describes documents, for which nobody waits."""
+        from config.chat_model import build_patient_model
+
+        return build_patient_model(self.settings)
+
+    @cached_property
     def judge_model(self) -> ChatModel | None:
         """Judges answers to golden questions; the chat model where no other is set."""
         from config.chat_model import build_judge_model
@@ -497,7 +504,7 @@ class Copilot:
         return Preparation(
             embedder=self.embedder,
             embed_ahead=self.index.embed_ahead,
-            model=self.model,
+            model=self.patient_model,
             engine=self.index.engine,
             budget=self.enrichment_budget,
         )

@@ -51,6 +51,10 @@ class Measured:
     together: float = 0.0
     """Megabytes."""
     killed: int = 0
+    calls: int = 0
+    """Of the chat model, in one run."""
+    undescribed: int = 0
+    """Documents that the model was to describe, and did not."""
     documents: int = 0
     generations: list[int] = field(default_factory=list)
 
@@ -69,14 +73,33 @@ def write_documents(folder: Path, count: int) -> None:
 
 
 def scripted(request: Request) -> dict[str, Any]:
+    """What a model might say of these texts: words and sentences of theirs."""
     if "input" in request.body:
         return {}  # embeddings have a time of their own
     time.sleep(REPLY_SECONDS)
+    shown = str(request.body["messages"][-1]["content"])
     if request.name == "enrich_document":
-        return {"summary": "", "document_type": "policy", "keywords": [], "faqs": []}
+        told = re.findall(r"[A-Z][^.|\n]{40,200}\.", shown)[:5]
+        faqs = [{"question": f"What of {one.lower()[:60]}?", "answer": one} for one in told]
+        return {
+            "summary": " ".join(told[:2]),
+            "document_type": "policy",
+            "keywords": _words(shown, 12),
+            "faqs": faqs,
+        }
     if request.name == "enrich_passages":
-        return {"passages": []}
-    return {"header_rows": 1, "header_columns": 0, "names": []}
+        passages = re.findall(r"<\S+ passage (\d+)>(.*?)</", shown, re.DOTALL)
+        return {
+            "passages": [
+                {"number": int(number), "summary": "", "keywords": _words(text, 6), "entities": []}
+                for number, text in passages
+            ]
+        }
+    raise ValueError(f"nothing is scripted for {request.name!r}")
+
+
+def _words(text: str, most: int) -> list[str]:
+    return list(dict.fromkeys(re.findall(r"[a-z]{7,}", text)))[:most]
 
 
 @contextmanager
@@ -159,8 +182,13 @@ def _is_over(engine: Any, found: Measured) -> bool:
                 found.generations.append(latest.number)
             if not found.then:
                 found.first_answer, found.then = found.seconds, latest.documents
-        outcome = connection.scalar(text("SELECT outcome FROM ingest_runs LIMIT 1"))
-    return outcome not in (None, "running")
+        run = connection.execute(
+            text("SELECT outcome, calls, unenriched FROM ingest_runs LIMIT 1")
+        ).first()
+    if run is None or run.outcome == "running":
+        return False
+    found.calls, found.undescribed = run.calls, run.unenriched
+    return True
 
 
 @contextmanager
@@ -185,7 +213,7 @@ def main() -> None:
     options = asked.parse_args()
     table = Table(
         "way", "processes", "documents/min", "first after", "with", "published", "largest MB",
-        "together MB", "killed", "documents",
+        "together MB", "killed", "calls", "undescribed", "documents",
     )  # fmt: skip
     for way in options.ways.split(","):
         for processes in map(int, options.processes.split(",")):
@@ -201,6 +229,8 @@ def main() -> None:
                 f"{one.largest:.0f}",
                 f"{one.together:.0f}",
                 str(one.killed),
+                str(one.calls),
+                str(one.undescribed),
                 f"{one.documents} of {options.documents}",
             )
             print(*row, flush=True)

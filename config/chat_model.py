@@ -58,6 +58,15 @@ def build_chat_model(
     return _built(settings, CHAT_MODEL, settings.chat_model or "", patience)
 
 
+def build_patient_model(settings: Settings) -> ChatModel | None:
+    """The chat model for work that nobody waits for; None, and raises, as for `build_chat_model`.
+
+    It is given more time, and a timeout of one request is no reason not to send others."""
+    if not settings.has_chat_model():
+        return None
+    return _built(settings, CHAT_MODEL, settings.chat_model or "", _NOBODY_WAITS)
+
+
 def build_judge_model(settings: Settings) -> ChatModel | None:
     """The model that judges answers: one of its own, or else the chat model. None, as for
     `build_chat_model`; raises ConfigError like it, and for a judge that nobody can be asked for."""
@@ -68,10 +77,8 @@ def build_judge_model(settings: Settings) -> ChatModel | None:
             remedy="set OPENAI_API_KEY or OPENAI_BASE_URL",
         )
     if name:
-        return _built(settings, "ONCALL_JUDGE_MODEL", name, _JUDGE)
-    if not settings.has_chat_model():
-        return None
-    return _built(settings, CHAT_MODEL, settings.chat_model or "", _JUDGE)
+        return _built(settings, "ONCALL_JUDGE_MODEL", name, _NOBODY_WAITS)
+    return build_patient_model(settings)
 
 
 @dataclass(frozen=True)
@@ -83,8 +90,9 @@ class _Patience:
     pause_seconds: float
 
 
-_JUDGE = _Patience(timeout_seconds=120.0, retries=4, pause_seconds=0.0)
-"""Nobody waits for a judge, and each answer that it leaves out weakens the figures."""
+_NOBODY_WAITS = _Patience(timeout_seconds=120.0, retries=4, pause_seconds=0.0)
+"""Each answer that a judge leaves out weakens the figures, each document that is left out waits for
+the next run."""
 
 
 def _built(settings: Settings, variable: str, named: str, patience: _Patience) -> ChatModel:

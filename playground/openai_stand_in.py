@@ -66,7 +66,8 @@ class OpenAIStandIn:
     """`with OpenAIStandIn(script) as server:` serves `server.base_url` on the loopback.
 
     A script is a callable, or a mapping from a schema's name (or a piece of the messages) to a
-    reply, or to several that are used up in order. Text is sent as it is, a dict as JSON."""
+    reply, or to several that are used up in order. Text is sent as it is, a dict as JSON. A
+    callable is called by as many threads as there are requests."""
 
     script: Script
     schemas: bool = True
@@ -107,11 +108,12 @@ class OpenAIStandIn:
             self.requests.append(request)
             if self.faults:
                 return self.faults.pop(0)
-            if request.name and not self.schemas:
-                refused = "response_format of type json_schema is not supported"
-                return ModelFault(kind="status", status=400, message=refused)
-            if callable(self.script):
-                return self.script(request)
+        if request.name and not self.schemas:
+            refused = "response_format of type json_schema is not supported"
+            return ModelFault(kind="status", status=400, message=refused)
+        if callable(self.script):  # it may take its time: others are answered meanwhile
+            return self.script(request)
+        with self._lock:
             return self._from_mapping(self.script, request)
 
     def _from_mapping(

@@ -8,18 +8,23 @@ from collections.abc import Callable
 from threading import Lock, Semaphore
 from typing import TypeVar
 
+import structlog
 from pydantic import BaseModel
 
-from config.errors import InvalidModelOutput, ModelUnavailable
+from config.errors import InvalidModelOutput, ModelFailure, ModelUnavailable
 from config.models import ChatModel, Prompt, Usage
 from enrichment.with_model.ledger import PATIENCE_SECONDS, Ledger, LedgerHere, ModelPace
 from telemetry import metrics
+
+log = structlog.get_logger()
 
 Reply = TypeVar("Reply", bound=BaseModel)
 
 CALLS = 20_000
 TOKENS = 50_000_000
 AT_ONCE = 8
+_AWAY = frozenset[ModelFailure]({"rate_limited", "unreachable"})
+"""Of no request's doing: it costs none an attempt, and all wait."""
 _FIRST_WAIT = 0.5
 _LONGEST_WAIT = 20.0
 
@@ -75,9 +80,10 @@ class Budget:
             except BudgetSpent:
                 raise
             except ModelUnavailable as error:
-                if error.kind == "rate_limited":
-                    self._pause(error.retry_after)
+                if error.kind in _AWAY:
+                    self._pause(error)
                     continue
+                self._ledger.change_pace(lambda pace: pace.failed(self._ledger.now()))
                 failures += 1
                 if failures >= self._attempts:
                     raise
@@ -130,18 +136,28 @@ class Budget:
                 remedy="the next run carries on where this one stopped",
             )
         # What other runs were refused before this one began is no reason not to try.
-        since = pace.refused_since
-        if since is not None and self._ledger.now() - max(since, self._began) > PATIENCE_SECONDS:
+        if pace.unanswered(self._began) > PATIENCE_SECONDS:
             raise BudgetSpent(
-                f"the model refused every request for {PATIENCE_SECONDS / 60:.0f} minutes",
-                remedy="the next run carries on; ask for a higher limit, or set "
-                "ONCALL_ENRICH_PER_MINUTE below it",
+                f"the model answered no request for {PATIENCE_SECONDS / 60:.0f} minutes",
+                remedy="the next run carries on; where its provider limits requests, ask for more "
+                "or set ONCALL_ENRICH_PER_MINUTE below the limit",
             )
         return pace
 
-    def _pause(self, asked: float | None) -> None:
-        now = self._ledger.now()
-        self._ledger.change_pace(lambda pace: pace.refused(now, asked or 0.0))
+    def _pause(self, error: ModelUnavailable) -> None:
+        now, before = self._ledger.now(), list[ModelPace]()
+
+        def refused(pace: ModelPace) -> ModelPace:
+            before.append(pace)
+            return pace.refused(now, error.retry_after or 0.0)
+
+        self._ledger.change_pace(refused)
+        if before[-1].refused_since is None:
+            log.warning(
+                "the chat model takes no requests; documents wait for it",
+                kind=error.kind,
+                at_most_minutes=round(PATIENCE_SECONDS / 60),
+            )
 
     def _count(self, usage: Usage, *, outcome: str) -> None:
         metrics.INGEST_MODEL_CALLS.labels(outcome).inc()

@@ -30,7 +30,7 @@ from durable.migration import migrate
 
 LONGEST_PAUSE = 60.0
 PATIENCE_SECONDS = 600.0
-"""A model that refuses all requests for so long is done without until the next run."""
+"""A model that answers no request for so long is done without until the next run."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,8 +40,15 @@ class ModelPace:
     next_start: float = 0.0
     paused_until: float = 0.0
     refused_since: float | None = None
-    """The model refused every request since then, for their number."""
+    """The model answered no request since then."""
     refusals: int = 0
+    """Pauses since then."""
+
+    def unanswered(self, began: float) -> float:
+        """For how many seconds the model has answered nothing, by its last failure and the pause
+        after it. What was before `began` does not count, nor does time in which nobody asked."""
+        since = self.refused_since
+        return 0.0 if since is None else self.paused_until - max(since, began)
 
     def begun(self, now: float, apart: float) -> tuple[ModelPace, float]:
         """After one more request, and when that may begin. `apart`: seconds between two."""
@@ -51,17 +58,21 @@ class ModelPace:
     def refused(self, now: float, asked: float) -> ModelPace:
         """Everybody's next request waits: who goes on only makes it longer. `asked`: seconds that
         the server wants."""
-        since = now if self.refused_since is None else self.refused_since
+        failed = self.failed(now)
         if now < self.paused_until:  # the others that were in flight tell nothing new
-            return replace(self, refused_since=since)
+            return failed
         grown = min(LONGEST_PAUSE, 2.0 ** (self.refusals + 1))
         return replace(
-            self,
-            refused_since=since,
+            failed,
             refusals=self.refusals + 1,
             # A daily quota may ask for hours: who waits so long is done without the model before.
             paused_until=now + min(max(asked, grown), PATIENCE_SECONDS),
         )
+
+    def failed(self, now: float) -> ModelPace:
+        """One request, which need not be the model's fault: nobody waits for that."""
+        since = now if self.refused_since is None else self.refused_since
+        return replace(self, refused_since=since, paused_until=max(now, self.paused_until))
 
     def answered(self) -> ModelPace:
         return replace(self, refused_since=None, refusals=0)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
+from itertools import count
 from typing import Any
 
 import pytest
 from pydantic import BaseModel
 
-from config.errors import ModelUnavailable
+from config.errors import ModelFailure, ModelUnavailable
 from config.models import ChatModel, Prompt, Usage
 from enrichment.with_model.budget import Budget, BudgetSpent
 from enrichment.with_model.ledger import PATIENCE_SECONDS, LedgerHere, ModelPace
@@ -60,6 +62,19 @@ def started(
     return Budget(sleep=clock.sleep, ledger=LedgerHere(lambda: clock.time), **limits), model, model
 
 
+class Failed(Exception):
+    """One request was given up."""
+
+
+def ask(budget: Budget, model: ChatModel) -> Said:
+    try:
+        return budget.ask(model, PROMPT, Said)
+    except BudgetSpent:
+        raise
+    except ModelUnavailable as error:
+        raise Failed from error
+
+
 def test_requests_are_begun_no_faster_than_allowed() -> None:
     budget, seen, model = started(per_minute=30)
     for _ in range(5):
@@ -75,7 +90,7 @@ def test_a_server_that_asks_for_a_pause_gets_it() -> None:
 
 def test_a_model_that_refuses_for_an_hour_is_done_without() -> None:
     budget, seen, model = started(lambda now: limited() if now < 3_600 else None)
-    with pytest.raises(BudgetSpent, match="refused every request for 10 minutes"):
+    with pytest.raises(BudgetSpent, match="answered no request for 10 minutes"):
         budget.ask(model, PROMPT, Said)
     asked = len(seen.asked_at)
     assert asked < 25
@@ -87,7 +102,7 @@ def test_a_model_that_refuses_for_an_hour_is_done_without() -> None:
 
 def test_a_server_that_asks_for_a_day_is_done_without_as_well() -> None:
     budget, seen, model = started(lambda now: limited(86_400.0))
-    with pytest.raises(BudgetSpent, match="refused every request for 10 minutes"):
+    with pytest.raises(BudgetSpent, match="answered no request for 10 minutes"):
         budget.ask(model, PROMPT, Said)
     assert seen._clock.time <= 3 * PATIENCE_SECONDS
 
@@ -116,6 +131,59 @@ def test_pauses_are_no_failed_attempts() -> None:
     budget, seen, model = started(lambda now: next(turns), attempts=1)
     assert budget.ask(model, PROMPT, Said).word == "tea"
     assert len(seen.asked_at) == 6
+
+
+@pytest.mark.parametrize("minutes", [2, 9])
+def test_a_model_that_is_away_for_minutes_is_waited_for(minutes: int) -> None:
+    def away(now: float) -> ModelUnavailable | None:
+        gone = now < 60 * minutes
+        return ModelUnavailable("connection refused", kind="unreachable") if gone else None
+
+    budget, seen, model = started(away)
+    assert budget.ask(model, PROMPT, Said).word == "tea"
+    assert seen.asked_at[-1] < 60 * minutes + 61
+
+
+@pytest.mark.parametrize("kind", ["unreachable", "server_error", "timeout", "refused"])
+def test_a_model_that_fails_for_an_hour_is_done_without(kind: ModelFailure) -> None:
+    clock = Clock()
+
+    def failing(now: float) -> ModelUnavailable:
+        clock.time += 30.0  # until it said so
+        return ModelUnavailable("failed", kind=kind)
+
+    model: Any = Model(clock, failing)
+    budget = Budget(sleep=clock.sleep, ledger=LedgerHere(lambda: clock.time))
+
+    def ask_for_an_hour() -> None:
+        while clock.time < 3_600:
+            with suppress(Failed):
+                ask(budget, model)
+
+    with pytest.raises(BudgetSpent, match="answered no request for 10 minutes"):
+        ask_for_an_hour()
+    assert PATIENCE_SECONDS < clock.time < PATIENCE_SECONDS + 240
+
+
+def test_one_request_that_always_fails_is_given_up_and_the_others_go_on() -> None:
+    turn = count(1)
+    budget, seen, model = started(
+        lambda now: ModelUnavailable("failed", kind="timeout") if next(turn) % 5 else None
+    )
+    for _ in range(200):
+        seen._clock.time += 10.0
+        with pytest.raises(Failed):
+            ask(budget, model)
+        assert ask(budget, model).word == "tea"
+
+
+def test_a_failure_long_ago_costs_no_patience() -> None:
+    failures = iter([ModelUnavailable("failed", kind="timeout")])
+    budget, seen, model = started(lambda now: next(failures, None), attempts=1)
+    with pytest.raises(Failed):
+        ask(budget, model)
+    seen._clock.time += 2 * PATIENCE_SECONDS  # nothing was to be asked meanwhile
+    assert ask(budget, model).word == "tea"
 
 
 def test_dollars_are_counted_where_prices_are_known() -> None:

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from pydantic import SecretStr
 
+from config import chat_model
 from config.settings import Settings
 from loaders.files import local_files
 from oncall import Copilot
-from playground.openai_stand_in import OpenAIStandIn
+from playground.openai_stand_in import ModelFault, OpenAIStandIn, Request, Scripted
 
 # An interruption that meets a finalizer is swallowed there, and sent again.
 pytestmark = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
@@ -73,6 +76,33 @@ def test_its_earlier_version_stays(shelf: Path) -> None:
     assert [Path(error.document).stem for error in report.failed] == ["oolong"]
     assert report.removed == ()
     assert "oolong" in late.index.snapshot("tea").documents
+
+
+def test_a_request_without_a_reply_leaves_no_document_undescribed(
+    shelf: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    late = [ModelFault(kind="slow", seconds=2.0)]
+
+    def describing(request: Request) -> Scripted:
+        if request.name and late:
+            return late.pop()
+        if request.name == "enrich_document":
+            return {"summary": "", "document_type": "guide", "keywords": ["tea"], "faqs": []}
+        passage = {"summary": "", "keywords": ["tea"], "entities": []}
+        return {"passages": [{"number": number, **passage} for number in (1, 2, 3)]}
+
+    for number in range(8):
+        (shelf / f"tea-{number}.md").write_text(f"# Tea {number}\n\nIt steeps {number} minutes.\n")
+    patience = replace(chat_model._NOBODY_WAITS, timeout_seconds=0.5)
+    monkeypatch.setattr(chat_model, "_NOBODY_WAITS", patience)
+    with OpenAIStandIn(describing) as model:
+        told = copilot(shelf).settings
+        update = {"openai_api_key": SecretStr("k"), "openai_base_url": model.base_url}
+        asking = told.model_copy(update={**update, "chat_model": "scripted", "enrich_at_once": 1})
+        report = Copilot(asking).ingest("tea")
+    assert len(report.added) == 10
+    assert report.unenriched == 0
+    assert not late
 
 
 def test_a_document_that_breaks_its_loader_holds_up_nobody(
