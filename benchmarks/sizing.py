@@ -141,6 +141,7 @@ def _measured(shape: str, units: int) -> Result:
 def build(options: argparse.Namespace) -> Result:
     """Everything is new."""
     index, domains, corpus = _opened(options)
+    _ = MovedVectors().questions  # kept from here on: no reader's memory holds the model
     started = time.perf_counter()
     for domain in domains:
         with index.stage(domain) as staging:
