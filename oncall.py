@@ -120,11 +120,11 @@ class Copilot:
         return self.model.name if self.model else ""
 
     @cached_property
-    def patient_model(self) -> ChatModel | None:
+    def enrichment_model(self) -> ChatModel | None:
         """Describes documents, for which nobody waits."""
-        from config.chat_model import build_patient_model
+        from config.chat_model import build_enrichment_model
 
-        return build_patient_model(self.settings)
+        return build_enrichment_model(self.settings)
 
     @cached_property
     def judge_model(self) -> ChatModel | None:
@@ -504,7 +504,7 @@ class Copilot:
         return Preparation(
             embedder=self.embedder,
             embed_ahead=self.index.embed_ahead,
-            model=self.patient_model,
+            model=self.enrichment_model,
             engine=self.index.engine,
             budget=self.enrichment_budget,
         )
@@ -564,6 +564,7 @@ class Copilot:
                 self.preparing.ways(started.id, options),
                 at_once=self.settings.enrich_at_once,
                 seconds=seconds,
+                let_go=self.preparing.budget(started.id).let_go,
             )
         return ingest(
             name,

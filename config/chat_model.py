@@ -58,13 +58,14 @@ def build_chat_model(
     return _built(settings, CHAT_MODEL, settings.chat_model or "", patience)
 
 
-def build_patient_model(settings: Settings) -> ChatModel | None:
-    """The chat model for work that nobody waits for; None, and raises, as for `build_chat_model`.
+def build_enrichment_model(settings: Settings) -> ChatModel | None:
+    """The chat model for documents; None, and raises, as for `build_chat_model`.
 
-    It is given more time, and a timeout of one request is no reason not to send others."""
+    Nobody waits for it, so it is given more time, and a timeout of one request is no reason not to
+    send others. The budget of a run tries again, and has all wait where that helps."""
     if not settings.has_chat_model():
         return None
-    return _built(settings, CHAT_MODEL, settings.chat_model or "", _NOBODY_WAITS)
+    return _built(settings, CHAT_MODEL, settings.chat_model or "", _DOCUMENTS)
 
 
 def build_judge_model(settings: Settings) -> ChatModel | None:
@@ -77,8 +78,10 @@ def build_judge_model(settings: Settings) -> ChatModel | None:
             remedy="set OPENAI_API_KEY or OPENAI_BASE_URL",
         )
     if name:
-        return _built(settings, "ONCALL_JUDGE_MODEL", name, _NOBODY_WAITS)
-    return build_patient_model(settings)
+        return _built(settings, "ONCALL_JUDGE_MODEL", name, _JUDGE)
+    if not settings.has_chat_model():
+        return None
+    return _built(settings, CHAT_MODEL, settings.chat_model or "", _JUDGE)
 
 
 @dataclass(frozen=True)
@@ -90,9 +93,9 @@ class _Patience:
     pause_seconds: float
 
 
-_NOBODY_WAITS = _Patience(timeout_seconds=120.0, retries=4, pause_seconds=0.0)
-"""Each answer that a judge leaves out weakens the figures, each document that is left out waits for
-the next run."""
+_JUDGE = _Patience(timeout_seconds=120.0, retries=4, pause_seconds=0.0)
+"""Nobody waits for a judge, and each answer that it leaves out weakens the figures."""
+_DOCUMENTS = _Patience(timeout_seconds=120.0, retries=0, pause_seconds=0.0)
 
 
 def _built(settings: Settings, variable: str, named: str, patience: _Patience) -> ChatModel:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import random
-import time
-from collections.abc import Callable
-from threading import Lock, Semaphore
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from threading import Event, Lock, Semaphore
 from typing import TypeVar
 
 import structlog
@@ -25,7 +25,11 @@ TOKENS = 50_000_000
 AT_ONCE = 8
 _AWAY = frozenset[ModelFailure]({"rate_limited", "unreachable"})
 """Of no request's doing: it costs none an attempt, and all wait."""
-_FIRST_WAIT = 0.5
+_SET_UP_WRONGLY = frozenset[ModelFailure]({"unreachable", "refused", "not_found"})
+"""Perhaps: address, key or name, where the model never said anything else."""
+_FIRST_PATIENCE_SECONDS = 60.0
+"""Instead of ten minutes, in this case: somebody may sit before it."""
+_FIRST_WAIT = 2.0
 _LONGEST_WAIT = 20.0
 
 
@@ -47,7 +51,7 @@ class Budget:
         at_once: int = AT_ONCE,
         per_minute: int = 0,
         attempts: int = 4,
-        sleep: Callable[[float], None] = time.sleep,
+        sleep: Callable[[float], object] | None = None,
         ledger: Ledger | None = None,
     ) -> None:
         """`dollars` counts where `cost` tells what tokens cost. `at_once`: requests that this
@@ -61,15 +65,27 @@ class Budget:
         self._cost = cost
         self._apart = 60.0 / per_minute if per_minute else 0.0
         self._attempts = attempts
-        self._sleep = sleep
+        self._leaving = Event()
+        self._sleep = sleep or self._leaving.wait
         self._ledger = ledger or LedgerHere()
         self._began = self._ledger.now()
         self._lock = Lock()
         self._slots = Semaphore(at_once)
+        self._is_there = self._has_told = False
 
     @property
     def usage(self) -> Usage:
         return self._ledger.spent().usage
+
+    @contextmanager
+    def let_go(self) -> Iterator[None]:
+        """Nobody waits in it any longer for the model: it is left out, as when a limit is reached.
+        A request that was sent comes to its end."""
+        self._leaving.set()
+        try:
+            yield
+        finally:
+            self._leaving.clear()
 
     def ask(self, model: ChatModel, prompt: Prompt, reply: type[Reply]) -> Reply:
         """Raises ModelUnavailable after the last attempt, BudgetSpent, or InvalidModelOutput."""
@@ -77,7 +93,8 @@ class Budget:
         while True:
             try:
                 return self._once(model, prompt, reply)
-            except BudgetSpent:
+            except BudgetSpent as error:
+                self._tell(error)
                 raise
             except ModelUnavailable as error:
                 if error.kind in _AWAY:
@@ -93,11 +110,15 @@ class Budget:
     def _once(self, model: ChatModel, prompt: Prompt, reply: type[Reply]) -> Reply:
         with self._slots:
             was_refused = self._start()
+            if self._leaving.is_set():
+                raise BudgetSpent("the run was stopped")
             try:
                 answered, usage = model.structured(prompt, reply)
             except (ModelUnavailable, InvalidModelOutput) as error:
                 self._count(Usage(calls=1), outcome=error.kind)
+                self._is_there = self._is_there or error.kind not in _SET_UP_WRONGLY
                 raise
+            self._is_there = True
             self._count(usage, outcome="ok")
             if was_refused:
                 self._ledger.change_pace(ModelPace.answered)
@@ -136,13 +157,30 @@ class Budget:
                 remedy="the next run carries on where this one stopped",
             )
         # What other runs were refused before this one began is no reason not to try.
-        if pace.unanswered(self._began) > PATIENCE_SECONDS:
+        if pace.unanswered(self._began) > self._patience:
+            if not self._is_there:
+                raise BudgetSpent(
+                    "the model can't be reached, or refuses",
+                    remedy="check ONCALL_CHAT_MODEL, its server's address and its key; the next "
+                    "run carries on",
+                )
             raise BudgetSpent(
-                f"the model answered no request for {PATIENCE_SECONDS / 60:.0f} minutes",
+                f"the model answered no request for {self._patience / 60:.0f} minutes",
                 remedy="the next run carries on; where its provider limits requests, ask for more "
                 "or set ONCALL_ENRICH_PER_MINUTE below the limit",
             )
         return pace
+
+    def _tell(self, error: BudgetSpent) -> None:
+        """Once: each document that is left out meets it."""
+        with self._lock:
+            told, self._has_told = self._has_told, True
+        if not told and not self._leaving.is_set():
+            log.warning("documents are described without the chat model", reason=str(error))
+
+    @property
+    def _patience(self) -> float:
+        return PATIENCE_SECONDS if self._is_there else _FIRST_PATIENCE_SECONDS
 
     def _pause(self, error: ModelUnavailable) -> None:
         now, before = self._ledger.now(), list[ModelPace]()
@@ -152,11 +190,11 @@ class Budget:
             return pace.refused(now, error.retry_after or 0.0)
 
         self._ledger.change_pace(refused)
-        if before[-1].refused_since is None:
+        if not before[-1].refusals:
             log.warning(
                 "the chat model takes no requests; documents wait for it",
                 kind=error.kind,
-                at_most_minutes=round(PATIENCE_SECONDS / 60),
+                at_most_minutes=round(self._patience / 60),
             )
 
     def _count(self, usage: Usage, *, outcome: str) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Mapping
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import Literal, Protocol, TypeVar
 
@@ -63,12 +64,19 @@ class InThisProcess:
     """Prepares without a model when it is given, and with one in threads, as these wait."""
 
     def __init__(
-        self, ways: Mapping[Way, Prepare], *, at_once: int = 1, seconds: float = SECONDS
+        self,
+        ways: Mapping[Way, Prepare],
+        *,
+        at_once: int = 1,
+        seconds: float = SECONDS,
+        let_go: Callable[[], AbstractContextManager[None]] = nullcontext,
     ) -> None:
-        """`at_once`: documents that wait for a model. `seconds` of computing may go into one."""
+        """`at_once`: documents that wait for a model. `seconds` of computing may go into one.
+        `let_go`: while this is held, none of them waits any longer."""
         self._ways = ways
         self._at_once = at_once
         self._seconds = seconds
+        self._let_go = let_go
         self._ready: deque[Prepared] = deque()
         self._pool = ThreadPoolExecutor(at_once, thread_name_prefix="enrichment")
         self._waiting: set[Future[Prepared]] = set()
@@ -94,7 +102,8 @@ class InThisProcess:
         return len(self._waiting) + len(self._ready)
 
     def close(self) -> None:
-        self._pool.shutdown(wait=True, cancel_futures=True)
+        with self._let_go():
+            self._pool.shutdown(wait=True, cancel_futures=True)
 
     def _prepared(self, document: Document, way: Way) -> Prepared:
         prepare = self._ways[way]

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from itertools import count
 from typing import Any
 
 import pytest
 from pydantic import BaseModel
+from structlog.testing import capture_logs
 
 from config.errors import ModelFailure, ModelUnavailable
 from config.models import ChatModel, Prompt, Usage
@@ -136,24 +139,30 @@ def test_pauses_are_no_failed_attempts() -> None:
 @pytest.mark.parametrize("minutes", [2, 9])
 def test_a_model_that_is_away_for_minutes_is_waited_for(minutes: int) -> None:
     def away(now: float) -> ModelUnavailable | None:
-        gone = now < 60 * minutes
+        gone = 0 < now < 60 * minutes
         return ModelUnavailable("connection refused", kind="unreachable") if gone else None
 
     budget, seen, model = started(away)
-    assert budget.ask(model, PROMPT, Said).word == "tea"
-    assert seen.asked_at[-1] < 60 * minutes + 61
+    for _ in range(2):
+        assert budget.ask(model, PROMPT, Said).word == "tea"
+        seen._clock.time += 1.0
+    assert 60 * minutes <= seen.asked_at[-1] < 60 * minutes + 61
 
 
 @pytest.mark.parametrize("kind", ["unreachable", "server_error", "timeout", "refused"])
 def test_a_model_that_fails_for_an_hour_is_done_without(kind: ModelFailure) -> None:
     clock = Clock()
 
-    def failing(now: float) -> ModelUnavailable:
+    def failing(now: float) -> ModelUnavailable | None:
+        if not now:
+            return None
         clock.time += 30.0  # until it said so
         return ModelUnavailable("failed", kind=kind)
 
     model: Any = Model(clock, failing)
     budget = Budget(sleep=clock.sleep, ledger=LedgerHere(lambda: clock.time))
+    assert ask(budget, model).word == "tea"
+    clock.time = 1.0
 
     def ask_for_an_hour() -> None:
         while clock.time < 3_600:
@@ -163,6 +172,26 @@ def test_a_model_that_fails_for_an_hour_is_done_without(kind: ModelFailure) -> N
     with pytest.raises(BudgetSpent, match="answered no request for 10 minutes"):
         ask_for_an_hour()
     assert PATIENCE_SECONDS < clock.time < PATIENCE_SECONDS + 240
+
+
+@pytest.mark.parametrize("kind", ["unreachable", "refused", "not_found"])
+def test_a_model_that_never_answered_is_done_without_within_a_minute(kind: ModelFailure) -> None:
+    budget, seen, model = started(lambda now: ModelUnavailable("failed", kind=kind))
+
+    def ask_for_an_hour() -> None:
+        while seen._clock.time < 3_600:
+            with suppress(Failed):
+                ask(budget, model)
+
+    said = "the model can't be reached, or refuses; check ONCALL_CHAT_MODEL"
+    with capture_logs() as logs:
+        for _ in range(3):
+            with pytest.raises(BudgetSpent, match=said):
+                ask_for_an_hour()
+    told = [one["reason"] for one in logs if one["event"].endswith("without the chat model")]
+    assert len(told) == 1
+    assert told[0].startswith(said)
+    assert seen._clock.time < 120
 
 
 def test_one_request_that_always_fails_is_given_up_and_the_others_go_on() -> None:
@@ -184,6 +213,22 @@ def test_a_failure_long_ago_costs_no_patience() -> None:
         ask(budget, model)
     seen._clock.time += 2 * PATIENCE_SECONDS  # nothing was to be asked meanwhile
     assert ask(budget, model).word == "tea"
+
+
+def test_who_waits_for_the_model_can_be_let_go_and_waits_again_afterwards() -> None:
+    budget = Budget()
+    gone = lambda now: ModelUnavailable("connection refused", kind="unreachable")  # noqa: E731
+    model: Any = Model(Clock(), gone)
+    with ThreadPoolExecutor(3) as pool:
+        waiting = [pool.submit(budget.ask, model, PROMPT, Said) for _ in range(3)]
+        while not model.asked_at:
+            time.sleep(0.01)
+        with budget.let_go():
+            for one in waiting:
+                with pytest.raises(BudgetSpent, match="the run was stopped"):
+                    one.result(60)
+    back: Any = Model(Clock(), lambda now: None)
+    assert budget.ask(back, PROMPT, Said).word == "tea"
 
 
 def test_dollars_are_counted_where_prices_are_known() -> None:

@@ -93,8 +93,8 @@ def test_a_request_without_a_reply_leaves_no_document_undescribed(
 
     for number in range(8):
         (shelf / f"tea-{number}.md").write_text(f"# Tea {number}\n\nIt steeps {number} minutes.\n")
-    patience = replace(chat_model._NOBODY_WAITS, timeout_seconds=0.5)
-    monkeypatch.setattr(chat_model, "_NOBODY_WAITS", patience)
+    patience = replace(chat_model._DOCUMENTS, timeout_seconds=0.5)
+    monkeypatch.setattr(chat_model, "_DOCUMENTS", patience)
     with OpenAIStandIn(describing) as model:
         told = copilot(shelf).settings
         update = {"openai_api_key": SecretStr("k"), "openai_base_url": model.base_url}
