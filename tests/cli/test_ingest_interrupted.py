@@ -8,6 +8,13 @@ import subprocess
 import sys
 from pathlib import Path
 
+# A process that was started in the background ignores Ctrl-C, and so would its children.
+AS_IN_A_TERMINAL = (
+    "import signal, sys\n"
+    "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
+    "from cli.main import main\n"
+    "sys.exit(main())"
+)
 ROOT = Path(__file__).parents[2]
 DOMAIN = "domain: tea\ntitle: Tea\nchannels: [C0TEA]\nsources: {files: [docs]}\n"
 
@@ -26,7 +33,7 @@ def test_a_run_that_waits_for_its_model_can_be_stopped(tmp_path: Path) -> None:
         "OPENAI_BASE_URL": "http://127.0.0.1:1/v1",
     }
     running = subprocess.Popen(
-        [sys.executable, "-m", "cli.main", "ingest", "tea"],
+        [sys.executable, "-c", AS_IN_A_TERMINAL, "ingest", "tea"],
         cwd=ROOT,
         env={**os.environ, **told},
         stderr=subprocess.PIPE,
