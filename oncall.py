@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     from agents.answer_cache.kept_answers import KeptAnswers
     from agents.checks.entailment_model import Entails
     from agents.confidence.kept_thresholds import KeptThresholds
-    from agents.in_sight.question_log import QuestionLog
     from agents.thread.thread_memory import ThreadMemory
+    from agents.which_domain.answering import Answering
     from api.doors.tokens import LiveTokens
     from api.served import MayAsk
     from bot.app import Bot
@@ -79,9 +79,11 @@ class Copilot:
         self._warm_generations: dict[str, int] = {}
 
     @cached_property
-    def question_log(self) -> QuestionLog:
-        """Writes one line for each question; whoever has people's words in it is told so."""
+    def answering(self) -> Answering:
+        """Whichever domain answers a question, and one line in the log of it; whoever has people's
+        words there is told so."""
         from agents.in_sight.question_log import QuestionLog
+        from agents.which_domain.answering import Answering
 
         if self.settings.log_words:
             import structlog
@@ -89,7 +91,12 @@ class Copilot:
             structlog.get_logger().warning(
                 "the words of questions and answers are logged", setting="ONCALL_LOG_WORDS"
             )
-        return QuestionLog(words=self.settings.log_words, prices=self.settings.read_prices())
+        return Answering(
+            snapshot=self.access.snapshot,
+            model=lambda: self.model,
+            last_answered=lambda talk: self.threads.last_answered(talk),
+            log=QuestionLog(words=self.settings.log_words, prices=self.settings.read_prices()),
+        )
 
     @cached_property
     def live_domains(self) -> LiveDomains:
@@ -644,7 +651,7 @@ class Copilot:
             ),
             identities=self.groups,
             warm=self.warm,
-            question_log=self.question_log,
+            answering=self.answering,
         )
         self.live_domains.on_problems = bot.tell_admins
         return bot
@@ -674,7 +681,7 @@ class Copilot:
             bounds=Bounds(per_minute=self.settings.api_requests_per_minute),
             docs=self.settings.api_docs,
             open_metrics=self.settings.metrics == "open",
-            question_log=self.question_log,
+            answering=self.answering,
         )
         watched = Together(*parts, self.freshness_gauges)
         add_health(api, watched, figures=self.settings.metrics != "off")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Literal, Protocol
@@ -166,6 +166,17 @@ class Passage:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Beside:
+    """Another domain that may be the one that is meant; see `agents/which_domain/`."""
+
+    domain: str
+    title: str
+    generation: int = 0
+    passages: tuple[Passage, ...] = ()
+    """What its documents say, numbered on from the answer's own; none where it is only named."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class Fallback:
     """An agent that took its second way."""
 
@@ -206,6 +217,11 @@ class Answer:
     """Self-contained questions to choose from, when the question was ambiguous."""
     nearest: tuple[Citation, ...] = ()
     """Where a human would look next, when nothing was found."""
+    from_title: str = ""
+    """Of the domain that answers, where it was chosen among several."""
+    beside: tuple[Beside, ...] = ()
+    """Of path `passages_found`, a second domain that may be meant as well; of `ambiguous_query`,
+    all that the asker is to choose from. `text` names them, and holds their passages."""
     degraded: tuple[str, ...] = ()
     """Agents that fell back to their deterministic version although a model is configured."""
     fallbacks: tuple[Fallback, ...] = ()
@@ -251,6 +267,16 @@ def shown_by(answer: Answer) -> dict[str, list[str]]:
     cited, nearest = ([c.document for c in found] for found in (answer.citations, answer.nearest))
     rest = answer.drawn_from - {*cited, *nearest}
     return {"cited": cited, "nearest": nearest, "drawn_from": sorted(rest)}
+
+
+def shown_of_each(answer: Answer, domain: str) -> Iterator[tuple[str, int, dict[str, list[str]]]]:
+    """(domain, generation, documents as `shown_by` has them) of each domain that it shows;
+    `domain`: the one that answers."""
+    yield domain, answer.generation, shown_by(answer)
+    for one in answer.beside:
+        if one.passages:
+            documents = [passage.citation.document for passage in one.passages]
+            yield one.domain, one.generation, {"cited": documents, "nearest": [], "drawn_from": []}
 
 
 class Progress(Protocol):

@@ -8,7 +8,7 @@ from contextlib import AbstractAsyncContextManager
 from fastapi import FastAPI
 
 from agents.answer import Ask
-from agents.in_sight.question_log import QuestionLog
+from agents.which_domain.answering import Answering
 from api.doors.entrance import Entrance
 from api.doors.tokens import LiveTokens
 from api.doors.traffic import Bounds
@@ -39,12 +39,13 @@ def build_api(
     bounds: Bounds = Bounds(),
     docs: bool = False,
     open_metrics: bool = False,
-    question_log: QuestionLog = QuestionLog(),
+    answering: Answering | None = None,
 ) -> FastAPI:
     """The app of `oncall serve`. `lifespan`: what starts and stops with the server.
     `identities`: what a permission may name an asker by. `may_ask`: whether a person who is named
     by e-mail may ask in a domain; without it, only where a domain has no channels.
     `audit`: records what is shown.
+    `answering`: how one of several domains is chosen, and what the log is told.
     `docs`: /docs and /openapi.json are there. `open_metrics`: /metrics needs no token.
 
     Without `tokens` only this machine comes in; `api/doors/door_table.py` says by which doors."""
@@ -65,7 +66,7 @@ def build_api(
         may_ask=may_ask,
         audit=audit,
     )
-    app.include_router(question_routes(served, ask, question_log))
+    app.include_router(question_routes(served, ask, answering or Answering(snapshot=snapshot)))
     app.include_router(passage_routes(served, retrieve, snapshot))
     add_failures(app)
     app.add_middleware(Entrance, tokens=tokens, bounds=bounds, open_metrics=open_metrics)

@@ -19,11 +19,12 @@ from agents.answer import (
     Conversation,
     Question,
     Turn,
-    shown_by,
+    shown_of_each,
 )
-from agents.in_sight.question_log import AskedThrough, QuestionLog
+from agents.in_sight.question_log import AskedThrough
 from agents.response import to_response
 from agents.thread.asked_when import is_zone
+from agents.which_domain.answering import Answering
 from api.served import ADDRESS, Opened, Served
 from api.streamed import Stream, Streams, Unheard
 from config.domain import Domain
@@ -58,9 +59,7 @@ class QnaRequest(BaseModel):
         return name
 
 
-def question_routes(
-    served: Served, ask: Callable[[str], Ask], question_log: QuestionLog
-) -> APIRouter:
+def question_routes(served: Served, ask: Callable[[str], Ask], answering: Answering) -> APIRouter:
     routes = APIRouter()
     streams = Streams()
 
@@ -79,18 +78,21 @@ def question_routes(
             known = len(domains) == 1 and domains[0].access.audience == "channel"
             progress = stream if known or not stream else Unheard(stream)
 
-            def in_domain(domain: Domain) -> Answer:
-                return ask(domain.domain)(_question(asked, opened, domain, mark), progress)
-
             through = AskedThrough(
                 id=mark, door="api_stream" if stream else "api", text=asked.query
             )
             try:
-                answer, domain = question_log.answered(through, domains, in_domain)
+                answer, domain = answering(
+                    through,
+                    domains,
+                    lambda domain: _question(asked, opened, domain, mark),
+                    lambda domain, question: ask(domain.domain)(question, progress),
+                )
             except Exception:
                 metrics.FAILED.labels(domains[0].domain).inc()
                 raise
-            opened.showing("agentic_qna", domain, answer.generation, shown_by(answer))
+            for name, generation, documents in shown_of_each(answer, domain.domain):
+                opened.showing("agentic_qna", opened.domains[name], generation, documents)
             return answer
 
         if asked.stream or "text/event-stream" in request.headers.get("accept", ""):

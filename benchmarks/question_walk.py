@@ -21,6 +21,7 @@ from rich.table import Table
 from sqlalchemy import create_engine
 
 from agents.answer import Answer, Progress, Question
+from agents.which_domain.answering import Answering
 from bot.app import build_bot
 from config.domain import Domain, Sources
 from config.settings import Settings
@@ -70,7 +71,11 @@ def walked() -> Walk:
         engine = create_engine(f"sqlite:///{folder}/state.sqlite")
         domain = Domain(domain="keys", title="Keys", channels=[CHANNEL], sources=Sources())
         bot = build_bot(
-            settings, domains={"keys": domain}, ask=lambda name: answer_at_once, engine=engine
+            settings,
+            domains={"keys": domain},
+            ask=lambda name: answer_at_once,
+            engine=engine,
+            answering=Answering(snapshot={}.__getitem__),
         )
         bot.start()
         walk.on = True

@@ -14,7 +14,7 @@ import structlog
 from sqlalchemy import Engine
 
 from agents.answer import Ask
-from agents.in_sight.question_log import QuestionLog
+from agents.which_domain.answering import Answering
 from bot.access.gate import Gate
 from bot.connection import INBOX_FILE, bolt_app, connect, inbox_url, lease_for, reach_slack
 from bot.feedback import Feedback
@@ -54,6 +54,7 @@ def build_bot(
     *,
     domains: Mapping[str, Domain] | Callable[[], Mapping[str, Domain]],
     ask: Callable[[str], Ask],
+    answering: Answering,
     engine: Engine,
     streaming: bool | None = None,
     socket: bool = True,
@@ -62,9 +63,9 @@ def build_bot(
     everyone_may_read: EveryoneMayRead = lambda domain, documents: False,
     identities: IdentitiesOf = by_email,
     warm: Warm | None = None,
-    question_log: QuestionLog = QuestionLog(),
 ) -> Bot:
     """`domains`: by name, or a callable that returns the current ones. `ask`: name → agents.
+    `answering`: how one of several domains is chosen, and what the log is told.
 
     `status`: what a domain answers from, for its admins' App Home. `everyone_may_read`: whether
     documents are open to all, so that with `audience: asker` they may be answered from in public.
@@ -93,7 +94,7 @@ def build_bot(
         everyone_may_read=everyone_may_read,
         identities=identities,
         warm=warm,
-        question_log=question_log,
+        answering=answering,
     )
 
 
@@ -114,7 +115,7 @@ class Bot:
         everyone_may_read: EveryoneMayRead,
         identities: IdentitiesOf,
         warm: Warm | None,
-        question_log: QuestionLog,
+        answering: Answering,
     ) -> None:
         self._settings = settings
         self._warming = Warming(warm)
@@ -129,7 +130,7 @@ class Bot:
         self.feedback = Feedback(engine)
         self.audit = AuditLog(engine)
         self.retention = self._retention()
-        asking = self._asking(ask, everyone_may_read, identities, question_log)
+        asking = self._asking(ask, everyone_may_read, identities, answering)
         self.attempts = self._attempts(asking, streaming)
         worker = self._worker(self._intake(), self._handoffs(asking), self._home(status))
         self.inbox = Inbox(
@@ -219,7 +220,7 @@ class Bot:
         ask: Callable[[str], Ask],
         everyone_may_read: EveryoneMayRead,
         identities: IdentitiesOf,
-        question_log: QuestionLog,
+        answering: Answering,
     ) -> Asking:
         return Asking(
             records=self.records,
@@ -228,7 +229,7 @@ class Bot:
             people=self.gate.people,
             identities=identities,
             everyone_may_read=everyone_may_read,
-            question_log=question_log,
+            answering=answering,
         )
 
     def _attempts(self, asking: Asking, streaming: bool) -> Attempts:

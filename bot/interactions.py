@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any
 
 import structlog
@@ -16,7 +16,7 @@ from bot.handoff.handoff_card import RESOLVE, RESOLVE_VIEW, TAKE, resolution_vie
 from bot.listeners import SHORTCUT
 from bot.message.blockkit import Json
 from bot.message.modal import submitted
-from bot.message.render import ASK_HUMAN, CLARIFY, FEEDBACK
+from bot.message.render import ASK_HUMAN, CLARIFY, FEEDBACK, LOOK_IN
 from bot.slack.event import Asked
 from bot.slack.message_words import plain, words_of
 from bot.slack.web import SlackBusy, SlackRefused, SlackUnsure, Web
@@ -90,8 +90,14 @@ def _clarifying(app: App, store: Store) -> None:
         store(f"option-{event.id}", {"asked": asdict(event)})
         ack()
 
+    def look_in(ack: Ack, body: Json, action: Json) -> None:
+        event = asked_of_another(body, action)
+        store(f"option-{event.id}", {"asked": asdict(event)})
+        ack()
+
     for number in range(5):
         app.action(f"{CLARIFY}_{number}")(choose)
+        app.action(f"{LOOK_IN}_{number}")(look_in)
 
 
 def _handoff(app: App, store: Store, web: Web) -> None:
@@ -165,6 +171,14 @@ def chosen_question(body: Json, action: Mapping[str, Any]) -> Asked:
         key=f"{post}-{action.get('action_id')}-{_user(body)}",
         lead=f"Chosen: {text}",
     )
+
+
+def asked_of_another(body: Json, action: Mapping[str, Any]) -> Asked:
+    """The same question, of the domain that was chosen for it; its words are on record."""
+    domain, _, question_id = str(action.get("value") or "").partition(" ")
+    chosen = str((action.get("text") or {}).get("text") or "")
+    event = chosen_question(body, action)
+    return replace(event, text="", domain=domain, again=question_id, lead=f"Chosen: {chosen}")
 
 
 def _user(body: Json) -> str:

@@ -25,6 +25,8 @@ def print_answer(answer: Answer) -> None:
 
     console = Console(highlight=False)
     console.print(answer_shown(answer))
+    for other in answer.beside:
+        console.print(f"[cyan]→[/] oncall ask {other.domain} …  [dim]{escape(other.title)}[/]")
     if answer.passages:
         return
     for option in answer.options:

@@ -4,19 +4,25 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from cli.options import AsJson, DomainName, print_json, wired
+
+if TYPE_CHECKING:
+    from config.domain import Domain
+    from oncall import Copilot
 
 app = typer.Typer()
 
 
 @app.command()
 def ask(
-    domain: DomainName,
-    question: Annotated[str, typer.Argument(metavar="QUESTION")],
+    domain_or_question: Annotated[
+        str, typer.Argument(metavar="[DOMAIN]", help="Without one, all domains are looked into.")
+    ],
+    question: Annotated[str, typer.Argument(metavar="QUESTION")] = "",
     history: Annotated[
         Path | None, typer.Option(help="JSON or YAML list of {role, content}, oldest first.")
     ] = None,
@@ -33,12 +39,13 @@ def ask(
 
     copilot = wired(at_a_terminal="warning")
     turns = read_history(history) if history else ()
-    copilot.snapshot(domain)  # where nothing is published, that is said before a model loads
-    asked = Question(text=question, history=turns, time_zone=zone_of_this_machine())
-    answer, _ = copilot.question_log.answered(
-        AskedThrough(id=new_reference(), door="cli", text=question),
-        [copilot.domain(domain)],
-        lambda one: copilot.ask(one.domain, anew=explain)(asked, None),
+    domains, text = _who_answers(copilot, domain_or_question, question)
+    asked = Question(text=text, history=turns, time_zone=zone_of_this_machine())
+    answer, domain = copilot.answering(
+        AskedThrough(id=new_reference(), door="cli", text=text),
+        domains,
+        lambda domain: asked,
+        lambda domain, asked: copilot.ask(domain.domain, anew=explain)(asked, None),
     )
     if as_json:
         print_json(to_full_response(answer))
@@ -48,11 +55,27 @@ def ask(
 
         from cli.explain import explain as print_steps
 
-        print_steps(answer, copilot.index.snapshot(domain).documents, Console())
+        print_steps(answer, copilot.index.snapshot(domain.domain).documents, Console())
     else:
         from cli.inspection import print_answer
 
         print_answer(answer)
+
+
+def _who_answers(copilot: Copilot, first: str, second: str) -> tuple[list[Domain], str]:
+    """The domains, and the question. Where nothing is published, that is said before a model
+    loads."""
+    from config.errors import UsageError
+
+    if second:
+        copilot.snapshot(first)
+        return [copilot.domain(first)], second
+    if first in copilot.domains:
+        raise UsageError(f"what do you want to ask {first}? Write: oncall ask {first} QUESTION")
+    published = copilot.published()
+    if not published:
+        copilot.snapshot(next(iter(copilot.domains), ""))
+    return [copilot.domain(name) for name in published], first
 
 
 @app.command()

@@ -30,6 +30,7 @@ from index.store.sql_store import Store
 from index.store.unpublished_vectors import UnpublishedVectors
 from index.vectors.chroma import ChromaServer
 from index.vectors.matrix import one_thread_each
+from index.vectors.question_vectors import QuestionVectors
 
 KEPT = 3
 """Newest generations that stay in the database, to roll back to."""
@@ -73,6 +74,7 @@ class Index:
     ) -> None:
         self.engine = engine
         self._embedder = embedder
+        self._questions = QuestionVectors(embedder)
         self._server = server
         self._store = Store(engine)
         self._shelf = Shelf(
@@ -200,7 +202,7 @@ class Index:
         return self._generation(info, self._store.cards(domain, number))
 
     def _generation(self, info: GenerationInfo, cards: Mapping[str, DocumentCard]) -> Generation:
-        return Generation(info, self._shelf.opened(info), cards, self._store, self._embedder)
+        return Generation(info, self._shelf.opened(info), cards, self._store, self._questions)
 
     @property
     def _is_shared(self) -> bool:

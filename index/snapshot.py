@@ -10,7 +10,7 @@ from types import MappingProxyType
 import numpy as np
 
 from config.errors import IndexUnavailable, ModelUnavailable
-from config.models import Embedder, Vectors
+from config.models import Vectors
 from enrichment.chunk import Chunk, DocumentCard
 from enrichment.language.words import search_terms
 from enrichment.without_model.succession import with_successors
@@ -22,13 +22,13 @@ from index.search import Hit, SearchQuery
 from index.store.generation_info import GenerationInfo
 from index.store.sql_store import Store
 from index.vectors.matrix import Mask
+from index.vectors.question_vectors import QuestionVectors
 
 MAX_VARIANTS = 16
 MIN_DEPTH = 100
 DEPTH_PER_LIMIT = 3
 CACHED_CHUNKS = 2_000
 """Of one domain; 8 kB each as objects."""
-CACHED_QUESTIONS = 512
 CACHED_MASKS = 16
 """One byte a chunk each."""
 
@@ -44,18 +44,18 @@ class Generation:
         folder: Folder,
         cards: Mapping[str, DocumentCard],
         store: Store,
-        embedder: Embedder,
+        questions: QuestionVectors,
     ) -> None:
         self.info = info
         self.folder = folder
         self._store = store
-        self._embedder = embedder
+        self._questions = questions
+        self._embedder = questions.embedder
         self._cards = {card.id: card for card in with_successors(cards.values())}
         self._place = {document: place for place, document in enumerate(self._cards)}
         self._document_of = np.repeat(np.arange(len(self._cards)), np.diff(folder.row_starts))
         self._rankings = Rankings(folder)
         self._read: Recent[int, Chunk] = Recent(CACHED_CHUNKS)
-        self._embedded: Recent[str, Vectors] = Recent(CACHED_QUESTIONS)
         self._masks: Recent[frozenset[str], Mask] = Recent(CACHED_MASKS)
 
     @property
@@ -147,24 +147,18 @@ class Generation:
 
     def _embed_if_possible(self, texts: Sequence[str]) -> Vectors:
         """(len(texts), dimensions), or no rows at all while the model is unavailable."""
-        held = {text: self._embedded.get(text) for text in texts}
-        missing = [text for text, vector in held.items() if vector is None]
-        if missing:
-            try:
-                fresh = self._embedder(missing)
-            except ModelUnavailable as error:
-                logger.warning("searching by keywords alone: %s", error)
-                return np.zeros((0, self.info.dimensions), dtype=np.float32)
-            if fresh.shape[1] != self.info.dimensions:
-                raise IndexUnavailable(
-                    f"{self._embedder.name!r} gives vectors of {fresh.shape[1]} dimensions, "
-                    f"the index of {self.domain!r} has {self.info.dimensions}",
-                    remedy=f"run `oncall ingest {self.domain} --full`",
-                )
-            for text, vector in zip(missing, fresh, strict=True):
-                held[text] = vector
-                self._embedded.put(text, vector)
-        return np.array([held[text] for text in texts], dtype=np.float32)
+        try:
+            vectors = self._questions(texts)
+        except ModelUnavailable as error:
+            logger.warning("searching by keywords alone: %s", error)
+            return np.zeros((0, self.info.dimensions), dtype=np.float32)
+        if vectors.shape[1] != self.info.dimensions:
+            raise IndexUnavailable(
+                f"{self._embedder.name!r} gives vectors of {vectors.shape[1]} dimensions, "
+                f"the index of {self.domain!r} has {self.info.dimensions}",
+                remedy=f"run `oncall ingest {self.domain} --full`",
+            )
+        return vectors
 
     def _frequency(self, term: str, readable: frozenset[str] | None) -> int:
         """Rows that hold the term, of these documents or of all."""

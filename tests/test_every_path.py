@@ -9,7 +9,7 @@ import pytest
 
 from agents.answer import Answer, AnswerPath, Citation, Passage
 from agents.confidence.confidence_levels import CONFIDENT, HIGH, MEDIUM, told_apart
-from agents.domain_choice import worth_saying
+from agents.confidence.worth_saying import worth_saying
 from bot.home.home_view import went_wrong
 from bot.memory.record import Record, now
 from bot.message.render import render

@@ -12,9 +12,8 @@ from typing import Any, Literal
 
 import structlog
 
-from agents.answer import Answer
+from agents.answer import Answer, Question
 from agents.confidence.confidence_levels import in_words
-from agents.domain_choice import first_confident
 from config.domain import Domain
 from config.models import Usage
 from config.prices import Prices
@@ -25,6 +24,11 @@ log = structlog.get_logger()
 QuestionDoor = Literal[
     "mention", "follow_up", "channel", "alert", "direct_message", "api", "api_stream", "cli"
 ]
+
+AskIn = Callable[[Domain, Question], Answer]
+"""The agents of one domain."""
+Among = Callable[[AskIn], tuple[Answer, Domain]]
+"""Asks one domain or more, and says which of the answers counts."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,26 +47,25 @@ class QuestionLog:
     prices: Prices | None = None
 
     def answered(
-        self,
-        through: AskedThrough,
-        domains: Sequence[Domain],
-        ask: Callable[[Domain], Answer],
+        self, through: AskedThrough, domains: Sequence[Domain], ask: AskIn, among: Among
     ) -> tuple[Answer, Domain]:
-        """See `first_confident`, which chooses; what it raises is in the line as its kind."""
+        """What `among` says, asking domains by what it is given for it; what it raises is in the
+        line as its kind. The answer's usage is that of all that was done for it."""
         began, given = time.perf_counter(), list[Answer]()
 
-        def asked_in(domain: Domain) -> Answer:
-            given.append(ask(domain))
+        def asked_in(domain: Domain, question: Question) -> Answer:
+            given.append(ask(domain, question))
             return given[-1]
 
         about = {"oncall.question.id": through.id, "oncall.door": through.door}
         with span("question", about) as traced:
             try:
-                answer, domain = first_confident(domains, asked_in)
+                answer, domain = among(asked_in)
             except BaseException as error:
+                usage = sum((one.usage for one in given), Usage())
                 log.warning(
                     "question",
-                    **self._common(through, began, given),
+                    **self._common(through, began, len(given), usage),
                     domain=domains[0].domain if domains else "",
                     path="failed" if isinstance(error, Exception) else "abandoned",
                     error=type(error).__name__,
@@ -71,7 +74,7 @@ class QuestionLog:
             traced.set({"oncall.domain": domain.domain, "oncall.path": answer.path})
         log.info(
             "question",
-            **self._common(through, began, given),
+            **self._common(through, began, len(given), answer.usage),
             **_about(answer),
             domain=domain.domain,
             **({"answer": answer.text} if self.words else {}),
@@ -79,15 +82,14 @@ class QuestionLog:
         return answer, domain
 
     def _common(
-        self, through: AskedThrough, began: float, given: Sequence[Answer]
+        self, through: AskedThrough, began: float, asked: int, usage: Usage
     ) -> dict[str, Any]:
-        """Of all domains that were asked."""
-        usage = sum((one.usage for one in given), Usage())
+        """`asked`: domains whose agents were."""
         return {
             "id": through.id,
             "door": through.door,
             "ms": round((time.perf_counter() - began) * 1000, 1),
-            "domains_asked": len(given),
+            "domains_asked": asked,
             "calls": usage.calls,
             "input_tokens": usage.input_tokens,
             "output_tokens": usage.output_tokens,

@@ -97,6 +97,13 @@ def kept_of(connection: Connection, names: Collection[str]) -> list[dict[str, An
     return found
 
 
+def last_domain(connection: Connection, place: str) -> str:
+    """Of the newest turn that is kept of a thread; '' for none. Ids of checkpoints grow."""
+    query = select(threads.c.domain).where(threads.c.place == key_of(place))
+    newest = query.order_by(threads.c.checkpoint_id.desc()).limit(1)
+    return connection.scalar(newest) or ""
+
+
 def domains_kept(connection: Connection) -> list[str]:
     return list(connection.scalars(select(threads.c.domain).distinct()))
 

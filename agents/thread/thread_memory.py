@@ -21,7 +21,12 @@ from agents.answer import (
     Question,
     bounded,
 )
-from agents.thread.kept_threads import create_thread_tables, forget_places, key_of
+from agents.thread.kept_threads import (
+    create_thread_tables,
+    forget_places,
+    key_of,
+    last_domain,
+)
 from agents.thread.thread_checkpoints import Overtaken, ThreadCheckpoints, Unreadable
 from agents.trace import Trace
 from config.errors import CopilotError
@@ -74,9 +79,7 @@ class ThreadMemory:
     def recall(self, conversation: Conversation, domain: str) -> Recalled:
         """The turns before this question; itself asked before, as after a crash, is none."""
         try:
-            if not self._has_tables:
-                create_thread_tables(self._engine)
-                self._has_tables = True
+            self._make_tables()
             kept = self._graph.get_state(_config(conversation, domain)).values.get("turns", [])
             turns = _turns.validate_python(kept)
         except (Unreadable, ValidationError):
@@ -106,6 +109,16 @@ class ThreadMemory:
                 return ""
         return "this question was not kept for the next one: too many in the thread at once"
 
+    def last_answered(self, conversation: Conversation) -> str:
+        """The domain of the thread's newest turn; '' where none is kept, or nobody can tell."""
+        try:
+            self._make_tables()
+            with self._engine.connect() as connection:
+                return last_domain(connection, conversation.place)
+        except (SQLAlchemyError, CopilotError) as error:
+            _away(error)
+            return ""
+
     def forget(self, *places: str) -> None:
         """All that is kept of these threads, in every domain."""
         try:
@@ -113,6 +126,11 @@ class ThreadMemory:
                 forget_places(connection, places)
         except SQLAlchemyError as error:
             log.warning("what is kept of a thread could not be deleted", cause=str(error))
+
+    def _make_tables(self) -> None:
+        if not self._has_tables:
+            create_thread_tables(self._engine)
+            self._has_tables = True
 
 
 def remembering(ask: Ask, memory: Callable[[], ThreadMemory], domain: str) -> Ask:

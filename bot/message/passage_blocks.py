@@ -5,11 +5,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import datetime
+from itertools import chain, repeat
 
-from agents.answer import Answer
-from bot.message.blockkit import section
+from agents.answer import Answer, Passage
+from bot.message.blockkit import context, section
 from bot.message.body_blocks import Sized, prose_blocks, table_block
 from bot.message.defang import defang
+from bot.message.harmless.harmless_words import mrkdwn
 from bot.message.harmless.web_address import Links
 from bot.message.slack_markdown import MAX_ROWS, Grid, Prose, aligned, segments
 from bot.message.source_lines import place
@@ -24,7 +26,10 @@ def passage_blocks(answer: Answer, links: Links, now: datetime) -> Iterator[Size
     """The lead, then title and excerpt of each passage; Slack takes one native table a message."""
     yield from prose_blocks(defang(answer.lead, links), links)
     has_table = False
-    for passage in answer.passages:
+    for passage, origin in _with_origins(answer):
+        if origin:
+            said = f"From *{mrkdwn(origin)}*"
+            yield context([said]), len(said)
         title = place(passage.citation, now, bold=True)
         yield section(title), len(title)
         for part in segments(defang(passage.text, links)):
@@ -35,6 +40,17 @@ def passage_blocks(answer: Answer, links: Links, now: datetime) -> Iterator[Size
             else:
                 has_table = True
                 yield table_block(part), part.size
+
+
+def _with_origins(answer: Answer) -> Iterator[tuple[Passage, str]]:
+    """Each passage; where two domains show some, the first of each with its domain's title."""
+    if not answer.beside:
+        yield from ((passage, "") for passage in answer.passages)
+        return
+    groups = [(answer.from_title, answer.passages)]
+    groups += [(one.title, one.passages) for one in answer.beside]
+    for title, passages in groups:
+        yield from zip(passages, chain([title], repeat("")), strict=False)
 
 
 def _is_small(grid: Grid) -> bool:

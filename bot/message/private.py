@@ -10,8 +10,13 @@ from bot.message.render import Outgoing, said
 from bot.slack.thread import METADATA_EVENT
 from bot.slack.web import Web
 
+NOT_FOR_ALL = "not everyone here may read the documents behind it."
+NO_DOCUMENTS = "this channel has no documents of its own."
 
-def send(web: Web, records: Records, record: Record, messages: Sequence[Outgoing]) -> Outgoing:
+
+def send(
+    web: Web, records: Records, record: Record, messages: Sequence[Outgoing], why: str
+) -> Outgoing:
     """Deliver to the asker's direct messages; returns what the thread is told. Safe to repeat."""
     key = post_key(record.event_id)
     done = records.posts(key)
@@ -29,10 +34,7 @@ def send(web: Web, records: Records, record: Record, messages: Sequence[Outgoing
             find=lambda: None,
         )
         records.own_post(key, part, record.asker, ts)
-    return said(
-        f"I've answered <@{record.asker}> privately: "
-        "not everyone here may read the documents behind it."
-    )
+    return said(f"I've answered <@{record.asker}> privately: {why}")
 
 
 def post_key(event_id: str) -> str:

@@ -24,6 +24,7 @@ SECTION_LIMIT = 2_900
 FEEDBACK = "answer_feedback"
 ASK_HUMAN = "ask_human"
 CLARIFY = "clarify"
+LOOK_IN = "look_in"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,7 +51,8 @@ def render(
 
     `lead`: mrkdwn for a line above it, where it isn't plain what was asked."""
     now = now or datetime.now(UTC)
-    cited = (*answer.citations, *answer.nearest)
+    beside = (passage.citation for one in answer.beside for passage in one.passages)
+    cited = (*answer.citations, *answer.nearest, *beside)
     links = links_to([citation.url for citation in cited], allowed_hosts)
     if answer.passages:
         parts = list(bodies(passage_blocks(answer, links, now)))
@@ -114,6 +116,8 @@ def _context(answer: Answer, notes: Sequence[str]) -> Iterator[Json]:
         said.append(f":warning: {_degraded(answer)}")
     if answer.path == "general_llm_knowledge" and "general knowledge" not in answer.text.lower():
         said.append(":warning: General knowledge, not from your team's documents.")
+    if answer.from_title and not answer.beside:
+        said.append(f"From *{mrkdwn(answer.from_title)}*")
     if answer.from_documents:
         said.append(f"Confidence: {in_words(answer.confidence)}")
     if said:
@@ -134,9 +138,17 @@ def _buttons(answer: Answer, question_id: str) -> Iterator[Json]:
             [button(o, f"{CLARIFY}_{n}", o) for n, o in enumerate(answer.options[:5])],
             block_id="oncall_options",
         )
+    if answer.beside:
+        yield actions(
+            [
+                button(f"Ask {one.title}", f"{LOOK_IN}_{n}", f"{one.domain} {question_id}")
+                for n, one in enumerate(answer.beside[:5])
+            ],
+            block_id="oncall_beside",
+        )
     if answer.path == "small_talk":
         return
-    if not answer.options:
+    if answer.path != "ambiguous_query":
         yield _verdict(question_id)
     style = {"style": "primary"} if answer.unsure else {}
     yield actions([_ask_human(question_id, **style)], block_id="oncall_human")

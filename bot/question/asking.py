@@ -6,8 +6,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from agents.answer import Answer, Ask, Conversation, Progress, Question, Turn
-from agents.in_sight.question_log import AskedThrough, QuestionDoor, QuestionLog
+from agents.in_sight.question_log import AskedThrough, QuestionDoor
 from agents.thread.kept_threads import slack_place
+from agents.which_domain.answering import Answering
 from bot.access.people import People
 from bot.memory.record import Record, Records, decoded, encoded, now
 from bot.slack.event import Asked
@@ -28,7 +29,7 @@ class Asking:
     people: People
     identities: IdentitiesOf
     everyone_may_read: EveryoneMayRead
-    question_log: QuestionLog = QuestionLog()
+    answering: Answering
 
     def answer(
         self,
@@ -46,10 +47,13 @@ class Asking:
         answered_in = next((one for one in candidates if one.domain == record.domain), None)
         if record.answer and answered_in and answered_in.access.audience == "channel":
             return decoded(record.answer), answered_in
-        answer, domain = self.question_log.answered(
+        answer, domain = self.answering(
             AskedThrough(id=event.id, door=_door(event), text=text),
             candidates,
-            lambda domain: self._ask_in(domain, event, text, history, progress),
+            lambda domain: self._question_in(domain, event, text, history),
+            lambda domain, question: self.ask(domain.domain)(
+                question, progress if may_watch(domain) else None
+            ),
         )
         kept = self.records.advance(
             record, domain=domain.domain, state="answered", answer=encoded(answer),
@@ -66,17 +70,23 @@ class Asking:
             return False
         return not self.everyone_may_read(domain.domain, answer.drawn_from)
 
-    def _ask_in(
+    def belongs_here(
         self,
-        domain: Domain,
         event: Asked,
+        here: Domain,
+        others: Sequence[Domain],
         text: str,
         history: Sequence[Turn],
-        progress: Progress | None,
-    ) -> Answer:
-        if not may_watch(domain):
-            progress = None
-        question = Question(
+    ) -> bool:
+        """Of a question that nobody put to the bot; see `Answering.belongs_here`."""
+        return self.answering.belongs_here(
+            here, others, lambda domain: self._question_in(domain, event, text, history)
+        )
+
+    def _question_in(
+        self, domain: Domain, event: Asked, text: str, history: Sequence[Turn]
+    ) -> Question:
+        return Question(
             text=text,
             history=tuple(history),
             readers=readers_of(
@@ -91,7 +101,6 @@ class Asking:
                 asker=event.user or event.bot,
             ),
         )
-        return self.ask(domain.domain)(question, progress)
 
 
 def _door(event: Asked) -> QuestionDoor:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 import structlog
 
-from agents.answer import LONGEST_QUESTION, Answer, shown_by
-from agents.domain_choice import worth_saying
+from agents.answer import LONGEST_QUESTION, Answer, shown_of_each
+from agents.confidence.worth_saying import worth_saying
 from bot.memory.record import Record, Records
 from bot.message import private
 from bot.message.blockkit import short
@@ -47,6 +47,10 @@ class Job:
     """An earlier attempt may have posted something."""
     quiet: bool = False
     """Nobody asked the bot: speak only when sure."""
+    others: tuple[Domain, ...] = ()
+    """Of a quiet question: domains that its asker may ask as well, to which it may belong."""
+    privately: bool = False
+    """Where it was asked, nobody says who may read the documents of these domains."""
     notes: tuple[str, ...] = ()
 
 
@@ -76,7 +80,7 @@ class Attempts:
             self.tell_asker(job.event, refusals[0])
 
     def _answered(self, job: Job) -> None:
-        watched = len(job.domains) == 1 and may_watch(job.domains[0])
+        watched = len(job.domains) == 1 and may_watch(job.domains[0]) and not job.privately
         stream = self.streaming and watched
         post = self.post(job.event, stream=stream, wanted=lambda: self._mine(job))
         failed = False
@@ -133,27 +137,56 @@ class Attempts:
                 metrics.FIRST_SIGN.observe(waited)
             post.title(text)
         history = turns(job.thread, before=job.event.ts, bot_user=self.bot_user)
+        if job.others and not self.asking.belongs_here(
+            job.event, job.domains[0], job.others, text, history
+        ):
+            return []
         answer, domain = self.asking.answer(
-            job.event, job.record, job.domains, text, history, None if job.quiet else post
-        )
+            job.event, job.record, job.domains, text, history,
+            None if job.quiet or job.privately else post,
+        )  # fmt: skip
         unwanted = job.quiet and not worth_saying(answer)
         return [] if unwanted else self._rendered(job, text, answer, domain)
 
     def _rendered(self, job: Job, text: str, answer: Answer, domain: Domain) -> list[Outgoing]:
         """For the thread; the answer itself goes elsewhere when some there may not read it."""
-        elsewhere = not job.event.direct and self.asking.is_private(domain, answer)
-        self.audit(_shown(job, answer, domain, elsewhere=elsewhere), domain)
+        privately = job.privately or (
+            not job.event.direct and self.asking.is_private(domain, answer)
+        )
+        for shown, of in self._shown(job, answer, domain, privately=privately):
+            self.audit(shown, of)
         asked = f"You asked in <#{job.event.channel}>: {mrkdwn(short(text, 300))}"
         messages = render(
             answer,
             question_id=job.event.id,
             allowed_hosts=domain.answer.links,
             notes=[*job.notes, *_about_files(job.event), *_about_length(job.event, answer)],
-            lead=asked if elsewhere else mrkdwn(short(job.event.lead, 300)),
+            lead=asked if privately else mrkdwn(short(job.event.lead, 300)),
         )
-        if elsewhere:
-            messages = [private.send(self.web, self.records, job.record, messages)]
+        if privately:
+            why = private.NO_DOCUMENTS if job.privately else private.NOT_FOR_ALL
+            messages = [private.send(self.web, self.records, job.record, messages, why)]
         return messages
+
+    def _shown(
+        self, job: Job, answer: Answer, domain: Domain, *, privately: bool
+    ) -> Iterator[tuple[Shown, Domain]]:
+        """For the audit log of each domain. `privately`: the asker alone sees the answer."""
+        event, known = job.event, {one.domain: one for one in job.domains}
+        door = "direct" if event.direct else "channel" if event.starts_thread else "thread"
+        for name, generation, documents in shown_of_each(answer, domain.domain):
+            yield (
+                Shown(
+                    door="private" if privately else door,
+                    place=event.channel,
+                    asker=event.user or event.bot,
+                    domain=name,
+                    generation=generation,
+                    documents=documents,
+                    showing=job.record.event_id,
+                ),
+                known.get(name, domain),
+            )
 
     def _sorry(self, job: Job, error: Exception) -> list[Outgoing]:
         """What the asker is told; the log holds the rest, under the same reference."""
@@ -205,21 +238,6 @@ class Attempts:
                 )
         except SlackRefused as refused:
             log.info("could not tell the asker why there is no answer", reason=refused.code)
-
-
-def _shown(job: Job, answer: Answer, domain: Domain, *, elsewhere: bool) -> Shown:
-    """For the audit log; `elsewhere`: the asker alone sees the answer."""
-    event = job.event
-    door = "direct" if event.direct else "channel" if event.starts_thread else "thread"
-    return Shown(
-        door="private" if elsewhere else door,
-        place=event.channel,
-        asker=event.user or event.bot,
-        domain=domain.domain,
-        generation=answer.generation,
-        documents=shown_by(answer),
-        showing=job.record.event_id,
-    )
 
 
 def _state(messages: Sequence[Outgoing], *, failed: bool) -> str:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import structlog
 
-from bot.access.doors import door_of
+from bot.access.doors import Door, door_of
 from bot.access.gate import Gate, Told
 from bot.memory.record import Record, Records
 from bot.message.render import said
@@ -39,6 +39,11 @@ class Intake:
 
     def asked(self, event_id: str, event: Asked) -> None:
         """Answer it if it is for the bot. The event that a crash left behind comes again."""
+        if event.again:
+            first = self.records.get(event.again)
+            if first is None or not first.text:  # taken back meanwhile
+                return
+            event = replace(event, text=first.text)
         known = self.records.get(event.id)
         if known and event.edited:
             self._edited(event_id, event, known)
@@ -63,21 +68,25 @@ class Intake:
 
     def _considered(self, event_id: str, event: Asked, *, resumed: bool) -> None:
         domain = domain_of(self.domains().values(), event.channel)
-        if domain or event.direct:
-            thread = self._thread(event)
-            decision = self._decide(event, domain, thread)
-            if decision == "ignore":
-                return
-            domains = self._open_to(event)
-            if not domains:
-                self._turn_away(event)
-                return
-            record = self._claim(event_id, event, domains[0].domain)
-            if record and record.state in {"working", "answered"}:
-                quiet = decision == "answer_if_confident"
-                self._attempt(event, record, thread, domains, resumed=resumed, quiet=quiet)
-        elif event.mentioned and not event.bot:
-            self._unknown_channel(event_id, event)
+        if domain is None and not event.direct:
+            if event.mentioned and not event.bot:
+                self._in_unknown_channel(event_id, event, resumed=resumed)
+            return
+        thread = self._thread(event)
+        decision = self._decide(event, domain, thread)
+        if decision == "ignore":
+            return
+        domains = self._open_to(event)
+        if not domains:
+            self._turn_away(event)
+            return
+        record = self._claim(event_id, event, domains[0].domain)
+        if record and record.state in {"working", "answered"}:
+            quiet = decision == "answer_if_confident"
+            others = self._others(event, domains[0]) if quiet and not event.bot else ()
+            self._attempt(
+                event, record, thread, domains, resumed=resumed, quiet=quiet, others=others
+            )
 
     def _decide(self, event: Asked, domain: Domain | None, thread: Sequence[Message]) -> str:
         if domain is None:
@@ -93,26 +102,34 @@ class Intake:
         domains: Sequence[Domain],
         **more: Any,
     ) -> None:
+        owned = event.direct or domain_of(self.domains().values(), event.channel)
         self.attempts.respond(
-            Job(event=event, record=record, thread=thread, domains=domains, **more)
-        )
+            Job(
+                event=event, record=record, thread=thread, domains=domains, privately=not owned,
+                **more,
+            )
+        )  # fmt: skip
 
     def _open_to(self, event: Asked) -> list[Domain]:
-        """The channel's domain, if the asker may ask it. In a direct message all that they may,
-        the one last asked in first; in the agent pane that of the channel they came from alone,
-        which is the client's word and counts only among these."""
+        """The channel's domain, if the asker may ask it. In a direct message, and in a channel
+        that has none, all that they may ask directly, or the one that they chose; in the agent
+        pane that of the channel they came from alone, which is the client's word and counts only
+        among these."""
         known = self.domains().values()
-        if not event.direct:
-            here = domain_of(known, event.channel)
-            return self.gate.open_to(door_of(event), event.user, [here] if here else [])
-        found = self.gate.open_to(door_of(event), event.user, known)
-        if beside := domain_of(found, event.context_channel):
-            return [beside]
-        recent = [record.domain for record in self.records.recent(asker=event.user, limit=5)]
-        return sorted(
-            found,
-            key=lambda d: recent.index(d.domain) if d.domain in recent else len(recent),
-        )
+        here = domain_of(known, event.channel)
+        if here and not event.direct:
+            return self.gate.open_to(door_of(event), event.user, [here])
+        door = door_of(event) if event.direct else Door.DIRECT_MESSAGE
+        found = self.gate.open_to(door, event.user, known)
+        if chosen := [one for one in found if one.domain == event.domain]:
+            return chosen
+        beside = domain_of(found, event.context_channel)
+        return [beside] if beside else found
+
+    def _others(self, event: Asked, here: Domain) -> tuple[Domain, ...]:
+        """Domains beside that of the channel to which a question there may belong."""
+        known = [one for one in self.domains().values() if one.domain != here.domain]
+        return tuple(self.gate.open_to(Door.DIRECT_MESSAGE, event.user, known))
 
     def _edited(self, event_id: str, event: Asked, known: Record) -> None:
         """The same post gets a new answer, when the words really changed."""
@@ -167,7 +184,18 @@ class Intake:
             thread_ts=event.thread_ts, asker=event.user, text=event.text, domain=domain,
         )  # fmt: skip
 
-    def _unknown_channel(self, event_id: str, event: Asked) -> None:
+    def _in_unknown_channel(self, event_id: str, event: Asked, *, resumed: bool) -> None:
+        """Answered privately: nobody says who of this channel may read which documents."""
+        domains = self._open_to(event)
+        if not domains:
+            self._no_documents_here(event_id, event)
+            return
+        record = self._claim(event_id, event, domains[0].domain)
+        if record and record.state in {"working", "answered"}:
+            thread = self._thread(event)
+            self._attempt(event, record, thread, domains, resumed=resumed)
+
+    def _no_documents_here(self, event_id: str, event: Asked) -> None:
         if self.gate.people.known(event.user).standing != "member":
             self._turn_away(event)
             return

@@ -45,6 +45,10 @@ class Asked:
     """The message may be another person's; who asks picked it."""
     lead: str = ""
     """Said above the answer, where it isn't plain what was asked."""
+    domain: str = ""
+    """Chosen by its asker; empty where nobody named one."""
+    again: str = ""
+    """Id of the question whose words are asked again, of the domain that was chosen for them."""
 
     @property
     def id(self) -> str:

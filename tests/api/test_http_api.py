@@ -24,7 +24,7 @@ from playground.slack_stand_in import SlackStandIn
 from telemetry.health import health_app
 from tests.api.front import DOMAINS, api, here, serving
 from tests.bot.conftest import answered, running, settings_for
-from tests.bot.fakes import CHANNEL, Agents, answer, passages_found
+from tests.bot.fakes import CHANNEL, EVERYWHERE_ALIKE, Agents, answer, passages_found
 
 
 @pytest.fixture
@@ -268,7 +268,12 @@ def test_slack_by_http_with_checked_signatures(
 ) -> None:
     engine = create_engine(f"sqlite:///{tmp_path / 'state.sqlite'}")
     bot = build_bot(
-        settings_for(slack, tmp_path), domains=DOMAINS, ask=agents, engine=engine, socket=False
+        settings_for(slack, tmp_path),
+        domains=DOMAINS,
+        ask=agents,
+        answering=EVERYWHERE_ALIKE,
+        engine=engine,
+        socket=False,
     )
     app = api(agents, lifespan=alongside(bot))
     add_slack(app, bot.app, SecretStr(slack.signing_secret))

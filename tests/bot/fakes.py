@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from typing import Any, cast
 
 from agents.answer import Answer, Ask, Citation, Passage, Progress, Question
+from agents.which_domain.answering import Answering
 from config.domain import Domain
 
 CHANNEL = "C0SECURITY"
@@ -64,6 +65,21 @@ def passages_found(*texts: str, lead: str = NO_MODEL, **more: Any) -> Answer:
         "confidence": 0.9,
     }
     return answer("\n\n".join((lead, *told)), **(values | more))
+
+
+class NothingThere:
+    """A published index in which no search finds anything: no domain is likelier than another."""
+
+    documents: Mapping[str, Any] = {}
+
+    def search(self, query: Any) -> list[Any]:
+        return []
+
+    def rarity(self, term: str, **more: Any) -> float:
+        return 0.0
+
+
+EVERYWHERE_ALIKE = Answering(snapshot=lambda name: cast("Any", NothingThere()))
 
 
 class Agents:

@@ -16,7 +16,7 @@ from config.errors import ConfigError
 from config.models import Usage
 from playground.slack_stand_in import SlackStandIn
 from tests.bot.conftest import Desk, answered, running, settings_for, words
-from tests.bot.fakes import CHANNEL, Agents, answer, domain
+from tests.bot.fakes import CHANNEL, EVERYWHERE_ALIKE, Agents, answer, domain
 
 DOMAINS = {
     "security": domain(limits={"questions_per_user_per_hour": 2, "tokens_per_day": 1_000}),
@@ -184,7 +184,13 @@ def test_missing_tokens_are_all_named_with_where_to_get_them(
         update={"slack_bot_token": None, "slack_app_token": None}
     )
     with pytest.raises(ConfigError) as missing:
-        build_bot(settings, domains={}, ask=Agents(), engine=create_engine("sqlite://"))
+        build_bot(
+            settings,
+            domains={},
+            ask=Agents(),
+            answering=EVERYWHERE_ALIKE,
+            engine=create_engine("sqlite://"),
+        )
     assert "SLACK_BOT_TOKEN" in str(missing.value)
     assert "SLACK_APP_TOKEN" in str(missing.value)
     assert "OAuth & Permissions" in str(missing.value)
@@ -195,6 +201,12 @@ def test_a_refused_token_is_named_and_never_shown(slack: SlackStandIn, tmp_path:
         update={"slack_bot_token": SecretStr("xoxb-wrong-secret")}
     )
     with pytest.raises(ConfigError) as refused:
-        build_bot(settings, domains={}, ask=Agents(), engine=create_engine("sqlite://"))
+        build_bot(
+            settings,
+            domains={},
+            ask=Agents(),
+            answering=EVERYWHERE_ALIKE,
+            engine=create_engine("sqlite://"),
+        )
     assert "SLACK_BOT_TOKEN: invalid_auth" in str(refused.value)
     assert "wrong-secret" not in str(refused.value)

@@ -10,7 +10,7 @@ from config.errors import CopilotError
 from config.settings import Settings
 from index.store.database import open_database
 from telemetry.health import serve_health
-from tests.bot.fakes import Agents, answer, domain
+from tests.bot.fakes import EVERYWHERE_ALIKE, Agents, answer, domain
 
 
 def main() -> None:
@@ -23,6 +23,7 @@ def main() -> None:
             settings,
             domains={"security": domain(limits=limits)},
             ask=agents,
+            answering=EVERYWHERE_ALIKE,
             engine=open_database(settings),
             streaming=bool(os.environ.get("STREAMING")),
         )

@@ -1,0 +1,1 @@
+"""Which domain answers, where nobody named one."""

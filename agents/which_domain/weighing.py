@@ -1,0 +1,168 @@
+"""What each of several domains has on a question, measured alike: one search in each of them.
+
+Words count by how rare they are over all the domains together, each domain as much as the others:
+in a domain that speaks of nothing but keys, "key" is common, and yet it is what tells it apart."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from agents.extractive.glossary import same_words
+from agents.extractive.relevance import Aspect
+from config.domain import Domain
+from config.errors import IndexUnavailable, PermissionsUnknown
+from enrichment.chunk import Unit
+from enrichment.language.words import naming_words, stems
+from index.search import Hit, SearchQuery, Snapshot
+
+READ = 8
+"""Passages of each domain."""
+TELLING = 3
+"""Of these, the ones that best match; a single one can be an accident."""
+
+WEIGHTS = {
+    "similarity": 20.0,  # cosine of the best passages with the question
+    "coverage": 8.0,  # share of the question's rarity in them, their titles and headings
+    "best": 5.0,  # of the best single passage, both together
+    "vocabulary": 0.16,  # how common the question's words are in the domain, in all
+}
+"""Of differences between domains; fitted and measured by `benchmarks/which_domain.py`."""
+COVERAGE_IN_BEST = 0.85
+CLOSE = 0.1
+"""Of the best domain's chance. A domain with more of it may as well be the one that is meant."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Place:
+    """A passage that speaks of the question."""
+
+    title: str
+    heading: str
+    text: str
+    """The sentence or row that comes nearest."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Weighed:
+    """One domain, and what speaks for it."""
+
+    domain: Domain
+    chance: float
+    """That the question is for its documents, among the domains compared, 0–1."""
+    places: tuple[Place, ...] = ()
+    """At most `TELLING`, best first."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Looked:
+    """What was found in one domain."""
+
+    domain: Domain
+    features: tuple[float, ...]
+    """In the order of `WEIGHTS`."""
+    places: tuple[Place, ...] = ()
+
+
+Opened = tuple[Domain, Snapshot]
+"""A domain, as its asker may read it."""
+
+
+def weighed(
+    question: str, opened: Sequence[Opened]
+) -> tuple[list[Weighed], PermissionsUnknown | IndexUnavailable | None]:
+    """Best first, ties in their order; and why one that is missing could not be searched."""
+    looked, unavailable = look_into(question, opened)
+    if not looked:
+        return [], unavailable
+    strengths = np.array([one.features for one in looked]) @ np.array(list(WEIGHTS.values()))
+    odds = np.exp(strengths - strengths.max())
+    found = [
+        Weighed(domain=one.domain, chance=float(odd / odds.sum()), places=one.places)
+        for one, odd in zip(looked, odds, strict=True)
+    ]
+    return sorted(found, key=lambda one: -one.chance), unavailable
+
+
+def close_ones(found: Sequence[Weighed], most: int) -> list[Weighed]:
+    """The best, and those that come near it; `found`: best first."""
+    return [one for one in found[:most] if one.chance > CLOSE * found[0].chance or one is found[0]]
+
+
+def look_into(
+    question: str, opened: Sequence[Opened]
+) -> tuple[list[Looked], PermissionsUnknown | IndexUnavailable | None]:
+    """One search in each; see `weighed`."""
+    words = naming_words(question) if opened else {}
+    local = [
+        {word: snapshot.rarity(surface) for word, surface in words.items()}
+        for _, snapshot in opened
+    ]
+    rarity = {word: _over_all([one[word] for one in local]) for word in words}
+    looked: list[Looked] = []
+    unavailable: PermissionsUnknown | IndexUnavailable | None = None
+    for (domain, snapshot), here in zip(opened, local, strict=True):
+        vocabulary = -sum(here.values())
+        try:
+            looked.append(_looked(question, rarity, domain, snapshot, vocabulary=vocabulary))
+        except (PermissionsUnknown, IndexUnavailable) as error:
+            unavailable = error
+    return looked, unavailable
+
+
+def _over_all(rarities: Sequence[float]) -> float:
+    """Of a word in the domains taken together; each domain's passages count as one whole."""
+    return -math.log(sum(math.exp(-one) for one in rarities) / len(rarities))
+
+
+def _looked(
+    question: str,
+    rarity: Mapping[str, float],
+    domain: Domain,
+    snapshot: Snapshot,
+    *,
+    vocabulary: float,
+) -> Looked:
+    same = same_words(domain.glossary, question)
+    aspect = Aspect(text=question, weights=rarity, same=same)
+    hits = snapshot.search(SearchQuery(variants=(question,), limit=READ))
+    matches = [(hit.similarity, aspect.coverage(_held(hit))) for hit in hits]
+    order = sorted(range(len(hits)), key=lambda place: -_together(*matches[place]))[:TELLING]
+    if not order:
+        return Looked(domain=domain, features=(0.0, 0.0, 0.0, vocabulary))
+    similarity, coverage = (
+        sum(matches[place][which] for place in order) / len(order) for which in (0, 1)
+    )
+    return Looked(
+        domain=domain,
+        features=(similarity, coverage, _together(*matches[order[0]]), vocabulary),
+        places=tuple(_place(hits[place]) for place in order),
+    )
+
+
+def _together(similarity: float, coverage: float) -> float:
+    return similarity + COVERAGE_IN_BEST * coverage
+
+
+def _held(hit: Hit) -> frozenset[str]:
+    """What the passage's best sentence or row can be matched by, its headings included."""
+    chunk, unit = hit.chunk, _unit(hit)
+    around = stems(" ".join((chunk.document_title, chunk.tab, *chunk.heading_path)))
+    said = stems(unit.index_text) | stems(unit.text) if unit else stems(chunk.text)
+    return around | said
+
+
+def _unit(hit: Hit) -> Unit | None:
+    return None if hit.unit is None else hit.chunk.units[hit.unit]
+
+
+def _place(hit: Hit) -> Place:
+    unit = _unit(hit)
+    return Place(
+        title=hit.chunk.document_title,
+        heading=hit.chunk.heading,
+        text=unit.text if unit else hit.chunk.text,
+    )
