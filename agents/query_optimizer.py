@@ -14,6 +14,7 @@ from agents.extractive.conversation import (
     leans_on,
     plain_reply,
     questions_in,
+    self_contained,
     small_talk_reply,
 )
 from agents.extractive.glossary import explained, other_ways
@@ -146,8 +147,7 @@ def _bounded(plan: Plan, text: str, question: Question, domain: Domain, read: st
     keywords = [one for one in plan.keywords if stems(one) and stems(one) <= known]
     return plan.model_copy(
         update={
-            "question": plan.question.strip()
-            or joined(leans_on(text, question.history, question.earlier), text),
+            "question": plan.question.strip() or self_contained(question),
             "sub_questions": _distinct(plan.sub_questions)[:_MOST_PARTS],
             "readings": _distinct(plan.readings)[:_MOST_PARTS],
             "paraphrases": _distinct(plan.paraphrases)[:3],

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from agents.answer import EarlierTurn, Turn, bounded
+from agents.answer import EarlierTurn, Question, Turn, bounded
 from enrichment.language.courtesy import (
     doubts,
     is_courtesy,
@@ -138,6 +138,12 @@ def leans_on(text: str, history: Sequence[Turn], earlier: Sequence[EarlierTurn] 
 def joined(previous: str, text: str) -> str:
     """A follow-up with the question it continues."""
     return f"{_open_ended(previous)}, {text}" if previous else text
+
+
+def self_contained(question: Question) -> str:
+    """Its words as they can be searched for, with those of the turn that they lean on."""
+    text = cleaned(question.text)
+    return joined(leans_on(text, question.history, question.earlier), text)
 
 
 def questions_in(text: str) -> list[str]:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
 from agents.answer import Answer, Conversation, Fallback, Question
-from agents.extractive.conversation import cleaned, leans_on, small_talk_reply
+from agents.extractive.conversation import cleaned, self_contained, small_talk_reply
 from agents.in_sight.question_log import AskedThrough, AskIn, QuestionLog
 from agents.which_domain.by_model import picked_by_model
 from agents.which_domain.by_name import answered_by_name
@@ -87,7 +87,7 @@ class Answering:
             except PermissionsUnknown as error:
                 unavailable = error
             else:
-                words = words or _self_contained(question)
+                words = words or self_contained(question)
                 readable.append((domain, view))
         found, unchecked = weighed(words, readable)
         return found, unchecked or unavailable
@@ -197,9 +197,3 @@ class _Several:
     def _asked(self, domain: Domain, *, text: str = "") -> Answer:
         question = self.question_in(domain)
         return named(self.ask(domain, replace(question, text=text or question.text)), domain)
-
-
-def _self_contained(question: Question) -> str:
-    """As it can be searched for."""
-    text = cleaned(question.text)
-    return f"{leans_on(text, question.history, question.earlier)} {text}".strip()

@@ -25,19 +25,18 @@ TELLING = 3
 """Of these, the ones that best match; a single one can be an accident."""
 
 WEIGHTS = {
-    "similarity": 20.0,  # cosine of the best passages with the question
-    "coverage": 8.0,  # share of the question's rarity in them, their titles and headings
-    "best": 5.0,  # of the best single passage, both together
-    "vocabulary": 0.16,  # how common the question's words are in the domain, in all
+    "similarity": 21.0,  # cosine of a passage with the question
+    "coverage": 12.0,  # share of the question's rarity in the passage, its title and headings
 }
-"""Of differences between domains; fitted and measured by `benchmarks/which_domain.py`."""
-COVERAGE_IN_BEST = 0.85
+"""Of differences between domains, each the mean of its telling passages; fitted and measured by
+`benchmarks/which_domain.py`. How common the question's words are in a domain, and its single best
+passage, added nothing on documents left out."""
 CLOSE = 0.1
 """Of the best domain's chance. A domain with more of it may as well be the one that is meant."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Place:
+class TellingPassage:
     """A passage that speaks of the question."""
 
     title: str
@@ -53,18 +52,18 @@ class Weighed:
     domain: Domain
     chance: float
     """That the question is for its documents, among the domains compared, 0–1."""
-    places: tuple[Place, ...] = ()
+    places: tuple[TellingPassage, ...] = ()
     """At most `TELLING`, best first."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Looked:
+class DomainLook:
     """What was found in one domain."""
 
     domain: Domain
     features: tuple[float, ...]
     """In the order of `WEIGHTS`."""
-    places: tuple[Place, ...] = ()
+    places: tuple[TellingPassage, ...] = ()
 
 
 Opened = tuple[Domain, Snapshot]
@@ -78,7 +77,7 @@ def weighed(
     looked, unavailable = look_into(question, opened)
     if not looked:
         return [], unavailable
-    strengths = np.array([one.features for one in looked]) @ np.array(list(WEIGHTS.values()))
+    strengths = np.array([one.features for one in looked]) @ _weights()
     odds = np.exp(strengths - strengths.max())
     found = [
         Weighed(domain=one.domain, chance=float(odd / odds.sum()), places=one.places)
@@ -94,20 +93,18 @@ def close_ones(found: Sequence[Weighed], most: int) -> list[Weighed]:
 
 def look_into(
     question: str, opened: Sequence[Opened]
-) -> tuple[list[Looked], PermissionsUnknown | IndexUnavailable | None]:
+) -> tuple[list[DomainLook], PermissionsUnknown | IndexUnavailable | None]:
     """One search in each; see `weighed`."""
     words = naming_words(question) if opened else {}
-    local = [
-        {word: snapshot.rarity(surface) for word, surface in words.items()}
-        for _, snapshot in opened
-    ]
-    rarity = {word: _over_all([one[word] for one in local]) for word in words}
-    looked: list[Looked] = []
+    rarity = {
+        word: _over_all([snapshot.rarity(surface) for _, snapshot in opened])
+        for word, surface in words.items()
+    }
+    looked: list[DomainLook] = []
     unavailable: PermissionsUnknown | IndexUnavailable | None = None
-    for (domain, snapshot), here in zip(opened, local, strict=True):
-        vocabulary = -sum(here.values())
+    for domain, snapshot in opened:
         try:
-            looked.append(_looked(question, rarity, domain, snapshot, vocabulary=vocabulary))
+            looked.append(_looked(question, rarity, domain, snapshot))
         except (PermissionsUnknown, IndexUnavailable) as error:
             unavailable = error
     return looked, unavailable
@@ -119,32 +116,24 @@ def _over_all(rarities: Sequence[float]) -> float:
 
 
 def _looked(
-    question: str,
-    rarity: Mapping[str, float],
-    domain: Domain,
-    snapshot: Snapshot,
-    *,
-    vocabulary: float,
-) -> Looked:
+    question: str, rarity: Mapping[str, float], domain: Domain, snapshot: Snapshot
+) -> DomainLook:
     same = same_words(domain.glossary, question)
     aspect = Aspect(text=question, weights=rarity, same=same)
     hits = snapshot.search(SearchQuery(variants=(question,), limit=READ))
-    matches = [(hit.similarity, aspect.coverage(_held(hit))) for hit in hits]
-    order = sorted(range(len(hits)), key=lambda place: -_together(*matches[place]))[:TELLING]
-    if not order:
-        return Looked(domain=domain, features=(0.0, 0.0, 0.0, vocabulary))
-    similarity, coverage = (
-        sum(matches[place][which] for place in order) / len(order) for which in (0, 1)
-    )
-    return Looked(
+    if not hits:
+        return DomainLook(domain=domain, features=(0.0,) * len(WEIGHTS))
+    matches = np.array([(hit.similarity, aspect.coverage(_held(hit))) for hit in hits])
+    best = np.argsort(-(matches @ _weights()), kind="stable")[:TELLING]
+    return DomainLook(
         domain=domain,
-        features=(similarity, coverage, _together(*matches[order[0]]), vocabulary),
-        places=tuple(_place(hits[place]) for place in order),
+        features=tuple(matches[best].mean(0).tolist()),
+        places=tuple(_place(hits[place]) for place in best),
     )
 
 
-def _together(similarity: float, coverage: float) -> float:
-    return similarity + COVERAGE_IN_BEST * coverage
+def _weights() -> np.typing.NDArray[np.float64]:
+    return np.array(list(WEIGHTS.values()))
 
 
 def _held(hit: Hit) -> frozenset[str]:
@@ -159,9 +148,9 @@ def _unit(hit: Hit) -> Unit | None:
     return None if hit.unit is None else hit.chunk.units[hit.unit]
 
 
-def _place(hit: Hit) -> Place:
+def _place(hit: Hit) -> TellingPassage:
     unit = _unit(hit)
-    return Place(
+    return TellingPassage(
         title=hit.chunk.document_title,
         heading=hit.chunk.heading,
         text=unit.text if unit else hit.chunk.text,

@@ -11,7 +11,13 @@ from bot.slack.thread import METADATA_EVENT
 from bot.slack.web import Web
 
 NOT_FOR_ALL = "not everyone here may read the documents behind it."
-NO_DOCUMENTS = "this channel has no documents of its own."
+
+
+def no_documents(channel: str) -> str:
+    return (
+        "this channel has no documents of its own. To give it some, add its id "
+        f"`{channel}` to a domain file."
+    )
 
 
 def send(

@@ -164,7 +164,7 @@ class Attempts:
             lead=asked if privately else mrkdwn(short(job.event.lead, 300)),
         )
         if privately:
-            why = private.NO_DOCUMENTS if job.privately else private.NOT_FOR_ALL
+            why = private.no_documents(job.event.channel) if job.privately else private.NOT_FOR_ALL
             messages = [private.send(self.web, self.records, job.record, messages, why)]
         return messages
 

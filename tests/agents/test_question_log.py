@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -12,7 +13,8 @@ from agents.answer import Answer, Fallback, Question
 from agents.answer_cache.cached_answer import CachedAnswer
 from agents.graph import build_ask
 from agents.in_sight.observed_agents import TOLD_EVERY, FallbackWarnings, observed
-from agents.in_sight.question_log import AskedThrough, QuestionLog
+from agents.in_sight.question_log import AskedThrough, AskIn, QuestionLog
+from agents.which_domain.answering import Answering
 from config.domain import Domain
 from config.errors import IndexUnavailable, InvalidModelOutput, ModelUnavailable
 from config.models import Usage
@@ -29,12 +31,11 @@ PRICES = Prices(input=1.0, output=10.0)
 
 
 def logged(
-    ask: Callable[[Domain], Answer],
-    domains: Sequence[Domain] | None = None,
-    log: QuestionLog = QuestionLog(),
+    ask: Callable[[Domain, Question], Answer], log: QuestionLog = QuestionLog()
 ) -> dict[str, Any]:
+    answering = Answering(snapshot=lambda _: snapshot(), log=log)
     with capture_logs() as lines:
-        log.answered(THROUGH, domains or [domain()], ask)
+        answering(THROUGH, [domain()], lambda _: Question(text=ASKED), ask)
     (line,) = lines
     return dict(line)
 
@@ -49,7 +50,7 @@ def test_a_question_leaves_one_line_with_what_it_took_and_no_word_of_it() -> Non
         timings_ms={"retrieval": 14.96, "total": 20.0},
         fallbacks=(Fallback(node="answer", reason="timeout"),),
     )
-    line = logged(lambda _: said, log=QuestionLog(prices=PRICES))
+    line = logged(lambda *_: said, log=QuestionLog(prices=PRICES))
     took = line.pop("ms")
     assert took >= 0
     assert line == {
@@ -76,15 +77,24 @@ def test_a_question_leaves_one_line_with_what_it_took_and_no_word_of_it() -> Non
 
 
 def test_words_are_in_the_line_when_they_are_wanted() -> None:
-    line = logged(lambda _: answer("Ten years [1]."), log=QuestionLog(words=True))
+    line = logged(lambda *_: answer("Ten years [1]."), log=QuestionLog(words=True))
     assert (line["question"], line["answer"]) == (THROUGH.text, "Ten years [1].")
 
 
 def test_of_several_domains_the_line_names_the_one_that_answered_and_counts_all_calls() -> None:
+    domains = [domain("tea", "C0TEA"), domain()]
     unsure = answer(path="no_answer_found", citations=(), usage=Usage(calls=3, input_tokens=50))
     sure = answer(usage=Usage(calls=2, input_tokens=30), confidence=0.95)
-    asked = {"tea": unsure, "security": sure}
-    line = logged(lambda one: asked[one.domain], [domain("tea", "C0TEA"), domain()])
+
+    def among(ask: AskIn) -> tuple[Answer, Domain]:
+        spent = sum((ask(one, Question(text=ASKED)).usage for one in domains), Usage())
+        return replace(sure, usage=spent), domains[1]
+
+    with capture_logs() as lines:
+        QuestionLog().answered(
+            THROUGH, domains, lambda one, _: unsure if one is domains[0] else sure, among
+        )
+    (line,) = lines
     assert (line["domain"], line["domains_asked"]) == ("security", 2)
     assert (line["calls"], line["input_tokens"]) == (5, 80)
 
@@ -93,11 +103,12 @@ def test_of_several_domains_the_line_names_the_one_that_answered_and_counts_all_
     ("error", "path"), [(IndexUnavailable("nothing"), "failed"), (KeyboardInterrupt(), "abandoned")]
 )
 def test_a_question_that_fails_is_in_the_log_by_its_kind(error: BaseException, path: str) -> None:
-    def fails(_: Domain) -> Answer:
+    def fails(asked: Domain, question: Question) -> Answer:
         raise error
 
+    answering = Answering(snapshot=lambda _: snapshot())
     with capture_logs() as lines, pytest.raises(type(error)):
-        QuestionLog().answered(THROUGH, [domain()], fails)
+        answering(THROUGH, [domain()], lambda _: Question(text=ASKED), fails)
     (line,) = lines
     assert (line["event"], line["log_level"], line["path"]) == ("question", "warning", path)
     assert line["error"] == type(error).__name__
@@ -121,7 +132,7 @@ def test_every_fallback_has_its_reason_in_line_metric_and_warning(
         lambda question, _: ask(question.text), "kettles", warn=lambda _, one: warned.append(one)
     )
     before = count("oncall_fallbacks_total", domain="kettles", node=node, reason=reason)
-    line = logged(lambda _: watched(Question(text=ASKED), None))
+    line = logged(lambda *_: watched(Question(text=ASKED), None))
     assert line["fallbacks"] == [f"{node}: {reason}"]
     assert [(one.node, one.reason) for one in warned] == [fallback]
     assert count("oncall_fallbacks_total", domain="kettles", node=node, reason=reason) == before + 1

@@ -22,7 +22,7 @@ from config.domain import Domain
 from enrichment.chunk import DocumentCard, Entity
 from loaders.document import Permission
 from telemetry.health import add_health
-from tests.bot.fakes import Agents, domain
+from tests.bot.fakes import EVERYWHERE_ALIKE, Agents, domain
 
 INES = "ines@tidewater.example"
 DOMAINS: Mapping[str, Domain] = {
@@ -67,6 +67,7 @@ def snapshot(name: str) -> Any:
 def api(agents: Agents | None = None, **more: Any) -> FastAPI:
     parts: dict[str, Any] = {
         "domains": DOMAINS, "ask": agents or Agents(), "retrieve": retrieve, "snapshot": snapshot,
+        "answering": EVERYWHERE_ALIKE,
     }  # fmt: skip
     app = build_api(**(parts | more))
     add_health(app, None)

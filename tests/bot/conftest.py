@@ -16,7 +16,7 @@ from bot.app import Bot, build_bot
 from config.domain import Domain
 from config.settings import Settings
 from playground.slack_stand_in import SlackStandIn
-from tests.bot.fakes import CHANNEL, EVERYWHERE_ALIKE, Agents, domain
+from tests.bot.fakes import CHANNEL, Agents, domain, spoken_of_in
 
 
 def settings_for(slack: SlackStandIn, data_dir: Path) -> Settings:
@@ -46,7 +46,7 @@ def running(
         domains=domains or {"security": domain()},
         ask=agents,
         engine=engine,
-        **({"answering": EVERYWHERE_ALIKE} | more),
+        **({"answering": spoken_of_in(agents)} | more),
     )
     # Tests need not wait as long as Slack and a database would have us wait.
     bot.web.sleep = lambda seconds: time.sleep(seconds / 10)

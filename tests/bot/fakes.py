@@ -5,8 +5,9 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
+from types import SimpleNamespace
 from typing import Any, cast
 
 from agents.answer import Answer, Ask, Citation, Passage, Progress, Question
@@ -67,19 +68,26 @@ def passages_found(*texts: str, lead: str = NO_MODEL, **more: Any) -> Answer:
     return answer("\n\n".join((lead, *told)), **(values | more))
 
 
-class NothingThere:
-    """A published index in which no search finds anything: no domain is likelier than another."""
+@dataclass(frozen=True)
+class SpeaksOf:
+    """A published index whose one passage is as near to every question as this; none at 0."""
 
-    documents: Mapping[str, Any] = {}
+    similarity: float = 0.0
+    documents: Mapping[str, Any] = field(default_factory=dict)
 
     def search(self, query: Any) -> list[Any]:
-        return []
+        if not self.similarity:
+            return []
+        chunk = SimpleNamespace(
+            document_title="", tab="", heading_path=(), heading="", text="", units=()
+        )
+        return [SimpleNamespace(chunk=chunk, similarity=self.similarity, unit=None)]
 
     def rarity(self, term: str, **more: Any) -> float:
         return 0.0
 
 
-EVERYWHERE_ALIKE = Answering(snapshot=lambda name: cast("Any", NothingThere()))
+EVERYWHERE_ALIKE = Answering(snapshot=lambda name: cast("Any", SpeaksOf()))
 
 
 class Agents:
@@ -94,6 +102,8 @@ class Agents:
         self.asked: list[Question] = []
         self.domains: list[str] = []
         self.seconds = 0.0
+        self.spoken_of: tuple[str, ...] = ()
+        """Domains whose documents speak of whatever is asked."""
         self.tell: Callable[[Progress], None] = lambda progress: None
 
     def __call__(self, name: str) -> Ask:
@@ -107,3 +117,12 @@ class Agents:
             return self.reply(question) if callable(self.reply) else self.reply
 
         return ask
+
+
+def spoken_of_in(agents: Agents) -> Answering:
+    """The documents of the domains that the script names speak of whatever is asked."""
+
+    def snapshot(name: str) -> Any:
+        return SpeaksOf(0.9 if name in agents.spoken_of else 0.0)
+
+    return Answering(snapshot=snapshot)

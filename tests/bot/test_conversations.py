@@ -6,6 +6,8 @@ import threading
 import time
 from typing import Any
 
+import pytest
+
 from agents.answer import Progress
 from bot.memory.record import decoded
 from bot.message.live_post import STATUS_EVERY
@@ -48,11 +50,24 @@ def test_a_domain_may_want_mentions_for_follow_ups(desk: Desk) -> None:
 
 
 def test_an_unmentioned_question_is_answered_when_sure(desk: Desk) -> None:
+    desk.agents.spoken_of = ("privacy",)
     ts = desk.slack.post_as_user("C0PRIVACY", "how long do we keep recorded calls?")
     desk.slack.wait_for_reply("C0PRIVACY", ts, until=answered)
 
 
+@pytest.mark.parametrize("speak", [("platform",), ("privacy", "platform"), ()])
+def test_an_unmentioned_question_that_is_not_plainly_for_this_channel_is_left_alone(
+    desk: Desk, speak: tuple[str, ...]
+) -> None:
+    desk.agents.spoken_of = speak
+    asked = desk.slack.post_as_user("C0PRIVACY", "how long do we keep recorded calls?")
+    desk.settle()
+    assert not desk.agents.asked
+    assert not desk.said("C0PRIVACY", asked)
+
+
 def test_an_unmentioned_question_is_left_alone_when_not_sure(desk: Desk) -> None:
+    desk.agents.spoken_of = ("privacy",)
     desk.agents.reply = answer("Perhaps.", confidence=0.4)
     asked = desk.slack.post_as_user("C0PRIVACY", "does anybody have the slides?")
     remark = desk.slack.post_as_user("C0PRIVACY", "the office closes at four today")

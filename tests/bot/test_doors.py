@@ -300,11 +300,26 @@ def test_a_flood_of_refused_questions_is_met_with_silence_and_costs_others_nothi
 
 
 def test_an_unknown_channel_is_told_of_public_ones_alone(desk: Desk) -> None:
-    desk.slack.workspace.channels["C0PLATFORM"].members.add(MEMBER)
-    ts = desk.slack.post_as_user("C0PLATFORM", f"{desk.at} how long?", user=MEMBER)
+    desk.slack.workspace.channels["C0PLATFORM"].members.add(COLLEAGUE)
+    ts = desk.slack.post_as_user("C0PLATFORM", f"{desk.at} how long?", user=COLLEAGUE)
     reply = desk.slack.wait_for_reply("C0PLATFORM", ts)
     assert f"<#{PUBLIC}>" in reply["text"]
     assert PRIVATE not in words(reply)
+    assert not desk.agents.asked
+
+
+def test_in_an_unknown_channel_its_members_read_only_that_they_were_answered(desk: Desk) -> None:
+    desk.slack.workspace.channels["C0PLATFORM"].members.add(MEMBER)
+    desk.agents.reply = answer("The vault's key is Ada's [1].")
+    ts = desk.slack.post_as_user("C0PLATFORM", f"{desk.at} {VAULT_QUESTION}", user=MEMBER)
+    reply = desk.slack.wait_for_reply("C0PLATFORM", ts, until=answered)
+    assert "privately" in words(reply)
+    assert "Ada" not in words(reply)
+    assert "`C0PLATFORM`" in words(reply)
+    desk.settle()
+    (alone,) = [m for m in desk.slack.messages(direct(MEMBER)) if "Ada" in words(m)]
+    assert VAULT_QUESTION in words(alone)
+    assert set(desk.agents.domains) <= {"vault", "tea", "open"}
 
 
 def test_a_shortcut_is_no_way_around(desk: Desk) -> None:

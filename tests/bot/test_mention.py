@@ -8,6 +8,7 @@ from pathlib import Path
 from agents.answer import LONGEST_QUESTION, Answer, Question
 from bot.slack.thread import METADATA_EVENT
 from config.errors import IndexUnavailable
+from playground.slack.tidewater import SlackUser
 from tests.bot.conftest import Desk, words
 from tests.bot.fakes import CHANNEL, answer
 
@@ -99,7 +100,9 @@ def test_a_domain_without_documents_says_what_to_run(desk: Desk) -> None:
 
 
 def test_a_channel_without_a_domain_is_told_so(desk: Desk) -> None:
-    _, reply = desk.ask("how often?", channel="C0GENERAL")
+    newcomer = SlackUser(id="U0NEW", handle="new", name="New", title="")
+    desk.slack.workspace.welcome(newcomer, "C0GENERAL")
+    _, reply = desk.ask("how often?", channel="C0GENERAL", user=newcomer.id)
     assert "C0SECURITY" in words(reply)
     assert "C0GENERAL" in words(reply)
     assert not desk.agents.asked

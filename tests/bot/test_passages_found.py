@@ -192,6 +192,7 @@ def test_a_thread_gets_passages_and_a_human_can_be_asked(desk: Desk) -> None:
 
 
 def test_nobody_is_told_of_passages_unasked(desk: Desk) -> None:
+    desk.agents.spoken_of = ("privacy",)
     desk.agents.reply = passages_found(confidence_parts={"evidence": 1.0})
     asked = desk.slack.post_as_user("C0PRIVACY", "does anybody have the slides?")
     desk.settle()

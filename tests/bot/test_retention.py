@@ -21,6 +21,7 @@ from bot.memory.state_tables import feedback, handoffs, posts, questions
 from bot.privacy.retention import _UPKEEP, Purged, Retention
 from config.domain import Domain
 from index.audit import AuditLog, Shown, days_ago
+from playground.slack.tidewater import SlackUser
 from playground.slack_stand_in import SlackStandIn
 from tests.bot.conftest import Desk, eventually, running, words
 from tests.bot.fakes import CHANNEL, Agents, answer, domain
@@ -126,7 +127,9 @@ def test_a_private_answers_posts_go_with_their_question(desk: Desk) -> None:
 def test_each_domain_has_its_days_and_no_domain_the_fewest(desk: Desk) -> None:
     desk.ask("one?")
     desk.ask("two?", channel="C0PRIVACY")
-    desk.slack.post_as_user("C0PLATFORM", f"{desk.at} three?")
+    newcomer = SlackUser(id="U0NEW", handle="new", name="New", title="")
+    desk.slack.workspace.welcome(newcomer, "C0PLATFORM")
+    desk.slack.post_as_user("C0PLATFORM", f"{desk.at} three?", user=newcomer.id)
     desk.settle()
     with desk.bot.engine.connect() as connection:
         assert set(connection.scalars(select(questions.c.domain))) == {"security", "privacy", ""}

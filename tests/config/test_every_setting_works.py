@@ -385,10 +385,11 @@ def question_line(town: Town, settings: Settings) -> object:
     def act(copilot: Copilot) -> None:
         copilot.ingest("tea")
         text = "how long does tea steep?"
-        copilot.question_log.answered(
+        copilot.answering(
             AskedThrough(id="tea-001", door="cli", text=text),
             [copilot.domain("tea")],
-            lambda domain: copilot.ask(domain.domain)(Question(text=text), None),
+            lambda domain: Question(text=text),
+            lambda domain, question: copilot.ask(domain.domain)(question, None),
         )
 
     line = logged(settings, act)

@@ -11,14 +11,15 @@ import pytest
 
 from agents.answer import Question
 from agents.in_sight.observed_agents import observed
-from agents.in_sight.question_log import AskedThrough, QuestionLog
+from agents.in_sight.question_log import AskedThrough
+from agents.which_domain.answering import Answering
 from config.chat_model import build_chat_model
 from config.errors import ModelUnavailable
 from config.models import Usage
 from config.settings import Settings
 from playground.openai_stand_in import ModelFault, OpenAIStandIn, Request
 from telemetry.tracing import begun_span, carried, export_traces, span
-from tests.agents.corpus import asking
+from tests.agents.corpus import asking, snapshot
 from tests.agents.scripted import PLAN, SOURCES
 from tests.bot.fakes import domain
 from tests.telemetry.otlp_collector import Collector, traced
@@ -43,10 +44,11 @@ def asked_with_a_model(*faults: ModelFault) -> Collector:
         ask = asking(model=build_chat_model(settings, retries=0))
         watched = observed(lambda question, _: ask(question.text), "security")
         return traced(
-            lambda: QuestionLog().answered(
+            lambda: Answering(snapshot=lambda _: snapshot())(
                 AskedThrough(id="C1:1.0", door="mention", text=ASKED),
                 [domain()],
-                lambda _: watched(Question(text=ASKED), None),
+                lambda _: Question(text=ASKED),
+                lambda _, question: watched(question, None),
             )
         )
 
