@@ -1,24 +1,31 @@
 """Which domain a question is for, where nobody named one: the fit, and how it does.
 
-    python -m benchmarks.which_domain [demo] [public] [--twenty]
+    python -m benchmarks.which_domain [demo] [public] [--twenty | --model URL]
 
 Each set's questions are put to its three domains with weights fitted on the other set's, and the
 answers, without a model, are compared with those that the named domain gives. *Shown*: the right
 domain answers, or stands beside the one that does. In brackets the 95% interval of a bootstrap
 over questions. Then the weights fitted on all sets that are here, to be copied to
 `agents/which_domain/weighing.py`. `--twenty`: instead, the time of a question to twenty domains
-against the same question to the one that it is for, in one run."""
+against the same question to the one that it is for, in one run. `--model`: instead, which domain
+a model of the OpenAI-compatible server there picks among those that are close, and when it has the
+asker choose; nothing is answered."""
 
 from __future__ import annotations
 
+import logging
 import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
+import structlog
+from pydantic import SecretStr
 from rich.console import Console
 from rich.table import Table
 
@@ -26,12 +33,16 @@ from agents.answer import Answer
 from agents.extractive.conversation import self_contained
 from agents.in_sight.question_log import AskedThrough
 from agents.which_domain import weighing
-from agents.which_domain.weighing import look_into
+from agents.which_domain.answering import MOST_COMPARED
+from agents.which_domain.weighing import features, look_into
 from benchmarks.material.asked_sets import DEMO, PUBLIC, ROOT, AskedSet, named_set, written
 from benchmarks.material.fitting import PULL_OF_STATEMENTS, Matrix, cell, listwise
-from benchmarks.with_a_model import copilot_of, ingest
+from benchmarks.with_a_model import PATIENCE_SECONDS, copilot_of, ingest
+from config.chat_model import build_chat_model
 from config.domain import Domain
 from config.minilm import MiniLM
+from config.models import ChatModel
+from config.settings import Settings
 from jobs.evaluation.metrics.scoring import score
 from jobs.golden.golden_questions import GoldenQuestion
 from oncall import Copilot
@@ -104,7 +115,7 @@ def searched(name: str, sets: Sequence[AskedSet], copilot: Copilot) -> Iterator[
     for one in sets:
         for golden in one.questions():
             looked, _ = look_into(self_contained(golden.asked), domains)
-            table = np.array([each.features for each in looked])
+            table = features(looked)
             right = np.array([each.domain.domain == one.domain for each in looked])
             yield Asked(name, one.domain, golden, table, right)
 
@@ -142,6 +153,49 @@ def outcome(copilot: Copilot, asked: Asked) -> Outcome:
     return Outcome(asked, named, answer, domain.domain)
 
 
+def picked(model: ChatModel, copilot: Copilot, asked: Asked) -> dict[str, float]:
+    """Figure → value of one question whose domain is picked, but which isn't answered."""
+    answering = replace(copilot.answering, model=lambda: model)
+    question = asked.golden.asked
+    domains = list(copilot.domains.values())
+    found, _ = answering.looked_into(domains, lambda domain: question)
+    close = weighing.close_ones(found, MOST_COMPARED)
+    choice = answering.picked(question, close)
+    names = [one.domain.domain for one in choice.close]
+    sent = "failed" if choice.failed else "asks" if choice.asks_back else "picks"
+    print(f"{asked.golden.id}: {sent} {names} of {len(close)}", file=sys.stderr, flush=True)
+    alone = not choice.asks_back and not choice.failed
+    return {
+        "close": float(len(close) > 1),
+        "first": float(alone and names == [asked.domain]),
+        "asked back": float(choice.asks_back),
+        "with": float(asked.domain in names),
+        "failed": float(bool(choice.failed)),
+        "wrong": float(alone and names != [asked.domain]),
+    }
+
+
+def measure_with_model(names: Sequence[str], url: str, console: Console) -> None:
+    settings = {"openai_api_key": SecretStr("k"), "openai_base_url": url, "chat_model": "relay"}
+    model = build_chat_model(
+        Settings.model_validate(settings), timeout_seconds=PATIENCE_SECONDS, retries=0
+    )
+    assert model
+    for name, (copilot, mine, weights) in searched_sets(names).items():
+        with using(weights), ThreadPoolExecutor(200) as pool:
+            found = list(pool.map(partial(picked, model, copilot), mine))
+        table = Table(title=f"{name}, a model picks", title_justify="left")
+        table.add_column("")
+        groups = {one: [f for f, a in zip(found, mine, strict=True) if a.domain == one]
+                  for one in SETS[name]}  # fmt: skip
+        groups[name] = found
+        for group, each in groups.items():
+            table.add_column(f"{group} ({len(each)})", justify="right")
+        for key in found[0]:
+            table.add_row(key, *(cell([one[key] for one in each]) for each in groups.values()))
+        console.print(table)
+
+
 def table_of(title: str, groups: Mapping[str, Sequence[Outcome]]) -> Table:
     table = Table(title=title, title_justify="left")
     table.add_column("")
@@ -153,7 +207,10 @@ def table_of(title: str, groups: Mapping[str, Sequence[Outcome]]) -> Table:
     return table
 
 
-def measure(names: Sequence[str], console: Console) -> None:
+def searched_sets(
+    names: Sequence[str],
+) -> dict[str, tuple[Copilot, list[Asked], dict[str, float]]]:
+    """Of each set its copilot, its questions, and the weights that others fitted."""
     data = ROOT / "var/benchmarks/which_domain"
     copilots: dict[str, Copilot] = {}
     asked: dict[str, list[Asked]] = {}
@@ -161,15 +218,23 @@ def measure(names: Sequence[str], console: Console) -> None:
         sets = [named_set(one) for one in SETS[name]]
         copilots[name] = opened(sets, data / name)
         asked[name] = list(searched(name, sets, copilots[name]))
+    found = {}
     for name, mine in asked.items():
         others = [one for other, each in asked.items() if other != name for one in each]
         weights = fitted(others) if others else dict(weighing.WEIGHTS)
+        found[name] = copilots[name], mine, weights
+    return found
+
+
+def measure(names: Sequence[str], console: Console) -> None:
+    sets = searched_sets(names)
+    said = "weights of the other set" if len(sets) > 1 else "the weights in use, which saw it"
+    for name, (copilot, mine, weights) in sets.items():
         with using(weights):
-            found = [outcome(copilots[name], one) for one in mine]
-        said = "weights of the other set" if others else "the weights in use, which saw both sets"
+            found = [outcome(copilot, one) for one in mine]
         groups = {one: [o for o in found if o.asked.domain == one] for one in SETS[name]}
         console.print(table_of(f"{name}, {said}", {**groups, name: found}))
-    for name, value in fitted([one for each in asked.values() for one in each]).items():
+    for name, value in fitted([one for _, mine, _ in sets.values() for one in mine]).items():
         console.print(f'    "{name}": {value:.2f},', highlight=False)
 
 
@@ -201,12 +266,17 @@ def twenty(console: Console) -> None:
 
 
 def main() -> None:
+    structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.WARNING))
     console = Console(width=150)
     if "--twenty" in sys.argv:
         twenty(console)
         return
     names = [one for one in sys.argv[1:] if one in SETS] or list(SETS)
-    measure([one for one in names if named_set(SETS[one][0]).golden[0].is_file()], console)
+    names = [one for one in names if named_set(SETS[one][0]).golden[0].is_file()]
+    if "--model" in sys.argv:
+        measure_with_model(names, sys.argv[sys.argv.index("--model") + 1], console)
+    else:
+        measure(names, console)
 
 
 if __name__ == "__main__":

@@ -173,15 +173,26 @@ class _Several:
         return replace(answer, usage=usage, fallbacks=fallbacks), domain
 
     def _first_that_finds(self, found: Sequence[Weighed]) -> tuple[Answer, Domain]:
-        """Else the refusal of the best."""
+        """Else the refusal of the best. Raises what the last of them raised, where none answers,
+        and PermissionsUnknown of one where the others find nothing."""
         refusals: list[tuple[Answer, Domain]] = []
+        failed: CopilotError | None = None
         spent = Usage()
         for one in found:
-            answer = self._asked(one.domain)
+            try:
+                answer = self._asked(one.domain)
+            except PermissionsUnknown as error:
+                failed = error
+                continue
+            except IndexUnavailable as error:
+                failed = failed or error
+                continue
             spent += answer.usage
             if not answer.found_nothing:
                 return replace(answer, usage=spent), one.domain
             refusals.append((answer, one.domain))
+        if failed and (not refusals or isinstance(failed, PermissionsUnknown)):
+            raise failed
         answer, domain = refusals[0]
         return replace(answer, usage=spent), domain
 

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from agents.extractive.glossary import same_words
 from agents.extractive.relevance import Aspect
@@ -18,6 +19,8 @@ from config.errors import IndexUnavailable, PermissionsUnknown
 from enrichment.chunk import Unit
 from enrichment.language.words import naming_words, stems
 from index.search import Hit, SearchQuery, Snapshot
+
+Matrix = NDArray[np.float64]
 
 READ = 8
 """Passages of each domain."""
@@ -61,9 +64,10 @@ class DomainLook:
     """What was found in one domain."""
 
     domain: Domain
-    features: tuple[float, ...]
-    """In the order of `WEIGHTS`."""
+    matches: tuple[tuple[float, ...], ...] = ()
+    """Of at most `TELLING` passages, best first, what `WEIGHTS` names."""
     places: tuple[TellingPassage, ...] = ()
+    """The same passages."""
 
 
 Opened = tuple[Domain, Snapshot]
@@ -77,13 +81,26 @@ def weighed(
     looked, unavailable = look_into(question, opened)
     if not looked:
         return [], unavailable
-    strengths = np.array([one.features for one in looked]) @ _weights()
+    strengths = features(looked) @ _weights()
     odds = np.exp(strengths - strengths.max())
     found = [
         Weighed(domain=one.domain, chance=float(odd / odds.sum()), places=one.places)
         for one, odd in zip(looked, odds, strict=True)
     ]
     return sorted(found, key=lambda one: -one.chance), unavailable
+
+
+def features(looked: Sequence[DomainLook]) -> Matrix:
+    """(domains, `WEIGHTS`): the mean of as many passages of each as the poorest of them has; of
+    fewer it would be the higher one."""
+    counts = [len(one.matches) for one in looked if one.matches]
+    compared = min(counts, default=0)
+    return np.array(
+        [
+            np.mean(one.matches[:compared], axis=0) if one.matches else np.zeros(len(WEIGHTS))
+            for one in looked
+        ]
+    )
 
 
 def close_ones(found: Sequence[Weighed], most: int) -> list[Weighed]:
@@ -122,17 +139,17 @@ def _looked(
     aspect = Aspect(text=question, weights=rarity, same=same)
     hits = snapshot.search(SearchQuery(variants=(question,), limit=READ))
     if not hits:
-        return DomainLook(domain=domain, features=(0.0,) * len(WEIGHTS))
+        return DomainLook(domain=domain)
     matches = np.array([(hit.similarity, aspect.coverage(_held(hit))) for hit in hits])
     best = np.argsort(-(matches @ _weights()), kind="stable")[:TELLING]
     return DomainLook(
         domain=domain,
-        features=tuple(matches[best].mean(0).tolist()),
+        matches=tuple(tuple(row) for row in matches[best].tolist()),
         places=tuple(_place(hits[place]) for place in best),
     )
 
 
-def _weights() -> np.typing.NDArray[np.float64]:
+def _weights() -> Matrix:
     return np.array(list(WEIGHTS.values()))
 
 
