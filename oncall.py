@@ -660,6 +660,7 @@ class Copilot:
         """The HTTP API, with Slack's events beside it when `slack`."""
         from api.doors.traffic import Bounds
         from api.http_api import build_api
+        from bot.privacy.daily_purge import DailyPurge
         from bot.slack.http_events import add_slack, alongside
         from bot.warming import Warming
         from durable.database_watch import DatabaseWatch
@@ -667,7 +668,10 @@ class Copilot:
 
         self.access.require()
         bot = self.bot(socket=False) if slack else None
-        parts = (bot,) if bot else (Warming(self.warm), DatabaseWatch(self.index.engine))
+        alone = Warming(self.warm), DatabaseWatch(self.index.engine)
+        parts = (bot,) if bot else alone
+        # A bot sees to it by itself.
+        upkeep = () if bot else (DailyPurge(self.privacy.daily),)
         api = build_api(
             domains=self.live_domains,
             ask=self.ask,
@@ -677,11 +681,12 @@ class Copilot:
             may_ask=self._may_ask(bot),
             tokens=self.tokens,
             audit=self.audit,
-            lifespan=alongside(*parts),
+            lifespan=alongside(*parts, *upkeep),
             bounds=Bounds(per_minute=self.settings.api_requests_per_minute),
             docs=self.settings.api_docs,
             open_metrics=self.settings.metrics == "open",
             answering=self.answering,
+            conversations=lambda: self.threads,
         )
         watched = Together(*parts, self.freshness_gauges)
         add_health(api, watched, figures=self.settings.metrics != "off")

@@ -236,7 +236,8 @@ class Answer:
     cut: bool = False
     """A model wrote it and came to the limit of its length."""
     cache_similarity: float | None = None
-    """Of path `cached`: cosine of the question with the one that was answered before."""
+    """Cosine of the question with the one that was answered before (path `cached`), or else with
+    the nearest one that is kept; None where none is, or nothing is kept."""
     trace: Trace | None = field(default=None, repr=False, compare=False)
     """The steps taken; for `--explain`."""
 

@@ -241,13 +241,15 @@ def _plan(domain: Domain, model: ChatModel | None, cache: AnswerCache | None) ->
         if not (state["question"].history and understood):
             return update
         found = recalled(cache, outcome.value.question, {**state, "notes": update["notes"]})
-        return {**update, "notes": found["notes"], **_cached(found)}
+        return {**update, "notes": found["notes"], **_looked_up(found)}
 
     return node
 
 
-def _cached(state: State) -> State:
-    return {"cached": state["cached"]} if "cached" in state else {}
+def _looked_up(state: State) -> State:
+    if "cached" in state:
+        return {"cached": state["cached"]}
+    return {"cache_similarity": state.get("cache_similarity")}
 
 
 def _identify_sources(domain: Domain, model: ChatModel | None) -> Node:
@@ -390,6 +392,7 @@ def _answer(state: State, total_ms: float, needed: float) -> Answer:
         generation=state["snapshot"].generation,
         cut=draft.cut,
         standalone_question=plan.question,
+        cache_similarity=state.get("cache_similarity"),
         trace=Trace(
             plan=plan,
             sources=state.get("sources", SourceChoice()),

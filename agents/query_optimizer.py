@@ -82,6 +82,7 @@ def search_planner(domain: Domain, model: ChatModel | None, snapshot: Snapshot) 
             queries=tuple(dict.fromkeys(wordings)),
             keywords=tuple(made.keywords),
             hypothetical_answer=made.hypothetical_answer,
+            model_failed=bool(outcome.fallbacks),
         )
 
     return plan

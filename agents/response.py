@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from agents.answer import Answer, Citation, Passage
+from enrichment.language.words import search_terms
+from index.captions import highlight, shorten
 
 
 def to_response(answer: Answer) -> dict[str, Any]:
-    """{agent_path_taken, answer, cache_similarity, cached, confidence_score, sources}.
+    """{agent_path_taken, answer, cache_similarity, cached, confidence_score, sources, captions,
+    degraded}.
 
-    `sources`: what the answer cites; the nearest documents, when none was found."""
+    `sources`: what the answer cites; the nearest documents, when none was found. `captions`: of
+    each source, its most telling words."""
+    shown = answer.citations or answer.nearest
     return {
         "agent_path_taken": answer.path,
         "answer": answer.text,
@@ -25,9 +31,27 @@ def to_response(answer: Answer) -> dict[str, Any]:
                 "type": "document",
                 "url": citation.url,
             }
-            for citation in answer.citations or answer.nearest
+            for citation in shown
         ],
+        "captions": _captions(shown, answer.standalone_question),
+        "degraded": list(answer.degraded),
     }
+
+
+def _captions(shown: Sequence[Citation], question: str) -> list[dict[str, Any]]:
+    """As `/api/retrieve` has them; `number` is the answer's own `[n]`."""
+    wanted = frozenset(search_terms(question))
+    texts = [shorten(" ".join(citation.quote.split())) for citation in shown]
+    return [
+        {
+            "number": citation.number,
+            "text": text,
+            "highlights": highlight(text, wanted),
+            "source": citation.document,
+            "url": citation.url,
+        }
+        for citation, text in zip(shown, texts, strict=True)
+    ]
 
 
 def to_full_response(answer: Answer) -> dict[str, Any]:
@@ -39,7 +63,6 @@ def to_full_response(answer: Answer) -> dict[str, Any]:
         "passages": [_passage(passage) for passage in answer.passages],
         "options": list(answer.options),
         "nearest": [_citation(citation) for citation in answer.nearest],
-        "degraded": list(answer.degraded),
         "confidence_parts": dict(answer.confidence_parts),
         "timings_ms": {name: round(ms, 1) for name, ms in answer.timings_ms.items()},
         "calls": answer.usage.calls,

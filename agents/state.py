@@ -71,6 +71,7 @@ class State(TypedDict, total=False):
     progress: Annotated[Progress, UntrackedValue]  # set by ask
     plan: Plan  # set by query_optimizer
     cached: Answer  # set by ask or query_optimizer, when the same was answered before
+    cache_similarity: float | None  # set by ask or query_optimizer, when it was not
     sources: SourceChoice  # set by source_identifier
     hits: list[Hit]  # set by retrieval, best first
     reranked: tuple[str, ...]  # set by retrieval: chunks that a reranker judged, best first

@@ -9,6 +9,8 @@ from fastapi import FastAPI
 
 from agents.answer import Ask
 from agents.which_domain.answering import Answering
+from api.conversations import KeptConversations, NothingKept, conversation_routes
+from api.docs_page import DESCRIPTION, add_docs_page
 from api.doors.entrance import Entrance
 from api.doors.tokens import LiveTokens
 from api.doors.traffic import Bounds
@@ -16,6 +18,7 @@ from api.failures import add_failures
 from api.passages import Retrieve, passage_routes
 from api.questions import question_routes
 from api.served import MayAsk, Served
+from api.shapes.problems import PROBLEMS
 from config.domain import Domain
 from index.audit import Audit
 from index.readers import IdentitiesOf, by_email
@@ -40,6 +43,7 @@ def build_api(
     docs: bool = False,
     open_metrics: bool = False,
     answering: Answering | None = None,
+    conversations: Callable[[], KeptConversations] = NothingKept,
 ) -> FastAPI:
     """The app of `oncall serve`. `lifespan`: what starts and stops with the server.
     `identities`: what a permission may name an asker by. `may_ask`: whether a person who is named
@@ -47,18 +51,19 @@ def build_api(
     `audit`: records what is shown.
     `answering`: how one of several domains is chosen, and what the log is told.
     `docs`: /docs and /openapi.json are there. `open_metrics`: /metrics needs no token.
+    `conversations`: what is kept under a `conversation_id`.
 
     Without `tokens` only this machine comes in; `api/doors/door_table.py` says by which doors."""
     app = FastAPI(
         title="On-call Copilot",
         lifespan=lifespan,
-        docs_url="/docs" if docs else None,
+        description=DESCRIPTION,
+        docs_url=None,
         redoc_url=None,
         openapi_url="/openapi.json" if docs else None,
         swagger_ui_oauth2_redirect_url=None,
         # A redirect would say the path and the host back.
         redirect_slashes=False,
-        responses={422: {"description": "What is asked for doesn't exist, or isn't allowed so"}},
     )
     served = Served(
         current=domains if callable(domains) else lambda: domains,
@@ -66,8 +71,14 @@ def build_api(
         may_ask=may_ask,
         audit=audit,
     )
-    app.include_router(question_routes(served, ask, answering or Answering(snapshot=snapshot)))
-    app.include_router(passage_routes(served, retrieve, snapshot))
+    for routes in (
+        question_routes(served, ask, answering or Answering(snapshot=snapshot)),
+        passage_routes(served, retrieve, snapshot),
+        conversation_routes(served, conversations),
+    ):
+        app.include_router(routes, responses=dict(PROBLEMS))
+    if docs:
+        add_docs_page(app)
     add_failures(app)
     app.add_middleware(Entrance, tokens=tokens, bounds=bounds, open_metrics=open_metrics)
     return app

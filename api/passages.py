@@ -7,31 +7,38 @@ from collections.abc import Callable
 from dataclasses import asdict
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Query, Request
-from pydantic import BaseModel, ConfigDict, Field
+from fastapi import APIRouter, Body, Path, Query, Request
 
-from agents.answer import LONGEST_QUESTION
 from api.doors.turned_away import Refused
-from api.served import ADDRESS, Served
-from index.pipelines import Pipeline
+from api.served import Served
+from api.shapes.examples import (
+    DOCUMENT_CITED,
+    DOCUMENT_NAMED,
+    DOCUMENT_SUMMED_UP,
+    DOCUMENTS_LISTED,
+    DOMAIN_NAMED,
+    ENTITIES_COUNTED,
+    RETRIEVE_ASKED,
+    RETRIEVED,
+    UNKNOWN_DOCUMENT,
+)
+from api.shapes.passage_shapes import RetrieveRequest
+from api.shapes.problems import NO_DOCUMENT, RETRIEVE_PROBLEMS
 from index.readers import as_read_by
-from index.search import Snapshot, Strategy
+from index.search import Snapshot
 
 Retrieve = Callable[..., dict[str, Any]]
-"""(domain, question, *, pipeline, top_k, search_type, readers) → the `/api/retrieve` response."""
+"""(domain, question, *, readers, …) → the `/api/retrieve` response; … as RetrieveRequest has it."""
 
-DomainName = Annotated[str, Query(max_length=64)]
-
-
-class RetrieveRequest(BaseModel):
-    model_config = ConfigDict(extra="forbid")
-
-    query: str = Field(min_length=1, max_length=LONGEST_QUESTION)
-    domain: str = Field("", max_length=64)
-    pipeline: Pipeline = "standard"
-    top_k: int | None = Field(None, description="The domain's own without one", ge=1, le=200)
-    search_type: Strategy = "hybrid"
-    asker_email: str = Field("", max_length=320, pattern=ADDRESS)
+DomainName = Annotated[
+    str,
+    Query(
+        description="Needed unless there is only one",
+        max_length=64,
+        openapi_examples=DOMAIN_NAMED,
+    ),
+]
+DocumentId = Annotated[str, Path(openapi_examples=DOCUMENT_NAMED)]
 
 
 def passage_routes(
@@ -39,17 +46,24 @@ def passage_routes(
 ) -> APIRouter:
     routes = APIRouter()
 
-    @routes.post("/api/retrieve")
-    def retrieve_passages(asked: RetrieveRequest, request: Request) -> dict[str, Any]:
+    @routes.post(
+        "/api/retrieve",
+        summary="Find passages",
+        response_model=None,
+        responses={200: RETRIEVED, **RETRIEVE_PROBLEMS},
+    )
+    def retrieve_passages(
+        asked: Annotated[RetrieveRequest, Body(openapi_examples=RETRIEVE_ASKED)], request: Request
+    ) -> dict[str, Any]:
+        """A switch that is set wins over the pipeline; one that is left out is as the pipeline has
+        it. What was wanted and could not be done stands in `degraded`."""
         opened = served.to(request.state.caller, asked.asker_email)
         domain = opened.one(asked.domain)
         found = retrieve(
             domain.domain,
             asked.query,
-            pipeline=asked.pipeline,
-            top_k=asked.top_k,
-            search_type=asked.search_type,
             readers=opened.readers(domain),
+            **asked.model_dump(exclude={"query", "domain", "asker_email"}),
         )
         passages = [one["source"] for one in found["documents"]]
         opened.showing("retrieve", domain, found.get("generation", 0), {"passages": passages})
@@ -64,34 +78,56 @@ def passage_routes(
         domain = opened.one(name)
         inside = as_read_by(snapshot(domain.domain), opened.readers(domain))
         if document_id and document_id not in inside.documents:
-            raise Refused(404, "no such document")
+            raise Refused(404, NO_DOCUMENT)
         if served.audit:
             listed = [document_id] if document_id else inside.documents
             opened.showing(door, domain, inside.generation, {"listed": listed})
         return inside
 
-    @routes.get("/api/documents")
+    @routes.get(
+        "/api/documents",
+        summary="List documents",
+        response_model=None,
+        responses={200: DOCUMENTS_LISTED},
+    )
     def documents(request: Request, domain: DomainName = "") -> list[dict[str, Any]]:
         inside = readable(request, domain, "documents")
         cards = inside.cards(inside.documents)
         return [{"id": c.id, "title": c.title, "url": c.url, "summary": c.summary} for c in cards]
 
-    @routes.get("/api/documents/{document_id}/summary")
-    def summary(request: Request, document_id: str, domain: DomainName = "") -> dict[str, Any]:
+    @routes.get(
+        "/api/documents/{document_id}/summary",
+        summary="What a document is about",
+        response_model=None,
+        responses={200: DOCUMENT_SUMMED_UP, 404: UNKNOWN_DOCUMENT},
+    )
+    def summary(
+        request: Request, document_id: DocumentId, domain: DomainName = ""
+    ) -> dict[str, Any]:
         card = readable(request, domain, "summary", document_id).documents[document_id]
         shown = {"id", "title", "url", "summary", "faqs", "keywords", "document_type"}
         return {k: v for k, v in asdict(card).items() if k in shown}
 
-    @routes.get("/api/documents/{document_id}/citations")
+    @routes.get(
+        "/api/documents/{document_id}/citations",
+        summary="What of a document can be cited",
+        response_model=None,
+        responses={200: DOCUMENT_CITED, 404: UNKNOWN_DOCUMENT},
+    )
     def citations(
-        request: Request, document_id: str, domain: DomainName = ""
+        request: Request, document_id: DocumentId, domain: DomainName = ""
     ) -> list[dict[str, Any]]:
         """Every place of the document that an answer can point to."""
         chunks = readable(request, domain, "citations", document_id).chunks(document_id)
         places = {chunk.url: " › ".join(chunk.heading_path) for chunk in chunks}
         return [{"url": url, "heading": heading} for url, heading in places.items()]
 
-    @routes.get("/api/entities")
+    @routes.get(
+        "/api/entities",
+        summary="Count what a domain names",
+        response_model=None,
+        responses={200: ENTITIES_COUNTED},
+    )
     def entities(request: Request, domain: DomainName = "") -> dict[str, dict[str, int]]:
         """Kind → entity → passages that name it, the most frequent first."""
         return _entities(readable(request, domain, "entities"))
@@ -103,6 +139,6 @@ def _entities(inside: Snapshot) -> dict[str, dict[str, int]]:
     counts: defaultdict[str, Counter[str]] = defaultdict(Counter)
     for document in inside.documents:
         for chunk in inside.chunks(document):
-            for entity in chunk.entities:
+            for entity in set(chunk.entities):
                 counts[entity.kind][entity.value] += 1
     return {kind: dict(named.most_common(200)) for kind, named in sorted(counts.items())}

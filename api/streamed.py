@@ -5,14 +5,12 @@ from __future__ import annotations
 import asyncio
 import json
 import threading
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import structlog
 
-from agents.answer import Answer
-from agents.response import to_response
 from api.doors.turned_away import Refused
 from api.failures import failure
 
@@ -32,8 +30,11 @@ class Streams:
     def __init__(self, most: int = MOST_STREAMS) -> None:
         self._free = threading.BoundedSemaphore(most)
 
-    def start(self, work: Callable[[Stream], Answer], *, local: bool) -> AsyncIterator[str]:
-        """`status`, `delta`, and last `answer` or `error`. Raises Refused when all are in use.
+    def start(
+        self, work: Callable[[Stream], Mapping[str, Any]], *, local: bool
+    ) -> AsyncIterator[str]:
+        """`status`, `delta`, and last `answer`, what `work` returns, or `error`. Raises Refused
+        when all are in use.
 
         To be called on the server's loop. Whoever closes what it returns stops the work at its
         next sign of progress."""
@@ -43,7 +44,7 @@ class Streams:
 
         def run() -> None:
             try:
-                stream.put("answer", to_response(work(stream)))
+                stream.put("answer", work(stream))
             except Abandoned:
                 log.info("a stream was closed before its answer")
             except Exception as error:

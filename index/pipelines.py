@@ -2,24 +2,49 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Literal, get_args
 
 from config.errors import UsageError
 from enrichment.chunk import DocumentCard
 from index.captions import caption
-from index.facets import facets
+from index.facets import MOST_COUNTED, NO_FACETS, count_facets, is_found
 from index.ranking.rerank import Reranked, Reranker
 from index.search import Hit, SearchQuery, Snapshot, Strategy
 from index.surroundings import adjacent, row_group
 
 Pipeline = Literal["standard", "rerank", "advanced", "facets"]
+SearchType = Literal["hybrid", "vector", "semantic", "keyword"]
+"""`vector` is another name of `semantic`."""
 JUDGED_FOR_EACH_WANTED = 3
 """Hits that a second look goes through."""
-FACET_HITS = 100
 ANSWERS = 3
 MAX_TOP_K = 200
+_STRATEGIES: Mapping[str, Strategy] = {
+    "hybrid": "hybrid", "vector": "semantic", "semantic": "semantic", "keyword": "keyword",
+}  # fmt: skip
+
+
+@dataclass(frozen=True, kw_only=True)
+class Switches:
+    """What is done besides searching for the question's own words."""
+
+    query_expansion: bool = False
+    """Search for its parts and other wordings as well."""
+    hyde: bool = False
+    """Search for a hypothetical answer as well (Gao et al., ACL 2023)."""
+    rerank: bool = False
+    """Have the best hits judged again."""
+
+
+SWITCHES: Mapping[Pipeline, Switches] = {
+    "standard": Switches(),
+    "rerank": Switches(rerank=True),
+    "advanced": Switches(query_expansion=True, hyde=True, rerank=True),
+    "facets": Switches(),
+}
+"""What each pipeline does by itself; whatever a request switches on or off wins."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,6 +55,9 @@ class Searches:
     """The question first, then its parts and other wordings."""
     keywords: tuple[str, ...] = ()
     hypothetical_answer: str = ""
+    """Empty where no model wrote one."""
+    model_failed: bool = False
+    """A model was to plan it, and rules did instead."""
 
 
 Planner = Callable[[str], Searches]
@@ -43,30 +71,41 @@ def retrieve(
     pipeline: str = "standard",
     top_k: int = 8,
     search_type: str = "hybrid",
+    query_expansion: bool | None = None,
+    hyde: bool | None = None,
+    enable_rerank: bool | None = None,
     plan: Planner | None = None,
     reranker: Reranker | None = None,
 ) -> dict[str, Any]:
     """The response of `/api/retrieve`. Raises UsageError for an unknown pipeline or search type.
 
-    standard: one search. rerank: judged again by `reranker`. advanced: all that `plan` searches
-    for, judged again, with what stands around each passage. facets: one search, with counts of
-    what the passages name. Without `plan` or `reranker` their part is left out."""
-    chosen = _one_of(pipeline, "pipeline", get_args(Pipeline))
-    strategy: Strategy = _one_of(search_type, "search type", get_args(Strategy))
+    `query_expansion`, `hyde`, `enable_rerank`: None leaves it to the pipeline, see `SWITCHES`.
+    The advanced one also shows what stands around each passage; facets counts what all hits name,
+    and shows of these alone. What was wanted and could not be done is in `degraded`."""
+    chosen: Pipeline = _one_of(pipeline, "pipeline", get_args(Pipeline))
+    strategy = _STRATEGIES[_one_of(search_type, "search type", get_args(SearchType))]
     if not 1 <= top_k <= MAX_TOP_K:
         raise UsageError(f"top_k is {top_k}", remedy=f"give a number from 1 to {MAX_TOP_K}")
-    advanced = chosen == "advanced"
-    searches = plan(question) if advanced and plan else Searches(queries=(question,))
-    judged_hits = JUDGED_FOR_EACH_WANTED * top_k
-    wanted = {"rerank": judged_hits, "advanced": judged_hits, "facets": FACET_HITS}
-    hits = snapshot.search(_query(searches, strategy, max(top_k, wanted.get(chosen, top_k))))
-    judged = Reranked(hits=tuple(hits))
-    if chosen in {"rerank", "advanced"} and reranker is not None:
-        judged = reranker(question, hits)
+    of_pipeline = SWITCHES[chosen]
+    wanted = Switches(
+        query_expansion=_either(query_expansion, of_pipeline.query_expansion),
+        hyde=_either(hyde, of_pipeline.hyde),
+        rerank=_either(enable_rerank, of_pipeline.rerank),
+    )
+    searches = _searches(question, wanted, plan)
+    limit = JUDGED_FOR_EACH_WANTED * top_k if wanted.rerank else top_k
+    counts = chosen == "facets"
+    # One more than is counted tells whether there are more.
+    hits = snapshot.search(_query(searches, strategy, MOST_COUNTED + 1 if counts else limit))
+    found = [hit for hit in hits if is_found(hit)] if counts else hits
+    judged = Reranked(hits=tuple(found))
+    if wanted.rerank and reranker is not None:
+        judged = reranker(question, found[:limit])
     shown = judged.hits[:top_k]
-    documents = [_document(snapshot, hit, question, around=advanced) for hit in shown]
+    documents = [_document(snapshot, hit, question, around=chosen == "advanced") for hit in shown]
     for document, score in zip(documents, judged.scores, strict=False):
         document["rerank_score"] = round(score, 4)
+    counted = count_facets(found, snapshot.documents) if counts else NO_FACETS
     return {
         "success": True,
         "documents": documents,
@@ -75,9 +114,15 @@ def retrieve(
         "reranked": bool(judged.by),
         "hyde_used": bool(searches.hypothetical_answer),
         "pipeline": chosen,
-        "search_type": strategy,
+        "search_type": search_type,
         "semantic_answers": _answers(shown, question),
-        "facets": facets(hits, snapshot.documents) if chosen == "facets" else {},
+        "captions": [
+            {"id": one["id"], "source": one["source"], "url": one["url"], **one["caption"]}
+            for one in documents
+        ],
+        "facets": counted.facets,
+        "facet_totals": counted.totals,
+        "degraded": _degraded(wanted, searches, judged, hits, strategy),
         "generation": snapshot.generation,
     }
 
@@ -86,6 +131,41 @@ def _one_of(value: str, what: str, known: Sequence[str]) -> Any:
     if value not in known:
         raise UsageError(f"no {what} {value!r}", remedy=f"use one of {', '.join(known)}")
     return value
+
+
+def _either(told: bool | None, otherwise: bool) -> bool:
+    return otherwise if told is None else told
+
+
+def _searches(question: str, wanted: Switches, plan: Planner | None) -> Searches:
+    """Of what was planned, the parts that are wanted."""
+    alone = Searches(queries=(question,))
+    if plan is None or not (wanted.query_expansion or wanted.hyde):
+        return alone
+    planned = plan(question)
+    expanded = planned if wanted.query_expansion else alone
+    return Searches(
+        queries=expanded.queries,
+        keywords=expanded.keywords,
+        hypothetical_answer=planned.hypothetical_answer if wanted.hyde else "",
+        model_failed=planned.model_failed,
+    )
+
+
+def _degraded(
+    wanted: Switches, searches: Searches, judged: Reranked, hits: Sequence[Hit], strategy: Strategy
+) -> list[str]:
+    """What was wanted and not done, or done without the model that is configured for it."""
+    not_judged = bool(hits) and (not judged.by or bool(judged.failed))
+    by_vector = any(hit.unit is not None or hit.similarity for hit in hits)
+    missed = {
+        "query_expansion": wanted.query_expansion and searches.model_failed,
+        "hyde": wanted.hyde and not searches.hypothetical_answer,
+        "rerank": wanted.rerank and not_judged,
+        # During an outage of the embedding model, words alone are searched for.
+        "vectors": strategy != "keyword" and bool(hits) and not by_vector,
+    }
+    return [name for name, is_missed in missed.items() if is_missed]
 
 
 def _query(searches: Searches, strategy: Strategy, limit: int) -> SearchQuery:

@@ -15,6 +15,8 @@ class CachedAnswer:
 
     answer: Answer | None = None
     note: str = ""
+    nearest: float | None = None
+    """Cosine of the question with the nearest one that is kept; None where none is."""
     unavailable: bool = False
     """It could not be read."""
 

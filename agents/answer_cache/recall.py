@@ -20,7 +20,7 @@ def recalled(cache: AnswerCache | None, asked: str, state: State) -> State:
     looked_up = "hit" if found.answer else "unavailable" if found.unavailable else "miss"
     metrics.ANSWER_CACHE.labels(state["snapshot"].domain, looked_up).inc()
     if found.answer is None:
-        return noted
+        return {**noted, "cache_similarity": found.nearest}
     state["progress"].delta(found.answer.text)
     return {**noted, "cached": found.answer}
 

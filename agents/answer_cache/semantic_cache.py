@@ -86,7 +86,7 @@ class SemanticCache:
             if not _unchanged(one.documents, snapshot):
                 continue
             return _again(one, asked, snapshot, near[one.id])
-        return CachedAnswer()
+        return CachedAnswer(nearest=_cosine(similarities[nearest[0]]))
 
     def _keep(self, answer: Answer, question: Question, snapshot: Snapshot) -> None:
         asked = answer.standalone_question if question.history else cleaned(question.text)
@@ -144,7 +144,7 @@ def _again(one: Kept, asked: str, snapshot: Snapshot, similarity: float) -> Cach
     answer = replace(
         _answers.validate_json(one.answer),
         path="cached",
-        cache_similarity=round(min(1.0, similarity), 3),
+        cache_similarity=_cosine(similarity),
         timings_ms={},
         usage=Usage(),
         generation=snapshot.generation,
@@ -152,6 +152,10 @@ def _again(one: Kept, asked: str, snapshot: Snapshot, similarity: float) -> Cach
     )
     note = f"answered before, on {one.kept_at:%Y-%m-%d}: {one.question}"
     return CachedAnswer(answer=answer, note=note)
+
+
+def _cosine(similarity: float) -> float:
+    return round(min(1.0, float(similarity)), 3)
 
 
 def _unchanged(documents: Mapping[str, str], snapshot: Snapshot) -> bool:

@@ -12,6 +12,7 @@ from typing import Any
 
 from sqlalchemy import (
     Column,
+    ColumnElement,
     Connection,
     DateTime,
     Engine,
@@ -85,15 +86,25 @@ def kept_of(connection: Connection, names: Collection[str]) -> list[dict[str, An
     """Every turn of these people, as `EarlierTurn` has it, with its domain; what can't be read is
     handed out as it is."""
     theirs = select(people.c.place).where(people.c.person.in_(names))
-    query = select(threads.c.domain, threads.c.checkpoint).where(threads.c.place.in_(theirs))
+    turns = _turns_where(connection, threads.c.place.in_(theirs))
+    return [turn for turn in turns if turn.get("asker") in names or "unreadable" in turn]
+
+
+def kept_at(connection: Connection, place: str) -> list[dict[str, Any]]:
+    """The same of one place, whoever asked: of each domain the oldest first."""
+    return _turns_where(connection, threads.c.place == key_of(place))
+
+
+def _turns_where(connection: Connection, chosen: ColumnElement[bool]) -> list[dict[str, Any]]:
+    query = select(threads.c.domain, threads.c.checkpoint).where(chosen)
     found: list[dict[str, Any]] = []
-    for row in connection.execute(query):
+    for row in connection.execute(query.order_by(threads.c.checkpoint_id)):
         try:
             turns = json.loads(row.checkpoint)["checkpoint"]["channel_values"]["turns"]
-            mine = [turn for turn in turns if turn["asker"] in names]
+            read = [{"domain": row.domain, **turn} for turn in turns]
         except (ValueError, KeyError, TypeError):
-            mine = [{"unreadable": row.checkpoint}]
-        found += [{"domain": row.domain, **turn} for turn in mine]
+            read = [{"domain": row.domain, "unreadable": row.checkpoint}]
+        found += read
     return found
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Annotated, Any, TypedDict, cast
 
@@ -24,12 +25,13 @@ from agents.answer import (
 from agents.thread.kept_threads import (
     create_thread_tables,
     forget_places,
+    kept_at,
     key_of,
     last_domain,
 )
 from agents.thread.thread_checkpoints import Overtaken, ThreadCheckpoints, Unreadable
 from agents.trace import Trace
-from config.errors import CopilotError
+from config.errors import CopilotError, StorageFailed
 
 if TYPE_CHECKING:
     from langchain_core.runnables import RunnableConfig
@@ -127,6 +129,21 @@ class ThreadMemory:
         except SQLAlchemyError as error:
             log.warning("what is kept of a thread could not be deleted", cause=str(error))
 
+    def turns_at(self, place: str) -> list[dict[str, Any]]:
+        """All that is kept of a thread; see `kept_threads.kept_at`. Raises StorageFailed."""
+        with _within_reach():
+            self._make_tables()
+            with self._engine.connect() as connection:
+                return kept_at(connection, place)
+
+    def erase(self, place: str) -> bool:
+        """Whether there was anything. Unlike `forget`, raises StorageFailed: somebody waits to
+        hear that it is gone."""
+        with _within_reach():
+            self._make_tables()
+            with self._engine.begin() as connection:
+                return forget_places(connection, [place]) > 0
+
     def _make_tables(self) -> None:
         if not self._has_tables:
             create_thread_tables(self._engine)
@@ -180,6 +197,16 @@ def _config(conversation: Conversation, domain: str) -> RunnableConfig:
         "asker": conversation.asker,
     }
     return {"configurable": named}
+
+
+@contextmanager
+def _within_reach() -> Iterator[None]:
+    try:
+        yield
+    except SQLAlchemyError as error:
+        raise StorageFailed(
+            "what is kept of conversations is out of reach", remedy="try again later"
+        ) from error
 
 
 def _away(error: Exception) -> str:

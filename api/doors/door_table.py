@@ -36,7 +36,11 @@ DOORS = (
         method="GET", path="/api/documents/{document_id}/citations", guard="caller", per_domain=True
     ),
     HttpDoor(method="GET", path="/api/entities", guard="caller", per_domain=True),
+    HttpDoor(method="GET", path="/api/conversations/{conversation_id}", guard="caller"),
+    HttpDoor(method="DELETE", path="/api/conversations/{conversation_id}", guard="caller"),
     HttpDoor(method="GET", path="/docs", guard="caller"),
+    HttpDoor(method="GET", path="/docs/swagger-ui-bundle.js", guard="caller"),
+    HttpDoor(method="GET", path="/docs/swagger-ui.css", guard="caller"),
     HttpDoor(method="GET", path="/openapi.json", guard="caller"),
     HttpDoor(method="GET", path="/metrics", guard="metrics"),
     HttpDoor(method="GET", path="/healthz", guard="nobody"),

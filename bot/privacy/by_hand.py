@@ -9,7 +9,7 @@ from typing import Any
 from sqlalchemy import Engine
 
 from bot.connection import INBOX_FILE, inbox_url, whoever_is
-from bot.inbox.stored_items import stored_items
+from bot.inbox.stored_items import StoredItems, stored_items
 from bot.privacy.personal_data import Erased, PersonalData
 from bot.privacy.retention import Purged, Retention, scrub_all
 from config.domain import Domain
@@ -30,14 +30,22 @@ class PrivacyByHand:
         with stored_items(inbox_url(self.settings)) as items:
             if items:
                 items.forget_done()
-            return Retention(
-                engine=self.engine,
-                domains=self.domains,
-                audit=self.audit,
-                audit_days=self.settings.audit_days,
-                unfinished=items.unfinished if items else frozenset,
-                scrub=self._scrub,
-            ).purge()
+            return self._retention(items).purge()
+
+    def daily(self) -> Purged | None:
+        """The same, unless it was done today; for a server beside which no bot runs."""
+        with stored_items(inbox_url(self.settings)) as items:
+            return self._retention(items).daily()
+
+    def _retention(self, items: StoredItems | None) -> Retention:
+        return Retention(
+            engine=self.engine,
+            domains=self.domains,
+            audit=self.audit,
+            audit_days=self.settings.audit_days,
+            unfinished=items.unfinished if items else frozenset,
+            scrub=self._scrub,
+        )
 
     def person(self, name: str) -> Person:
         """By Slack user id or e-mail address. Raises UsageError."""

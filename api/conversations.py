@@ -1,0 +1,107 @@
+"""`/api/conversations/{id}`: what is kept of a conversation over the API, shown or erased."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Annotated, Any, Protocol
+
+from fastapi import APIRouter, Path, Query, Request
+
+from api.doors.turned_away import Refused
+from api.served import ADDRESS, Opened, Served
+from api.shapes.examples import (
+    CONVERSATION_ERASED,
+    CONVERSATION_KEPT,
+    CONVERSATION_NAMED,
+    UNKNOWN_CONVERSATION,
+)
+from api.shapes.problems import NO_CONVERSATION
+from api.shapes.question_shapes import LONGEST_ID
+
+
+class KeptConversations(Protocol):
+    """By place; see `place_of`. Both raise CopilotError when nobody can tell."""
+
+    def turns_at(self, place: str) -> list[dict[str, Any]]:
+        """Of each domain the oldest first, with `domain`, `asked` and `path`."""
+        ...
+
+    def erase(self, place: str) -> bool:
+        """Whether there was anything."""
+        ...
+
+
+class NothingKept:
+    """Where no conversation is kept."""
+
+    def turns_at(self, place: str) -> list[dict[str, Any]]:
+        return []
+
+    def erase(self, place: str) -> bool:
+        return False
+
+
+def asker_of(opened: Opened) -> str:
+    """By whom what is kept is handed out and erased: see `Conversation.asker`."""
+    return opened.asker or opened.caller.identity or opened.caller.name
+
+
+def place_of(opened: Opened, conversation_id: str) -> str:
+    """One asker's, through one token; the same id of anybody else is another conversation."""
+    who = opened.asker or opened.caller.identity
+    return json.dumps(["api", opened.caller.name, who, conversation_id])
+
+
+ConversationId = Annotated[str, Path(max_length=LONGEST_ID, openapi_examples=CONVERSATION_NAMED)]
+AskerEmail = Annotated[
+    str, Query(description="In whose name it was asked", max_length=320, pattern=ADDRESS)
+]
+
+
+def conversation_routes(served: Served, kept: Callable[[], KeptConversations]) -> APIRouter:
+    """What is shown are the asker's own words, and nothing that documents say."""
+    routes = APIRouter()
+
+    @routes.get(
+        "/api/conversations/{conversation_id}",
+        summary="What is kept of a conversation",
+        response_model=None,
+        responses={200: CONVERSATION_KEPT, 404: UNKNOWN_CONVERSATION},
+    )
+    def conversation(
+        request: Request, conversation_id: ConversationId, asker_email: AskerEmail = ""
+    ) -> dict[str, Any]:
+        """Its last questions, at most twelve of each domain; no answers are kept."""
+        opened = served.to(request.state.caller, asker_email)
+        turns = kept().turns_at(place_of(opened, conversation_id))
+        if not turns:
+            raise Refused(404, NO_CONVERSATION)
+        return {
+            "conversation_id": conversation_id,
+            "turns": [
+                {
+                    "query": turn["asked"],
+                    "domain": turn["domain"],
+                    "agent_path_taken": turn["path"],
+                }
+                for turn in turns
+                if "asked" in turn and turn["domain"] in opened.domains
+            ],
+        }
+
+    @routes.delete(
+        "/api/conversations/{conversation_id}",
+        summary="Erase a conversation",
+        response_model=None,
+        responses={200: CONVERSATION_ERASED},
+    )
+    def erase(
+        request: Request, conversation_id: ConversationId, asker_email: AskerEmail = ""
+    ) -> dict[str, Any]:
+        """All that is kept of it; what is asked under the same id then begins anew. Doing it again
+        does no harm."""
+        opened = served.to(request.state.caller, asker_email)
+        return {"erased": kept().erase(place_of(opened, conversation_id))}
+
+    return routes

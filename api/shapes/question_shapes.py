@@ -1,0 +1,89 @@
+"""`/api/agentic_qna`: what is sent, and what comes back."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import BaseModel, Field, field_validator
+
+from agents.answer import LONGEST_QUESTION, AnswerPath, Turn
+from agents.thread.asked_when import is_zone
+from api.served import ADDRESS
+from api.shapes.request_shape import RequestShape
+
+LONGEST_ID = 200
+
+
+class EarlierMessage(RequestShape):
+    role: Literal["user", "agent", "assistant"] = Field(
+        description="Who said it; `agent` and `assistant` are the same"
+    )
+    content: str = Field(max_length=20_000)
+
+    def as_turn(self) -> Turn:
+        return Turn(role="user" if self.role == "user" else "assistant", content=self.content)
+
+
+class QnaRequest(RequestShape):
+    query: str = Field(min_length=1, max_length=LONGEST_QUESTION)
+    conversation_id: str = Field(
+        "",
+        description="Any name of yours. What was asked under it before is leant on, by the same "
+        "asker and token alone; one that is new begins a conversation",
+        max_length=LONGEST_ID,
+    )
+    conversation_history: list[EarlierMessage] = Field(
+        [],
+        description="What was said before, oldest first, where you keep it yourself",
+        max_length=50,
+    )
+    domain: str = Field(
+        "", description="All domains that you may use are tried without one", max_length=64
+    )
+    asker_email: str = Field(
+        "", description="Whose document permissions count", max_length=320, pattern=ADDRESS
+    )
+    time_zone: str = Field("UTC", description="The asker's, as IANA names it", max_length=64)
+    stream: bool = Field(False, description="Server-sent events: status, delta, answer")
+
+    @field_validator("time_zone")
+    @classmethod
+    def _known(cls, name: str) -> str:
+        if not is_zone(name):
+            raise ValueError("no such time zone; write it as IANA does, like Asia/Singapore")
+        return name
+
+
+class SourceShown(BaseModel):
+    content: str = Field(description="The document's words that the answer rests on, verbatim")
+    page_number: int | None = Field(description="Of a PDF")
+    source: str = Field(description="The document's title")
+    type: Literal["document"]
+    url: str = Field(description="Opens the document at its heading")
+
+
+class SourceCaption(BaseModel):
+    number: int = Field(description="The `[n]` in the answer")
+    text: str = Field(description="The beginning of the source's words, at most 300 characters")
+    highlights: str = Field(description="The same, words of the question between `**`")
+    source: str = Field(description="The document's id")
+    url: str
+
+
+class QnaResponse(BaseModel):
+    agent_path_taken: AnswerPath = Field(description="What kind of answer it is")
+    answer: str = Field(description="Markdown; `[n]` points to the n-th source")
+    cache_similarity: float | None = Field(
+        description="Cosine of the question with the one whose answer was given again, or else "
+        "with the nearest that was answered before; null where there is none"
+    )
+    cached: bool = Field(description="The answer was given before, and still holds")
+    confidence_score: float = Field(ge=0, le=1)
+    sources: list[SourceShown] = Field(
+        description="What the answer cites; the nearest passages where none was found"
+    )
+    captions: list[SourceCaption] = Field(description="One for each source, in the same order")
+    degraded: list[str] = Field(
+        description="Agents that went on without the model that is configured"
+    )
+    conversation_id: str = Field(description="As it was sent")
