@@ -10,7 +10,7 @@ from fastapi import FastAPI
 from agents.answer import Ask
 from agents.which_domain.answering import Answering
 from api.conversations import KeptConversations, NothingKept, conversation_routes
-from api.docs_page import DESCRIPTION, add_docs_page
+from api.docs_page import DESCRIPTION, Documented, add_docs_page
 from api.doors.entrance import Entrance
 from api.doors.tokens import LiveTokens
 from api.doors.traffic import Bounds
@@ -54,7 +54,7 @@ def build_api(
     `conversations`: what is kept under a `conversation_id`.
 
     Without `tokens` only this machine comes in; `api/doors/door_table.py` says by which doors."""
-    app = FastAPI(
+    app = Documented(
         title="On-call Copilot",
         lifespan=lifespan,
         description=DESCRIPTION,

@@ -13,20 +13,16 @@ from api.shapes.passage_shapes import DocumentShown, DocumentSummary, RetrieveRe
 from api.shapes.problems import NO_CONVERSATION, NO_DOCUMENT, problem
 from api.shapes.question_shapes import QnaResponse
 
-_RESPONSES: Mapping[str, Mapping[str, Any]] = json.loads(
+RESPONSES: Mapping[str, Mapping[str, Any]] = json.loads(
     Path(__file__).with_name("response_examples.json").read_text("utf-8")
 )
-"""Operation → name of its request → what the demo answered, long lists cut."""
+"""Method and path → name of the request → what the demo answered, long lists cut."""
 
 
-def answered(
-    operation: str, model: Any, description: str, **more: Mapping[str, Any]
-) -> dict[str, Any]:
-    """The good response of a route's OpenAPI entry. `more`: other media types."""
-    known = _RESPONSES.get(operation, {})
-    examples = {name: {"value": value} for name, value in known.items()}
-    content = {"application/json": {"examples": examples}, **more}
-    return {"model": model, "description": description, "content": content}
+def answered(model: Any, description: str, **more: Mapping[str, Any]) -> dict[str, Any]:
+    """The good response of a route's OpenAPI entry; its examples come from `RESPONSES`, see
+    `api/docs_page.py`. `more`: other media types."""
+    return {"model": model, "description": description, "content": {"application/json": {}, **more}}
 
 
 def named(**values: tuple[str, Any]) -> dict[str, Any]:
@@ -78,7 +74,6 @@ data: {"agent_path_taken": "company_specific_rag_success", "answer": "**60 days*
 
 """
 QNA_ANSWERED = answered(
-    "agentic_qna",
     QnaResponse,
     "The answer; with `stream`, events of which the last holds the same",
     **{
@@ -130,20 +125,18 @@ RETRIEVE_ASKED = named(
         },
     ),
 )
-RETRIEVED = answered("retrieve", RetrieveResponse, "Passages, best first, without an answer")
+RETRIEVED = answered(RetrieveResponse, "Passages, best first, without an answer")
 
 DOMAIN_NAMED = named(demo=("One of the demo's", "security"))
 DOCUMENT_NAMED = named(demo=("By an id of /api/documents", "key-rotation-standard"))
 CONVERSATION_NAMED = named(example=("By the id that you gave it", "example"))
-DOCUMENTS_LISTED = answered("documents", list[DocumentShown], "All that you may read")
-DOCUMENT_SUMMED_UP = answered("summary", DocumentSummary, "What the document is about")
-DOCUMENT_CITED = answered(
-    "citations", list[Section], "Every place of the document that an answer can point to"
-)
+DOCUMENTS_LISTED = answered(list[DocumentShown], "All that you may read")
+DOCUMENT_SUMMED_UP = answered(DocumentSummary, "What the document is about")
+DOCUMENT_CITED = answered(list[Section], "Every place of the document that an answer can point to")
 ENTITIES_COUNTED = answered(
-    "entities", dict[str, dict[str, int]], "Kind → entity → passages, the most frequent first"
+    dict[str, dict[str, int]], "Kind → entity → passages, the most frequent first"
 )
-CONVERSATION_KEPT = answered("conversation", ConversationKept, "The asker's own words")
-CONVERSATION_ERASED = answered("erase", ConversationErased, "Whether there was anything")
+CONVERSATION_KEPT = answered(ConversationKept, "The asker's own words")
+CONVERSATION_ERASED = answered(ConversationErased, "Whether there was anything")
 UNKNOWN_DOCUMENT = problem("There is none, or none that you may read", unknown=NO_DOCUMENT)
 UNKNOWN_CONVERSATION = problem("There is none of yours", unknown=NO_CONVERSATION)

@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Sequence
-from typing import Any
+from dataclasses import replace
+from itertools import product
+from typing import Any, cast
 
 import pytest
 
 from cli.inspection import print_retrieved
 from config.errors import UsageError
+from enrichment.chunk import Chunk, Entity
 from enrichment.language.words import search_terms
 from index.captions import highlight, shorten
+from index.facets import MOST_COUNTED, VALUES, count_facets
 from index.pipelines import Searches, retrieve
 from index.ranking.rerank import Reranked
-from index.search import Hit, Snapshot
+from index.search import Hit, SearchQuery, Snapshot
 from index.surroundings import adjacent, row_group
 
 FIELDS = {
@@ -27,7 +32,10 @@ FIELDS = {
     "pipeline",
     "search_type",
     "semantic_answers",
+    "captions",
     "facets",
+    "facet_totals",
+    "degraded",
     "generation",
 }
 SEARCHES = Searches(
@@ -68,12 +76,66 @@ def test_captions_show_the_sentence_that_matched_with_its_words_in_bold(
     assert scores == sorted(scores, reverse=True)
 
 
-def test_facets_count_the_passages_that_name_a_value(snapshot: Snapshot) -> None:
+def test_facets_count_the_passages_and_documents_that_name_a_value(snapshot: Snapshot) -> None:
     found = retrieve(snapshot, "P0", pipeline="facets", top_k=1)
-    assert found["facets"]["code"] == [{"value": "P0", "count": 1}, {"value": "P1", "count": 1}]
-    assert {"value": "runbook", "count": 4} in found["facets"]["document_type"]
-    assert sum(one["count"] for one in found["facets"]["document"]) == 8
+    assert found["facets"]["code"] == [
+        {"value": "P0", "count": 1, "documents": 1},
+        {"value": "P1", "count": 1, "documents": 1},
+    ]
     assert found["count"] == 1
+    assert retrieve(snapshot, "P0", top_k=1)["facet_totals"] is None
+
+
+@pytest.mark.parametrize("search_type", ["hybrid", "vector", "keyword"])
+def test_facets_are_of_all_that_was_found_however_little_is_shown(
+    snapshot: Snapshot, search_type: str
+) -> None:
+    asked = "how often are signing keys rotated"
+    few, all_of_it = (
+        retrieve(snapshot, asked, pipeline="facets", top_k=top_k, search_type=search_type)
+        for top_k in (1, 200)
+    )
+    assert few["facets"] == all_of_it["facets"]
+    totals, documents = few["facet_totals"], [one["source"] for one in all_of_it["documents"]]
+    assert totals["passages"] == len({one["id"] for one in all_of_it["documents"]})
+    assert totals["documents"] == len(set(documents))
+    assert totals["complete"]
+    assert totals["values"]["document"] == len(set(documents))
+    assert few["facets"]["document"] == [
+        {"value": name, "count": count, "documents": 1}
+        for name, count in sorted(Counter(documents).items(), key=lambda one: (-one[1], one[0]))
+    ]
+
+
+def test_what_no_word_and_no_meaning_speaks_for_is_not_counted(snapshot: Snapshot) -> None:
+    words = retrieve(snapshot, "signing", pipeline="facets", search_type="keyword")
+    everything = sum(len(snapshot.chunks(one)) for one in snapshot.documents)
+    assert 0 < words["facet_totals"]["passages"] < everything
+    nothing = retrieve(snapshot, "zzz", pipeline="facets", search_type="keyword")
+    assert nothing["facet_totals"] == {
+        "passages": 0, "documents": 0, "complete": True, "values": {},
+    }  # fmt: skip
+
+
+def test_values_beyond_those_shown_are_counted_and_so_many_hits_that_not_all_are() -> None:
+    def naming(number: int) -> Hit:
+        code = Entity(kind="code", value=f"C-{number % 30}")
+        chunk = Chunk(
+            id=str(number), document_id=f"d{number % 3}", document_title="D", kind="text",
+            text="t", index_text="t", tokens=1, heading_path=(), position=number,
+            entities=(code, code),
+        )  # fmt: skip
+        return Hit(chunk=chunk, score=1.0)
+
+    hits = [naming(number) for number in range(MOST_COUNTED + 1)]
+    counted = count_facets(hits[:60], {})
+    assert (len(counted.facets["code"]), counted.facets["code"][0]["count"]) == (VALUES, 2)
+    assert counted.totals is not None
+    assert counted.totals["values"] == {"code": 30, "document": 3}
+    assert counted.totals["complete"]
+    beyond = count_facets(hits, {}).totals
+    assert beyond is not None
+    assert (beyond["passages"], beyond["complete"]) == (MOST_COUNTED, False)
 
 
 def test_rerank_judges_more_than_it_shows(snapshot: Snapshot) -> None:
@@ -101,11 +163,78 @@ def test_advanced_searches_all_that_was_planned_and_judges_it_again(snapshot: Sn
     assert all("around" in document for document in found["documents"])
 
 
-def test_only_advanced_plans(snapshot: Snapshot) -> None:
+def test_only_advanced_plans_by_itself(snapshot: Snapshot) -> None:
     for pipeline in ("standard", "rerank", "facets"):
         found = retrieve(snapshot, "keys?", pipeline=pipeline, plan=lambda question: SEARCHES)
         assert found["queries_used"] == ["keys?"]
         assert not found["hyde_used"]
+
+
+@pytest.mark.parametrize("pipeline", ["standard", "rerank", "advanced", "facets"])
+@pytest.mark.parametrize(
+    ("expands", "by_answer", "reranks"), list(product([False, True], repeat=3))
+)
+def test_a_switch_wins_over_the_pipeline(
+    snapshot: Snapshot, pipeline: str, expands: bool, by_answer: bool, reranks: bool
+) -> None:
+    found = retrieve(
+        snapshot, "keys?", pipeline=pipeline, top_k=2, plan=lambda question: SEARCHES,
+        reranker=backwards, query_expansion=expands, hyde=by_answer, enable_rerank=reranks,
+    )  # fmt: skip
+    searched = list(SEARCHES.queries) if expands else ["keys?"]
+    assert found["queries_used"] == searched + [SEARCHES.hypothetical_answer] * by_answer
+    assert (found["hyde_used"], found["reranked"]) == (by_answer, reranks)
+    assert all(("rerank_score" in one) == reranks for one in found["documents"])
+    assert (found["degraded"], found["pipeline"]) == ([], pipeline)
+
+
+def test_what_was_wanted_and_could_not_be_done_is_said(snapshot: Snapshot) -> None:
+    def by_rule(question: str) -> Searches:
+        return Searches(queries=(question,), model_failed=True)
+
+    every = {"query_expansion": True, "hyde": True, "enable_rerank": True}
+    found = retrieve(snapshot, "keys?", plan=by_rule, **every)
+    assert found["degraded"] == ["query_expansion", "hyde", "rerank"]
+    assert (found["hyde_used"], found["reranked"]) == (False, False)
+    assert retrieve(snapshot, "keys?", pipeline="advanced")["degraded"] == ["hyde", "rerank"]
+
+    def failing(question: str, hits: Sequence[Hit]) -> Reranked:
+        return Reranked(hits=tuple(hits), failed="timeout")
+
+    failed = retrieve(snapshot, "keys?", pipeline="rerank", reranker=failing)
+    assert failed["degraded"] == ["rerank"]
+    assert retrieve(snapshot, "zzz", search_type="keyword", enable_rerank=True)["degraded"] == []
+
+
+def test_an_outage_of_the_embedding_model_is_said(snapshot: Snapshot) -> None:
+    class WithoutVectors:
+        documents, generation = snapshot.documents, snapshot.generation
+
+        def search(self, query: SearchQuery) -> list[Hit]:
+            hits = snapshot.search(replace(query, strategy="keyword"))
+            return [replace(hit, similarity=0.0, unit=None) for hit in hits]
+
+    away = cast("Snapshot", WithoutVectors())
+    assert retrieve(away, "keys")["degraded"] == ["vectors"]
+    assert retrieve(away, "keys", search_type="keyword")["degraded"] == []
+
+
+def test_vector_is_another_name_of_semantic(snapshot: Snapshot) -> None:
+    vector, semantic, keyword = (
+        retrieve(snapshot, "signing keys", search_type=one)
+        for one in ("vector", "semantic", "keyword")
+    )
+    assert (vector["search_type"], semantic["search_type"]) == ("vector", "semantic")
+    assert vector["documents"] == semantic["documents"]
+    assert all("keywords" not in one["ranks"] for one in vector["documents"])
+    assert all(set(one["ranks"]) == {"keywords"} for one in keyword["documents"])
+
+
+def test_every_passage_has_its_caption_in_the_same_order(snapshot: Snapshot) -> None:
+    found = retrieve(snapshot, "signing keys", top_k=3)
+    assert [(one["id"], one["source"], one["text"]) for one in found["captions"]] == [
+        (one["id"], one["source"], one["caption"]["text"]) for one in found["documents"]
+    ]
 
 
 def test_what_was_planned_finds_what_the_question_does_not_say(snapshot: Snapshot) -> None:
