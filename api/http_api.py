@@ -71,12 +71,12 @@ def build_api(
         may_ask=may_ask,
         audit=audit,
     )
-    for routes in (
-        question_routes(served, ask, answering or Answering(snapshot=snapshot)),
-        passage_routes(served, retrieve, snapshot),
-        conversation_routes(served, conversations),
-    ):
-        app.include_router(routes, responses=dict(PROBLEMS))
+    for about, routes in {
+        "Questions": question_routes(served, ask, answering or Answering(snapshot=snapshot)),
+        "Passages and documents": passage_routes(served, retrieve, snapshot),
+        "Conversations": conversation_routes(served, conversations),
+    }.items():
+        app.include_router(routes, tags=[about], responses=dict(PROBLEMS))
     if docs:
         add_docs_page(app)
     add_failures(app)

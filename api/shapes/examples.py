@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from api.shapes.conversation_shapes import ConversationErased, ConversationKept
-from api.shapes.passage_shapes import DocumentShown, DocumentSummary, RetrieveResponse, Section
+from api.shapes.passage_shapes import DocumentShown, DocumentSummary, RetrieveResponse, CitablePlace
 from api.shapes.problems import NO_CONVERSATION, NO_DOCUMENT, problem
 from api.shapes.question_shapes import QnaResponse
 
@@ -132,7 +132,9 @@ DOCUMENT_NAMED = named(demo=("By an id of /api/documents", "key-rotation-standar
 CONVERSATION_NAMED = named(example=("By the id that you gave it", "example"))
 DOCUMENTS_LISTED = answered(list[DocumentShown], "All that you may read")
 DOCUMENT_SUMMED_UP = answered(DocumentSummary, "What the document is about")
-DOCUMENT_CITED = answered(list[Section], "Every place of the document that an answer can point to")
+DOCUMENT_CITED = answered(
+    list[CitablePlace], "Every place of the document that an answer can point to"
+)
 ENTITIES_COUNTED = answered(
     dict[str, dict[str, int]], "Kind → entity → passages, the most frequent first"
 )

@@ -152,6 +152,6 @@ class DocumentSummary(DocumentShown):
     document_type: str
 
 
-class Section(BaseModel):
+class CitablePlace(BaseModel):
     url: str
     heading: str

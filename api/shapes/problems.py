@@ -14,7 +14,7 @@ class WrongKey(BaseModel):
     problem: str
 
 
-class Problem(BaseModel):
+class ErrorShown(BaseModel):
     detail: str | list[WrongKey]
     reference: str | None = Field(None, description="Under which the log has the rest")
 
@@ -23,7 +23,7 @@ def problem(description: str, **examples: str | list[dict[str, str]]) -> dict[st
     """A response of a route's OpenAPI entry. `examples`: name → `detail`."""
     shown = {name: {"value": {"detail": detail}} for name, detail in examples.items()}
     content = {"content": {"application/json": {"examples": shown}}} if shown else {}
-    return {"model": Problem, "description": description, **content}
+    return {"model": ErrorShown, "description": description, **content}
 
 
 NO_DOCUMENT = "no such document"

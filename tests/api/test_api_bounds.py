@@ -260,9 +260,9 @@ def test_the_slots_of_streams_are_counted_before_any_work() -> None:
     async def two() -> None:
         streams, waiting = Streams(1), threading.Event()
 
-        def work(stream: Any) -> Answer:
+        def work(stream: Any) -> dict[str, Any]:
             waiting.wait(20)
-            return answer()
+            return {"answer": "yes"}
 
         first = streams.start(work, local=True)
         with pytest.raises(Refused):

@@ -21,7 +21,7 @@ from playground.openai_stand_in import OpenAIStandIn
 from tests.api.front import bearer
 
 EXAMPLES = 60
-DESCRIBED = [door for door in DOORS if door.per_domain]
+DESCRIBED = [door for door in DOORS if door.path.startswith("/api/")]
 DOMAIN = "domain: tea\ntitle: Tea help\nsources: {files: [tea.md]}\naccess: {audience: asker}\n"
 
 
@@ -75,6 +75,6 @@ def test_no_request_is_answered_500(
         assert "something went wrong" not in response.text  # as a stream says it, under 200
 
     ask()
-    reached = {404} if "{" in door.path else {200}
+    reached = {404} if "{" in door.path and door.method == "GET" else {200}
     assert mode is GenerationMode.NEGATIVE or reached & set(answered)
     assert 401 not in answered

@@ -132,6 +132,21 @@ def test_the_same_question_in_other_words_gets_the_answer_given_before(engine: E
     assert 0.7 <= again.cache_similarity <= 1.0
 
 
+def test_how_near_the_nearest_question_is_is_told_also_where_it_asks_something_else(
+    engine: Engine,
+) -> None:
+    cache = kept(engine)
+    cache.keep(GIVEN, asked("Who cleans the kitchen?"), snapshot())
+    near = cache.find("How old may a webhook secret get?", asked("x"), snapshot())
+    far = cache.find("Where is the moon?", asked("x"), snapshot())
+    assert (near.answer, far.answer) == (None, None)
+    assert near.nearest is not None
+    assert far.nearest is not None
+    assert 0 <= far.nearest < near.nearest < 1
+    nobody_s = cache_on(engine, model="opus").find(ASKED, asked(ASKED), snapshot())
+    assert nobody_s.nearest is None
+
+
 @pytest.mark.parametrize(
     "other",
     [
