@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from itertools import product
 from typing import Any, cast
@@ -19,6 +19,7 @@ from index.captions import highlight, shorten
 from index.facets import MOST_COUNTED, VALUES, count_facets
 from index.pipelines import Searches, retrieve
 from index.ranking.rerank import Reranked
+from index.reader_view import ReaderView
 from index.search import Hit, SearchQuery, Snapshot
 from index.surroundings import adjacent, row_group
 
@@ -293,3 +294,28 @@ def test_highlighting_keeps_the_text() -> None:
     marked = highlight("Rotate **SEC-1234** (now)", frozenset(search_terms("sec-1234 rotation")))
     assert marked == "**Rotate** **SEC-1234** (now)"
     assert shorten("word " * 100).endswith("word…")
+
+
+class OpenAlone:
+    """Permissions by which one document is open to everybody."""
+
+    epoch = 0
+
+    def open_to(self, readers: frozenset[str]) -> frozenset[str]:
+        return frozenset({"incident-guide"})
+
+    def check(self, documents: Collection[str]) -> None:
+        """They are as they are."""
+
+
+@pytest.mark.parametrize("search_type", ["hybrid", "vector", "keyword"])
+def test_of_what_the_reader_may_not_read_nothing_is_counted_or_shown(
+    snapshot: Snapshot, search_type: str
+) -> None:
+    asked, told = "how often are signing keys rotated", {"search_type": search_type, "top_k": 50}
+    view = ReaderView(snapshot, OpenAlone(), frozenset({"ines"}))
+    found = retrieve(view, asked, pipeline="facets", **told)
+    assert "key-rotation" in str(retrieve(snapshot, asked, pipeline="facets", **told)["facets"])
+    assert {one["value"] for one in found["facets"].get("document", ())} <= {"incident-guide"}
+    assert found["facet_totals"]["documents"] <= 1
+    assert "key-rotation" not in json.dumps(found)
