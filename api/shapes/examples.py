@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from api.shapes.conversation_shapes import ConversationErased, ConversationKept
-from api.shapes.passage_shapes import DocumentShown, DocumentSummary, RetrieveResponse, CitablePlace
+from api.shapes.passage_shapes import CitablePlace, DocumentShown, DocumentSummary, RetrieveResponse
 from api.shapes.problems import NO_CONVERSATION, NO_DOCUMENT, problem
 from api.shapes.question_shapes import QnaResponse
 
