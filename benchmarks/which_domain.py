@@ -7,7 +7,8 @@ answers, without a model, are compared with those that the named domain gives. *
 domain answers, or stands beside the one that does. In brackets the 95% interval of a bootstrap
 over questions. Then the weights fitted on all sets that are here, to be copied to
 `agents/which_domain/weighing.py`. `--twenty`: instead, the time of a question to twenty domains
-against the same question to the one that it is for, in one run. `--model`: instead, which domain
+against the same question to the one that it is for, in one run, after as many other questions.
+`--model`: instead, which domain
 a model of the OpenAI-compatible server there picks among those that are close, and when it has the
 asker choose; nothing is answered."""
 
@@ -246,11 +247,11 @@ def twenty(console: Console) -> None:
     many, one_alone = opened(sets, data), opened(sets, data)
     questions = [(one, golden) for one in sets[: len(DEMO)] for golden in one.questions()]
     chosen = questions[:: len(questions) // TIMED]
-    for _, golden in chosen[:3]:
+    for one, golden in questions[1 :: len(questions) // TIMED]:  # a worker that has been up a while
+        one_alone.ask(one.domain)(golden.asked, None)
         unnamed(many, golden)
-        unnamed(one_alone, golden)
     times: list[tuple[float, float]] = []
-    for one, golden in chosen[3:]:
+    for one, golden in chosen:
         began = time.perf_counter()
         one_alone.ask(one.domain)(golden.asked, None)
         between = time.perf_counter()

@@ -22,7 +22,7 @@ from index.search import Hit, SearchQuery, Snapshot
 
 Matrix = NDArray[np.float64]
 
-READ = 8
+READ = 5
 """Passages of each domain."""
 TELLING = 3
 """Of these, the ones that best match; a single one can be an accident."""

@@ -13,6 +13,7 @@ from typing import Any, cast
 from agents.answer import Answer, Ask, Citation, Passage, Progress, Question
 from agents.which_domain.answering import Answering
 from config.domain import Domain
+from config.models import ChatModel
 
 CHANNEL = "C0SECURITY"
 
@@ -104,6 +105,8 @@ class Agents:
         self.seconds = 0.0
         self.spoken_of: tuple[str, ...] = ()
         """Domains whose documents speak of whatever is asked."""
+        self.model: ChatModel | None = None
+        """Chooses among them."""
         self.tell: Callable[[Progress], None] = lambda progress: None
 
     def __call__(self, name: str) -> Ask:
@@ -125,4 +128,4 @@ def spoken_of_in(agents: Agents) -> Answering:
     def snapshot(name: str) -> Any:
         return SpeaksOf(0.9 if name in agents.spoken_of else 0.0)
 
-    return Answering(snapshot=snapshot)
+    return Answering(snapshot=snapshot, model=lambda: agents.model)
