@@ -18,10 +18,13 @@ app.add_typer(config_app, name="config")
 def config_manifest(
     url: Annotated[str, typer.Option(help="Public address of `oncall serve`, for HTTP mode.")] = "",
 ) -> None:
-    """Print the manifest of the Slack app."""
+    """Print the manifest of the Slack app, with the scopes that the domain files ask for."""
     from bot.manifest import manifest_yaml
+    from config.domain_files import check_domains
+    from config.settings import read_settings
 
-    sys.stdout.write(manifest_yaml(url=url))
+    domains, _ = check_domains(read_settings().config_dir)  # broken files are `config check`'s
+    sys.stdout.write(manifest_yaml(url=url, domains=domains.values()))
 
 
 @config_app.command("check")
