@@ -124,7 +124,7 @@ def _examples(offered: Sequence[Offered]) -> Iterator[Json]:
         yield section(f"*{mrkdwn(one.domain.title)}* {channels}".strip())
         for number, question in enumerate(one.questions[:each]):
             value = json.dumps({"domain": one.domain.domain, "question": question})
-            label = f"Ask: {short(plain(question), 60)}"
+            label = f"Ask: {plain(short(question, 60))}"
             ask = button("Ask", f"{EXAMPLE}_{place}_{number}", value, accessibility_label=label)
             yield section(mrkdwn(short(question, 300)), accessory=ask)
     if any(one.questions for one in offered):

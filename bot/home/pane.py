@@ -47,4 +47,4 @@ def suggested(
 ) -> list[dict[str, str]]:
     here = domain_of(domains, context_channel)
     questions = of_several(suggest, [here] if here else domains, MAX_PROMPTS)
-    return [{"title": short(plain(q), 60), "message": plain(q)[:300]} for q in questions]
+    return [{"title": plain(short(q, 60)), "message": plain(q)[:300]} for q in questions]

@@ -46,7 +46,7 @@ def entity(linked: LinkedSection, now: datetime, *, posted: str = "", shown: int
     more = list(_custom(linked, now))
     payload: Json = {
         "attributes": {
-            "title": {"text": short(plain(card.title), 200)},
+            "title": {"text": plain(short(card.title, 200))},
             "display_type": "Document",
         },
         "fields": fields,
@@ -72,7 +72,7 @@ def entity(linked: LinkedSection, now: datetime, *, posted: str = "", shown: int
 
 def _custom(linked: LinkedSection, now: datetime) -> Iterator[Json]:
     if linked.heading:
-        yield _text("section", "Section", short(plain(linked.heading), 200))
+        yield _text("section", "Section", plain(short(linked.heading, 200)))
     if is_out_of_force(linked.card):
         yield _text("standing", "Status", plain(_standing(linked)))
     if when := age(linked.card.modified_at, now).removeprefix("updated "):

@@ -17,7 +17,7 @@ from urllib.parse import parse_qs, urlsplit
 
 import structlog
 
-from bot.message.blockkit import context, link
+from bot.message.blockkit import context, link, short
 from bot.message.render import Outgoing
 from bot.slack.event import Asked
 from bot.slack.web import SlackBusy, SlackRefused, SlackUnsure, Web
@@ -158,7 +158,7 @@ class EarlierThreads:
         except (ValueError, OverflowError, OSError):
             return None
         name = str(message.get("channel_name") or message.get("channel_id") or "")
-        return EarlierThread(channel=name[:80], permalink=permalink, at=at)
+        return EarlierThread(channel=name, permalink=permalink, at=at)
 
     def _refused(self, code: str) -> None:
         if code in ABOUT_THIS_SEARCH:
@@ -179,7 +179,9 @@ def with_earlier(messages: Sequence[Outgoing], threads: Sequence[EarlierThread])
     if not messages or not threads or len(messages[-1].blocks) >= MOST_BLOCKS:
         return list(messages)
     *before, last = messages
-    links = (f"{link(one.permalink, f'#{one.channel}')} ({_date(one.at)})" for one in threads)
+    links = (
+        f"{link(one.permalink, f'#{short(one.channel, 80)}')} ({_date(one.at)})" for one in threads
+    )
     line = context([f"Earlier in Slack: {' · '.join(links)}"], block_id="oncall_earlier")
     buttons = ("actions", "context_actions")
     place = next((n for n, block in enumerate(last.blocks) if block["type"] in buttons), None)
