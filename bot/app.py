@@ -172,6 +172,8 @@ class Bot:
                 self.inbox.stop(0)
                 raise
         self._warming.start()
+        if lacks := self.beside.troubles():
+            log.warning("the slack app was installed with fewer scopes", lacks=lacks)
         log.info("the bot is up", user=self.identity.user, team=self.identity.team)
 
     def run(self, *, health_port: int | None = None, beside: Sequence[Watched] = ()) -> None:

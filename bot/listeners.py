@@ -61,7 +61,8 @@ def listen(
         about = {"messaging.system": "slack", "oncall.event.type": str(event.get("type"))}
         with metrics.timed_storage(), span("slack event", about, kind="producer"):
             trace = carried()
-            item = {"event": event, "team": where, **({"trace": trace} if trace else {})}
+            kept = stored_part(event, domains())
+            item = {"event": kept, "team": where, **({"trace": trace} if trace else {})}
             stored.once(_sameness(meaning) or event_id(body), lambda: store(event_id(body), item))
 
     for name in (*EVENTS, *OLDER_EVENTS):
@@ -77,6 +78,18 @@ def ignore_the_rest(app: App) -> None:
 
     for register in (app.event, app.action, app.view, app.shortcut):
         register(re.compile(""))(ignored)
+
+
+def stored_part(event: Json, domains: Mapping[str, Domain]) -> Json:
+    """Without the token to search Slack by, where nobody wants that."""
+    if any(domain.answer.earlier_threads for domain in domains.values()):
+        return event
+    kept = {name: value for name, value in event.items() if name != "action_token"}
+    thread = kept.get("assistant_thread")
+    if isinstance(thread, Mapping) and "action_token" in thread:
+        rest = {name: value for name, value in thread.items() if name != "action_token"}
+        kept["assistant_thread"] = rest
+    return kept
 
 
 def _sameness(event: Event) -> str:

@@ -135,7 +135,7 @@ def _asked_here(asked: JustAsked) -> Json:
     question = mrkdwn(short(asked.question, 200))
     where = link(asked.address, "Open the answer in Messages") if asked.address else ""
     return section(
-        f":speech_balloon: You asked: {question}\n{where or 'The answer is on its way.'}",
+        f"You asked: *{question}*\n{where or 'The answer is on its way.'}",
         block_id="oncall_just_asked",
     )
 

@@ -11,9 +11,10 @@ from typing import Any
 import pytest
 from sqlalchemy import text as sql
 
+from bot.listeners import stored_part
 from bot.message.render import Outgoing
 from bot.question.earlier_threads import EarlierThread, EarlierThreads, with_earlier
-from bot.slack.event import Asked
+from bot.slack.event import Asked, read
 from playground.slack_stand_in import SlackStandIn
 from tests.bot.conftest import Desk, answered, running, words
 from tests.bot.crowd import PARTNER, PRIVATE, gather, leave
@@ -34,6 +35,7 @@ def desk(tmp_path: Any) -> Iterator[Desk]:
     with SlackStandIn(enforce_rate_limits=False) as slack:
         gather(slack)
         with running(slack, tmp_path, agents, DOMAINS) as bot:
+            bot.beside.earlier.seconds = 30.0  # however busy the machine is
             yield Desk(slack, bot, agents)
 
 
@@ -164,6 +166,7 @@ def test_while_slack_has_trouble_there_are_none(desk: Desk, fault: dict[str, Any
 
 def test_a_slow_search_does_not_hold_up_the_answer(desk: Desk) -> None:
     desk.slack.faults.add("assistant.search.context", delay=20.0)
+    desk.bot.beside.earlier.seconds = 0.1
     said_before(desk)
     _, reply = desk.ask(QUESTION)  # well before the search is done
     assert earlier_line(reply) == ""
@@ -203,3 +206,11 @@ def test_a_full_message_stays_as_it_is() -> None:
     assert with_earlier([], [place]) == []
     plain = Outgoing(text="", blocks=[{"type": "divider"}])
     assert len(with_earlier([plain], [place])[0].blocks) == 2
+
+
+def test_a_token_is_kept_only_where_some_domain_searches() -> None:
+    event = {"type": "message", "action_token": "1.2.x", "assistant_thread": {"action_token": "y"}}
+    off, on = {"privacy": DOMAINS["privacy"]}, {"security": DOMAINS["security"]}
+    assert stored_part(event, off) == {"type": "message", "assistant_thread": {}}
+    assert stored_part(event, on) == event
+    assert "1.2.x" not in repr(read(event | {"ts": "1.0", "user": "U1"}, bot_user="U2", team="T"))

@@ -79,7 +79,7 @@ def test_a_link_to_a_section_shows_that_section_as_a_work_object(desk: Desk) -> 
     assert attachment["title_link"] == AGE
     facts = {field["title"]: field["value"] for field in attachment["fields"]}
     assert facts["Section"] == "Maximum age"
-    assert "60 days in SG" in facts["Description"]
+    assert "60 days in SG" in attachment["text"]
     assert facts["Owner"] == "Security Engineering"
     assert facts["Updated"] == "3 months ago"
     assert attachment["work_object"]["external_ref"] == {

@@ -28,7 +28,6 @@ from tests.bot.shelf import Shelf, embed
 
 PUBLIC = frozenset({CHANNEL})
 ROTATE = "how often do we rotate keys?"
-EXCEPTION = "who approves an exception?"
 WIPED = "when is a lost laptop wiped?"
 HELP = domain(examples=[{"question": "who may approve an overlap?", "documents": ["KEYS"]}])
 

@@ -11,6 +11,7 @@ from playground.slack.shared_links import links_in
 from playground.slack.web_api.call import Call, Method
 from playground.slack.web_api.chat_methods import numbered
 from playground.slack.web_api.view_methods import Views
+from playground.slack.wire_text import posted
 from playground.slack.workspace import Json, SlackError, WorkspaceChange
 
 ENTITY_TYPES = {
@@ -125,19 +126,26 @@ def _work_object(entity: Any, urls: list[str]) -> Json:
         **{field["key"]: field for field in payload.get("custom_fields", [])},
     }
     order = payload.get("display_order") or list(fields)
+    wide = [str(fields[name].get("value", "")) for name in order if _is_wide(fields, name)]
     return {
         "title": attributes["title"]["text"],
         "title_link": entity["url"],
+        "text": posted("\n".join(wide)),
         "footer": attributes.get("product_name", "Copilot"),
         "fields": [
             {"title": fields[name].get("label", name.replace("_", " ").capitalize()),
              "value": str(fields[name].get("value", ""))}
             for name in order
-            if name in fields
+            if name in fields and not _is_wide(fields, name)
         ],
         "work_object": copy.deepcopy(entity),
         **_marks(url),
     }  # fmt: skip
+
+
+def _is_wide(fields: Json, name: str) -> bool:
+    """Takes the whole width, as Slack draws it."""
+    return name in fields and bool(fields[name].get("long"))
 
 
 def _check(entity: Any, refusal: str) -> None:
