@@ -252,8 +252,9 @@ def test_in_the_pane_a_suggested_question_is_answered_privately(scene: Scene) ->
     scene.page.goto(f"{scene.office.slack.url}archives/D0YOU")
     pane = scene.page.locator("#channel")
     see(pane.get_by_text("What do you need to know?"))
-    question = "how old may an API signing key get in Singapore"
-    pane.get_by_role("button", name=question).click()
+    # Asked in the channel before, or else the domain file's example of the same meaning.
+    question = re.compile("^how old may an API signing key ")
+    pane.get_by_role("button", name=question).first.click()
     see(pane.get_by_text("Sources"))
     see(pane.get_by_text("60 days"))
     expect(pane.locator(".chat-title")).to_have_text(question)
