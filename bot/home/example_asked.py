@@ -44,7 +44,8 @@ class ExampleAsked:
         channel, ts = self._root(event_id, user, question)
         place = f"{self.team_url.rstrip('/')}/archives/{channel}/p{ts.replace('.', '')}"
         address = place if self.team_url else ""
-        self.home.publish(user, JustAsked(question=question, address=address))
+        asked = JustAsked(question=question, address=address)
+        self.home.publish(user, asked)
         event = Asked(
             channel=channel,
             ts=ts,
@@ -57,6 +58,7 @@ class ExampleAsked:
             domain=domain,
         )
         self.intake.asked(event_id, event)
+        self.home.publish(user, asked)  # with what came of it
 
     def _root(self, event_id: str, user: str, question: str) -> tuple[str, str]:
         """Channel and ts of the message that the answer replies to."""

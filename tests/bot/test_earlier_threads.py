@@ -21,7 +21,8 @@ from tests.bot.crowd import PARTNER, PRIVATE, gather, leave
 from tests.bot.fakes import CHANNEL, Agents, answer, domain
 
 QUESTION = "how often do we rotate signing keys?"
-ON = {"answer": {"earlier_threads": True}}
+MANY = {"limits": {"questions_per_user_per_hour": 1_000}}
+ON: dict[str, Any] = {"answer": {"earlier_threads": True}} | MANY
 DOMAINS = {
     "security": domain(**ON),
     "privacy": domain("privacy", "C0PRIVACY"),
@@ -29,14 +30,29 @@ DOMAINS = {
 }
 
 
-@pytest.fixture
-def desk(tmp_path: Any) -> Iterator[Desk]:
+@pytest.fixture(scope="module")
+def running_desk(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Desk]:
     agents = Agents()
     with SlackStandIn(enforce_rate_limits=False) as slack:
         gather(slack)
-        with running(slack, tmp_path, agents, DOMAINS) as bot:
-            bot.beside.earlier.seconds = 30.0  # however busy the machine is
+        with running(slack, tmp_path_factory.mktemp("earlier"), agents, DOMAINS) as bot:
             yield Desk(slack, bot, agents)
+
+
+@pytest.fixture
+def desk(running_desk: Desk) -> Desk:
+    """Nobody said anything yet, and nothing is refused."""
+    running_desk.settle()
+    slack, bot = running_desk.slack, running_desk.bot
+    slack.faults.clear()
+    slack.api.calls.clear()
+    for messages in slack.workspace._messages.values():
+        messages.clear()
+    slack.workspace._last_ts = 0
+    bot.beside.earlier._rests_until, bot.beside.earlier.problem = float("-inf"), ""
+    bot.beside.earlier.seconds = 30.0  # however busy the machine is
+    running_desk.agents.reset()
+    return running_desk
 
 
 def earlier_line(message: dict[str, Any]) -> str:

@@ -45,20 +45,39 @@ class Source:
         return self.of(name)
 
 
-@pytest.fixture
-def source() -> Source:
+@pytest.fixture(scope="module")
+def shelves() -> Source:
     return Source()
 
 
 @pytest.fixture
-def desk(tmp_path: Any, source: Source) -> Iterator[Desk]:
-    agents = Agents()
-    published = PublishedDomains(snapshot=source, embed=embed)
+def source(shelves: Source) -> Source:
+    shelves.of = shelf_of
+    return shelves
+
+
+@pytest.fixture(scope="module")
+def running_desk(tmp_path_factory: pytest.TempPathFactory, shelves: Source) -> Iterator[Desk]:
+    agents, folder = Agents(), tmp_path_factory.mktemp("links")
+    published = PublishedDomains(snapshot=shelves, embed=embed)
     domains: dict[str, Domain] = dict(DOMAINS)
     with SlackStandIn(enforce_rate_limits=False) as slack:
         gather(slack)
-        with running(slack, tmp_path, agents, domains, published=published) as bot:
+        with running(slack, folder, agents, domains, published=published) as bot:
             yield Desk(slack, bot, agents)
+
+
+@pytest.fixture
+def desk(running_desk: Desk, source: Source) -> Desk:
+    """Slack takes Work Objects, and nothing was refused yet."""
+    slack, previews = running_desk.slack, running_desk.bot.beside.previews
+    slack.faults.clear()
+    slack.api.calls.clear()
+    slack.api.scopes |= {"links:write"}
+    slack.workspace.work_objects = True
+    slack.workspace.details.clear()
+    previews._plain_until, previews.problem = float("-inf"), ""
+    return running_desk
 
 
 def attached(desk: Desk, channel: str, text: str, **more: Any) -> list[dict[str, Any]]:
