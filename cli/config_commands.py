@@ -18,12 +18,14 @@ app.add_typer(config_app, name="config")
 def config_manifest(
     url: Annotated[str, typer.Option(help="Public address of `oncall serve`, for HTTP mode.")] = "",
 ) -> None:
-    """Print the manifest of the Slack app, with the scopes that the domain files ask for."""
+    """Print the manifest of the Slack app."""
     from bot.manifest import manifest_yaml
-    from config.domain_files import check_domains
+    from config.domain_files import check_domains, domain_paths
     from config.settings import read_settings
 
-    domains, _ = check_domains(read_settings().config_dir)  # broken files are `config check`'s
+    folder = read_settings().config_dir
+    # The app comes before the first domain file; a broken one is told by `config check`.
+    domains = check_domains(folder)[0] if domain_paths(folder) else {}
     sys.stdout.write(manifest_yaml(url=url, domains=domains.values()))
 
 
