@@ -259,17 +259,3 @@ def test_a_link_opens_a_document_and_a_section(url: str, document: str, heading:
 @pytest.mark.parametrize("url", ["", "https://[", "KEYS", "https://docs.google.com/", "//d/KEYS"])
 def test_a_broken_link_opens_nothing(url: str) -> None:
     assert find(shelf_of("security"), url) is None
-
-
-def test_an_older_app_starts_answers_and_tells_its_admins_what_it_lacks(tmp_path: Any) -> None:
-    with SlackStandIn(enforce_rate_limits=False) as slack:
-        slack.api.scopes -= {"links:read", "links:write"}
-        domains = {"security": domain(admins=["U0INES"])}
-        with running(slack, tmp_path, Agents(), domains) as bot:
-            desk = Desk(slack, bot, bot)  # type: ignore[arg-type]  # nobody looks at its agents
-            desk.ask("how often?")
-            slack.open_app("home", "U0INES")
-            shown = json.dumps(slack.wait_for(lambda: slack.home("U0INES"))["blocks"])
-    assert "lacks `links:read`" in shown
-    assert "lacks `links:write`" in shown
-    assert "search:read" not in shown

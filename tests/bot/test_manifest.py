@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
+from typing import Any
 
 import yaml
 
 from bot.listeners import EVENTS, SHORTCUTS
 from bot.manifest import OPTIONAL_SCOPES, SCOPES, lacking, manifest, manifest_yaml
-from tests.bot.fakes import domain
+from playground.slack_stand_in import SlackStandIn
+from tests.bot.conftest import Desk, running
+from tests.bot.fakes import Agents, domain
 
 ROOT = Path(__file__).parents[2]
 
@@ -94,3 +98,17 @@ def test_http_mode_names_its_address() -> None:
     assert settings["socket_mode_enabled"] is False
     assert settings["interactivity"]["request_url"] == "https://copilot.example/slack/events"
     assert settings["event_subscriptions"]["request_url"] == "https://copilot.example/slack/events"
+
+
+def test_an_older_app_starts_answers_and_tells_its_admins_what_it_lacks(tmp_path: Any) -> None:
+    with SlackStandIn(enforce_rate_limits=False) as slack:
+        slack.api.scopes -= {"links:read", "links:write"}
+        domains = {"security": domain(admins=["U0INES"])}
+        agents = Agents()
+        with running(slack, tmp_path, agents, domains) as bot:
+            Desk(slack, bot, agents).ask("how often?")
+            slack.open_app("home", "U0INES")
+            shown = json.dumps(slack.wait_for(lambda: slack.home("U0INES"))["blocks"])
+    assert "lacks `links:read`" in shown
+    assert "lacks `links:write`" in shown
+    assert "search:read" not in shown
