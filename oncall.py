@@ -148,7 +148,7 @@ class Copilot:
 
     @cached_property
     def access(self) -> DomainAccess:
-        """Published documents, as each door may show them."""
+        """PublishedDomains documents, as each door may show them."""
         from index.access import DomainAccess
 
         return DomainAccess(
@@ -635,6 +635,7 @@ class Copilot:
     def bot(self, *, socket: bool = True) -> Bot:
         """`socket=False`: Slack's events come in over HTTP."""
         from bot.app import build_bot
+        from bot.beside_answers import PublishedDomains
         from index.readers import all_may_read
 
         self.access.require()
@@ -652,6 +653,7 @@ class Copilot:
             identities=self.groups,
             warm=self.warm,
             answering=self.answering,
+            published=PublishedDomains(snapshot=self.access.snapshot, embed=self.embedder),
         )
         self.live_domains.on_problems = bot.tell_admins
         return bot

@@ -16,9 +16,11 @@ from sqlalchemy import Engine
 from agents.answer import Ask
 from agents.which_domain.answering import Answering
 from bot.access.gate import Gate
+from bot.beside_answers import PublishedDomains, beside_answers
 from bot.connection import INBOX_FILE, bolt_app, connect, inbox_url, lease_for, reach_slack
 from bot.feedback import Feedback
 from bot.handoff.handoffs import Handoffs
+from bot.home.example_asked import ExampleAsked
 from bot.home.home_page import Home, StatusOf
 from bot.inbox.durable_queue import Inbox
 from bot.interactions import interact
@@ -63,6 +65,7 @@ def build_bot(
     everyone_may_read: EveryoneMayRead = lambda domain, documents: False,
     identities: IdentitiesOf = by_email,
     warm: Warm | None = None,
+    published: PublishedDomains | None = None,
 ) -> Bot:
     """`domains`: by name, or a callable that returns the current ones. `ask`: name → agents.
     `answering`: how one of several domains is chosen, and what the log is told.
@@ -71,6 +74,7 @@ def build_bot(
     documents are open to all, so that with `audience: asker` they may be answered from in public.
     `identities`: what a permission may name an asker by.
     `warm`: loads what answers need; runs beside the start, and `/readyz` waits for it.
+    `published`: what suggested questions and previews of links are made from.
     `streaming` defaults to whether a chat model is configured; without one, answers come whole.
     `socket=False` is for HTTP mode. Raises ConfigError that names what is missing or refused."""
     needed = {"slack_bot_token": "Slack app → OAuth & Permissions → Bot User OAuth Token"}
@@ -95,6 +99,7 @@ def build_bot(
         identities=identities,
         warm=warm,
         answering=answering,
+        published=published,
     )
 
 
@@ -116,6 +121,7 @@ class Bot:
         identities: IdentitiesOf,
         warm: Warm | None,
         answering: Answering,
+        published: PublishedDomains | None,
     ) -> None:
         self._settings = settings
         self._warming = Warming(warm)
@@ -131,6 +137,16 @@ class Bot:
         self.audit = AuditLog(engine)
         self.retention = self._retention()
         asking = self._asking(ask, everyone_may_read, identities, answering)
+        self.beside = beside_answers(
+            self.web,
+            engine,
+            gate=self.gate,
+            domains=domains,
+            identities=identities,
+            audit=self.audit,
+            team_url=self.identity.team_url,
+            published=published,
+        )
         self.attempts = self._attempts(asking, streaming)
         worker = self._worker(self._intake(), self._handoffs(asking), self._home(status))
         self.inbox = Inbox(
@@ -156,6 +172,8 @@ class Bot:
                 self.inbox.stop(0)
                 raise
         self._warming.start()
+        if lacks := self.beside.troubles():
+            log.warning("the slack app was installed with fewer scopes", lacks=lacks)
         log.info("the bot is up", user=self.identity.user, team=self.identity.team)
 
     def run(self, *, health_port: int | None = None, beside: Sequence[Watched] = ()) -> None:
@@ -241,6 +259,7 @@ class Bot:
             audit=self.audit,
             bot_user=self.identity.user,
             streaming=streaming,
+            earlier=self.beside.earlier,
         )
 
     def _intake(self) -> Intake:
@@ -273,6 +292,8 @@ class Bot:
             gate=self.gate,
             status=status,
             team_url=self.identity.team_url,
+            suggest=self.beside.suggest,
+            troubles=self.beside.troubles,
         )
 
     def _worker(self, intake: Intake, handoffs: Handoffs, home: Home) -> Worker:
@@ -284,10 +305,28 @@ class Bot:
             gate=self.gate,
             domains=self._domains,
             bot_user=self.identity.user,
+            suggest=self.beside.suggest,
+            example_asked=ExampleAsked(
+                web=self.web,
+                records=self.records,
+                intake=intake,
+                gate=self.gate,
+                home=home,
+                domains=self._domains,
+                team_url=self.identity.team_url,
+            ),
+            link_previews=self.beside.previews,
         )
 
     def _listen(self) -> None:
         user, store = self.identity.user, self.inbox.put
         listen(self.app, store, bot_user=user, team=self.identity.team, domains=self._domains)
-        interact(self.app, store, web=self.web, feedback=self.feedback, bot_user=user)
+        interact(
+            self.app,
+            store,
+            web=self.web,
+            feedback=self.feedback,
+            details=self.beside.previews.details,
+            bot_user=user,
+        )
         ignore_the_rest(self.app)

@@ -4,6 +4,7 @@ ack, in Bolt's own threads; everything else goes through the inbox."""
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, replace
 from typing import Any
@@ -13,7 +14,8 @@ from slack_bolt import App
 
 from bot.feedback import REASON_VIEW, Feedback, reason_view
 from bot.handoff.handoff_card import RESOLVE, RESOLVE_VIEW, TAKE, resolution_view
-from bot.listeners import SHORTCUT
+from bot.home.home_view import EXAMPLE
+from bot.listeners import DETAILS, SHORTCUT
 from bot.message.blockkit import Json
 from bot.message.modal import submitted
 from bot.message.render import ASK_HUMAN, CLARIFY, FEEDBACK, LOOK_IN
@@ -30,12 +32,23 @@ Ack = Callable[..., Any]
 THANKS = "Thank you, noted."
 
 
-def interact(app: App, store: Store, *, web: Web, feedback: Feedback, bot_user: str) -> None:
-    """Register every listener that isn't an event."""
+def interact(
+    app: App,
+    store: Store,
+    *,
+    web: Web,
+    feedback: Feedback,
+    details: Callable[[Json], None],
+    bot_user: str,
+) -> None:
+    """Register every listener that isn't an event, and that of the event which waits for an answer
+    as a click does: `details` of a linked document."""
     _shortcut(app, store, bot_user)
     _feedback(app, web, feedback)
     _clarifying(app, store)
+    _examples(app, store)
     _handoff(app, store, web)
+    _details(app, details)
 
 
 def _shortcut(app: App, store: Store, bot_user: str) -> None:
@@ -100,6 +113,15 @@ def _clarifying(app: App, store: Store) -> None:
         app.action(f"{LOOK_IN}_{number}")(look_in)
 
 
+def _examples(app: App, store: Store) -> None:
+    def ask(ack: Ack, body: Json, action: Json) -> None:
+        if example := chosen_example(body, action):
+            store(f"example-{example['user']}-{action.get('action_ts')}", {"example": example})
+        ack()
+
+    app.action(re.compile(rf"^{EXAMPLE}_\d+_\d+$"))(ask)
+
+
 def _handoff(app: App, store: Store, web: Web) -> None:
     def ask_human(ack: Ack, body: Json, action: Json) -> None:
         question_id = str(action.get("value") or "")
@@ -129,6 +151,13 @@ def _handoff(app: App, store: Store, web: Web) -> None:
     app.action(TAKE)(take)
     app.action(RESOLVE)(ack=lambda ack: ack(), lazy=[ask_resolution])
     app.view(RESOLVE_VIEW)(resolved)
+
+
+def _details(app: App, details: Callable[[Json], None]) -> None:
+    def show(event: Json) -> None:
+        details(event)
+
+    app.event(DETAILS)(ack=lambda ack: ack(), lazy=[show])
 
 
 def shortcut_question(body: Json, bot_user: str) -> Asked | None:
@@ -179,6 +208,16 @@ def asked_of_another(body: Json, action: Mapping[str, Any]) -> Asked:
     chosen = str((action.get("text") or {}).get("text") or "")
     event = chosen_question(body, action)
     return replace(event, text="", domain=domain, again=question_id, lead=f"Chosen: {chosen}")
+
+
+def chosen_example(body: Json, action: Mapping[str, Any]) -> dict[str, str] | None:
+    """Who asks what of which domain; None for a button that says neither."""
+    try:
+        value = json.loads(str(action.get("value") or ""))
+        domain, question = str(value["domain"]), str(value["question"])
+    except (ValueError, KeyError, TypeError):
+        return None
+    return {"user": _user(body), "team": _team(body), "domain": domain, "question": question}
 
 
 def _user(body: Json) -> str:

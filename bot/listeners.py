@@ -10,7 +10,7 @@ from typing import Any
 
 from slack_bolt import App
 
-from bot.slack.event import Asked, Event, read
+from bot.slack.event import Asked, Event, LinksShared, read
 from bot.slack.recent_events import RecentEvents
 from config.domain import Domain, domain_of
 from telemetry import metrics
@@ -25,11 +25,16 @@ EVENTS: Mapping[str, tuple[str, ...]] = {
     "message": ("message.channels", "message.groups", "message.im"),
     "app_home_opened": ("app_home_opened",),
     "reaction_added": ("reaction_added",),
+    "link_shared": ("link_shared",),
+    "entity_details_requested": ("entity_details_requested",),
 }
 """Bolt's event name → the subscriptions that bring it."""
 
 OLDER_EVENTS = ("assistant_thread_started", "assistant_thread_context_changed")
 """Sent to apps that still have Slack's earlier assistant view; the manifest doesn't ask for it."""
+
+DETAILS = "entity_details_requested"
+"""Goes past the inbox: Slack waits for an answer as to a click."""
 
 SHORTCUT = "ask_copilot"
 SHORTCUTS: Mapping[str, str] = {SHORTCUT: "Ask the copilot"}
@@ -51,16 +56,18 @@ def listen(
         event = body["event"]
         where = str(body.get("team_id") or team)
         meaning = read(event, bot_user=bot_user, team=where)
-        if meaning is None or (isinstance(meaning, Asked) and not concerns(meaning, domains())):
+        if meaning is None or not concerns(meaning, domains()):
             return
         about = {"messaging.system": "slack", "oncall.event.type": str(event.get("type"))}
         with metrics.timed_storage(), span("slack event", about, kind="producer"):
             trace = carried()
-            item = {"event": event, "team": where, **({"trace": trace} if trace else {})}
+            kept = stored_part(event, domains())
+            item = {"event": kept, "team": where, **({"trace": trace} if trace else {})}
             stored.once(_sameness(meaning) or event_id(body), lambda: store(event_id(body), item))
 
     for name in (*EVENTS, *OLDER_EVENTS):
-        app.event(name)(on_event)
+        if name != DETAILS:
+            app.event(name)(on_event)
 
 
 def ignore_the_rest(app: App) -> None:
@@ -71,6 +78,18 @@ def ignore_the_rest(app: App) -> None:
 
     for register in (app.event, app.action, app.view, app.shortcut):
         register(re.compile(""))(ignored)
+
+
+def stored_part(event: Json, domains: Mapping[str, Domain]) -> Json:
+    """Without the token to search Slack by, where nobody wants that."""
+    if any(domain.answer.earlier_threads for domain in domains.values()):
+        return event
+    kept = {name: value for name, value in event.items() if name != "action_token"}
+    thread = kept.get("assistant_thread")
+    if isinstance(thread, Mapping) and "action_token" in thread:
+        rest = {name: value for name, value in thread.items() if name != "action_token"}
+        kept["assistant_thread"] = rest
+    return kept
 
 
 def _sameness(event: Event) -> str:
@@ -87,9 +106,11 @@ def event_id(body: Json) -> str:
     return str(body.get("event_id") or "-".join(str(part) for part in parts if part))
 
 
-def concerns(event: Asked, domains: Mapping[str, Domain]) -> bool:
+def concerns(event: Event, domains: Mapping[str, Domain]) -> bool:
     """Could be for the bot: keeps the chatter of other channels out of the inbox."""
-    if event.mentioned or event.direct:
+    if isinstance(event, LinksShared):
+        return domain_of(domains.values(), event.channel) is not None
+    if not isinstance(event, Asked) or event.mentioned or event.direct:
         return True
     domain = domain_of(domains.values(), event.channel)
     return domain is not None and (

@@ -8,12 +8,15 @@ from dataclasses import dataclass, replace
 from bot.access.doors import Door
 from bot.access.gate import Gate
 from bot.handoff.handoffs import Handoffs
+from bot.home.example_asked import ExampleAsked
 from bot.home.home_page import Home
 from bot.home.pane import greet
+from bot.home.suggestions import Suggest
 from bot.inbox.durable_queue import Item
+from bot.link_previews.link_previews import LinkPreviews
 from bot.memory.record import Record
 from bot.question.intake import Intake
-from bot.slack.event import Asked, Deleted, HomeOpened, PaneOpened, Reacted, read
+from bot.slack.event import Asked, Deleted, HomeOpened, LinksShared, PaneOpened, Reacted, read
 from bot.slack.message_words import plain, words_of
 from bot.slack.thread import earlier, fetch, is_own
 from bot.slack.web import Web
@@ -34,6 +37,9 @@ class Worker:
     gate: Gate
     domains: Callable[[], Mapping[str, Domain]]
     bot_user: str
+    suggest: Suggest
+    example_asked: ExampleAsked
+    link_previews: LinkPreviews
 
     def __call__(self, event_id: str, item: Item) -> None:
         about = {"messaging.system": "slack", "messaging.message.id": event_id}
@@ -46,6 +52,8 @@ class Worker:
         elif "asked" in item:
             asked = item["asked"]
             self.intake.asked(event_id, Asked(**{**asked, "files": tuple(asked["files"])}))
+        elif "example" in item:
+            self.example_asked(event_id, **item["example"])
         elif "human" in item:
             self._handed_off(self.handoffs.request, item["human"])
         elif "take" in item:
@@ -60,11 +68,13 @@ class Worker:
             case Deleted() as event:
                 self.intake.deleted(event_id, event)
             case PaneOpened() as event:
-                greet(self.web, event, self.domains().values(), self.gate)
+                greet(self.web, event, self.domains().values(), self.gate, self.suggest)
             case HomeOpened() as event:
                 self.home.publish(event.user)
             case Reacted() as event:
                 self._reacted(event)
+            case LinksShared() as event:
+                self.link_previews.unfurl(event_id, event)
 
     def _handed_off(self, act: Callable[..., None], pressed: Item) -> None:
         """A step of a hand-off, if whoever pressed its button may ask in the question's domain."""

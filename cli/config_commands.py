@@ -20,8 +20,13 @@ def config_manifest(
 ) -> None:
     """Print the manifest of the Slack app."""
     from bot.manifest import manifest_yaml
+    from config.domain_files import check_domains, domain_paths
+    from config.settings import read_settings
 
-    sys.stdout.write(manifest_yaml(url=url))
+    folder = read_settings().config_dir
+    # The app comes before the first domain file; a broken one is told by `config check`.
+    domains = check_domains(folder)[0] if domain_paths(folder) else {}
+    sys.stdout.write(manifest_yaml(url=url, domains=domains.values()))
 
 
 @config_app.command("check")

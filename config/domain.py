@@ -230,6 +230,17 @@ class AnswerPolicy(_Section):
         description="Hosts that an answer may link to besides its citations, e.g. wiki.example.com",
     )
     cache: CachePolicy = CachePolicy()
+    link_previews: Switch = Field(
+        True,
+        description="Whether a link to one of the documents, posted in a channel of this domain, "
+        "is shown with title, heading, excerpt, age and owner; never of what somebody there may "
+        "not read",
+    )
+    earlier_threads: Switch = Field(
+        False,
+        description="Whether up to three earlier threads of public channels are linked under an "
+        "answer, found by Slack with the asker's own permissions (needs `search:read.public`)",
+    )
 
 
 class RetrievalPolicy(_Section):

@@ -12,8 +12,9 @@ SLACK_SIGNING_SECRET. The page at `url` shows the workspace to people.
 Addresses and secrets   url, api_url, bot_token, app_token, signing_secret, bot_user_id, team_id
 People do things        post_as_user, post_as_app, edit_message, delete_message, add_reaction,
                         click, click_in_view, submit_view, close_view, open_app, run_shortcut,
-                        run_command
-Looking                 messages, thread, ephemerals, status, view, home, wait_for_reply, wait_for
+                        run_command, compose_link, open_details
+Looking                 messages, thread, ephemerals, status, view, home, details,
+                        wait_for_reply, wait_for
 Delivery                use_http(url), use_socket_mode(), retry_delays, lost,
                         wait_until_delivered
 Going wrong             faults (see `slack_faults.SlackFaults`), refresh_sockets(), drop_sockets(),
@@ -48,6 +49,7 @@ from playground.slack.socket_server import SocketHub
 from playground.slack.tidewater import SHOWN_QUESTIONS, ShownQuestion
 from playground.slack.web_api.chat_methods import streaming
 from playground.slack.web_api.dispatch import WebApi
+from playground.slack.web_api.unfurl_methods import Unfurls
 from playground.slack.web_api.view_methods import Views
 from playground.slack.workspace import Json, SlackError, Workspace, WorkspaceChange
 
@@ -91,7 +93,7 @@ class SlackStandIn(Colleagues):
         self.interactions = Interactions(self.workspace, self.views, self.courier)
         self.api = WebApi(self.workspace, self.faults, RateLimits(), self.bot_token, self.app_token)
         self.api.enforce_rate_limits = enforce_rate_limits
-        self.api.methods |= self.views.methods()
+        self.api.methods |= self.views.methods() | Unfurls(self.views).methods()
         self.api.methods["apps.connections.open"] = self.sockets.issue_url
         self.page = Page(self)
         self._wished_port = port
@@ -152,6 +154,10 @@ class SlackStandIn(Colleagues):
 
     def home(self, user: str = tidewater.YOU) -> Json | None:
         return self.views.homes.get(user)
+
+    def details(self, user: str = tidewater.YOU) -> Json | None:
+        """What the app last showed `user` of a Work Object."""
+        return self.workspace.details.get(user)
 
     def wait_for_reply(
         self,

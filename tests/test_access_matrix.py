@@ -267,7 +267,7 @@ class Works:
         return words([m for m in messages if m["ts"] > since and m.get("user") == bot])
 
 
-def words(messages: list[dict[str, Any]]) -> str:
+def words(messages: list[Any]) -> str:
     return json.dumps(messages, ensure_ascii=False)
 
 
@@ -402,6 +402,24 @@ def test_somebody_sees_what_the_page_says_and_nothing_else(
         assert titles(they_saw, audience) == may_see
     elif door != "nearest":
         assert codes(they_saw, audience) == may_see
+
+
+@pytest.mark.parametrize("person", [name for name in PEOPLE if name != "elsewhere"])
+@pytest.mark.parametrize("audience", AUDIENCES)
+def test_a_link_shows_a_channel_what_all_of_it_may_read(
+    works: Works, person: str, audience: str
+) -> None:
+    """Posted by somebody who may ask; of nobody else's link anything is shown."""
+    snapshot, channel = works.copilot.index.snapshot(audience), CHANNELS[audience]
+    since = works.slack.workspace.next_ts()
+    for paper in PAPERS[audience]:
+        told = next(c for c in snapshot.chunks(paper.file.id) if paper.code in c.text)
+        works.slack.post_as_user(channel, f"see {told.url}", user=ID[person])
+    works.settle()
+    below = [m.get("attachments", []) for m in works.slack.messages(channel) if m["ts"] > since]
+    open_to_all = set(SHARED) if audience == "channel" else {"anyone"}
+    shown = open_to_all if COMES_IN["mention"][person] else set()
+    assert codes(words(below), audience) == titles(words(below), audience) == shown
 
 
 def test_the_page_states_every_cell() -> None:

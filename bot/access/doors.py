@@ -30,11 +30,13 @@ class Door(StrEnum):
     HAND_OFF = "hand_off"
     """Ask a human, I'll take it, Resolved."""
     REACTION = "reaction"
+    LINK = "link"
+    """A link to a document, posted for all of a channel to see."""
     API = "api"
     """An HTTP call in the name of a person."""
 
 
-WRITTEN_THERE = frozenset({Door.MENTION, Door.UNMENTIONED, Door.FOLLOW_UP})
+WRITTEN_THERE = frozenset({Door.MENTION, Door.UNMENTIONED, Door.FOLLOW_UP, Door.LINK})
 """Who writes in a channel is in it: Slack lets nobody else. Everywhere else membership is looked
 up: a button and a shortcut can be used from a channel's preview."""
 

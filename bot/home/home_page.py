@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from datetime import timedelta
 
 import structlog
@@ -10,7 +10,17 @@ import structlog
 from bot.access.doors import Door
 from bot.access.gate import Gate
 from bot.feedback import Feedback
-from bot.home.home_view import IndexStatus, Report, blocks, is_question, went_wrong
+from bot.home.home_view import (
+    EXAMPLES,
+    IndexStatus,
+    JustAsked,
+    Offered,
+    Report,
+    blocks,
+    is_question,
+    went_wrong,
+)
+from bot.home.suggestions import Suggest, only_examples
 from bot.memory.record import Records, now
 from bot.slack.web import SlackBusy, SlackRefused, SlackUnsure, Web
 from config.domain import Domain
@@ -35,7 +45,10 @@ class Home:
         gate: Gate,
         status: StatusOf,
         team_url: str,
+        suggest: Suggest = only_examples,
+        troubles: Callable[[], Sequence[str]] = tuple,
     ) -> None:
+        """`troubles`: what Slack doesn't let the bot do, for admins."""
         self._web = web
         self._records = records
         self._feedback = feedback
@@ -43,28 +56,35 @@ class Home:
         self._gate = gate
         self._status = status
         self._team_url = team_url.rstrip("/")
+        self._suggest = suggest
+        self._troubles = troubles
 
-    def publish(self, user: str) -> None:
+    def publish(self, user: str, just_asked: JustAsked | None = None) -> None:
         """Show the user their home."""
         domains = list(self._domains().values())
         theirs = self._gate.open_to(Door.HOME, user, domains)
-        theirs = [self._with_channels_of(user, domain) for domain in theirs]
+        offered = [self._offered(user, domain) for domain in theirs]
         why_not = "" if theirs else self._gate.why_not(user, domains)
         reports = [self._report(domain, user) for domain in domains if user in domain.admins]
         mine = [r for r in self._records.recent(asker=user, limit=25) if is_question(r)][:5]
         view = {
             "type": "home",
-            "blocks": list(blocks(theirs, reports, mine, self._team_url, why_not))[:100],
+            "blocks": list(blocks(offered, reports, mine, self._team_url, why_not, just_asked))[
+                :100
+            ],
         }
         try:
             self._web.once("views.publish", user_id=user, view=view)
         except (SlackRefused, SlackUnsure, SlackBusy) as error:
             log.warning("the app home was not published", reason=str(error))
 
-    def _with_channels_of(self, user: str, domain: Domain) -> Domain:
+    def _offered(self, user: str, domain: Domain) -> Offered:
         """Names no channel that they may not see."""
         seen = [channel for channel in domain.channels if self._gate.may_see(user, channel)]
-        return domain.model_copy(update={"channels": seen})
+        return Offered(
+            domain=domain.model_copy(update={"channels": seen}),
+            questions=self._suggest(domain, EXAMPLES),
+        )
 
     def _report(self, domain: Domain, admin: str) -> Report:
         today = now()
@@ -85,4 +105,5 @@ class Home:
                 for channel in {record.channel for record in failing[:5]}
                 if not channel.startswith("D") and self._gate.may_see(admin, channel)
             ),
+            troubles=self._troubles(),
         )

@@ -3,6 +3,7 @@ goes. Pure."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Sequence, Set
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -11,9 +12,16 @@ from agents.answer import FOUND_NOTHING, UNSURE
 from agents.confidence.confidence_levels import in_words
 from bot.feedback import Verdicts
 from bot.memory.record import Record
-from bot.message.blockkit import Json, age, context, link, section, short, words
+from bot.message.blockkit import Json, age, button, context, link, section, short, words
 from bot.message.harmless.harmless_words import mrkdwn, plain
 from config.domain import Domain
+
+EXAMPLE = "ask_example"
+EXAMPLES = 3
+"""Of a domain, where there are few of them."""
+MOST_DOMAINS = 20
+MOST_EXAMPLES = 45
+"""A home has a hundred blocks."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,28 +51,48 @@ class Report:
     failing: Sequence[Record]
     readable: Set[str]
     """Channels whose questions this admin may read."""
+    troubles: Sequence[str] = ()
+    """What Slack doesn't let the bot do, with the remedy."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Offered:
+    """A domain that the viewer may ask, with questions to begin with."""
+
+    domain: Domain
+    questions: Sequence[str]
+
+
+@dataclass(frozen=True, kw_only=True)
+class JustAsked:
+    """A question that the viewer chose here, and where its answer appears."""
+
+    question: str
+    address: str
+    """Opens the conversation; empty while the question is on its way."""
 
 
 def blocks(
-    domains: Sequence[Domain],
+    offered: Sequence[Offered],
     reports: Sequence[Report],
     mine: Sequence[Record],
     team_url: str,
     why_not: str = "",
+    just_asked: JustAsked | None = None,
 ) -> Iterator[Json]:
-    """The home's blocks, at most a hundred. `domains`: those that the viewer may ask; when there
-    are none, `why_not`."""
+    """The home's blocks, at most a hundred. `offered`: what the viewer may ask; when there is
+    nothing, `why_not`."""
     yield {"type": "header", "text": {"type": "plain_text", "text": "What can I ask?"}}
+    if just_asked:
+        yield _asked_here(just_asked)
     if why_not:
         yield section(why_not)
-    for domain in domains[:20]:
-        channels = " ".join(f"<#{channel}>" for channel in domain.channels[:5])
-        asked = "\n".join(f"• {mrkdwn(example.question)}" for example in domain.examples[:3])
-        yield section(f"*{mrkdwn(domain.title)}* {channels}\n{asked}".strip())
+    yield from _examples(offered[:MOST_DOMAINS])
     yield {"type": "header", "text": {"type": "plain_text", "text": "My recent questions"}}
     yield section(
         _questions(mine, team_url, readable=None)
-        or "None yet. Mention me in a channel, or write to me here."
+        or ("" if just_asked else "None yet. Mention me in a channel, or write to me here.")
+        or "The first one is on its way."
     )
     for report in reports[:8]:
         yield {"type": "divider"}
@@ -74,6 +102,10 @@ def blocks(
         if report.index and report.index.problems:
             told = "\n".join(f":warning: {mrkdwn(line)}" for line in report.index.problems[:5])
             yield section(told)
+        if report.troubles:
+            yield section(
+                "\n".join(f":warning: {mrkdwn(short(line, 400))}" for line in report.troubles[:5])
+            )
         if report.failing:
             failing = _questions(report.failing, team_url, readable=report.readable)
             yield section(f"*Failing this week*\n{failing}")
@@ -82,6 +114,30 @@ def blocks(
             "Answers come from your team's documents, with sources. "
             "Press *Not helpful* when one is wrong."
         ]
+    )
+
+
+def _examples(offered: Sequence[Offered]) -> Iterator[Json]:
+    """A button beside each question: as its label, a longer one would be cut."""
+    each = max(1, min(EXAMPLES, MOST_EXAMPLES // max(1, len(offered))))
+    for place, one in enumerate(offered):
+        channels = " ".join(f"<#{channel}>" for channel in one.domain.channels[:5])
+        yield section(f"*{mrkdwn(one.domain.title)}* {channels}".strip())
+        for number, question in enumerate(one.questions[:each]):
+            value = json.dumps({"domain": one.domain.domain, "question": question})
+            label = f"Ask: {plain(short(question, 60))}"
+            ask = button("Ask", f"{EXAMPLE}_{place}_{number}", value, accessibility_label=label)
+            yield section(mrkdwn(short(question, 300)), accessory=ask)
+    if any(one.questions for one in offered):
+        yield context(["The answer comes as a direct message, under *Messages*."])
+
+
+def _asked_here(asked: JustAsked) -> Json:
+    question = mrkdwn(short(asked.question, 200))
+    where = link(asked.address, "Open the answer in Messages") if asked.address else ""
+    return section(
+        f"You asked: *{question}*\n{where or 'The answer is on its way.'}",
+        block_id="oncall_just_asked",
     )
 
 

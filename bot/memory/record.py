@@ -211,6 +211,15 @@ class Records:
             return self.posts(question_id).get(part) == ts
         return True
 
+    def place_of(self, question_id: str) -> tuple[str, str] | None:
+        """Channel and timestamp of the first message under this id."""
+        query = select(posts.c.channel, posts.c.ts).where(
+            posts.c.question_id == question_id, posts.c.part == 0
+        )
+        with self._engine.connect() as connection:
+            row = connection.execute(query).first()
+        return (row.channel, row.ts) if row else None
+
     def owned(self, channel: str, timestamps: list[str]) -> frozenset[str]:
         """Those of these messages that are on record: answers and hand-off cards."""
         post = select(posts.c.ts).where(posts.c.channel == channel, posts.c.ts.in_(timestamps))

@@ -18,6 +18,7 @@ from bot.message.live_post import Post
 from bot.message.pace import Pace
 from bot.message.render import Outgoing, apology, render, said
 from bot.question.asking import Asking, may_watch
+from bot.question.earlier_threads import Found, Look, look_nowhere, with_earlier
 from bot.question.limits import Limiter
 from bot.slack.event import Asked
 from bot.slack.message_words import plain, words_of
@@ -64,6 +65,7 @@ class Attempts:
     bot_user: str
     streaming: bool = False
     pace: Pace = field(default_factory=Pace)
+    earlier: Look = look_nowhere
 
     def respond(self, job: Job) -> None:
         """Answer, apologise, or stay quiet. Safe to walk again after a crash."""
@@ -141,14 +143,17 @@ class Attempts:
             job.event, job.domains[0], job.others, text, history
         ):
             return []
+        found = self.earlier(job.event, job.domains, text)
         answer, domain = self.asking.answer(
             job.event, job.record, job.domains, text, history,
             None if job.quiet or job.privately else post,
         )  # fmt: skip
         unwanted = job.quiet and not worth_saying(answer)
-        return [] if unwanted else self._rendered(job, text, answer, domain)
+        return [] if unwanted else self._rendered(job, text, answer, domain, found)
 
-    def _rendered(self, job: Job, text: str, answer: Answer, domain: Domain) -> list[Outgoing]:
+    def _rendered(
+        self, job: Job, text: str, answer: Answer, domain: Domain, found: Found
+    ) -> list[Outgoing]:
         """For the thread; the answer itself goes elsewhere when some there may not read it."""
         privately = job.privately or (
             not job.event.direct and self.asking.is_private(domain, answer)
@@ -163,6 +168,8 @@ class Attempts:
             notes=[*job.notes, *_about_files(job.event), *_about_length(job.event, answer)],
             lead=asked if privately else mrkdwn(short(job.event.lead, 300)),
         )
+        if answer.path not in ("small_talk", "ambiguous_query"):
+            messages = with_earlier(messages, found(domain))
         if privately:
             why = private.no_documents(job.event.channel) if job.privately else private.NOT_FOR_ALL
             messages = [private.send(self.web, self.records, job.record, messages, why)]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
@@ -49,6 +49,8 @@ class Asked:
     """Chosen by its asker; empty where nobody named one."""
     again: str = ""
     """Id of the question whose words are asked again, of the domain that was chosen for them."""
+    action_token: str = field(default="", repr=False)
+    """By which Slack may be searched with the asker's own permissions, for a short while."""
 
     @property
     def id(self) -> str:
@@ -102,6 +104,16 @@ class PaneOpened:
 
 
 @dataclass(frozen=True, kw_only=True)
+class LinksShared:
+    """A message was posted that holds links which the app has asked to hear of."""
+
+    channel: str
+    ts: str
+    user: str
+    urls: tuple[str, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
 class HomeOpened:
     user: str
 
@@ -116,7 +128,10 @@ class Reacted:
     reaction: str
 
 
-Event = Asked | Deleted | PaneOpened | HomeOpened | Reacted
+Event = Asked | Deleted | PaneOpened | HomeOpened | Reacted | LinksShared
+
+MOST_LINKS = 5
+"""Of one message; whoever posts more wants no previews."""
 
 _QUESTIONS = {"", "thread_broadcast", "file_share", "bot_message", "me_message"}
 
@@ -140,6 +155,8 @@ def read(event: Mapping[str, Any], *, bot_user: str, team: str) -> Event | None:
                 user=str(event.get("user") or ""),
                 reaction=str(event.get("reaction") or ""),
             )
+        case "link_shared":
+            return _links(event)
     return None
 
 
@@ -198,6 +215,20 @@ def _asked(
         cut=text != written,
         edited=edited or bool(event.get("edited")),
         context_channel=_context_channel(context),
+        action_token=str(event.get("action_token") or context.get("action_token") or "")[:1_000],
+    )
+
+
+def _links(event: Mapping[str, Any]) -> LinksShared | None:
+    """None for a link that is still being composed: nobody knows who will read it."""
+    urls = [str(link.get("url") or "") for link in event.get("links") or ()]
+    if event.get("source") == "composer" or not 0 < len(urls) <= MOST_LINKS:
+        return None
+    return LinksShared(
+        channel=str(event.get("channel") or ""),
+        ts=str(event.get("message_ts") or ""),
+        user=str(event.get("user") or ""),
+        urls=tuple(dict.fromkeys(urls)),
     )
 
 

@@ -58,19 +58,29 @@ class Web:
         self._client = client
         self.bot_user = self.bot_id = ""
         """The bot itself, once it is known."""
+        self.granted: frozenset[str] = frozenset()
+        """Scopes of the token, once `auth.test` told; empty until then."""
         self.sleep = sleep
 
     def once(self, method: str, **arguments: object) -> Json:
         """One attempt. Raises SlackRefused, SlackUnsure or SlackBusy."""
         try:
-            # The named method knows how Slack wants its arguments: a form, JSON, or a query.
-            response = getattr(self._client, method.replace(".", "_"))(**_present(arguments))
+            response = self._send(method, _present(arguments))
         except SlackApiError as error:
             raise _reason(method, error) from error
         except (SlackClientError, OSError, URLError, HTTPException, ValueError) as error:
             raise SlackUnsure(f"{method}: {error}") from error
+        scopes = response.headers.get("x-oauth-scopes") if method == "auth.test" else None
+        if scopes is not None:
+            self.granted = frozenset(str(scopes).replace(" ", "").split(",")) - {""}
         data = response.data
         return data if isinstance(data, dict) else {}
+
+    def _send(self, method: str, arguments: dict[str, object]) -> Any:
+        """The named method knows how Slack wants its arguments: a form, JSON, or a query. Those
+        that the client has no name for yet take JSON."""
+        named = getattr(self._client, method.replace(".", "_"), None)
+        return named(**arguments) if named else self._client.api_call(method, json=arguments)
 
     def call(self, method: str, *, patience: float = LONGEST_WAIT, **arguments: object) -> Json:
         """Repeat until Slack answers. Only for calls that may safely take effect twice."""

@@ -9,8 +9,9 @@ from typing import Any
 from playground.slack import tidewater
 from playground.slack.component_actions import Interactions
 from playground.slack.event_delivery import Courier, HttpDelivery
-from playground.slack.event_payloads import home_opened
+from playground.slack.event_payloads import entity_details, home_opened
 from playground.slack.loopback_server import LoopThread
+from playground.slack.shared_links import composed
 from playground.slack.socket_server import SocketHub
 from playground.slack.web_api.view_methods import Views
 from playground.slack.wire_text import rich_text, typed
@@ -129,6 +130,20 @@ class Colleagues:
     def open_app(self, tab: str = "messages", user: str = tidewater.YOU) -> None:
         """Open the app's `home` or `messages` tab."""
         event = home_opened(user, tab, self.workspace, self.views.homes.get(user))
+        self.server.soon(self.courier.event, event)
+
+    def compose_link(self, url: str, user: str = tidewater.YOU) -> None:
+        """Type a link, and not send it."""
+        self.server.soon(self.courier.event, composed(user, url, self.workspace))
+
+    def open_details(self, channel: str, ts: str, url: str, user: str = tidewater.YOU) -> None:
+        """Click on the Work Object that stands for a link of a message."""
+        where = self.workspace.channel(channel)
+        if user not in where.members:
+            raise SlackError("not_in_channel")
+        message = self.workspace.message(where.id, ts)
+        trigger = self.views.trigger(user)
+        event = entity_details(user, url, message, where.id, trigger, self.workspace)
         self.server.soon(self.courier.event, event)
 
     def run_shortcut(

@@ -7,8 +7,15 @@ from collections.abc import Iterator
 from typing import Any
 
 from playground.slack import tidewater
+from playground.slack.shared_links import domain_of, link_shared
 from playground.slack.wire_text import mentions
-from playground.slack.workspace import PRIVATE_FIELDS, Json, Workspace, WorkspaceChange
+from playground.slack.workspace import (
+    PRIVATE_FIELDS,
+    Json,
+    SlackError,
+    Workspace,
+    WorkspaceChange,
+)
 
 VERIFICATION_TOKEN = "playground-verification"  # noqa: S105 - legacy field, checked by nobody
 
@@ -16,12 +23,16 @@ VERIFICATION_TOKEN = "playground-verification"  # noqa: S105 - legacy field, che
 def events(change: WorkspaceChange, workspace: Workspace) -> Iterator[Json]:
     """The events that the app is subscribed to and that `change` causes, inner part only."""
     channel = workspace.channels.get(change.channel)
-    if channel is None or tidewater.BOT_USER_ID not in channel.members:
+    if channel is None:
+        return
+    if change.kind == "posted" and (shared := link_shared(change.message, channel, workspace)):
+        yield shared  # also of channels that the app is not in
+    if tidewater.BOT_USER_ID not in channel.members:
         return
     kinds = {"channel": "channel", "group": "group", "im": "im"}
     where = {"channel": channel.id, "channel_type": kinds[channel.kind]}
     if change.kind == "posted":
-        yield from _posted(public(change.message), where)
+        yield from _posted(public(change.message), where, workspace)
     elif change.kind == "changed":
         yield {
             **_hidden("message_changed", workspace),
@@ -110,10 +121,40 @@ def channel_reference(channel: tidewater.Channel) -> Json:
     return {"id": channel.id, "name": "directmessage" if channel.kind == "im" else channel.name}
 
 
-def _posted(message: Json, where: Json) -> Iterator[Json]:
+def entity_details(
+    user: str, url: str, message: Json, channel: str, trigger: str, workspace: Workspace
+) -> Json:
+    """Somebody opened the Work Object that stands for a link of a message."""
+    for attachment in message.get("attachments", []):
+        entity = attachment.get("work_object") or {}
+        if entity.get("app_unfurl_url") == url:
+            break
+    else:
+        raise SlackError("not_found")
+    where: Json = {"channel": channel, "message_ts": message["ts"]}
+    if "thread_ts" in message:
+        where["thread_ts"] = message["thread_ts"]
+    return {
+        "type": "entity_details_requested",
+        "user": user,
+        "external_ref": entity["external_ref"],
+        "entity_url": entity["url"],
+        "link": {"url": entity["url"], "domain": domain_of(url, workspace.unfurl_domains)},
+        "app_unfurl_url": url,
+        "event_ts": workspace.next_ts(),
+        "trigger_id": trigger,
+        "user_locale": "en-US",
+        **where,
+    }
+
+
+def _posted(message: Json, where: Json, workspace: Workspace) -> Iterator[Json]:
     event = {**message, **where, "event_ts": message["ts"]}
     mentioned = tidewater.BOT_USER_ID in mentions(message.get("text", ""))
     by_bot = message.get("user") == tidewater.BOT_USER_ID
+    told = mentioned or where["channel_type"] != "channel"
+    if told and not message.get("bot_id"):
+        event["action_token"] = workspace.action_tokens.issue(message["user"], where["channel"])
     if mentioned and not by_bot and where["channel_type"] != "im":
         mention = {name: value for name, value in event.items() if name != "channel_type"}
         yield {**mention, "type": "app_mention"}

@@ -27,7 +27,10 @@ METHOD_RATES = {
     "views.update": 100,
     "views.push": 100,
     "views.publish": 100,
+    "assistant.search.context": 10,  # of most teams; a larger one has up to 180
+    "assistant.search.info": 20,
     "assistant.threads.setStatus": 600,
+    "assistant.threads.setSuggestedPrompts": 100,
     "auth.test": 600,
 }
 OTHER_RATE = 50

@@ -32,7 +32,11 @@ def unescape(text: str) -> str:
 
 def mentions(text: str) -> set[str]:
     """User ids mentioned outside code."""
-    return set(re.findall(r"<@([UW][A-Z0-9]+)(?:\|[^>]*)?>", _CODE.sub(" ", text)))
+    return set(re.findall(r"<@([UW][A-Z0-9]+)(?:\|[^>]*)?>", outside_code(text)))
+
+
+def outside_code(text: str) -> str:
+    return _CODE.sub(" ", text)
 
 
 def rich_text(text: str) -> list[dict[str, Any]]:

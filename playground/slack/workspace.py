@@ -12,12 +12,15 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from playground.slack import tidewater
+from playground.slack.action_tokens import ActionTokens
 
 Json = dict[str, Any]
 PRIVATE_FIELDS = ("metadata", "stream")
 """Kept with a message, shown only on request."""
 
 
+UNFURL_DOMAINS: tuple[str, ...] = ("docs.google.com", "drive.google.com", "127.0.0.1")
+"""Slack takes no address of a machine; the last one is where the local stand-in for Google is."""
 STATUS_LIFETIME = 120.0
 """Seconds until Slack takes a status away by itself."""
 
@@ -39,7 +42,8 @@ class WorkspaceChange:
 
     kind: str
     """`posted`, `changed`, `deleted`, `streamed`, `ephemeral`, `reaction_added`,
-    `reaction_removed`, `status`, `title`, `prompts`, `view`, `home`, `presence` or `guide`."""
+    `reaction_removed`, `status`, `title`, `prompts`, `view`, `home`, `details`, `presence` or
+    `guide`."""
     channel: str = ""
     message: Json = field(default_factory=dict)
     previous: Json = field(default_factory=dict)
@@ -55,6 +59,15 @@ class Workspace:
         self.clock = clock
         self.stream_lifetime = 300.0
         """Seconds until a stream ends by itself."""
+        self.unfurl_domains = UNFURL_DOMAINS
+        """Links to these are told to the app; none when its manifest names none."""
+        self.work_objects = True
+        """Whether the app's Work Object previews are switched on."""
+        self.ai_search = False
+        """Whether the workspace's plan searches by meaning."""
+        self.action_tokens = ActionTokens(clock)
+        self.details: dict[str, Json] = {}
+        """Person → what the app last showed them of a Work Object."""
         self.people = {person.id: person for person in tidewater.PEOPLE}
         self.groups = {group.id: group for group in tidewater.GROUPS}
         self.channels = {channel.id: channel for channel in tidewater.channels()}

@@ -17,15 +17,19 @@ from hypothesis import strategies as st
 
 from bot.feedback import Verdicts
 from bot.handoff.handoff_card import Handoff, card, resolution_view
-from bot.home.home_view import IndexStatus, Report, blocks, permalink
+from bot.home.home_view import IndexStatus, JustAsked, Offered, Report, blocks, permalink
 from bot.home.pane import suggested
+from bot.link_previews.linked_section import LinkedSection
+from bot.link_previews.preview_view import entity, preview
 from bot.memory.record import Record, encoded
 from bot.message.defang import defang
 from bot.message.harmless.harmless_words import mrkdwn, plain, visible
 from bot.message.harmless.web_address import Links, is_web, links_to, written
-from bot.message.render import fallback, placeholder, plain_version, render
+from bot.message.render import fallback, placeholder, plain_version, render, said
 from bot.message.stream import shown_of, task
+from bot.question.earlier_threads import EarlierThread, with_earlier
 from config.domain import Example
+from enrichment.chunk import DocumentCard
 from playground.page.safe_markup import Markup
 from playground.page.shown_messages import Render
 from playground.slack.workspace import Workspace
@@ -177,8 +181,23 @@ def surfaces(text: str) -> Iterator[Any]:
         domain=titled, index=status, this_week=week, last_week=week, asked=1, passages=0,
         failing=[kept], readable={kept.channel},
     )  # fmt: skip
-    yield list(blocks([titled], [report], [kept], TEAM))
+    troubled = replace(report, troubles=[text])
+    offered = Offered(domain=titled, questions=[text] * 4)
+    chosen = JustAsked(question=text, address=permalink(TEAM, kept))
+    yield list(blocks([offered], [troubled], [kept], TEAM, "", chosen))
     yield suggested([titled])
+    found = DocumentCard(
+        id="d", title=text, url=CITED, summary="", owner=text, status=text, superseded_by="d2"
+    )
+    linked = LinkedSection(
+        card=found, heading=text, text=text, url=CITED, successor=replace(found, id="d2")
+    )
+    yield preview(linked, NOW)["blocks"]
+    fields = entity(linked, NOW)["entity_payload"]
+    shown = [fields["attributes"]["title"], *fields["fields"].values(), *fields["custom_fields"]]
+    yield [{"type": "plain_text", "text": f.get("text") or f["value"]} for f in shown]
+    place = EarlierThread(channel=text, permalink=permalink(TEAM, kept), at=NOW)
+    yield with_earlier([said("")], [place])[0].blocks[1:]
     yield task(text, "in_progress")
     waiting = placeholder(text)
     yield [{"type": "mrkdwn", "text": waiting.text, "verbatim": True}, *waiting.blocks]
@@ -349,6 +368,11 @@ def test_no_stream_links_or_pings(text: str, ends: list[int]) -> None:
 
 CALLS = {
     ("connection.py", "auth.test"): "nothing",
+    ("web.py", "auth.test"): "nothing",
+    ("earlier_threads.py", "assistant.search.context"): "nothing that anybody sees",
+    ("example_asked.py", "chat.postMessage"): "mrkdwn",
+    ("link_previews.py", "chat.unfurl"): "cards_views",
+    ("link_previews.py", "entity.presentDetails"): "cards_views: plain",
     ("attempt.py", "chat.postEphemeral"): "a_refusal, and gate.py's own sentences",
     ("attempt.py", "chat.postMessage"): "a_refusal, and gate.py's own sentences",
     ("home_page.py", "views.publish"): "cards_views",
@@ -382,7 +406,8 @@ CALLS = {
 def test_every_call_of_slack_is_known() -> None:
     """Whoever adds one says here what makes the words in it harmless."""
     method = re.compile(
-        r"(?:api|apps|assistant|auth|chat|conversations|files|reactions|users|views)\.[a-zA-Z.]+"
+        r"(?:api|apps|assistant|auth|chat|conversations|entity|files|reactions|users|views)"
+        r"\.[a-zA-Z.]+"
     )
     found = {
         (path.name, node.value)

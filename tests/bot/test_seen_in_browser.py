@@ -205,6 +205,32 @@ def test_the_home_tells_admins_how_it_goes_and_others_what_to_ask(scene: Scene) 
     expect(home.get_by_text(question)).to_have_count(0)
 
 
+def test_the_home_asks_at_a_click_and_says_where_the_answer_is(scene: Scene) -> None:
+    home = scene.home("U0DANA")
+    home.get_by_role("button", name=re.compile("Ask: how old may an API signing key")).click()
+    see(home.get_by_text("You asked:"))
+    scene.picture("home-asked", home)
+    scene.page.get_by_role("tab", name="Messages").click()
+    messages = scene.page.locator("#channel")
+    see(messages.get_by_text("You asked in"))
+    see(messages.get_by_text("60 days"))
+    scene.picture("home-answered", messages)
+
+
+def test_a_link_to_a_document_shows_what_it_opens(scene: Scene) -> None:
+    slack, snapshot = scene.office.slack, scene.office.bot.beside.previews._snapshot("security")
+    opened = next(c for c in snapshot.chunks("key-rotation-standard") if c.heading == "Maximum age")
+    for name, takes_work_objects in (("work-object", True), ("link-preview", False)):
+        slack.workspace.work_objects = takes_work_objects
+        ts = slack.post_as_user(CHANNEL, f"the ages are in {opened.url}", user="U0INES")
+        slack.wait_for(lambda ts=ts: slack.workspace.message(CHANNEL, ts).get("attachments"))
+        scene.page.goto(scene.office.thread(ts))
+        see(scene.thread.get_by_role("link", name=re.compile("^Key Rotation Standard")))
+        see(scene.thread.get_by_text("Age counts from the moment"))
+        see(scene.thread.get_by_text("Security Engineering"))
+        scene.picture(name, scene.thread)
+
+
 def test_without_the_model_passages_are_shown_and_it_says_so(scene: Scene) -> None:
     scene.office.director.down = True
     try:
@@ -252,8 +278,9 @@ def test_in_the_pane_a_suggested_question_is_answered_privately(scene: Scene) ->
     scene.page.goto(f"{scene.office.slack.url}archives/D0YOU")
     pane = scene.page.locator("#channel")
     see(pane.get_by_text("What do you need to know?"))
-    question = "how old may an API signing key get in Singapore"
-    pane.get_by_role("button", name=question).click()
+    # Asked in the channel before, or else the domain file's example of the same meaning.
+    question = re.compile("^how old may an API signing key ")
+    pane.get_by_role("button", name=question).first.click()
     see(pane.get_by_text("Sources"))
     see(pane.get_by_text("60 days"))
     expect(pane.locator(".chat-title")).to_have_text(question)

@@ -89,7 +89,7 @@ def home(mine: list[Record], failing: list[Record]) -> str:
         failing=failing,
         readable={"C0SECURITY"},
     )  # fmt: skip
-    found = list(blocks([DOMAIN], [report], mine, "https://x.slack.com"))
+    found = list(blocks([], [report], mine, "https://x.slack.com"))
     return json.dumps(found, ensure_ascii=False)
 
 

@@ -107,6 +107,24 @@ def test_a_typo_in_a_domain_file_is_shown_with_its_place(tmp_path: Path) -> None
     assert "security.yaml:4:1: unknown key 'answr'; did you mean 'answer'?" in done.stderr
 
 
+def test_the_manifest_needs_no_domain_file_and_asks_for_what_one_wants(tmp_path: Path) -> None:
+    def printed() -> str:
+        done = oncall(tmp_path, "config", "manifest", ONCALL_CONFIG_DIR="config")
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    assert printed() == (Path(__file__).parents[2] / "manifest.yaml").read_text()
+    domains = tmp_path / "config" / "domains"
+    domains.mkdir(parents=True)
+    (domains / "broken.yaml").write_text("domain: [")
+    assert "search:read.public" not in printed()
+    (domains / "tea.yaml").write_text(
+        "domain: tea\ntitle: Tea\nchannels: [C0TEA]\nanswer: {earlier_threads: true}\n"
+        "sources: {google_drive: {folders: [shelf]}}\n"
+    )
+    assert "- search:read.public\n" in printed()
+
+
 def test_config_check_names_problems_in_the_order_of_the_files(tmp_path: Path) -> None:
     domains = tmp_path / "config" / "domains"
     domains.mkdir(parents=True)

@@ -15,19 +15,21 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 import yaml
 from sqlalchemy import delete, text, update
 
 from agents.answer import Answer, Question
+from bot.beside_answers import PublishedDomains
 from bot.memory.state_tables import handoffs, posts, questions
 from config.domain import Domain
 from config.domain_files import read_domain
 from config.models import Usage
 from config.settings import Settings
 from index.readers import Person
+from index.search import Snapshot
 from jobs.schedule.kept_runs import GOOD
 from jobs.schedule.recorded_run import as_planned
 from oncall import Copilot
@@ -39,6 +41,7 @@ from playground.slack_stand_in import SlackStandIn
 from tests.api.front import here
 from tests.bot.conftest import Desk, running
 from tests.bot.fakes import CHANNEL, Agents, answer, domain
+from tests.bot.shelf import AGE, Shelf, embed
 
 BASE: dict[str, Any] = {
     "domain": "tea",
@@ -83,6 +86,7 @@ GOLDEN = {
 TASTERS = "tasters@tidewater.example"
 
 DESCALED = "When is the kettle descaled?"
+PUBLISHED = PublishedDomains(snapshot=lambda name: cast("Snapshot", Shelf()), embed=embed)
 Observe = Callable[["House", Mapping[str, Any]], object]
 """Looks at the product under a domain file; equal results mean that nothing changed."""
 
@@ -197,7 +201,7 @@ def house(tmp_path_factory: pytest.TempPathFactory) -> Iterator[House]:
         GoogleStandIn(drive) as google,
         OpenAIStandIn(script) as server,
         SlackStandIn(enforce_rate_limits=False) as slack,
-        running(slack, tmp_path_factory.mktemp("bot"), agents, domains) as bot,
+        running(slack, tmp_path_factory.mktemp("bot"), agents, domains, published=PUBLISHED) as bot,
     ):
         found = House(folder, google, server, Desk(slack, bot, agents), domains, said)
         copilot = found.copilot(BASE, data="shared")
@@ -378,6 +382,27 @@ def called(house: House, values: Mapping[str, Any]) -> object:
     return [shown(message)[:1] for message in desk.said(CHANNEL, ts)[1:]]
 
 
+def previewed(house: House, values: Mapping[str, Any]) -> object:
+    """What stands below a link to a document."""
+    desk = house.in_slack(values)
+    ts = desk.slack.post_as_user(CHANNEL, AGE)
+    desk.settle()
+    return len(desk.slack.workspace.message(CHANNEL, ts).get("attachments", []))
+
+
+def linked_to_before(house: House, values: Mapping[str, Any]) -> object:
+    """Whether an answer links what was said an hour before."""
+    desk = house.in_slack(values)
+    desk.bot.beside.earlier.seconds = 30.0
+    space, now = desk.slack.workspace, desk.slack.workspace.clock
+    desk.slack.post_as_user("C0PLATFORM", "the samovar is descaled when?")
+    space.clock = lambda: now() + 3_600
+    try:
+        return "oncall_earlier" in json.dumps(desk.ask("when is the samovar descaled?")[1])
+    finally:
+        space.clock = now
+
+
 def administered(house: House, values: Mapping[str, Any]) -> object:
     """Whether App Home shows its report to Ines."""
     desk = house.in_slack(values)
@@ -466,6 +491,8 @@ PROBES: dict[str, tuple[Any, Any, Observe]] = {
     "answer.cache.days": (7, 1, answered_again(DESCALED, after_days=3)),
     "answer.max_wrong": (0.5, 0.01, reserved),
     "answer.links": ([], ["wiki.example.com"], said_to("@ how long?")),
+    "answer.link_previews": (True, False, previewed),
+    "answer.earlier_threads": (False, True, linked_to_before),
     "retrieval.top_k": (1, 3, passages),
     "retrieval.hyde": (False, True, found_by_hypothesis),
     "retrieval.rerank": ("none", "model", read_first),

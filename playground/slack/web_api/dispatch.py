@@ -17,6 +17,7 @@ from playground.slack.slack_faults import RateLimits, SlackFault, SlackFaults
 from playground.slack.web_api import chat_methods as slack_api_chat
 from playground.slack.web_api import conversation_methods as slack_api_conversations
 from playground.slack.web_api import people_methods as slack_api_people
+from playground.slack.web_api import search_methods as slack_api_search
 from playground.slack.web_api import stream_methods as slack_api_streams
 from playground.slack.web_api.call import Call, Method
 from playground.slack.workspace import SlackError, Workspace
@@ -25,7 +26,8 @@ SCOPES = frozenset(
     (
         *("app_mentions:read", "assistant:write", "channels:history", "channels:read"),
         *("chat:write", "commands", "groups:history", "groups:read", "im:history", "im:write"),
-        *("reactions:read", "reactions:write", "usergroups:read", "users:read"),
+        *("links:read", "links:write", "reactions:read", "reactions:write"),
+        *("search:read.public", "usergroups:read", "users:read"),
         "users:read.email",
     )
 )
@@ -62,6 +64,7 @@ class WebApi:
             slack_api_conversations,
             slack_api_chat,
             slack_api_streams,
+            slack_api_search,
         ):
             self.methods |= module.METHODS
 

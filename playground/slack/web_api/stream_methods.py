@@ -135,15 +135,17 @@ def set_title(call: Call) -> Json:
 
 
 def set_prompts(call: Call) -> Json:
-    """Up to four. An agent's prompts belong to the conversation; `thread_ts` is the older way."""
+    """Up to four. An agent's prompts belong to the conversation: with the older way's `thread_ts`
+    nothing is set, and nothing is said."""
     channel = call.joined_channel("channel_id")
     prompts = call.objects("prompts", "invalid_arguments") or []
     if not 0 < len(prompts) <= MAX_PROMPTS:
         raise SlackError("invalid_arguments", ["[ERROR] must provide 1 to 4 prompts"])
     if not all(prompt.get("title") and prompt.get("message") for prompt in prompts):
         raise SlackError("invalid_arguments", ["[ERROR] a prompt needs title and message"])
-    detail = {"title": call.text("title"), "prompts": prompts}
-    call.workspace.set_prompts(channel.id, detail)
+    if not call.text("thread_ts"):
+        detail = {"title": call.text("title"), "prompts": prompts}
+        call.workspace.set_prompts(channel.id, detail)
     return {}
 
 

@@ -53,11 +53,11 @@ class Views:
             return copy.deepcopy(self._stacks.get(user, []))
 
     def open(self, call: Call) -> Json:
-        user = self._redeem(call)
+        user = self.redeem(call)
         return {"view": self.show(user, _view_argument(call), push=False)}
 
     def push(self, call: Call) -> Json:
-        user = self._redeem(call)
+        user = self.redeem(call)
         return {"view": self.show(user, _view_argument(call), push=True)}
 
     def update(self, call: Call) -> Json:
@@ -118,7 +118,8 @@ class Views:
         top = self.top(user)
         self.workspace.tell(WorkspaceChange(kind="view", user=user, detail={"view": top}))
 
-    def _redeem(self, call: Call) -> str:
+    def redeem(self, call: Call) -> str:
+        """Whose trigger it is; it is used up."""
         user, until = self._triggers.pop(call.need("trigger_id"), ("", 0.0))
         if not user:
             raise SlackError("invalid_trigger_id")

@@ -1,0 +1,1 @@
+"""Links to documents, shown with what they open, to whom may read it."""
