@@ -85,8 +85,8 @@ def test_nobody_chooses_a_domain_that_they_may_not_ask(desk: Desk) -> None:
     desk.agents.domains.clear()
     desk.bot.inbox.put("look_in-y", {"asked": {
         "channel": direct("U0NEW"), "ts": ts, "thread_ts": ts, "user": "U0NEW", "team": "",
-        "text": "", "files": [], "channel_type": "im", "mentioned": True, "key": "y", "domain": "privacy",
-        "again": f"{direct('U0NEW')}:{ts}",
+        "text": "", "files": [], "channel_type": "im", "mentioned": True, "key": "y",
+        "domain": "privacy", "again": f"{direct('U0NEW')}:{ts}",
     }})  # fmt: skip
     desk.settle()
     assert desk.agents.domains == ["security"]
@@ -98,8 +98,8 @@ def test_a_choice_for_a_question_that_was_taken_back_does_nothing(desk: Desk) ->
     back = asked(desk)
     desk.bot.inbox.put("look_in-x", {"asked": {
         "channel": YOU, "ts": "1.0", "thread_ts": back["thread_ts"], "user": "U0YOU", "team": "",
-        "text": "", "files": [], "channel_type": "im", "mentioned": True, "key": "x", "domain": "privacy",
-        "again": "nobody:asked",
+        "text": "", "files": [], "channel_type": "im", "mentioned": True, "key": "x",
+        "domain": "privacy", "again": "nobody:asked",
     }})  # fmt: skip
     desk.settle()
     assert desk.agents.asked == []
