@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from rich.markup import escape
 
@@ -193,21 +193,25 @@ def print_generations(domain: str, generations: Iterable[GenerationInfo]) -> Non
         )
 
 
-def print_access(domain: str, reports: Iterable[AccessReport]) -> bool:
-    """What the service account can read, folder by folder; False when something is in the way."""
+def print_access(
+    domain: str, audience: Literal["channel", "asker"], reports: Iterable[AccessReport]
+) -> bool:
+    """What the service account can read, folder by folder; False when something is in the way.
+
+    `audience`: the domain's own."""
     from rich.console import Console
 
     console = Console(highlight=False)
     fine = True
     for report in reports:
-        mark = "[green]ok[/]" if report.readable and not report.problem else "[red]no[/]"
+        mark = "[red]no[/]" if report.in_the_way(audience) else "[green]ok[/]"
         counts = ", ".join(f"{count} {kind}" for kind, count in report.documents.items())
         name = report.name or "(not visible)"
         console.print(f"{mark} {domain}: {report.kind} {name} [dim]{report.id}[/] {counts}")
         if report.unsupported:
             others = ", ".join(f"{count} {kind}" for kind, count in report.unsupported.items())
             console.print(f"   [yellow]not read[/] {others}")
-        if report.problem:
+        if report.in_the_way(audience):
             fine = False
             console.print(f"   {report.problem}; {report.remedy}")
     return fine

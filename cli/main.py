@@ -27,6 +27,7 @@ from cli.evaluation import (
     history_commands,
 )
 from cli.people import audit_commands, cache_commands, privacy_commands
+from cli.setup import setup_commands
 from cli.trust import token_commands
 from config.disk.private_files import keep_to_owner
 from config.errors import CopilotError
@@ -42,6 +43,7 @@ app = typer.Typer(
 )
 app.add_typer(token_commands.app, name="token")
 for group in (
+    setup_commands,
     running_commands,
     jobs_commands,
     question_commands,

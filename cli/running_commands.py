@@ -32,10 +32,11 @@ def demo(
         raise UsageError(
             "the demo comes with the source, not with the image", remedy="run `make demo` there"
         ) from None
+    from config.checkup.demo_domains import for_the_demo
     from config.settings import read_settings
     from oncall import Copilot
 
-    run_demo(Copilot, read_settings(), once=once)
+    run_demo(Copilot, for_the_demo(read_settings()), once=once)
 
 
 @app.command("ingest")

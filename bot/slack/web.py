@@ -62,6 +62,10 @@ class Web:
 
     def once(self, method: str, **arguments: object) -> Json:
         """One attempt. Raises SlackRefused, SlackUnsure or SlackBusy."""
+        return self._answer(method, arguments)[0]
+
+    def _answer(self, method: str, arguments: dict[str, object]) -> tuple[Json, frozenset[str]]:
+        """The answer, and the scopes that it says the token has."""
         try:
             # The named method knows how Slack wants its arguments: a form, JSON, or a query.
             response = getattr(self._client, method.replace(".", "_"))(**_present(arguments))
@@ -69,15 +73,25 @@ class Web:
             raise _reason(method, error) from error
         except (SlackClientError, OSError, URLError, HTTPException, ValueError) as error:
             raise SlackUnsure(f"{method}: {error}") from error
-        data = response.data
-        return data if isinstance(data, dict) else {}
+        data, headers = response.data, {k.lower(): v for k, v in response.headers.items()}
+        scopes = (scope.strip() for scope in str(headers.get("x-oauth-scopes", "")).split(","))
+        return data if isinstance(data, dict) else {}, frozenset(scopes) - {""}
 
     def call(self, method: str, *, patience: float = LONGEST_WAIT, **arguments: object) -> Json:
         """Repeat until Slack answers. Only for calls that may safely take effect twice."""
+        return self._until_answered(method, patience, arguments)[0]
+
+    def scopes(self, *, patience: float) -> frozenset[str]:
+        """What the token may do. Raises as `call` does."""
+        return self._until_answered("auth.test", patience, {})[1]
+
+    def _until_answered(
+        self, method: str, patience: float, arguments: dict[str, object]
+    ) -> tuple[Json, frozenset[str]]:
         pauses = backoff(patience)
         while True:
             try:
-                return self.once(method, **arguments)
+                return self._answer(method, arguments)
             except SlackBusy as busy:
                 self.wait(pauses, exactly=busy.after, cause=busy)
             except SlackUnsure as unsure:
