@@ -96,13 +96,22 @@ def main() -> None:
     if debug:
         sys.argv.remove("--debug")
     try:
-        app()
+        ended = app(standalone_mode=False)
+    except typer.Abort:
+        sys.stderr.write("\noncall: stopped\n")
+        sys.exit(130)
+    except typer.TyperException as error:
+        from cli.shown.wrong_use import said_of
+
+        sys.stderr.write(said_of(error))
+        sys.exit(error.exit_code)
     except Exception as error:
         known = error if isinstance(error, CopilotError) else _failed_storage(error)
         if debug or known is None:
             raise
         sys.stderr.write(f"oncall: {known}\n")
         sys.exit(known.exit_code)
+    sys.exit(ended if isinstance(ended, int) else 0)
 
 
 def _failed_storage(error: Exception) -> CopilotError | None:

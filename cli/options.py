@@ -50,10 +50,12 @@ def wired(*, at_a_terminal: LogLevel = "info") -> Copilot:
 
 
 def plain_console(*, stderr: bool = False) -> Console:
-    """For tables and lines with words of others: square brackets in them are no markup."""
+    """For tables and lines with words of others: square brackets in them are no markup. In a pipe
+    no line is broken."""
     from rich.console import Console
 
-    return Console(stderr=stderr, markup=False)
+    out = sys.stderr if stderr else sys.stdout
+    return Console(stderr=stderr, markup=False, width=None if out.isatty() else 10_000)
 
 
 def print_json(value: object) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Protocol
 
 from cli.setup.installation_checks import model_setting
+from cli.shown.terminal_text import lines_console
 from config.checkup.finding import Finding
 from config.domain import Domain
 from config.errors import CopilotError, IndexUnavailable
@@ -33,19 +34,18 @@ def print_status(
     """One line a fact; a missing one says what to set or run.
 
     `closed_groups`: those that documents are shared with and that open nothing, with the reason."""
-    from rich.console import Console
     from rich.markup import escape
 
-    console = Console(highlight=False)
+    console = lines_console()
     for name, value in _facts(settings).items():
-        console.print(f"[cyan]{name:>12}[/]  {value}", soft_wrap=True)
+        console.print(f"[cyan]{name:>12}[/]  {value}")
     for name in domains:
         fresh = freshness(name)
         try:
             snapshot = index.snapshot(name)
             chunks = sum(len(snapshot.chunks(document)) for document in snapshot.documents)
         except IndexUnavailable as error:
-            console.print(f"[cyan]{name:>12}[/]  [yellow]{error}[/]", soft_wrap=True)
+            console.print(f"[cyan]{name:>12}[/]  [yellow]{error}[/]")
             _print_runs(fresh, console)
             continue
         over = sum(map(is_out_of_force, snapshot.documents.values()))
@@ -65,9 +65,9 @@ def _print_runs(fresh: Freshness, console: Console) -> None:
     """The last run and the next; also where a first run failed, and nothing is published."""
     from rich.markup import escape
 
-    console.print(f"{'':>12}  {escape(fresh.sentence())}", soft_wrap=True)
+    console.print(f"{'':>12}  {escape(fresh.sentence())}")
     for complaint in fresh.complaints():
-        console.print(f"{'':>12}  [yellow]{escape(complaint)}[/]", soft_wrap=True)
+        console.print(f"{'':>12}  [yellow]{escape(complaint)}[/]")
 
 
 def _closed(

@@ -120,6 +120,9 @@ def _on_this_machine(text: str) -> tuple[Finding, Documents | None]:
     from loaders.files.local_files import find_files
 
     path = str(Path(text).expanduser())
+    if not (Path(path).exists() or any(mark in path for mark in "*?[")):
+        said = f"{text} is neither in Google Drive nor on this machine"
+        return wrong("", said, f"paste the folder's link, or write a path from {Path.cwd()}"), None
     found: Sequence[Path] = find_files([path], Path.cwd())[0]
     if not found:
         return wrong("", f"{text}: there is nothing in it that we read", "name another"), None

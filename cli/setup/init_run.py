@@ -7,6 +7,7 @@ import sys
 import time
 from pathlib import Path
 
+from bot.checkup.channel_checks import check_channel
 from bot.checkup.hello import say_hello
 from bot.checkup.slack_checks import SlackApp
 from cli.setup.asking import Asker, Question, settled
@@ -83,8 +84,11 @@ def domain_step(
 ) -> tuple[Domain, Settings]:
     """The domain that is there, or a new one with its file."""
     if place.domains and not (given.channel or given.domain):
+        asker.heading("Domains")
         for domain in place.domains:
             asker.show(fine("", f"{domain.path}: {domain.title}"))
+            for channel in domain.channels:
+                asker.show(check_channel(app, channel))
         for found in check_google(settings, {one.domain: one for one in place.domains}):
             asker.show(found)
         # Enter keeps what there is: who runs it again has seldom come for another channel.

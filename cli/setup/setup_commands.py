@@ -43,7 +43,7 @@ def init(
         bool, typer.Option("--yes", help="Ask nothing: options, the environment and .env tell all.")
     ] = False,
 ) -> None:
-    """Set up an installation: asks, checks each answer at once, writes the files.
+    """Set it up: asks, checks each answer at once, writes the files.
 
     SLACK_BOT_TOKEN and SLACK_APP_TOKEN are taken from the environment or asked for: on a command
     line they would stay in the shell's history. Answers may be piped in, one a line. Run it again
