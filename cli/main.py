@@ -99,7 +99,7 @@ def main() -> None:
         ended = app(standalone_mode=False)
     except typer.Abort:
         sys.stderr.write("\noncall: stopped\n")
-        sys.exit(130)
+        sys.exit(1)
     except typer.TyperException as error:
         from cli.shown.wrong_use import said_of
 

@@ -57,6 +57,11 @@ def _slack(settings: Settings, domains: Mapping[str, Domain]) -> Iterator[Findin
     from bot.checkup.channel_checks import check_channel
     from bot.checkup.slack_checks import check_slack
 
+    told = (settings.slack_bot_token, settings.slack_app_token, settings.slack_signing_secret)
+    channels = any(domain.channels for domain in domains.values())
+    if domains and not channels and not any(told):
+        yield fine("Slack", "not needed: no domain has a channel")
+        return
     found, app = check_slack(settings)
     yield from found
     for domain in domains.values():

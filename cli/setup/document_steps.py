@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from cli.setup.asking import Asker, Question, settled
+from cli.setup.asked_answers import Asker, ToBeTold, settled
 from cli.setup.given_answers import Given
 from cli.setup.installation_checks import counted, drive_to_check
 from cli.setup.kept_settings import KeptSettings
@@ -40,7 +40,7 @@ def documents_step(
     told = [("--folder", one) for one in given.folders] + [("--files", one) for one in given.files]
     found = Documents()
     for told_by, known in told or [("--folder or --files", "")]:
-        question = Question(
+        question = ToBeTold(
             prompt="Google Drive folder (its link), or a folder or file on this machine",
             told_by=told_by,
         )
@@ -92,7 +92,7 @@ def key_step(asker: Asker, settings: Settings, kept: KeptSettings, given: Given)
             drive.reach()
             return fine("", f"{drive.account}: share the folder with this address"), tried
 
-    question = Question(
+    question = ToBeTold(
         prompt="Google key file (JSON of a service account)",
         told_by="--google-key or GOOGLE_APPLICATION_CREDENTIALS",
     )

@@ -10,7 +10,7 @@ from pathlib import Path
 from bot.checkup.channel_checks import check_channel
 from bot.checkup.hello import say_hello
 from bot.checkup.slack_checks import SlackApp
-from cli.setup.asking import Asker, Question, settled
+from cli.setup.asked_answers import Asker, ToBeTold, settled
 from cli.setup.document_steps import documents_step
 from cli.setup.given_answers import Given
 from cli.setup.installation_checks import check_google
@@ -23,7 +23,7 @@ from cli.setup.slack_steps import (
     slack_step,
     title_of,
 )
-from cli.setup.team_files import Draft, Place, as_written, place_for, write_domain
+from cli.setup.team_files import DomainDraft, TeamPlace, as_written, place_for, write_domain
 from config.checkup.finding import Finding, fine, of_error
 from config.domain import Domain, domain_of
 from config.domain_files import read_domain
@@ -59,7 +59,9 @@ def run_init(asker: Asker, given: Given) -> None:
     _what_next(asker, app, domain, time.monotonic() - begun, ready=bool(documents))
 
 
-def _settled_down(asker: Asker, place: Place, settings: Settings, kept: KeptSettings) -> Settings:
+def _settled_down(
+    asker: Asker, place: TeamPlace, settings: Settings, kept: KeptSettings
+) -> Settings:
     if place.apart:
         asker.say(
             f"{settings.config_dir / 'domains'} holds the demo's domains, so yours go to "
@@ -77,7 +79,7 @@ def _settled_down(asker: Asker, place: Place, settings: Settings, kept: KeptSett
 def domain_step(
     asker: Asker,
     app: SlackApp,
-    place: Place,
+    place: TeamPlace,
     settings: Settings,
     kept: KeptSettings,
     given: Given,
@@ -101,7 +103,7 @@ def domain_step(
     documents, settings = documents_step(asker, settings, kept, given)
     asker.heading("Domain")
     chosen = _named(asker, place, name, given)
-    draft = Draft(
+    draft = DomainDraft(
         domain=chosen,
         title=given.title or title_of(chosen),
         channel=channel,
@@ -119,7 +121,7 @@ def domain_step(
     return written, settings
 
 
-def _named(asker: Asker, place: Place, channel: str, given: Given) -> str:
+def _named(asker: Asker, place: TeamPlace, channel: str, given: Given) -> str:
     taken = {one.domain for one in place.domains}
     usual = name_of_domain(channel)
 
@@ -127,7 +129,7 @@ def _named(asker: Asker, place: Place, channel: str, given: Given) -> str:
         file = place.config_dir / "domains" / f"{checked_name(text, taken)}.yaml"
         return fine("", f"its file will be {file}"), text
 
-    question = Question(prompt="Name of the domain", told_by="--domain", default=usual)
+    question = ToBeTold(prompt="Name of the domain", told_by="--domain", default=usual)
     return settled(asker, question, given.domain or ("" if asker.asks else usual), name)
 
 
@@ -163,8 +165,13 @@ def _what_next(asker: Asker, app: SlackApp, domain: Domain, seconds: float, *, r
         f"{seconds / 60:.0f} min {seconds % 60:.0f} s" if seconds >= 60 else f"{seconds:.0f} s"
     )
     asker.heading(f"Done in {minutes}")
-    if not ready:
-        asker.say(f"  {oncall} ingest {domain.domain}    reads the documents")
-    asker.say(f"  {oncall} bot      answers in Slack: leave it running")
-    asker.say(f"  {oncall} doctor   looks it all over again")
+    following = {
+        f"{oncall} ingest {domain.domain}": "reads the documents",
+        f"{oncall} bot": "answers in Slack: leave it running",
+        f"{oncall} doctor": "looks it all over again",
+    }
+    left = [*following.items()][ready:]
+    width = max(len(command) for command, _ in left)
+    for command, does in left:
+        asker.say(f"  {command:<{width}}   {does}")
     asker.say(f"  In the channel, write: @{app.identity.name} and your question")

@@ -48,7 +48,7 @@ def init(
     SLACK_BOT_TOKEN and SLACK_APP_TOKEN are taken from the environment or asked for: on a command
     line they would stay in the shell's history. Answers may be piped in, one a line. Run it again
     at any time: what works is kept."""
-    from cli.setup.asking import Asker
+    from cli.setup.asked_answers import Asker
     from cli.setup.given_answers import Given
     from cli.setup.init_run import run_init
 

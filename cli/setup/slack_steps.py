@@ -10,7 +10,7 @@ from pydantic import SecretStr
 from bot.checkup.channel_checks import channel_name, check_channel, find_channel, find_person
 from bot.checkup.slack_checks import SlackApp, check_app_token, check_bot_token, check_scopes
 from bot.manifest import manifest_yaml
-from cli.setup.asking import Asker, Question, settled
+from cli.setup.asked_answers import Asker, ToBeTold, settled
 from cli.setup.given_answers import Given
 from cli.setup.kept_settings import KeptSettings
 from cli.setup.team_files import MANIFEST, write_shared
@@ -50,7 +50,7 @@ def slack_step(
         scopes = check_scopes(app)
         return scopes, None if scopes.state == "wrong" else (app, token)
 
-    question = Question(
+    question = ToBeTold(
         prompt="Bot token (xoxb-…, stays hidden)", told_by="SLACK_BOT_TOKEN", hidden=True
     )
     app, token = settled(asker, question, _secret(settings.slack_bot_token), bot)
@@ -63,7 +63,7 @@ def slack_step(
         )
         return found, token if found.state == "ok" else None
 
-    question = Question(
+    question = ToBeTold(
         prompt="App token (xapp-…, stays hidden)", told_by="SLACK_APP_TOKEN", hidden=True
     )
     token = settled(asker, question, _secret(settings.slack_app_token), socket)
@@ -82,7 +82,7 @@ def channel_step(asker: Asker, app: SlackApp, given: Given) -> tuple[str, str]:
         found = check_channel(app, found_id)
         return found, (found_id, channel_name(app, found_id)) if found.state == "ok" else None
 
-    question = Question(prompt="Help channel (#name, link or id)", told_by="--channel")
+    question = ToBeTold(prompt="Help channel (#name, link or id)", told_by="--channel")
     return settled(asker, question, given.channel, channel)
 
 
@@ -97,7 +97,7 @@ def admin_step(asker: Asker, app: SlackApp, given: Given) -> str:
         found, name = find_person(app, text)
         return fine("", f"{name} is told of trouble, and called by *Ask a human*"), found
 
-    question = Question(
+    question = ToBeTold(
         prompt="Who is told of trouble? E-mail or Slack member id, - for nobody",
         told_by="--admin",
         default="-",

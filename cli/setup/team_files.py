@@ -22,7 +22,7 @@ MANIFEST = "slack-manifest.yaml"
 
 
 @dataclass(frozen=True)
-class Place:
+class TeamPlace:
     """Where a team's files and data are."""
 
     config_dir: Path
@@ -38,14 +38,14 @@ class Place:
         )
 
 
-def place_for(settings: Settings) -> Place:
+def place_for(settings: Settings) -> TeamPlace:
     """Beside the team's own domains if there are any, else apart from the demo's.
 
     Raises ConfigError that lists what is wrong with a domain file."""
     own, demo = _known(settings.config_dir)
     if own or not demo:
-        return Place(settings.config_dir, settings.data_dir, own)
-    return Place(APART, APART / "var", _known(APART)[0], apart=True)
+        return TeamPlace(settings.config_dir, settings.data_dir, own)
+    return TeamPlace(APART, APART / "var", _known(APART)[0], apart=True)
 
 
 def _known(config_dir: Path) -> tuple[tuple[Domain, ...], bool]:
@@ -62,7 +62,7 @@ def _known(config_dir: Path) -> tuple[tuple[Domain, ...], bool]:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Draft:
+class DomainDraft:
     """A domain file to be."""
 
     domain: str
@@ -76,7 +76,7 @@ class Draft:
     files: Sequence[str] = ()
 
 
-def domain_text(draft: Draft) -> str:
+def domain_text(draft: DomainDraft) -> str:
     """Short: what is left out has a default, which the editor knows by the schema."""
     channel = " ".join(draft.channel_name.split())
     lines = [
@@ -94,7 +94,7 @@ def domain_text(draft: Draft) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _sources(draft: Draft) -> Iterator[str]:
+def _sources(draft: DomainDraft) -> Iterator[str]:
     drive = {"folders": draft.folders, "documents": draft.documents}
     said = ", ".join(f"{key}: [{', '.join(ids)}]" for key, ids in drive.items() if ids)
     if said:
@@ -103,7 +103,7 @@ def _sources(draft: Draft) -> Iterator[str]:
         yield f"  files: [{', '.join(map(_quoted, draft.files))}]"
 
 
-def _escalation(draft: Draft) -> Iterator[str]:
+def _escalation(draft: DomainDraft) -> Iterator[str]:
     """A person until somebody names a group: *Ask a human* has to call somebody."""
     if draft.admin:
         yield (
@@ -117,7 +117,7 @@ def _quoted(text: str) -> str:
     return json.dumps(" ".join(text.split()), ensure_ascii=False)
 
 
-def write_domain(config_dir: Path, draft: Draft) -> Path:
+def write_domain(config_dir: Path, draft: DomainDraft) -> Path:
     """A new file, with its schema beside it. Raises ConfigError where there is one by its name."""
     path = config_dir / "domains" / f"{draft.domain}.yaml"
     if path.exists():

@@ -119,4 +119,4 @@ def test_on_a_narrow_terminal_links_and_commands_stay_whole_and_prose_fits() -> 
     assert [line for line in rest if len(line) > 60] == []
     assert " ".join(" ".join(lines).split()).startswith("Words before it, then lockbox rotate")
     at = next(place for place, line in enumerate(lines) if "• an item" in line)
-    assert lines[at + 1].index("of") >= lines[at].index("an item")
+    assert re.match(rf" {{{lines[at].index('an item')}}}\S", lines[at + 1]), "under its first word"

@@ -77,7 +77,7 @@ class Asker:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Question:
+class ToBeTold:
     """One thing to be told."""
 
     prompt: str
@@ -88,7 +88,7 @@ class Question:
 
 
 def settled(
-    asker: Asker, question: Question, known: str, check: Callable[[str], tuple[Finding, T | None]]
+    asker: Asker, question: ToBeTold, known: str, check: Callable[[str], tuple[Finding, T | None]]
 ) -> T:
     """What `check` makes of the first answer that it finds right; `known` is tried before asking.
 
@@ -107,7 +107,7 @@ def settled(
         text = _asked(asker, question, last)
 
 
-def _asked(asker: Asker, question: Question, last: str) -> str:
+def _asked(asker: Asker, question: ToBeTold, last: str) -> str:
     again = f"{question.prompt}, or Enter to try again" if last else question.prompt
     while True:
         text = asker.ask(
