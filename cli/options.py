@@ -49,6 +49,22 @@ def wired(*, at_a_terminal: LogLevel = "info") -> Copilot:
     return Copilot(settings.model_copy(update={"log_level": settings.log_level or usual}))
 
 
+def free_port(port: int) -> None:
+    """Of --health-port; 0 asks for none. Raises CopilotError where another program listens."""
+    import socket
+
+    from config.errors import CopilotError
+
+    try:
+        if port:
+            socket.create_server(("0.0.0.0", port)).close()  # noqa: S104 - as it will be listened on
+    except OSError as error:
+        raise CopilotError(
+            f"port {port} can't be listened on: {error.strerror}",
+            remedy="use --health-port; 0 does without",
+        ) from error
+
+
 def plain_console(*, stderr: bool = False) -> Console:
     """For tables and lines with words of others: square brackets in them are no markup. In a pipe
     no line is broken."""

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cli.options import AsJson, DomainNames, print_json, wired
+from cli.options import AsJson, DomainNames, free_port, print_json, wired
 from config.errors import CopilotError, IndexUnavailable, UsageError
 
 if TYPE_CHECKING:
@@ -78,6 +78,7 @@ def bot(
     """Answer in Slack over Socket Mode until stopped."""
     copilot = wired()
     running = copilot.bot()
+    free_port(health_port)
     _say_what_is_missing(copilot)
     running.run(health_port=health_port or None, beside=[copilot.freshness_gauges])
 

@@ -15,6 +15,7 @@ from cli.setup.installation_checks import (
     check_storage,
     not_asked,
 )
+from cli.shown.visible_text import visible
 from config.checkup.finding import Finding, fine, of_error
 from config.errors import ConfigError
 
@@ -88,7 +89,7 @@ def print_finding(finding: Finding, *, indent: str = "", named: bool = True) -> 
     """`named`: with what was looked at."""
     mark, color = MARKS[finding.state]
     name = f"{finding.check:<{WIDTH}} " if named else ""
-    typer.echo(f"{indent}{typer.style(mark, fg=color)} {name}{finding.said}")
+    typer.echo(f"{indent}{typer.style(mark, fg=color)} {name}{visible(finding.said)}")
     if finding.remedy:
         margin = indent + " " * (2 + len(name))
-        typer.echo(f"{margin}{typer.style('→', fg=color)} {finding.remedy}")
+        typer.echo(f"{margin}{typer.style('→', fg=color)} {visible(finding.remedy)}")

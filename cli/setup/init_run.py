@@ -141,10 +141,14 @@ def _ingested(asker: Asker, settings: Settings, domain: Domain, given: Given) ->
     from oncall import Copilot
 
     copilot = Copilot(settings.model_copy(update={"log_level": settings.log_level or "error"}))
-    with ProgressBar(domain.domain) as bar:
-        report = copilot.ingest(domain.domain, watch=bar)
-    print_reports([report])
-    return len(copilot.index.snapshot(domain.domain).documents)
+    try:
+        with ProgressBar(domain.domain) as bar:
+            report = copilot.ingest(domain.domain, watch=bar)
+        print_reports([report])
+        return len(copilot.index.snapshot(domain.domain).documents)
+    except CopilotError as error:
+        asker.show(of_error("", error))
+        return 0
 
 
 def _greeted(asker: Asker, app: SlackApp, domain: Domain, documents: int, given: Given) -> None:

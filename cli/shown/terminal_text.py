@@ -12,6 +12,7 @@ import typer
 
 from agents.answer import Answer, Citation, Passage
 from agents.confidence.confidence_levels import in_words
+from cli.shown.visible_text import visible
 
 if TYPE_CHECKING:
     from markdown_it import MarkdownIt
@@ -47,6 +48,7 @@ def markdown_shown(text: str) -> Markdown:
 def print_markdown(text: str, *, margin: int = 0) -> None:
     """On a terminal prose at its width, with links and words that are longer in one piece; in a
     pipe the text as it is, one line a paragraph."""
+    text = visible(text)
     if not sys.stdout.isatty():
         lines = text.strip().splitlines()
         typer.echo("\n".join(" " * margin + line if line else "" for line in lines))
@@ -147,7 +149,7 @@ def print_answer(answer: Answer, *, question: str = "", domain: str = "") -> Non
             typer.echo("\n" + typer.style(f"From {other.title} as well", bold=True))
             _print_passages(other.passages)
     for command in _commands(answer, question, domain):
-        typer.echo(f"{typer.style('→', fg='cyan')} {command}")
+        typer.echo(f"{typer.style('→', fg='cyan')} {visible(command)}")
     if not answer.passages:
         _print_sources(answer)
     if notes := "  ".join(_notes(answer)):
@@ -167,7 +169,7 @@ def _print_passages(passages: tuple[Passage, ...]) -> None:
         typer.echo()
         typer.echo(_place(passage.citation))
         if passage.citation.url:
-            typer.echo(typer.style(passage.citation.url, fg="blue"))
+            typer.echo(typer.style(visible(passage.citation.url), fg="blue"))
         print_markdown(passage.text, margin=3)
 
 
@@ -191,11 +193,11 @@ def _place(citation: Citation) -> str:
     name = " › ".join(dict.fromkeys(filter(None, (citation.title, citation.heading))))
     page = f" · page {citation.page}" if citation.page else ""
     age = f" · {citation.modified_at:%Y-%m-%d}" if citation.modified_at else ""
-    return typer.style(name or citation.document, fg="cyan", bold=True) + page + age
+    return typer.style(visible(name or citation.document), fg="cyan", bold=True) + page + age
 
 
 def _address(citation: Citation) -> str:
-    return f"    {typer.style(citation.url, fg='blue')}" if citation.url else ""
+    return f"    {typer.style(visible(citation.url), fg='blue')}" if citation.url else ""
 
 
 def _notes(answer: Answer) -> Iterator[str]:

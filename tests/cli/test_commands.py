@@ -233,6 +233,17 @@ def test_a_taken_port_is_one_line_with_its_remedy(tmp_path: Path) -> None:
     assert line.endswith("; use --port or --host")
 
 
+def test_a_taken_health_port_ends_the_command_before_it_works(tmp_path: Path) -> None:
+    with socket.create_server(("0.0.0.0", 0)) as taken:
+        port = taken.getsockname()[1]
+        done = oncall(tmp_path, "jobs", "run", "--health-port", str(port))
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr.splitlines()[-1] == (
+        f"oncall: port {port} can't be listened on: Address already in use; use --health-port; "
+        "0 does without"
+    )
+
+
 def test_a_reader_that_leaves_is_no_failure(tea: Tea) -> None:
     for words in ("status", "docs list tea", "docs show tea", "config schema"):
         reader, writer = os.pipe()

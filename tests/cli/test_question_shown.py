@@ -103,6 +103,13 @@ def test_what_to_ask_next_can_be_copied_into_a_shell(capsys: pytest.CaptureFixtu
     ]
 
 
+def test_no_text_of_a_document_steers_the_terminal(capsys: pytest.CaptureFixture[str]) -> None:
+    print_answer(passages_found("first\x1b]0;owned\x07 and\x1b[2J second\r\n\nthird\x9b1m"))
+    shown = capsys.readouterr().out
+    assert "first" in shown
+    assert not {"\x1b", "\x07", "\r", "\x9b"} & set(shown)
+
+
 def test_on_a_narrow_terminal_links_and_commands_stay_whole_and_prose_fits() -> None:
     text = (
         f"Words before it, then `{COMMAND}` and words that follow, up to {LINK} and on from there "
