@@ -51,6 +51,7 @@ def wired(*, at_a_terminal: LogLevel = "info") -> Copilot:
 
 def free_port(port: int) -> None:
     """Of --health-port; 0 asks for none. Raises CopilotError where another program listens."""
+    import os
     import socket
 
     from config.errors import CopilotError
@@ -60,7 +61,7 @@ def free_port(port: int) -> None:
             socket.create_server(("0.0.0.0", port)).close()  # noqa: S104 - as it will be listened on
     except OSError as error:
         raise CopilotError(
-            f"port {port} can't be listened on: {error.strerror}",
+            f"port {port} can't be listened on: {os.strerror(error.errno or 0)}",
             remedy="use --health-port; 0 does without",
         ) from error
 

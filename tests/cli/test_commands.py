@@ -234,7 +234,7 @@ def test_a_taken_port_is_one_line_with_its_remedy(tmp_path: Path) -> None:
 
 
 def test_a_taken_health_port_ends_the_command_before_it_works(tmp_path: Path) -> None:
-    with socket.create_server(("0.0.0.0", 0)) as taken:
+    with socket.create_server(("0.0.0.0", 0)) as taken:  # noqa: S104 - as the health port is
         port = taken.getsockname()[1]
         done = oncall(tmp_path, "jobs", "run", "--health-port", str(port))
     assert (done.returncode, done.stdout) == (1, "")
