@@ -18,10 +18,11 @@ from websockets.exceptions import WebSocketException
 from bot.access.gate import Gate
 from bot.notices import tell_each
 from bot.slack.socket_mode import SocketMode
+from bot.slack.token_refusals import refused_token
 from bot.slack.user_groups import Members, user_group_members
 from bot.slack.web import SlackBusy, SlackRefused, SlackUnsure, Web
 from config.disk.private_files import private_folder
-from config.errors import ConfigError, CopilotError, UsageError
+from config.errors import CopilotError, UsageError
 from config.settings import Settings
 from config.slack_ids import USER
 from durable.lease import FileLease, Lease, PostgresLease
@@ -44,6 +45,8 @@ class Identity:
     team_url: str
     enterprise: str = ""
     """The organisation, on Enterprise Grid."""
+    name: str = ""
+    team_name: str = ""
 
     @property
     def ours(self) -> frozenset[str]:
@@ -51,12 +54,13 @@ class Identity:
         return frozenset({self.team, self.enterprise} - {""})
 
 
-def reach_slack(settings: Settings) -> tuple[Web, Identity]:
+def reach_slack(settings: Settings, *, patience: float = 30.0) -> tuple[Web, Identity]:
     """The Web API under the bot's token, and who that makes it.
 
-    Raises ConfigError when Slack refuses the token, CopilotError when it can't be reached."""
+    Raises ConfigError when Slack refuses the token, CopilotError when it can't be reached within
+    `patience` seconds."""
     web = _web(settings)
-    identity = _identify(web)
+    identity = _identify(web, patience)
     web.bot_user, web.bot_id = identity.user, identity.bot
     return web, identity
 
@@ -85,7 +89,7 @@ def open_notices(settings: Settings) -> Callable[[Collection[str], Sequence[str]
 
 
 def _web(settings: Settings) -> Web:
-    base = _api_base(settings.slack_api_url)
+    base = api_base(settings.slack_api_url)
     return Web(WebClient(token=_bot_token(settings), base_url=base, timeout=30))
 
 
@@ -121,20 +125,20 @@ def _person(settings: Settings, name: str) -> Person:
     return replace(found, email=name)
 
 
-def _identify(web: Web) -> Identity:
+def _identify(web: Web, patience: float) -> Identity:
     try:
-        who = web.call("auth.test", patience=30.0)
+        who = web.call("auth.test", patience=patience)
     except SlackRefused as refused:
-        raise ConfigError(
-            f"Slack refused SLACK_BOT_TOKEN: {refused.code}",
-            remedy="copy it again from the Slack app's OAuth & Permissions page",
-        ) from refused
+        raise refused_token("SLACK_BOT_TOKEN", refused.code) from refused
     except (SlackBusy, SlackUnsure) as error:
         raise CopilotError(
-            f"could not reach Slack: {error}", remedy="check SLACK_API_URL"
+            f"could not reach Slack: {error}",
+            remedy="check the network, HTTPS_PROXY and SLACK_API_URL",
         ) from error
     return Identity(
         user=str(who.get("user_id") or ""),
+        name=str(who.get("user") or ""),
+        team_name=str(who.get("team") or ""),
         bot=str(who.get("bot_id") or ""),
         team=str(who.get("team_id") or ""),
         team_url=str(who.get("url") or ""),
@@ -153,7 +157,7 @@ def bolt_app(settings: Settings, identity: Identity) -> App:
         bot_user_id=identity.user,
     )
     app = App(
-        client=WebClient(base_url=_api_base(settings.slack_api_url)),
+        client=WebClient(base_url=api_base(settings.slack_api_url)),
         signing_secret=secret.get_secret_value() if secret else None,
         # Known since the start: no call to Slack stands between an event and its ack.
         authorize=lambda **_: known,
@@ -177,15 +181,12 @@ def _not_stored(error: Exception) -> BoltResponse:
 def connect(app: App, settings: Settings) -> SocketMode:
     """Open Socket Mode. Raises ConfigError when Slack refuses the app token."""
     token = settings.slack_app_token.get_secret_value() if settings.slack_app_token else ""
-    web = Web(WebClient(base_url=_api_base(settings.slack_api_url), timeout=30))
+    web = Web(WebClient(base_url=api_base(settings.slack_api_url), timeout=30))
     socket = SocketMode(app, web, token, threads=SOCKET_THREADS)
     try:
         socket.connect()
     except SlackRefused as refused:
-        raise ConfigError(
-            f"Slack refused SLACK_APP_TOKEN: {refused.code}",
-            remedy="create an app-level token with connections:write on Basic Information",
-        ) from refused
+        raise refused_token("SLACK_APP_TOKEN", refused.code) from refused
     except (SlackBusy, SlackUnsure, OSError, WebSocketException) as error:
         raise CopilotError(
             f"could not open a socket to Slack: {error}", remedy="check the network, and try again"
@@ -207,7 +208,7 @@ def lease_for(settings: Settings) -> Lease:
     return FileLease(settings.data_dir / "bot.lock")
 
 
-def _api_base(url: str) -> str:
+def api_base(url: str) -> str:
     return url if url.endswith("/") else f"{url}/"
 
 

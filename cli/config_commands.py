@@ -32,17 +32,12 @@ def config_manifest(
 @config_app.command("check")
 def config_check() -> None:
     """Check every domain file, as a compiler would."""
-    from cli.domain_check import misses, reserve
-    from config.domain_files import check_domains
+    from cli.domain_check import all_problems, reserve
     from config.settings import read_settings
-    from index.publish import published_documents
-    from oncall import beyond_the_file
 
     settings = read_settings()
-    domains, problems = check_domains(settings.config_dir, beyond_the_file(settings))
-    for name, domain in domains.items():
-        problems += misses(domain, published_documents(settings, name))
-    for problem in sorted(problems, key=lambda one: (one.path, one.line, one.column)):
+    domains, problems = all_problems(settings)
+    for problem in problems:
         typer.echo(problem, err=True)
     wrong = {problem.path for problem in problems}
     for name, domain in domains.items():

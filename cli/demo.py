@@ -16,9 +16,8 @@ from typing import IO, TYPE_CHECKING, Any
 
 from pydantic import SecretStr
 from rich.console import Console
-from rich.markdown import Markdown
-from rich.panel import Panel
 
+from cli.shown.terminal_text import lines_console, print_markdown
 from config.disk.private_files import private_folder
 from config.errors import ConfigError, CopilotError
 from playground.google_stand_in import GoogleStandIn
@@ -52,7 +51,7 @@ def run_demo(build: Callable[[Settings], Copilot], settings: Settings, *, once: 
     """Start everything, ask a question, print its thread; then serve until Ctrl-C, or `once`.
 
     Raises ConfigError when a demo already works in the data folder, before anything is written."""
-    console = Console(highlight=False)
+    console = lines_console()
     logging.getLogger("dbos").setLevel(logging.ERROR)
     with ExitStack() as stack:
         held = stack.enter_context(_alone(settings.data_dir))
@@ -187,7 +186,8 @@ def _print_thread(console: Console, asked: ShownQuestion, reply: dict[str, Any])
     console.print(f"\n[bold]#help-security[/]\n[cyan]you[/]  @Copilot {asked.text}")
     parts = [str(block["text"]) for block in reply["blocks"] if block["type"] == "markdown"]
     body = "\n\n".join(parts) or str(reply["text"])
-    console.print(Panel(Markdown(body), title="Copilot", title_align="left", border_style="green"))
+    console.print("[green]Copilot[/]")
+    print_markdown(body, margin=3)
 
 
 def _wait_for_the_end() -> None:

@@ -11,12 +11,25 @@ from pathlib import Path
 from agents.confidence.kept_thresholds import kept_threshold
 from bot.handoff.rota import is_address, on_call
 from config.domain import Domain
-from config.domain_files import Problem, nearest, problem_at
+from config.domain_files import Problem, check_domains, nearest, problem_at
 from config.errors import ConfigError, LoadError
 from config.providers import provider_and_model
 from config.settings import Settings
+from index.publish import published_documents
 from jobs.golden.golden_file import load_golden
 from loaders.files.local_files import find_files, load_file
+
+
+def all_problems(settings: Settings) -> tuple[dict[str, Domain], list[Problem]]:
+    """The valid domains, and what is wrong with any file, in the order of the files.
+
+    Raises ConfigError where there is no file, or the database can't be reached."""
+    from oncall import beyond_the_file
+
+    domains, problems = check_domains(settings.config_dir, beyond_the_file(settings))
+    for name, domain in domains.items():
+        problems += misses(domain, published_documents(settings, name))
+    return domains, sorted(problems, key=lambda one: (one.path, one.line, one.column))
 
 
 def misses(domain: Domain, published: frozenset[str] | None) -> Iterator[Problem]:

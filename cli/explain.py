@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from agents.answer import Answer
 from agents.trace import Trace
-from cli.inspection import answer_shown
+from cli.shown.terminal_text import markdown_shown
 from enrichment.chunk import DocumentCard
 from enrichment.standing import is_out_of_force
 from index.search import Hit
@@ -25,7 +25,7 @@ def explain(answer: Answer, documents: Mapping[str, DocumentCard], console: Cons
 
     trace = answer.trace or Trace()
     title = f"{answer.path} · confidence {answer.confidence:.2f}"
-    console.print(Panel(answer_shown(answer), title=title, title_align="left"))
+    console.print(Panel(markdown_shown(answer.text), title=title, title_align="left"))
     for heading, part in (
         ("Cited", _cited(answer)),
         ("Plan", _plan(trace)),

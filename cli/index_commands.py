@@ -63,7 +63,8 @@ def google_check(names: DomainNames = None) -> None:
     fine = True
     with open_drive(copilot.settings) as drive:
         for name in names or copilot.domains:
-            source = copilot.domain(name).sources.google_drive
-            fine &= print_access(name, drive.check(source))
+            domain = copilot.domain(name)
+            reports = drive.check(domain.sources.google_drive)
+            fine &= print_access(name, domain.access.audience, reports)
     if not fine:
         raise typer.Exit(1)

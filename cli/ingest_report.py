@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, Self
 
+from cli.shown.terminal_text import lines_console, table_console
 from jobs.ingest_outcome import IngestReport
 from jobs.ingest_ports import Watch
 from jobs.replay.canary_outcome import CanaryOutcome
@@ -54,10 +55,9 @@ class ProgressBar(Watch):
 
 def print_reports(reports: Sequence[IngestReport]) -> None:
     """A row per domain, then whatever needs somebody's attention."""
-    from rich.console import Console
     from rich.table import Table
 
-    console = Console()
+    console = lines_console()
     table = Table(box=None, pad_edge=False, header_style="bold")
     table.add_column("domain")
     counts = ("added", "changed", "unchanged", "removed", "failed", "chunks", "embedded")
@@ -70,12 +70,12 @@ def print_reports(reports: Sequence[IngestReport]) -> None:
             *(str(numbers[name]) for name in counts),
             f"{report.seconds:.1f}",
         )
-    console.print(table)
+    table_console().print(table)
     for report in reports:
         for error in report.failed:
-            console.print(f"[red]failed[/] {report.domain}: {error}", highlight=False)
+            console.print(f"[red]failed[/] {report.domain}: {escaped(str(error))}")
         for warning in report.warnings:
-            console.print(f"[yellow]warning[/] {report.domain}: {warning}", highlight=False)
+            console.print(f"[yellow]warning[/] {report.domain}: {escaped(warning)}")
         print_canaries(report.canaries, console)
         if report.usage.calls:
             console.print(

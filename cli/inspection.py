@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any, Literal
 
-from rich.markup import escape
+import typer
 
-from agents.answer import Answer
+from cli.shown.terminal_text import print_markdown
 from config.errors import IndexUnavailable, UsageError
 from enrichment.chunk import DocumentCard
 from enrichment.standing import is_out_of_force, standing
@@ -15,119 +15,52 @@ from index.search import Snapshot
 from index.store.sql_store import GenerationInfo
 from loaders.google.drive.google_drive import AccessReport
 
-if TYPE_CHECKING:
-    from rich.console import RenderableType
-
-
-def print_answer(answer: Answer) -> None:
-    """The answer and its sources, as a reply in a thread would give them."""
-    from rich.console import Console
-
-    console = Console(highlight=False)
-    console.print(answer_shown(answer))
-    for other in answer.beside:
-        console.print(f"[cyan]→[/] oncall ask {other.domain} …  [dim]{escape(other.title)}[/]")
-    if answer.passages:
-        return
-    for option in answer.options:
-        console.print(f"[cyan]→[/] {option}")
-    if answer.nearest and not answer.citations:
-        console.print("[bold]Nearest documents[/]")
-    for citation in answer.citations or answer.nearest:
-        number = f"[{citation.number}]" if answer.citations else "•"
-        place = " › ".join(dict.fromkeys((citation.title, citation.heading)))
-        console.print(f"[bold]{escape(number)}[/] {place} [dim]{citation.url}[/]")
-    degraded = f", degraded: {', '.join(answer.degraded)}" if answer.degraded else ""
-    console.print(f"[dim]{answer.path}, confidence {answer.confidence:.2f}{degraded}[/]")
-
-
-def answer_shown(answer: Answer) -> RenderableType:
-    """Its text; of passages, each under its title with its address."""
-    from rich.console import Group
-    from rich.markdown import Markdown
-    from rich.padding import Padding
-    from rich.text import Text
-
-    if not answer.passages:
-        return Markdown(answer.text)
-    shown: list[RenderableType] = [Markdown(answer.lead)]
-    for passage in answer.passages:
-        where = passage.citation
-        name = " › ".join(dict.fromkeys(filter(None, (where.title, where.heading))))
-        changed = f" · {where.modified_at:%Y-%m-%d}" if where.modified_at else ""
-        shown += [
-            Text.assemble("\n", (name, "bold cyan"), (changed, "dim")),
-            *([Text(where.url, style="blue")] if where.url else []),
-            Padding(Markdown(passage.text), (0, 0, 0, 3)),
-        ]
-    return Group(*shown)
-
 
 def print_retrieved(found: Mapping[str, Any]) -> None:
     """The response for a person at a terminal."""
-    from rich.console import Console
-    from rich.markdown import Markdown
-    from rich.padding import Padding
-    from rich.text import Text
-
-    console = Console()
     for number, document in enumerate(found["documents"], start=1):
-        place = " › ".join(
-            filter(None, [document["title"], document["tab"], *document["headings"]])
-        )
-        console.print(Text.assemble((f"{number}. ", "bold"), (place, "bold cyan")))
+        headings = filter(None, [document["title"], document["tab"], *document["headings"]])
+        place = " › ".join(headings)
+        typer.echo(f"{typer.style(f'{number}.', bold=True)} {typer.style(place, fg='cyan')}")
         ranks = ", ".join(f"{name} {rank}" for name, rank in document["ranks"].items())
         about = f"similarity {document['similarity']:.2f} · {ranks}"
-        console.print(Padding(Text(about, style="dim"), (0, 0, 0, 3)))
-        console.print(Padding(Markdown(document["caption"]["highlights"]), (0, 0, 0, 3)))
+        typer.echo(f"   {typer.style(about, dim=True)}")
+        print_markdown(document["caption"]["highlights"], margin=3)
         if document["url"]:
-            console.print(Padding(Text(document["url"], style="blue"), (0, 0, 0, 3)))
+            typer.echo(f"   {typer.style(document['url'], fg='blue')}")
     for facet, values in found["facets"].items():
         listed = ", ".join(f"{one['value']} ({one['count']})" for one in values)
-        console.print(Text.assemble((f"{facet}: ", "bold"), listed))
+        typer.echo(f"{typer.style(facet, bold=True)}: {listed}")
     if not found["documents"]:
-        console.print("Nothing found.")
+        typer.echo("Nothing found.")
 
 
 def print_documents(snapshot: Snapshot) -> None:
     """The document list as the source identifier reads it."""
-    from rich.console import Console
-    from rich.table import Table
-
-    table = Table(box=None, pad_edge=False, header_style="bold", show_lines=False)
-    for name in ("id", "type", "modified", "chunks", "summary"):
-        table.add_column(name, overflow="fold", justify="right" if name == "chunks" else "left")
     for card in sorted(snapshot.documents.values(), key=lambda card: card.id):
         successor = card.superseded_by and f"superseded by {card.superseded_by}"
         over = successor or (standing(card) if is_out_of_force(card) else "")
-        table.add_row(
-            f"{card.id}\n[yellow]{escape(over)}[/]" if over else card.id,
-            card.document_type,
-            f"{card.modified_at:%Y-%m-%d}" if card.modified_at else "",
-            str(len(snapshot.chunks(card.id))),
-            card.summary,
-        )
-    console = Console()
-    console.print(table)
-    console.print(f"[dim]{len(snapshot.documents)} documents, generation {snapshot.generation}[/]")
+        changed = f"{card.modified_at:%Y-%m-%d}" if card.modified_at else ""
+        chunks = f"{len(snapshot.chunks(card.id))} chunks"
+        about = " · ".join(filter(None, (card.document_type, changed, chunks)))
+        told = f"  {typer.style(over, fg='yellow')}" if over else ""
+        typer.echo(f"{typer.style(card.id, fg='cyan', bold=True)}  {about}{told}")
+        typer.echo(f"   {card.summary}")
+    count = f"{len(snapshot.documents)} documents, generation {snapshot.generation}"
+    typer.echo(typer.style(count, dim=True))
 
 
 def print_document(snapshots: Mapping[str, Snapshot], document_id: str) -> None:
     """One document as the bot sees it: its card, then every chunk, tables drawn as tables.
 
     Raises UsageError that names the nearest id."""
-    from rich.console import Console
-    from rich.markdown import Markdown
-    from rich.panel import Panel
-
     from config.domain_files import nearest
 
     holder = next((s for s in snapshots.values() if document_id in s.documents), None)
     if holder is None:
         known = sorted(id_ for snapshot in snapshots.values() for id_ in snapshot.documents)
         raise UsageError(f"no document {document_id!r}{nearest(document_id, known)}")
-    console = Console()
-    _print_card(holder.documents[document_id], console)
+    _print_card(holder.documents[document_id])
     for chunk in holder.chunks(document_id):
         place = " › ".join(part for part in (chunk.tab, *chunk.heading_path) if part)
         about: str = chunk.kind
@@ -135,19 +68,13 @@ def print_document(snapshots: Mapping[str, Snapshot], document_id: str) -> None:
             last = chunk.table.first_row + len(chunk.table.rows)
             about += f", rows {chunk.table.first_row + 1}–{last} of {chunk.table.total_rows}"
         about += f", {chunk.tokens} tokens, {len(chunk.units)} units, {chunk.id[:12]}"
-        console.print(
-            Panel(
-                Markdown(chunk.text),
-                title=f"[bold]{chunk.position}[/] {place}",
-                title_align="left",
-                subtitle=f"[dim]{about}[/]",
-                subtitle_align="right",
-            )
-        )
+        heading = typer.style(f"{chunk.position}  {place}", fg="cyan", bold=True)
+        typer.echo(f"\n{heading}\n   {typer.style(about, dim=True)}")
+        print_markdown(chunk.text, margin=3)
 
 
-def _print_card(card: DocumentCard, console: Any) -> None:
-    console.print(f"[bold]{card.title}[/] [dim]{card.url}[/]", highlight=False)
+def _print_card(card: DocumentCard) -> None:
+    typer.echo(f"{typer.style(card.title, bold=True)} {typer.style(card.url, fg='blue')}")
     facts = {
         "type": f"{card.document_type}, technical density {card.technical_density:.2f}",
         "owner": card.owner,
@@ -161,9 +88,10 @@ def _print_card(card: DocumentCard, console: Any) -> None:
     }
     for name, value in facts.items():
         if value:
-            console.print(f"[cyan]{name:>14}[/]  {value}", highlight=False)
+            typer.echo(f"{typer.style(f'{name:>14}', fg='cyan')}  {value}")
     for faq in card.faqs:
-        console.print(f"[cyan]{'question':>14}[/]  {faq.question} [dim]{faq.answer}[/]")
+        name = typer.style(f"{'question':>14}", fg="cyan")
+        typer.echo(f"{name}  {faq.question} {typer.style(faq.answer, dim=True)}")
 
 
 def _readers(card: DocumentCard) -> str:
@@ -177,37 +105,36 @@ def print_generations(domain: str, generations: Iterable[GenerationInfo]) -> Non
     """Newest first; the one that answers is marked.
 
     Raises IndexUnavailable when there are none."""
-    from rich.console import Console
-
     rows = list(generations)
     if not rows:
         raise IndexUnavailable(
             f"nothing has been published for {domain!r}", remedy=f"run `oncall ingest {domain}`"
         )
     for row in rows:
-        mark = "[green]→[/]" if row.is_current else " "
-        Console().print(
+        mark = typer.style("→", fg="green") if row.is_current else " "
+        typer.echo(
             f"{mark} {row.number:>4}  {row.created_at:%Y-%m-%d %H:%M} UTC  "
-            f"{row.documents:>5} documents  {row.chunks:>6} chunks",
-            highlight=False,
+            f"{row.documents:>5} documents  {row.chunks:>6} chunks"
         )
 
 
-def print_access(domain: str, reports: Iterable[AccessReport]) -> bool:
-    """What the service account can read, folder by folder; False when something is in the way."""
-    from rich.console import Console
+def print_access(
+    domain: str, audience: Literal["channel", "asker"], reports: Iterable[AccessReport]
+) -> bool:
+    """What the service account can read, folder by folder; False when something is in the way.
 
-    console = Console(highlight=False)
+    `audience`: the domain's own."""
     fine = True
     for report in reports:
-        mark = "[green]ok[/]" if report.readable and not report.problem else "[red]no[/]"
+        bad = report.in_the_way(audience)
+        mark = typer.style("no", fg="red") if bad else typer.style("ok", fg="green")
         counts = ", ".join(f"{count} {kind}" for kind, count in report.documents.items())
-        name = report.name or "(not visible)"
-        console.print(f"{mark} {domain}: {report.kind} {name} [dim]{report.id}[/] {counts}")
+        name = f"{report.name or '(not visible)'} {typer.style(report.id, dim=True)}"
+        typer.echo(f"{mark} {domain}: {report.kind} {name} {counts}".rstrip())
         if report.unsupported:
             others = ", ".join(f"{count} {kind}" for kind, count in report.unsupported.items())
-            console.print(f"   [yellow]not read[/] {others}")
-        if report.problem:
+            typer.echo(f"   {typer.style('not read', fg='yellow')} {others}")
+        if bad:
             fine = False
-            console.print(f"   {report.problem}; {report.remedy}")
+            typer.echo(f"   {report.problem}; {report.remedy}")
     return fine

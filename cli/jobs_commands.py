@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cli.options import AsJson, DomainNames, plain_console, print_json, wired
+from cli.options import AsJson, DomainNames, free_port, plain_console, print_json, wired
 from config.errors import UsageError
 
 if TYPE_CHECKING:
@@ -59,6 +59,7 @@ def jobs_run(
     runner = copilot.jobs()
     if once:
         raise typer.Exit(_once(copilot, runner))
+    free_port(health_port)
     stopped = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: stopped.set())

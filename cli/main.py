@@ -27,6 +27,7 @@ from cli.evaluation import (
     history_commands,
 )
 from cli.people import audit_commands, cache_commands, privacy_commands
+from cli.setup import setup_commands
 from cli.trust import token_commands
 from config.disk.private_files import keep_to_owner
 from config.errors import CopilotError
@@ -42,6 +43,7 @@ app = typer.Typer(
 )
 app.add_typer(token_commands.app, name="token")
 for group in (
+    setup_commands,
     running_commands,
     jobs_commands,
     question_commands,
@@ -94,13 +96,22 @@ def main() -> None:
     if debug:
         sys.argv.remove("--debug")
     try:
-        app()
+        ended = app(standalone_mode=False)
+    except typer.Abort:
+        sys.stderr.write("\noncall: stopped\n")
+        sys.exit(1)
+    except typer.TyperException as error:
+        from cli.shown.wrong_use import said_of
+
+        sys.stderr.write(said_of(error))
+        sys.exit(error.exit_code)
     except Exception as error:
         known = error if isinstance(error, CopilotError) else _failed_storage(error)
         if debug or known is None:
             raise
         sys.stderr.write(f"oncall: {known}\n")
         sys.exit(known.exit_code)
+    sys.exit(ended if isinstance(ended, int) else 0)
 
 
 def _failed_storage(error: Exception) -> CopilotError | None:

@@ -49,11 +49,30 @@ def wired(*, at_a_terminal: LogLevel = "info") -> Copilot:
     return Copilot(settings.model_copy(update={"log_level": settings.log_level or usual}))
 
 
+def free_port(port: int) -> None:
+    """Of --health-port; 0 asks for none. Raises CopilotError where another program listens."""
+    import os
+    import socket
+
+    from config.errors import CopilotError
+
+    try:
+        if port:
+            socket.create_server(("0.0.0.0", port)).close()  # noqa: S104 - as it will be listened on
+    except OSError as error:
+        raise CopilotError(
+            f"port {port} can't be listened on: {os.strerror(error.errno or 0)}",
+            remedy="use --health-port; 0 does without",
+        ) from error
+
+
 def plain_console(*, stderr: bool = False) -> Console:
-    """For tables and lines with words of others: square brackets in them are no markup."""
+    """For tables and lines with words of others: square brackets in them are no markup. In a pipe
+    no line is broken."""
     from rich.console import Console
 
-    return Console(stderr=stderr, markup=False)
+    out = sys.stderr if stderr else sys.stdout
+    return Console(stderr=stderr, markup=False, width=None if out.isatty() else 10_000)
 
 
 def print_json(value: object) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -19,10 +20,12 @@ app = typer.Typer()
 
 @app.command()
 def ask(
-    domain_or_question: Annotated[
-        str, typer.Argument(metavar="[DOMAIN]", help="Without one, all domains are looked into.")
-    ],
-    question: Annotated[str, typer.Argument(metavar="QUESTION")] = "",
+    words: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[DOMAIN] QUESTION", help="Without a domain, all of them are looked into."
+        ),
+    ] = None,
     history: Annotated[
         Path | None, typer.Option(help="JSON or YAML list of {role, content}, oldest first.")
     ] = None,
@@ -39,7 +42,7 @@ def ask(
 
     copilot = wired(at_a_terminal="warning")
     turns = read_history(history) if history else ()
-    domains, text = _who_answers(copilot, domain_or_question, question)
+    domains, text = _who_answers(copilot, *_told_apart(words or [], copilot.domains))
     asked = Question(text=text, history=turns, time_zone=zone_of_this_machine())
     answer, domain = copilot.answering(
         AskedThrough(id=new_reference(), door="cli", text=text),
@@ -57,9 +60,25 @@ def ask(
 
         print_steps(answer, copilot.index.snapshot(domain.domain).documents, Console())
     else:
-        from cli.inspection import print_answer
+        from cli.shown.terminal_text import print_answer
 
-        print_answer(answer)
+        print_answer(answer, question=text, domain=domain.domain)
+
+
+def _told_apart(words: Sequence[str], domains: Collection[str]) -> tuple[str, str]:
+    """The domain and the question, or the question alone and nothing: a question counts whether it
+    is in quotes or not."""
+    from difflib import get_close_matches
+
+    from config.errors import UsageError
+
+    if not words:
+        raise UsageError("what do you want to ask? Write: oncall ask QUESTION")
+    first, *rest = words
+    is_domain = first in domains or (
+        len(rest) == 1 and (" " in rest[0] or bool(get_close_matches(first, domains, cutoff=0.6)))
+    )
+    return (first, " ".join(rest)) if is_domain else (" ".join(words), "")
 
 
 def _who_answers(copilot: Copilot, first: str, second: str) -> tuple[list[Domain], str]:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cli.options import AsJson, DomainNames, print_json, wired
+from cli.options import AsJson, DomainNames, free_port, print_json, wired
 from config.errors import CopilotError, IndexUnavailable, UsageError
 
 if TYPE_CHECKING:
@@ -32,10 +32,11 @@ def demo(
         raise UsageError(
             "the demo comes with the source, not with the image", remedy="run `make demo` there"
         ) from None
+    from config.checkup.demo_domains import for_the_demo
     from config.settings import read_settings
     from oncall import Copilot
 
-    run_demo(Copilot, read_settings(), once=once)
+    run_demo(Copilot, for_the_demo(read_settings()), once=once)
 
 
 @app.command("ingest")
@@ -77,6 +78,7 @@ def bot(
     """Answer in Slack over Socket Mode until stopped."""
     copilot = wired()
     running = copilot.bot()
+    free_port(health_port)
     _say_what_is_missing(copilot)
     running.run(health_port=health_port or None, beside=[copilot.freshness_gauges])
 

@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Protocol
 
+from cli.setup.installation_checks import model_setting
+from cli.shown.terminal_text import lines_console
+from config.checkup.finding import Finding
 from config.domain import Domain
 from config.errors import CopilotError, IndexUnavailable
 from config.settings import Settings
@@ -31,10 +34,9 @@ def print_status(
     """One line a fact; a missing one says what to set or run.
 
     `closed_groups`: those that documents are shared with and that open nothing, with the reason."""
-    from rich.console import Console
     from rich.markup import escape
 
-    console = Console(highlight=False)
+    console = lines_console()
     for name, value in _facts(settings).items():
         console.print(f"[cyan]{name:>12}[/]  {value}")
     for name in domains:
@@ -43,7 +45,7 @@ def print_status(
             snapshot = index.snapshot(name)
             chunks = sum(len(snapshot.chunks(document)) for document in snapshot.documents)
         except IndexUnavailable as error:
-            console.print(f"[cyan]{name:>12}[/]  [yellow]{error}[/]", soft_wrap=True)
+            console.print(f"[cyan]{name:>12}[/]  [yellow]{error}[/]")
             _print_runs(fresh, console)
             continue
         over = sum(map(is_out_of_force, snapshot.documents.values()))
@@ -63,9 +65,9 @@ def _print_runs(fresh: Freshness, console: Console) -> None:
     """The last run and the next; also where a first run failed, and nothing is published."""
     from rich.markup import escape
 
-    console.print(f"{'':>12}  {escape(fresh.sentence())}", soft_wrap=True)
+    console.print(f"{'':>12}  {escape(fresh.sentence())}")
     for complaint in fresh.complaints():
-        console.print(f"{'':>12}  [yellow]{escape(complaint)}[/]", soft_wrap=True)
+        console.print(f"{'':>12}  [yellow]{escape(complaint)}[/]")
 
 
 def _closed(
@@ -77,28 +79,24 @@ def _closed(
         return {"any": str(error)}
 
 
+def _shown(finding: Finding) -> str:
+    from rich.markup import escape
+
+    said = escape(str(finding))
+    return said if finding.state == "ok" else f"[yellow]{said}[/]"
+
+
 def _facts(settings: Settings) -> dict[str, str]:
     slack = settings.slack_bot_token and settings.slack_app_token
     return {
         "slack": settings.slack_api_url
         if slack
-        else "[yellow]not configured[/]: SLACK_BOT_TOKEN, SLACK_APP_TOKEN; docs/slack-setup.md",
+        else "[yellow]not configured[/]: run `oncall init`",
         "google": str(settings.google_credentials)
         if settings.google_credentials
-        else "[yellow]not configured[/]: GOOGLE_APPLICATION_CREDENTIALS",
-        "model": _model(settings),
+        else "[yellow]not configured[/]: run `oncall init`, unless no domain reads Google Drive",
+        "model": _shown(model_setting(settings)),
         "embeddings": settings.embedding_model,
         "database": "PostgreSQL" if settings.database_url else f"SQLite in {settings.data_dir}",
         "vectors": "Chroma server" if settings.chroma_url else f"embedded in {settings.data_dir}",
     }
-
-
-def _model(settings: Settings) -> str:
-    if not settings.chat_model:
-        return "none: answers quote the documents; ONCALL_CHAT_MODEL and OPENAI_API_KEY add one"
-    if settings.has_chat_model():
-        return settings.chat_model
-    return (
-        f"[yellow]none[/]: ONCALL_CHAT_MODEL={settings.chat_model} is without effect, as there is "
-        "nowhere to ask; set OPENAI_API_KEY or OPENAI_BASE_URL, or write provider:model"
-    )

@@ -65,13 +65,21 @@ def _one_line(value: str) -> str:
     return value
 
 
+def drive_id_of(text: str) -> str:
+    """The id of a folder or document of Drive, given alone or in its address; empty for neither."""
+    if re.fullmatch(_DRIVE_ID, text):
+        return text
+    address = re.search(rf"(?:/folders/|/d/|[?&]id=)({_DRIVE_ID})", text)
+    return address[1] if address else ""
+
+
 def _drive_id(value: str) -> str:
     _said(value)
     if not re.fullmatch(_DRIVE_ID, value):
-        address = re.search(rf"(?:/folders/|/d/|[?&]id=)({_DRIVE_ID})", value)
+        found = drive_id_of(value)
         remedy = (
-            f"write the id alone: {address[1]}"
-            if address
+            f"write the id alone: {found}"
+            if found
             else "in Drive: the part of its address after /folders/ or /d/"
         )
         problem = f"{value!r} is no id of Google Drive; {remedy}"

@@ -88,7 +88,7 @@ def check_domains(
     if not paths:
         raise ConfigError(
             f"no domain files in {folder}",
-            remedy="set ONCALL_CONFIG_DIR to a folder with domains/*.yaml",
+            remedy="run `oncall init`, or set ONCALL_CONFIG_DIR to a folder with domains/*.yaml",
         )
     domains: dict[str, Domain] = {}
     problems: list[Problem] = []

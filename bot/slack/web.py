@@ -70,11 +70,11 @@ class Web:
             raise _reason(method, error) from error
         except (SlackClientError, OSError, URLError, HTTPException, ValueError) as error:
             raise SlackUnsure(f"{method}: {error}") from error
-        scopes = response.headers.get("x-oauth-scopes") if method == "auth.test" else None
-        if scopes is not None:
-            self.granted = frozenset(str(scopes).replace(" ", "").split(",")) - {""}
-        data = response.data
-        return data if isinstance(data, dict) else {}
+        if method == "auth.test":
+            headers = {name.lower(): value for name, value in response.headers.items()}
+            scopes = (one.strip() for one in str(headers.get("x-oauth-scopes", "")).split(","))
+            self.granted = frozenset(scopes) - {""}
+        return response.data if isinstance(response.data, dict) else {}
 
     def _send(self, method: str, arguments: dict[str, object]) -> Any:
         """The named method knows how Slack wants its arguments: a form, JSON, or a query. Those

@@ -49,10 +49,10 @@ def create(
 @app.command("list")
 def list_tokens(as_json: AsJson = False) -> None:
     """List the tokens of the HTTP API."""
-    from rich.console import Console
     from rich.table import Table
 
     from api.doors.token_file import read_tokens
+    from cli.shown.terminal_text import table_console
     from config.settings import read_settings
 
     entries = read_tokens(read_settings().config_dir)
@@ -64,7 +64,7 @@ def list_tokens(as_json: AsJson = False) -> None:
         opens = "all" if entry.domains == "all" else ", ".join(entry.domains)
         may = ["yes" if one else "" for one in (entry.speaks_for_people, entry.metrics)]
         table.add_row(entry.name, opens, entry.identity, *may, entry.created)
-    Console().print(table)
+    table_console().print(table)
 
 
 @app.command()

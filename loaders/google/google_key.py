@@ -13,6 +13,13 @@ if TYPE_CHECKING:
 
 DRIVE = "https://www.googleapis.com/auth/drive.readonly"
 GROUP_MEMBERS = "https://www.googleapis.com/auth/admin.directory.group.member.readonly"
+_OTHER_KEYS = {
+    "authorized_user": "it is a person's own login, as `gcloud auth application-default login` "
+    "writes it",
+    "external_account": "it is of workload identity federation",
+    "impersonated_service_account": "it is a person's login that stands in for an account",
+}
+"""`type` of other files of credentials → what they are."""
 KEY_REMEDY = (
     "put the path of a service account's JSON key into GOOGLE_APPLICATION_CREDENTIALS"
     " (Google Cloud console › IAM & Admin › Service accounts › Keys)"
@@ -44,7 +51,23 @@ def read_credentials(
         raise ConfigError(problem, remedy=KEY_REMEDY) from error
     except (ValueError, TypeError):
         # The parser's message may quote the key, so it is left out.
-        problem = f"{path} is not a service account's JSON key"
+        problem = f"{path} is not a service account's JSON key: {_what_else(path)}"
         raise ConfigError(problem, remedy=KEY_REMEDY) from None
     assert isinstance(credentials, Credentials)  # noqa: S101 - the classmethod's own class
     return credentials
+
+
+def _what_else(path: Path) -> str:
+    """What the file is instead, in words that quote none of it."""
+    try:
+        held = json.loads(path.read_text(encoding="utf-8"))
+    except ValueError:
+        return "it is not JSON"
+    if not isinstance(held, dict):
+        return "it holds no object"
+    if {"installed", "web"} & held.keys():
+        return "it is the secret of an OAuth client, by which people sign in"
+    kind = held.get("type")
+    if kind == "service_account":
+        return "a part of it is missing or damaged; download a new one"
+    return _OTHER_KEYS.get(kind if isinstance(kind, str) else "", "it is something else")

@@ -59,6 +59,7 @@ class Channel:
     user: str = ""
     """The person of an `im`."""
     members: set[str] = field(default_factory=set)
+    archived: bool = False
     questions: tuple[str, ...] = ()
     """First questions that a newcomer can click."""
 

@@ -374,6 +374,8 @@ def test_check_tells_folder_by_folder_what_can_be_read_and_whom_to_share_with(
     assert reports["missing"].remedy == f"share it with {ACCOUNT}"
     assert "does not tell who may read" in reports["hidden"].problem
     assert "does not tell who may read" in reports["sub"].problem
+    assert reports["sub"].in_the_way("asker")
+    assert not reports["sub"].in_the_way("channel"), "who reads it is asked for askers alone"
     assert "editor" in reports["sub"].remedy
     assert "nothing" in reports["empty"].problem
     assert (reports["outside"].kind, reports["outside"].readable) == ("document", True)

@@ -12,6 +12,7 @@ from slack_sdk import WebClient
 from slack_sdk.errors import SlackApiError
 
 from playground.slack.slack_faults import POST_BURST, RateLimits
+from playground.slack.tidewater import Channel
 from playground.slack_stand_in import SlackStandIn
 
 CHANNEL = "C0SECURITY"
@@ -183,11 +184,36 @@ def test_people_groups_and_channels_can_be_looked_up(client: WebClient) -> None:
     assert found["user"]["id"] == "U0INES"
     members = client.usergroups_users_list(usergroup="S0SECENG")["users"]
     assert members == ["U0INES"]
-    listed = client.conversations_list(types="public_channel,im", limit=3)
+    listed = client.conversations_list(types="public_channel,private_channel", limit=3)
     names = [channel["id"] for page in listed for channel in page["channels"]]
-    assert {"C0SECURITY", "C0PRIVACY", "C0PLATFORM", "D0YOU"} <= set(names)
+    assert {"C0SECURITY", "C0PRIVACY", "C0PLATFORM"} <= set(names)
     assert client.users_list()["members"]
     assert client.bots_info(bot="B0COPILOT")["bot"]["name"] == "Copilot"
+
+
+def test_a_channel_is_looked_up_by_its_id_alone_and_listed_by_scopes(client: WebClient) -> None:
+    with pytest.raises(SlackApiError) as error:
+        client.conversations_info(channel="#help-security")
+    assert refusal(error) == "channel_not_found"
+    with pytest.raises(SlackApiError) as error:
+        client.conversations_list(types="im")
+    assert refusal(error) == "missing_scope"
+
+
+def test_a_revoked_token_is_refused_as_that(client: WebClient, slack: SlackStandIn) -> None:
+    slack.api.revoked.add("xoxb-once")
+    with pytest.raises(SlackApiError) as error:
+        client.auth_test(token="xoxb-once")
+    assert refusal(error) == "token_revoked"
+
+
+def test_an_archived_channel_says_so_and_is_left_out_on_request(
+    client: WebClient, slack: SlackStandIn
+) -> None:
+    slack.workspace.add_channel(Channel(id="C0OLD", name="old", archived=True))
+    assert client.conversations_info(channel="C0OLD")["channel"]["is_archived"]
+    listed = client.conversations_list(exclude_archived=True)["channels"]
+    assert "C0OLD" not in {channel["id"] for channel in listed}
 
 
 def test_reactions_count_each_person_once(client: WebClient, slack: SlackStandIn) -> None:

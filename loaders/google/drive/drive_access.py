@@ -31,6 +31,16 @@ class AccessReport:
     """Media type → how many files of it no loader reads."""
     problem: str = ""
     remedy: str = ""
+    hides_readers: bool = False
+    """The problem is that Drive doesn't tell who else may read it."""
+
+    def in_the_way(self, audience: Literal["channel", "asker"]) -> bool:
+        """Whether a domain with `access.audience` can't do with it: readers that we aren't told of
+        matter only where each asker gets what they may read."""
+        return bool(self.problem) and not (self.hides_readers and audience == "channel")
+
+
+_SWITCH_ON = "switch on the Google Docs API: Google Cloud console › APIs & Services › Library"
 
 
 def check_access(source: GoogleDriveSource, calls: DriveCalls) -> list[AccessReport]:
@@ -44,7 +54,8 @@ def check_access(source: GoogleDriveSource, calls: DriveCalls) -> list[AccessRep
         for file_id in ids
         if file_id not in listing.folders and file_id not in listing.files
     ]
-    reports += [_folder(folder, listing, calls) for folder in listing.folders.values()]
+    unopened = _unopened(listing, calls)
+    reports += [_folder(folder, listing, calls, unopened) for folder in listing.folders.values()]
     documents = [listing.files[each] for each in source.documents if each in listing.files]
     return reports + [_document(document, calls) for document in documents]
 
@@ -64,15 +75,19 @@ def _unreadable(kind: str, file_id: str, listing: Listing, account: str) -> Acce
     )
 
 
-def _folder(folder: DriveFile, listing: Listing, calls: DriveCalls) -> AccessReport:
+def _folder(
+    folder: DriveFile, listing: Listing, calls: DriveCalls, unopened: Mapping[str, str]
+) -> AccessReport:
     inside = [file for file in listing.files.values() if folder.id in file.parents]
     skipped = [each.file for each in listing.skipped.values() if folder.id in each.file.parents]
     error = next((e for e in listing.failed if e.document.startswith(f"folder {folder.id} ")), None)
     problem, remedy = (error.reason, error.remedy) if error else ("", "")
     if not problem and not inside and not _has_subfolders(folder, listing):
         problem, remedy = "there is nothing in it that we read", "check the folder's id"
-    if not problem:
-        problem, remedy = _hidden_readers(inside[:1], calls)
+    if not problem and (closed := next((f for f in inside if f.id in unopened), None)):
+        problem, remedy = f"{closed.name!r} can't be opened: {unopened[closed.id]}", _SWITCH_ON
+    hidden = ("", "") if problem else _hidden_readers(inside[:1], calls)
+    problem, remedy = (problem, remedy) if problem else hidden
     return AccessReport(
         kind="folder",
         id=folder.id,
@@ -83,6 +98,7 @@ def _folder(folder: DriveFile, listing: Listing, calls: DriveCalls) -> AccessRep
         unsupported=Counter(file.mime_type for file in skipped),
         problem=problem,
         remedy=remedy,
+        hides_readers=any(hidden),
     )
 
 
@@ -97,7 +113,20 @@ def _document(document: DriveFile, calls: DriveCalls) -> AccessReport:
         documents={describe(document): 1},
         problem=problem,
         remedy=remedy,
+        hides_readers=bool(problem),
     )
+
+
+def _unopened(listing: Listing, calls: DriveCalls) -> Mapping[str, str]:
+    """Id → why it can't be read, of one Google Doc: to list documents is Drive's business, to read
+    them another API's, which a project has to switch on as well."""
+    docs = [file for file in listing.files.values() if file.mime_type == DOCUMENT][:1]
+    answers = in_parallel(calls.client.document, [file.id for file in docs])
+    return {
+        file.id: answer.in_words()
+        for file, answer in zip(docs, answers, strict=True)
+        if isinstance(answer, GoogleRefused)
+    }
 
 
 def _has_subfolders(folder: DriveFile, listing: Listing) -> bool:

@@ -142,6 +142,15 @@ class GoogleDrive:
         except GoogleRefused as refused:
             raise load_error(file_id, refused, self.account) from refused
 
+    def reach(self) -> None:
+        """Ask Drive for something small. Raises ConfigError when the key is refused, LoadError
+        when Drive is, or doesn't answer."""
+        request = self.calls.client.files.list(pageSize=1, fields="files(id)")
+        try:
+            self.calls.client.call(request)
+        except GoogleRefused as refused:
+            raise load_error("Google Drive", refused, self.account) from refused
+
     def check(self, source: GoogleDriveSource) -> list[AccessReport]:
         """What the account can and can't read, folder by folder."""
         return check_access(source, self.calls)

@@ -22,7 +22,7 @@ def channel_json(channel: tidewater.Channel) -> Json:
         "is_channel": channel.kind == "channel",
         "is_group": channel.kind == "group",
         "is_private": channel.kind != "channel",
-        "is_archived": False,
+        "is_archived": channel.archived,
         "context_team_id": tidewater.TEAM_ID,
     }
     if channel.kind == "im":
@@ -45,11 +45,14 @@ def info(call: Call) -> Json:
 
 def list_(call: Call) -> Json:
     types = {kind.strip() for kind in call.text("types", "public_channel").split(",")}
+    for kind in sorted(types):
+        call.demand(SCOPES_BY_KIND.get(kind, ""))
     seen = [
         channel
         for channel in call.workspace.channels.values()
         if PRIVACY[channel.kind] in types
         and (channel.kind == "channel" or tidewater.BOT_USER_ID in channel.members)
+        and not (channel.archived and call.flag("exclude_archived"))
     ]
     channels, metadata = call.page(seen, default=100)
     return {"channels": [channel_json(c) for c in channels], "response_metadata": metadata}
@@ -96,6 +99,8 @@ def members(call: Call) -> Json:
 
 def _visible(call: Call) -> tidewater.Channel:
     """The conversation, if the app has the scope for its kind; a private one only from inside."""
+    if call.need("channel") not in call.workspace.channels:  # a name is no id here
+        raise SlackError("channel_not_found")
     channel = call.channel()
     if channel.kind != "im":  # the product never asks about direct messages
         call.demand(SCOPES_BY_KIND[PRIVACY[channel.kind]])

@@ -55,6 +55,8 @@ class WebApi:
     enforce_rate_limits: bool = True
     scopes: frozenset[str] = SCOPES
     """Of the bot's token."""
+    revoked: set[str] = field(default_factory=set, repr=False)
+    """Tokens that were good once."""
     calls: deque[str] = field(default_factory=lambda: deque(maxlen=10_000))
     """Names of the methods called last, in order; for tests."""
 
@@ -114,6 +116,8 @@ class WebApi:
             return
         if not token:
             raise SlackError("not_authed")
+        if token in self.revoked:
+            raise SlackError("token_revoked")
         if token not in (self.bot_token, self.app_token):
             raise SlackError("invalid_auth")
         wanted = self.app_token if method in APP_TOKEN_METHODS else self.bot_token

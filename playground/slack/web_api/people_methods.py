@@ -112,6 +112,7 @@ def usergroup_members(call: Call) -> Json:
 
 
 def bots_info(call: Call) -> Json:
+    call.demand("users:read")
     for person in call.workspace.people.values():
         if person.bot_id and call.text("bot", tidewater.BOT_ID) == person.bot_id:
             app = tidewater.APP_ID if person.id == tidewater.BOT_USER_ID else f"A{person.id[1:]}"

@@ -1,0 +1,1 @@
+"""Slack, asked about an installation: its tokens, what they may do, its channels."""

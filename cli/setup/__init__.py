@@ -1,0 +1,1 @@
+"""`oncall init` and `oncall doctor`: an installation, asked together and looked over."""

@@ -1,0 +1,95 @@
+"""`oncall doctor`: everything that a question needs, looked at in turn."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING
+
+import typer
+
+from cli.setup.installation_checks import (
+    check_domain_files,
+    check_google,
+    check_models,
+    check_published,
+    check_storage,
+    not_asked,
+)
+from cli.shown.visible_text import visible
+from config.checkup.finding import Finding, fine, of_error
+from config.errors import ConfigError
+
+if TYPE_CHECKING:
+    from config.domain import Domain
+    from config.settings import Settings
+
+MARKS = {"ok": ("✓", "green"), "wrong": ("✗", "red"), "skipped": ("–", "yellow")}
+WIDTH = 24
+"""Characters of the column that says what was looked at."""
+
+
+def examined() -> Iterator[Finding]:
+    """Each check as it is done; one that fails keeps none of the others from being done."""
+    from config.settings import read_settings
+    from oncall import Copilot
+    from telemetry.logs import log_to_stderr
+
+    try:
+        settings = read_settings()
+    except ConfigError as error:
+        yield of_error("settings", error)
+        return
+    log_to_stderr("error", settings.log_format, secrets=settings.secrets())
+    yield fine("settings", "read from the environment and .env")
+    yield from check_storage(settings)
+    domains, found = check_domain_files(settings)
+    yield from found
+    yield from _slack(settings, domains)
+    yield from check_google(settings, domains)
+    yield from check_models(settings)
+    if any(one.state == "wrong" for one in found):
+        yield not_asked("published indexes", "until the domain files are correct")
+        return
+    quiet = settings.model_copy(update={"log_level": "error"})
+    yield from check_published(Copilot(quiet), domains)
+
+
+def _slack(settings: Settings, domains: Mapping[str, Domain]) -> Iterator[Finding]:
+    from bot.checkup.channel_checks import check_channel
+    from bot.checkup.slack_checks import check_slack
+
+    told = (settings.slack_bot_token, settings.slack_app_token, settings.slack_signing_secret)
+    channels = any(domain.channels for domain in domains.values())
+    if domains and not channels and not any(told):
+        yield fine("Slack", "not needed: no domain has a channel")
+        return
+    found, app = check_slack(settings, domains.values())
+    yield from found
+    for domain in domains.values():
+        for channel in domain.channels:
+            yield (
+                check_channel(app, channel)
+                if app
+                else not_asked(f"channel {channel}", "for want of a bot token that works")
+            )
+
+
+def show(found: Iterable[Finding]) -> bool:
+    """A line for each as it comes, never broken; whether nothing is wrong."""
+    bad = 0
+    for one in found:
+        print_finding(one)
+        bad += one.state == "wrong"
+    count = "1 thing is" if bad == 1 else f"{bad} things are"
+    typer.echo(f"\n{count} wrong." if bad else "\nAll is well.")
+    return not bad
+
+
+def print_finding(finding: Finding, *, indent: str = "", named: bool = True) -> None:
+    """`named`: with what was looked at."""
+    mark, color = MARKS[finding.state]
+    name = f"{finding.check:<{WIDTH}} " if named else ""
+    typer.echo(f"{indent}{typer.style(mark, fg=color)} {name}{visible(finding.said)}")
+    if finding.remedy:
+        margin = indent + " " * (2 + len(name))
+        typer.echo(f"{margin}{typer.style('→', fg=color)} {visible(finding.remedy)}")

@@ -1,0 +1,175 @@
+"""What can be wrong with an installation besides Slack, each check by itself."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING
+
+from config.checkup.demo_domains import is_demo
+from config.checkup.finding import Finding, attempted, fine, of_error, skipped, wrong
+from config.errors import CopilotError
+from config.settings import Settings
+
+if TYPE_CHECKING:
+    from config.domain import Domain
+    from loaders.google.drive.drive_access import AccessReport
+    from loaders.google.drive.google_drive import GoogleDrive
+    from oncall import Copilot
+
+GOOGLE_KEY = "Google key"
+ATTEMPTS = 2
+TIMEOUT = 15.0
+
+
+def check_domain_files(settings: Settings) -> tuple[dict[str, Domain], list[Finding]]:
+    """The valid domains, and a finding for each problem of a file; one when all is well."""
+    from cli.domain_check import all_problems
+
+    check = "domain files"
+    try:
+        domains, problems = all_problems(settings)
+    except CopilotError as error:
+        return {}, [of_error(check, error)]
+    if problems:
+        return domains, [wrong(check, str(one)) for one in problems]
+    if demo := sorted(name for name, domain in domains.items() if is_demo(domain)):
+        own = len(demo) < len(domains)
+        remedy = "take their files away" if own else "run `oncall init` to make your own"
+        said = f"{', '.join(demo)} in {settings.config_dir / 'domains'} are the demo's"
+        return domains, [wrong(check, said, remedy)]
+    return domains, [fine(check, f"{', '.join(domains)} in {settings.config_dir / 'domains'}")]
+
+
+def check_storage(settings: Settings) -> Iterator[Finding]:
+    """The data folder, and the database."""
+    from config.disk.private_files import private_folder
+    from index.store.database import open_database
+
+    def folder() -> Iterator[Finding]:
+        where = private_folder(settings.data_dir)
+        free = os.statvfs(where)
+        yield fine("data folder", f"{where}, {free.f_bavail * free.f_frsize / 1e9:.0f} GB free")
+
+    def database() -> Iterator[Finding]:
+        engine = open_database(settings)
+        engine.dispose()
+        yield fine("database", "PostgreSQL" if settings.database_url else "SQLite, for one worker")
+
+    yield from attempted("data folder", folder)
+    yield from attempted("database", database)
+
+
+def model_setting(settings: Settings) -> Finding:
+    """Which chat model is asked, without asking it."""
+    check, name = "language model", settings.chat_model
+    if not name:
+        return fine(
+            check,
+            "none: answers quote the documents; ONCALL_CHAT_MODEL and OPENAI_API_KEY add one",
+        )
+    if settings.has_chat_model():
+        return fine(check, name)
+    return wrong(
+        check,
+        f"none: ONCALL_CHAT_MODEL={name} is without effect, as there is nowhere to ask",
+        "set OPENAI_API_KEY or OPENAI_BASE_URL, or write provider:model",
+    )
+
+
+def check_models(settings: Settings) -> Iterator[Finding]:
+    """The chat model and the embedder answer; what they say doesn't matter."""
+    from config.chat_model import build_chat_model
+    from config.embedding_models import build_embedder
+    from config.models import Prompt
+
+    hello = Prompt(name="checkup", version="1", system="Say ok.", user="ok?", max_tokens=200)
+
+    def chat() -> Iterator[Finding]:
+        model = build_chat_model(settings, timeout_seconds=TIMEOUT, retries=0)
+        if model:
+            for _ in model.stream(hello):
+                pass
+            yield fine("language model", f"{model.name} answers")
+
+    def embeddings() -> Iterator[Finding]:
+        build_embedder(settings)(["hello"])
+        yield fine("embeddings", settings.embedding_model)
+
+    named = model_setting(settings)
+    asked = named.state == "ok" and settings.has_chat_model()
+    yield from attempted("language model", chat) if asked else [named]
+    yield from attempted("embeddings", embeddings)
+
+
+def check_google(settings: Settings, domains: Mapping[str, Domain]) -> Iterator[Finding]:
+    """The key, and the folders of each domain that reads Google Drive."""
+    reading = [
+        domain
+        for domain in domains.values()
+        if domain.sources.google_drive.folders or domain.sources.google_drive.documents
+    ]
+    if not reading:
+        yield fine(GOOGLE_KEY, "not needed: no domain reads Google Drive")
+        return
+    try:
+        with drive_to_check(settings) as drive:
+            drive.reach()
+            yield fine(GOOGLE_KEY, drive.account)
+            for domain in reading:
+                reports = drive.check(domain.sources.google_drive)
+                yield from folder_findings(domain, reports)
+    except CopilotError as error:
+        yield of_error(GOOGLE_KEY, error)
+
+
+def drive_to_check(settings: Settings) -> GoogleDrive:
+    """Gives up soon: somebody waits. Raises as `open_drive` does."""
+    from loaders.google.drive.google_drive import open_drive
+
+    return open_drive(settings, attempts=ATTEMPTS, timeout=TIMEOUT)
+
+
+def folder_findings(domain: Domain, reports: Iterable[AccessReport]) -> list[Finding]:
+    """One for each folder or document that is in the way; else one that counts."""
+    check, seen = f"documents of {domain.domain}", list(reports)
+    bad = [
+        wrong(check, f"{one.kind} {one.name or one.id}: {one.problem}", one.remedy)
+        for one in seen
+        if one.in_the_way(domain.access.audience)
+    ]
+    return bad or [fine(check, counted(seen))]
+
+
+def counted(reports: Iterable[AccessReport]) -> str:
+    """`14 Google Docs, 2 PDF in 3 folders; 1 file is of no kind that is read`"""
+    kinds: dict[str, int] = {}
+    folders = unread = 0
+    for report in reports:
+        folders += report.kind == "folder"
+        unread += sum(report.unsupported.values())
+        for kind, count in report.documents.items():
+            kinds[kind] = kinds.get(kind, 0) + count
+    said = ", ".join(f"{count} {kind}" for kind, count in sorted(kinds.items())) or "no documents"
+    where = f" in {folders} {'folder' if folders == 1 else 'folders'}" if folders else ""
+    are = "1 file is" if unread == 1 else f"{unread} files are"
+    return said + where + (f"; {are} of no kind that is read" if unread else "")
+
+
+def check_published(copilot: Copilot, names: Iterable[str]) -> Iterator[Finding]:
+    """What each domain answers from, and what is amiss with its refreshing."""
+    for name in names:
+
+        def index(name: str = name) -> Iterator[Finding]:
+            snapshot = copilot.index.snapshot(name)
+            said = f"{len(snapshot.documents)} documents, generation {snapshot.generation}"
+            fresh = copilot.freshness(name)
+            yield fine(f"index of {name}", f"{said}; {fresh.sentence()}")
+            for complaint in fresh.complaints():
+                yield wrong(f"index of {name}", complaint)
+
+        yield from attempted(f"index of {name}", index)
+
+
+def not_asked(check: str, why: str) -> Finding:
+    return skipped(check, f"not asked, {why}")
