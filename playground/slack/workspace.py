@@ -55,6 +55,8 @@ class Workspace:
         self.clock = clock
         self.stream_lifetime = 300.0
         """Seconds until a stream ends by itself."""
+        self.unsupported: frozenset[str] = frozenset()
+        """Types of blocks and chunks, or arguments, that this workspace lacks."""
         self.people = {person.id: person for person in tidewater.PEOPLE}
         self.groups = {group.id: group for group in tidewater.GROUPS}
         self.channels = {channel.id: channel for channel in tidewater.channels()}
