@@ -15,8 +15,8 @@ from bot.feedback import REASON_VIEW, Feedback, reason_view
 from bot.handoff.handoff_card import RESOLVE, RESOLVE_VIEW, TAKE, resolution_view
 from bot.listeners import SHORTCUT
 from bot.message.blockkit import Json
+from bot.message.buttons import ASK_HUMAN, CLARIFY, FEEDBACK, LOOK_IN
 from bot.message.modal import submitted
-from bot.message.render import ASK_HUMAN, CLARIFY, FEEDBACK, LOOK_IN
 from bot.slack.event import Asked
 from bot.slack.message_words import plain, words_of
 from bot.slack.web import SlackBusy, SlackRefused, SlackUnsure, Web

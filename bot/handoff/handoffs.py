@@ -142,7 +142,7 @@ class Handoffs:
         }
         shown = self._card(record, known, self.domain_of(record))
         try:
-            richest(self._web.call, "chat.update", shown, arguments)
+            richest(self._web, self._web.call, "chat.update", shown, arguments)
         except SlackRefused as refused:
             log.warning("the hand-off card could not be updated", reason=refused.code)
 

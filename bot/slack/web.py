@@ -12,6 +12,7 @@ import structlog
 from slack_sdk import WebClient
 from slack_sdk.errors import SlackApiError, SlackClientError
 
+from bot.slack.lacking import Lacking
 from telemetry import metrics
 
 log = structlog.get_logger()
@@ -59,6 +60,8 @@ class Web:
         self.bot_user = self.bot_id = ""
         """The bot itself, once it is known."""
         self.sleep = sleep
+        self.lacking = Lacking()
+        """What this workspace refused of what is new in Slack."""
 
     def once(self, method: str, **arguments: object) -> Json:
         """One attempt. Raises SlackRefused, SlackUnsure or SlackBusy."""

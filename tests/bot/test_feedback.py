@@ -9,7 +9,7 @@ import yaml
 
 from bot.memory.proposals import propose, to_yaml
 from bot.memory.record import now
-from bot.message.render import FEEDBACK
+from bot.message.buttons import FEEDBACK
 from tests.bot.conftest import Desk, words
 from tests.bot.fakes import CHANNEL, answer
 
