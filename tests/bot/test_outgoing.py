@@ -375,6 +375,7 @@ CALLS = {
     ("channels.py", "conversations.info"): "nothing",
     ("handoffs.py", "chat.update"): "cards_views",
     ("handoffs.py", "reactions.add"): "nothing",
+    ("used_button.py", "chat.update"): "what stood there, and ids of people",
     ("handoffs.py", "users.lookupByEmail"): "nothing",
     ("notices.py", "chat.postMessage"): "mrkdwn",
     ("interactions.py", "views.open"): "cards_views",

@@ -210,7 +210,8 @@ def test_split_code_is_closed_and_opened_again() -> None:
 
 
 MARKS = st.sampled_from(
-    ["| 90 days | `a_b` |\n", "1. ", "1. Do:\n   ```sh\n   x\n   ```\n1. Then\n", "   ", "~~~", "word ", "\n", "\n\n", "```", "`", "| a | b |\n", "|---|---|\n", "<!channel>", "[x](", ")",
+    ["| 90 days | `a_b` |\n", "1. ", "1. Do:\n   ```sh\n   x\n   ```\n1. Then\n", "   ", "~~~",
+     "word ", "\n", "\n\n", "```", "`", "| a | b |\n", "|---|---|\n", "<!channel>", "[x](", ")",
      "https://evil.example ", "<br>", "**", "é", "🙂", "# ", "- ", "[1]", "\\", "<", ">", "x" * 900]
 )  # fmt: skip
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Literal
@@ -16,6 +17,7 @@ MOST_STEPS = 12
 WRITING = "Writing the answer…"
 FAILED = "This is how far I came"
 
+_FIRST_WORD = re.compile(r"\w+")
 _COURSE = (
     ("understand", "Understand the question"),
     ("search", "Search the documents"),
@@ -51,7 +53,8 @@ class WorkPlan:
     def doing(self, line: str) -> WorkPlan:
         """This is being done now, and what was being done is done."""
         known = {step.id for step in self.steps}
-        step_id = _BEGINS.get(line.partition(" ")[0], "")
+        word = _FIRST_WORD.match(line)
+        step_id = _BEGINS.get(word[0], "") if word else ""
         if step_id not in known and len(self.steps) >= MOST_STEPS:
             return self
         new = Step(step_id or f"step-{len(self.steps)}", line, "in_progress")
