@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Sequence
 
 from bot.message.blockkit import Json
@@ -11,14 +10,11 @@ from bot.message.harmless.web_address import Links
 from bot.message.slack_markdown import Prose, fitting, segments
 from bot.message.tables.asked_column import About, asked_first
 from bot.message.tables.grid import MAX_COLUMNS, aligned, slices
-from bot.message.tables.table_blocks import data_table_block, rows_said
-from loaders.plain import plain_text
+from bot.message.tables.table_blocks import MAX_CAPTION, data_table_block, rows_said
 
 BODY_LIMIT = 8_500
 """Characters of answer per message: leaves room for sources, buttons and the fallback. Slack fails
 near 13,200 of a whole message, although a block may have 12,000."""
-_LONGEST_CAPTION = 120
-_INTRODUCES = re.compile(r"#{1,6} (.+)|(.+):")
 
 Sized = tuple[Json, int]
 """A block and its characters."""
@@ -39,29 +35,21 @@ def bodies(blocks: Iterable[Sized]) -> Iterator[list[Json]]:
 
 def body_blocks(text: str, links: Links, about: About) -> Iterator[Sized]:
     """Of a text that `defang` made harmless."""
-    caption = about.title
+    before = ""
     for part in segments(text):
         if isinstance(part, Prose):
-            caption = _introduced(part.text) or about.title
+            before = part.text
             yield from prose_blocks(part.text, links)
         elif len(part.header) > MAX_COLUMNS or not part.rows:
             yield from prose_blocks(aligned(part), links)
         else:
             for grid in slices(asked_first(part, about), BODY_LIMIT - 500):
-                yield data_table_block(grid, caption), grid.size + _LONGEST_CAPTION
+                yield data_table_block(grid, about.named(part, before)), grid.size + MAX_CAPTION
 
 
 def around_tables(text: str) -> str:
     """The words beside the tables of a text."""
     return "\n".join(part.text for part in segments(text) if isinstance(part, Prose))
-
-
-def _introduced(prose: str) -> str:
-    """What a text that ends in a heading or a colon says of the table below it."""
-    last = prose.rstrip().rpartition("\n")[2].strip()
-    found = _INTRODUCES.fullmatch(plain_text(last) if not last.startswith("#") else last)
-    said = plain_text(found[1] or found[2]) if found else ""
-    return said if len(said) <= _LONGEST_CAPTION else ""
 
 
 def prose_blocks(text: str, links: Links) -> Iterator[Sized]:

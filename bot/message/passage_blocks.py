@@ -14,8 +14,8 @@ from bot.message.defang import defang
 from bot.message.harmless.harmless_words import mrkdwn
 from bot.message.harmless.web_address import Links
 from bot.message.slack_markdown import Prose, segments
-from bot.message.source_lines import place, place_name
-from bot.message.tables.asked_column import About, asked_first
+from bot.message.source_lines import place
+from bot.message.tables.asked_column import About, asked_first, rows_of
 from bot.message.tables.grid import MAX_ROWS, Grid, aligned
 from bot.message.tables.table_blocks import data_table_block
 from loaders.markdown_parser import read_blocks
@@ -44,7 +44,7 @@ def passage_blocks(answer: Answer, links: Links, now: datetime) -> Iterator[Size
                 continue
             grid = asked_first(part, About(question=answer.standalone_question))
             if _is_native(grid):
-                caption = place_name(cited)
+                caption = rows_of(grid)  # its title stands above
                 yield data_table_block(grid, caption), grid.size + len(caption)
             else:
                 yield from prose_blocks(aligned(grid, ON_A_PHONE), links)

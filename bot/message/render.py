@@ -101,7 +101,7 @@ def _about(answer: Answer, text: str) -> About:
         question=answer.standalone_question,
         said=around_tables(text),
         quotes=tuple(one.quote for one in answer.citations),
-        title=place_name(answer.citations[0]) if answer.citations else "",
+        places={str(one.number): place_name(one) for one in answer.citations},
     )
 
 
@@ -117,7 +117,7 @@ def _context(answer: Answer, notes: Sequence[str]) -> Iterator[Json]:
         said.append(f":warning: {_degraded(answer)}")
     if answer.path == "general_llm_knowledge" and "general knowledge" not in answer.text.lower():
         said.append(":warning: General knowledge, not from your team's documents.")
-    if answer.from_title and not answer.beside:
+    if answer.from_title and not answer.beside and not answer.found_nothing:
         said.append(f"From *{mrkdwn(answer.from_title)}*")
     if answer.from_documents:
         said.append(f"Confidence: {in_words(answer.confidence)}")

@@ -51,7 +51,8 @@ def _line(places: Sequence[Sequence[Citation]], now: datetime, *, numbered: bool
     for number, same in enumerate(places):
         first = same[0]
         name = place_name(first) if number == 0 else short(_heading(first) or first.title, 120)
-        marks = "".join(f"[{one.number}] " for one in same) if numbered else ""
+        # No line ends between a number and its link.
+        marks = "".join(f"[{one.number}]\u00a0" for one in same) if numbered else ""
         page = f" ({_page(first)})" if first.page and len(places) > 1 else ""
         shown.append(f"{marks}{link(first.url, name or first.document)}{page}")
     page = _page(places[0][0]) if len(places) == 1 else ""

@@ -158,7 +158,7 @@ def test_a_table_becomes_a_slack_table() -> None:
     text = f"Limits:\n\n| Tier | Max age |\n|---|---|\n{rows}\n\nDone."
     blocks = messages(text)[0].blocks
     assert [b["type"] for b in blocks[:3]] == ["markdown", "data_table", "markdown"]
-    assert blocks[1]["caption"] == "Limits"
+    assert blocks[1]["caption"] == "2 rows"
     shown = [[cell["text"] for cell in row] for row in blocks[1]["rows"]]
     assert shown == [["Tier", "Max age"], ["Gold", "90 days · (EU: 30)"], ["A|B", "\u00a0"]]
 
@@ -292,7 +292,7 @@ def test_sources_of_one_place_share_a_line() -> None:
     sent = messages("x [1] [2]", citations=(cited, replace(cited, number=2)))
     lines = sources(sent[0]).splitlines()
     assert len(lines) == 2
-    assert lines[1].startswith("[1] [2] <")
+    assert lines[1].startswith("[1]\u00a0[2]\u00a0<")
 
 
 def test_a_refusal_names_each_nearest_document_once_and_offers_a_human_first() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -67,6 +68,7 @@ def test_a_running_number_names_no_row() -> None:
     grid = Grid(("#", "Role", "Longest"), (("1", "dba", "4 h"), ("2", "admin", "8 h")))
     assert label_column(grid) == 1
     assert header(asked_first(grid, About(question="longest?"))) == ["Role", "Longest", "#"]
+    assert label_column(Grid(("Version", "Valid"), (("7", "a day"), ("8", "a week")))) == 0
 
 
 def test_every_cell_is_still_there() -> None:
@@ -133,16 +135,19 @@ def test_an_older_workspace_gets_one_table_and_the_next_as_text() -> None:
 
 
 @pytest.mark.parametrize(
-    ("before", "caption"),
+    ("before", "cell", "caption"),
     [
-        ("## Longest elevation\n\n", "Longest elevation"),
-        ("**These are the limits:**\n\n", "These are the limits"),
-        ("Some sentence.\n\n", "Key Rotation Standard › Maximum age"),
-        ("", "Key Rotation Standard › Maximum age"),
+        ("As the standard says [1].", "[2]", "Runbook › Roles"),
+        ("First [2], and then [1]:", "x", "Key Rotation Standard › Maximum age"),
+        ("No source says so.", "x", "1 row"),
+        ("", "[9]", "1 row"),
     ],
 )
-def test_a_table_is_named_by_what_introduces_it(before: str, caption: str) -> None:
-    assert table(shown(before + ROLES))["caption"] == caption
+def test_a_table_is_named_by_the_place_that_it_cites(before: str, cell: str, caption: str) -> None:
+    first = answer().citations[0]
+    cited = (first, replace(first, number=2, title="Runbook", heading="Roles"))
+    message = shown(f"{before}\n\n| a | b |\n|---|---|\n| x | {cell} |", citations=cited)
+    assert table(message)["caption"] == caption
 
 
 def test_of_a_passage_the_column_with_the_telling_words_comes_first() -> None:

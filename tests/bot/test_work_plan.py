@@ -179,6 +179,7 @@ def test_a_workspace_that_lacks_tables_with_pages_gets_the_older_kind_and_is_not
     for _ in range(2):
         _, reply = desk.ask("how old?")
         assert reply["blocks"][0]["type"] == "table"
+        desk.settle()
         assert desk.bot.web.lacking.any_of(["data_table"])
     assert not desk.bot.web.lacking.any_of(["markdown", "table", "context_actions"])
 
@@ -199,6 +200,7 @@ def test_a_message_that_is_refused_for_its_length_says_nothing_of_what_a_workspa
 ) -> None:
     desk.slack.faults.add("chat.update", error="msg_too_long")
     desk.ask("how often?")
+    desk.settle()
     assert not desk.bot.web.lacking.any_of(["markdown", "context_actions", "plan"])
 
 

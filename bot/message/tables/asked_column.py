@@ -5,14 +5,14 @@ On a phone two columns are seen at once: the one that names the row, and the one
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
+from agents.answer import CITED
 from bot.message.tables.grid import Grid, bare
 from enrichment.language.words import stems
 
-COUNTED = re.compile(r"#?\d{1,4}[.)]?")
-"""A row's running number, which names no row."""
+COUNTED = re.compile(r"#?(\d{1,4})[.)]?")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -24,8 +24,20 @@ class About:
     """The answer's words around its tables."""
     quotes: tuple[str, ...] = ()
     """What it cites, verbatim."""
-    title: str = ""
-    """Where it stands, for a table that nothing introduces."""
+    places: Mapping[str, str] = field(default_factory=dict)
+    """`[n]` → the place that it cites."""
+
+    def named(self, grid: Grid, before: str) -> str:
+        """Where a table stands, by what its cells cite, or else the text before it; how many rows
+        it has where nothing is cited."""
+        cells = " ".join(cell for row in grid.rows for cell in row)
+        marks = [*CITED.findall(cells), *reversed(CITED.findall(before))]
+        cited = (self.places[mark] for mark in marks if mark in self.places)
+        return next(cited, rows_of(grid))
+
+
+def rows_of(grid: Grid) -> str:
+    return f"{len(grid.rows)} rows" if len(grid.rows) > 1 else "1 row"
 
 
 def asked_first(grid: Grid, about: About) -> Grid:
@@ -40,10 +52,15 @@ def label_column(grid: Grid) -> int:
     """The first that names its rows: not a running number, and no name twice."""
     for at in range(len(grid.header)):
         cells = [bare(row[at]) for row in grid.rows]
-        counted = all(COUNTED.fullmatch(cell) for cell in cells)
-        if all(cells) and not counted and len(set(cells)) == len(cells):
+        if all(cells) and not _is_running(cells) and len(set(cells)) == len(cells):
             return at
     return 0
+
+
+def _is_running(cells: Sequence[str]) -> bool:
+    """1, 2, 3, …: the number of a row names nothing."""
+    numbers = [int(found[1]) if (found := COUNTED.fullmatch(cell)) else -1 for cell in cells]
+    return numbers in (list(range(len(cells))), list(range(1, len(cells) + 1)))
 
 
 def asked_column(grid: Grid, about: About, label: int) -> int | None:
