@@ -11,7 +11,7 @@ import structlog
 from bot.message.blockkit import Json
 from bot.message.delivery import UNKNOWN, Parts
 from bot.message.growing.pace import Pace
-from bot.message.growing.work_plan import Step, WorkPlan, changes, task
+from bot.message.growing.work_plan import WorkPlan, WorkStep, changes, task
 from bot.slack.event import Asked
 from bot.slack.web import SlackBusy, SlackRefused, SlackUnsure, Web
 
@@ -147,4 +147,4 @@ class LiveStream:
 def _line_task(line: str, state: Literal["in_progress", "complete"]) -> Json:
     """The one step of a stream that shows no plan."""
     title = line if state == "in_progress" else line.rstrip("….")
-    return task(Step("progress", title, state))
+    return task(WorkStep("progress", title, state))

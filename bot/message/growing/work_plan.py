@@ -37,7 +37,7 @@ _BEGINS = {
 
 
 @dataclass(frozen=True)
-class Step:
+class WorkStep:
     id: str
     title: str
     state: StepState = "pending"
@@ -48,7 +48,7 @@ class WorkPlan:
     """What a question went through, and will; its title says where it is."""
 
     title: str
-    steps: tuple[Step, ...] = tuple(Step(*named) for named in _COURSE)
+    steps: tuple[WorkStep, ...] = tuple(WorkStep(*named) for named in _COURSE)
 
     def doing(self, line: str) -> WorkPlan:
         """This is being done now, and what was being done is done."""
@@ -57,7 +57,7 @@ class WorkPlan:
         step_id = _BEGINS.get(word[0], "") if word else ""
         if step_id not in known and len(self.steps) >= MOST_STEPS:
             return self
-        new = Step(step_id or f"step-{len(self.steps)}", line, "in_progress")
+        new = WorkStep(step_id or f"step-{len(self.steps)}", line, "in_progress")
         done = [_done(step) for step in self.steps]
         if new.id not in known:
             return replace(self, steps=(*done, new))
@@ -81,10 +81,10 @@ class WorkPlan:
         return any(step.state == "in_progress" for step in self.steps)
 
 
-def _done(step: Step) -> Step:
+def _done(step: WorkStep) -> WorkStep:
     if step.state != "in_progress":
         return step
-    return Step(step.id, step.title.rstrip("….") or step.title, "complete")
+    return WorkStep(step.id, step.title.rstrip("….") or step.title, "complete")
 
 
 def plan_block(plan: WorkPlan) -> Json:
@@ -115,7 +115,7 @@ def _changes(before: WorkPlan | None, after: WorkPlan) -> Iterator[Json]:
             yield task(step)
 
 
-def task(step: Step) -> Json:
+def task(step: WorkStep) -> Json:
     """A chunk that says what is being done, or was."""
     return {
         "type": "task_update",
