@@ -16,16 +16,19 @@ BODY_LIMIT = 8_500
 """Characters of answer per message: leaves room for sources, buttons and the fallback. Slack fails
 near 13,200 of a whole message, although a block may have 12,000."""
 
+MOST_BLOCKS = 35
+"""Of 50: sources and buttons follow, and a long text is several blocks in the older markup."""
+
 Sized = tuple[Json, int]
 """A block and its characters."""
 
 
 def bodies(blocks: Iterable[Sized]) -> Iterator[list[Json]]:
-    """Blocks of each message: as much as fits."""
+    """Blocks of each message: as much as fits, in every form that the message may take."""
     body: list[Json] = []
     used = 0
     for block, size in blocks:
-        if body and used + size > BODY_LIMIT:
+        if body and (used + size > BODY_LIMIT or len(body) >= MOST_BLOCKS):
             yield body
             body, used = [], 0
         body.append(block)

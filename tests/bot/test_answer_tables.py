@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from typing import Any
 
@@ -13,7 +14,7 @@ from bot.message.render import Outgoing, render
 from bot.message.tables.asked_column import About, asked_first, label_column
 from bot.message.tables.grid import Grid, aligned
 from bot.message.tables.table_blocks import data_table_block
-from playground.slack.block_rules import problems
+from playground.slack.block_rules import problems, too_long
 from tests.bot.fakes import answer, passages_found
 
 KEYS = Grid(
@@ -132,6 +133,37 @@ def test_an_older_workspace_gets_one_table_and_the_next_as_text() -> None:
     assert kinds.count("table") == 1
     assert "data_table" not in kinds
     assert problems(older.blocks) == []
+
+
+def fits(message: Outgoing) -> None:
+    for form in forms(message):
+        assert problems(form.blocks) == []
+        assert not too_long(form.blocks)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "| a | b |\n|---|---|\n| c | d |\n\nword\n\n" * 300,
+        f"| a | b |\n|---|---|\n| {'x' * 80} | d |\n" + "| c | d |\n" * 900,
+        f"| {'head | ' * 19}\n{'|---' * 19}|\n" + f"| {'x | ' * 19}\n" * 400,
+        f"| a | {'name of a column ' * 6} |\n|---|---|\n" + "| c | d |\n" * 900,
+    ],
+)
+def test_of_many_and_of_ill_shaped_tables_no_cell_is_lost_in_any_form(text: str) -> None:
+    first, far = answer().citations[0], "https://docs.example/" + "x" * 150
+    cited = tuple(
+        replace(first, number=n, document=str(n), title="T" * 200, url=f"{far}{n}")
+        for n in range(20)
+    )
+    sent = render(answer(text, citations=cited), question_id="q")
+    cells = text.count(" d |") + text.count(" x |")
+    for number in range(3):
+        shown = [forms(message)[min(number, len(forms(message)) - 1)] for message in sent]
+        said = " ".join(str(form.blocks) for form in shown).replace("\\n", " ")
+        assert len(re.findall(r"\b[dx]\b", said)) >= cells
+    for message in sent:
+        fits(message)
 
 
 @pytest.mark.parametrize(

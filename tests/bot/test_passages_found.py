@@ -15,8 +15,9 @@ from agents.answer import Passage, shown_by
 from bot.handoff.handoff_card import Handoff, card
 from bot.memory.record import decoded, encoded
 from bot.message.buttons import ASK_HUMAN
-from bot.message.older_forms import older_version, plain_version
+from bot.message.older_forms import forms, older_version, plain_version
 from bot.message.render import Outgoing, render
+from playground.slack.block_rules import problems, too_long
 from tests.bot.conftest import Desk, answered, words
 from tests.bot.fakes import CHANNEL, NO_MODEL, domain, passages_found
 from tests.bot.test_reply import size
@@ -157,6 +158,9 @@ def test_any_excerpt_fits_slack(texts: list[str]) -> None:
     for message in render(passages_found(*texts), question_id="C1:1.0", now=NOW):
         assert size(message) < 13_000
         assert "<!" not in json.dumps(plain_version(message).blocks)
+        for form in forms(message):
+            assert problems(form.blocks) == []
+            assert not too_long(form.blocks)
 
 
 def test_what_is_kept_on_record_holds_the_passages() -> None:

@@ -22,8 +22,8 @@ class Grid:
 
     @property
     def size(self) -> int:
-        """Characters of all cells."""
-        return sum(len(cell) for row in (self.header, *self.rows) for cell in row)
+        """Characters as `compact` writes it."""
+        return sum(map(_line_size, (self.header, *self.rows)))
 
     @property
     def widths(self) -> list[int]:
@@ -54,17 +54,27 @@ def bare(cell: str) -> str:
 
 def slices(grid: Grid, characters: int) -> Iterator[Grid]:
     """Row groups that fit a Slack table, each with the header."""
-    header_size = sum(map(len, grid.header))
+    header_size = _line_size(grid.header)
     rows: list[tuple[str, ...]] = []
     size = header_size
     for row in grid.rows:
-        width = sum(map(len, row))
+        width = _line_size(row)
         if rows and (len(rows) + 1 >= MAX_ROWS or size + width > characters):
             yield replace(grid, rows=tuple(rows))
             rows, size = [], header_size
         rows.append(row)
         size += width
     yield replace(grid, rows=tuple(rows))
+
+
+def compact(grid: Grid) -> str:
+    """A table as prose in the fewest characters."""
+    lines = [" | ".join(map(bare, row)) for row in (grid.header, *grid.rows)]
+    return "```\n" + "\n".join(lines) + "\n```"
+
+
+def _line_size(row: Sequence[str]) -> int:
+    return sum(len(cell) + 3 for cell in row)
 
 
 def aligned(grid: Grid, widest: int = 90) -> str:
