@@ -13,9 +13,9 @@ LIMIT = 2_700
 
 
 def source_lines(answer: Answer, now: datetime) -> list[str]:
-    """A heading, then a line for each document with the places in it; empty without any.
+    """A heading, then a line for each place, those of one document together; empty without any.
 
-    A document says its age once, and a place comes once: twice tells nothing."""
+    A document says its title and age once, and a place comes once: twice tells nothing."""
     if answer.passages:
         return _fitting("*Passages shown*", _lines(answer.citations, now, numbered=False))
     if not answer.citations:
@@ -38,27 +38,22 @@ def place_name(citation: Citation) -> str:
 
 
 def _lines(citations: Sequence[Citation], now: datetime, *, numbered: bool) -> list[str]:
-    by_document: dict[str, dict[str, list[Citation]]] = {}
+    documents: dict[str, dict[str, list[Citation]]] = {}
     for one in citations:
-        places = by_document.setdefault(one.document, {})
+        places = documents.setdefault(one.document, {})
         places.setdefault(f"{one.url} {_heading(one)} {one.page}", []).append(one)
-    return [_line(list(places.values()), now, numbered=numbered) for places in by_document.values()]
+    lines = []
+    for places in documents.values():
+        for number, same in enumerate(places.values()):
+            mark = " ".join(f"[{one.number}]" for one in same) if numbered else "•"
+            lines.append(f"{mark} {_further(same[0]) if number else place(same[0], now)}")
+    return lines
 
 
-def _line(places: Sequence[Sequence[Citation]], now: datetime, *, numbered: bool) -> str:
-    """`[1] Standard › Age, [2] Overdue · updated today`: the title once, too."""
-    shown = []
-    for number, same in enumerate(places):
-        first = same[0]
-        name = place_name(first) if number == 0 else short(_heading(first) or first.title, 120)
-        # No line ends between a number and its link.
-        marks = "".join(f"[{one.number}]\u00a0" for one in same) if numbered else ""
-        page = f" ({_page(first)})" if first.page and len(places) > 1 else ""
-        shown.append(f"{marks}{link(first.url, name or first.document)}{page}")
-    page = _page(places[0][0]) if len(places) == 1 else ""
-    told = age(places[0][0].modified_at, now)
-    line = " · ".join(part for part in (", ".join(shown), page, told) if part)
-    return line if numbered else f"• {line}"
+def _further(citation: Citation) -> str:
+    """Another place in the document of the line above."""
+    opened = link(citation.url, f"… › {short(_heading(citation) or citation.title, 120)}")
+    return " · ".join(part for part in (opened, _page(citation)) if part)
 
 
 def _heading(citation: Citation) -> str:

@@ -292,7 +292,22 @@ def test_sources_of_one_place_share_a_line() -> None:
     sent = messages("x [1] [2]", citations=(cited, replace(cited, number=2)))
     lines = sources(sent[0]).splitlines()
     assert len(lines) == 2
-    assert lines[1].startswith("[1]\u00a0[2]\u00a0<")
+    assert lines[1].startswith("[1] [2] <")
+
+
+def test_a_document_says_its_title_and_age_once() -> None:
+    first = answer().citations[0]
+    other = replace(
+        first, document="b", title="Runbook", heading="Roles", url="https://x.example/b"
+    )
+    cited = (first, replace(other, number=2), replace(first, number=3, heading="Overdue", page=4))
+    shown = sources(messages("x [1] [2] [3]", citations=cited)[0]).splitlines()
+    assert [line.partition(" ")[0] for line in shown[1:]] == ["[1]", "[3]", "[2]"]
+    assert shown[1].endswith("Key Rotation Standard › Maximum age> · updated 3 months ago")
+    assert shown[2].endswith("|… › Overdue> · page 4")
+    nearest = sources(messages("No.", path="no_answer_found", citations=(), nearest=cited)[0])
+    assert nearest.count("updated") == 2
+    assert nearest.count("Key Rotation Standard") == 1
 
 
 def test_a_refusal_names_each_nearest_document_once_and_offers_a_human_first() -> None:
