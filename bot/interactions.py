@@ -17,8 +17,8 @@ from bot.handoff.handoff_card import RESOLVE, RESOLVE_VIEW, TAKE, resolution_vie
 from bot.home.home_view import EXAMPLE
 from bot.listeners import DETAILS, SHORTCUT
 from bot.message.blockkit import Json
+from bot.message.buttons import ASK_HUMAN, CLARIFY, FEEDBACK, LOOK_IN
 from bot.message.modal import submitted
-from bot.message.render import ASK_HUMAN, CLARIFY, FEEDBACK, LOOK_IN
 from bot.slack.event import Asked
 from bot.slack.message_words import plain, words_of
 from bot.slack.web import SlackBusy, SlackRefused, SlackUnsure, Web
@@ -127,7 +127,10 @@ def _handoff(app: App, store: Store, web: Web) -> None:
         question_id = str(action.get("value") or "")
         user = _user(body)
         # Of each who presses: not everybody may, and who may not must not use up the first press.
-        store(f"human-{question_id}-{user}", {"human": {"question_id": question_id, "user": user}})
+        channel, _ = _place(body)
+        asked = {"question_id": question_id, "user": user}
+        pressed = {"channel": channel, "ts": _posted_at(body)}
+        store(f"human-{question_id}-{user}", {"human": asked, "pressed": pressed})
         ack()
 
     def take(ack: Ack, body: Json, action: Json) -> None:
@@ -185,8 +188,7 @@ def chosen_question(body: Json, action: Mapping[str, Any]) -> Asked:
     """The option that was chosen, as a question of its own and of who chose it, whoever asked
     first; twice by the same person is once."""
     channel, thread_ts = _place(body)
-    message_ts = (body.get("container") or {}).get("message_ts")
-    post = str((body.get("message") or {}).get("ts") or message_ts or "")
+    post = _posted_at(body)
     text = str(action.get("value") or "")
     return Asked(
         channel=channel,
@@ -235,6 +237,12 @@ def _place(body: Json) -> tuple[str, str]:
     container, message = body.get("container") or {}, body.get("message") or {}
     channel = (body.get("channel") or {}).get("id") or container.get("channel_id")
     return str(channel or ""), str(message.get("thread_ts") or container.get("thread_ts") or "")
+
+
+def _posted_at(body: Json) -> str:
+    """Timestamp of the message that was acted on."""
+    message_ts = (body.get("container") or {}).get("message_ts")
+    return str((body.get("message") or {}).get("ts") or message_ts or "")
 
 
 def _remembered(view: Json) -> tuple[str, str, str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 
 from bot.access.doors import Door
 from bot.access.gate import Gate
@@ -55,7 +56,8 @@ class Worker:
         elif "example" in item:
             self.example_asked(event_id, **item["example"])
         elif "human" in item:
-            self._handed_off(self.handoffs.request, item["human"])
+            request = partial(self.handoffs.request, pressed=item.get("pressed"))
+            self._handed_off(request, item["human"])
         elif "take" in item:
             self._handed_off(self.handoffs.take, item["take"])
         elif "resolve" in item:

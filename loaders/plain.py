@@ -23,24 +23,28 @@ _DEEPEST = 8
 """Levels of lists that are indented further."""
 
 
-def plain_text(markdown: str) -> str:
-    """What a reader sees: no markup, `\\n` for line breaks, footnote marks left out."""
+def plain_text(markdown: str, *, code: str = "") -> str:
+    """What a reader sees: no markup, `\\n` for line breaks, footnote marks left out.
+
+    `code`: a sign that is put around what is code."""
     if not markdown:
         return ""
-    return _text(_parser().parseInline(markdown.replace("\n", "<br>"))[0].children or [])
+    return _text(_parser().parseInline(markdown.replace("\n", "<br>"))[0].children or [], code)
 
 
-def _text(tokens: list[Token]) -> str:
+def _text(tokens: list[Token], code: str) -> str:
     pieces: list[str] = []
     lists: list[tuple[str, int]] = []
     begun = False
     for token in tokens:
         if token.type == "image":
-            pieces.append(_text(token.children or []) or token.content)
+            pieces.append(_text(token.children or [], code) or token.content)
         elif token.type in ("softbreak", "hardbreak"):
             pieces.append("\n")
         elif token.type == "html_inline":
             pieces.append(_tag_text(token.content, lists, at_start=not begun))
+        elif token.type == "code_inline":
+            pieces.append(f"{code}{token.content}{code}")
         elif token.type != "footnote_mark":
             pieces.append(token.content)
         begun = begun or bool(pieces and pieces[-1].strip("\n"))

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from bot.memory.state_tables import feedback
-from bot.message.render import FEEDBACK
+from bot.message.buttons import FEEDBACK
 from config.errors import UsageError
 from index.readers import identities
 from oncall import Copilot

@@ -37,6 +37,8 @@ class Handoff:
     taken_by: str
     resolved_by: str
     resolution: str
+    requested_at: datetime | None = None
+    """UTC, without a zone."""
 
 
 def card(
@@ -55,7 +57,7 @@ def card(
     headline = _headline(handoff, domain)
     forgotten = record.state == FORGOTTEN
     asked = "_Asked too long ago to be kept here._" if forgotten else _quote(record.text)
-    blocks = [section(headline), section(f"*Question* from {_mention(asker)}\n{asked}")]
+    blocks = [section(headline), section(f"*Question* from {mention(asker)}\n{asked}")]
     if handoff.resolved_by:
         if handoff.resolution:
             blocks.append(section(f"*Answer*\n{_quote(handoff.resolution)}"))
@@ -89,13 +91,13 @@ def resolution_view(question_id: str, suggestion: str = "") -> Json:
 
 def _headline(handoff: Handoff, domain: Domain | None) -> str:
     if handoff.resolved_by:
-        return f":white_check_mark: Resolved by {_mention(handoff.resolved_by)}"
+        return f":white_check_mark: Resolved by {mention(handoff.resolved_by)}"
     if handoff.taken_by:
-        return f":eyes: {_mention(handoff.taken_by)} is on it"
+        return f":eyes: {mention(handoff.taken_by)} is on it"
     if not handoff.called:
         return ":raising_hand: Nobody is configured to be called here; can somebody help?"
     message = domain.escalation.message if domain else ""
-    called = f":raising_hand: {_mention(handoff.called)} can you help here?"
+    called = f":raising_hand: {mention(handoff.called)} can you help here?"
     return f"{called}\n{mrkdwn(message)}" if message else called
 
 
@@ -121,7 +123,7 @@ def _quote(text: str) -> str:
     return "\n".join(f"> {mrkdwn(line)}" for line in shown.splitlines())
 
 
-def _mention(who: str) -> str:
+def mention(who: str) -> str:
     if who == ERASED:
         return "somebody"
     return f"<!subteam^{who}>" if who.startswith("S") else f"<@{who}>"

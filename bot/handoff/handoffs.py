@@ -14,10 +14,12 @@ from sqlalchemy.exc import IntegrityError
 from agents.answer import Answer
 from bot.handoff.handoff_card import Handoff, card
 from bot.handoff.rota import on_call
+from bot.handoff.used_button import show_used
 from bot.memory.record import Record, Records, decoded, now
 from bot.memory.state_tables import handoffs
 from bot.message.blockkit import Json
 from bot.message.delivery import find_post, metadata_of, post_once, richest
+from bot.message.private import post_key
 from bot.message.render import Outgoing
 from bot.slack.web import SlackRefused, Web
 from config.domain import Domain
@@ -59,8 +61,12 @@ class Handoffs:
             return None
         return Handoff(**{name: row[name] for name in Handoff.__dataclass_fields__})
 
-    def request(self, question_id: str, user: str) -> None:
-        """Post the card, unless there is one. Safe to repeat."""
+    def request(
+        self, question_id: str, user: str, pressed: Mapping[str, str] | None = None
+    ) -> None:
+        """Post the card, unless there is one. Safe to repeat.
+
+        `pressed`: channel and timestamp of the message whose button it was."""
         record = self._records.get(question_id)
         if record is None:
             log.warning("a human was asked about an unknown question", question=question_id)
@@ -71,8 +77,16 @@ class Handoffs:
             called = self._on_call(domain)
             self._insert(record, user, called)
             known = self.get(question_id)
-        if known is None or known.card_ts:
+        if known is None:
             return
+        if not known.card_ts:
+            self._post_card(record, known, domain)
+        if pressed and pressed["channel"] != record.channel:
+            key = post_key(record.event_id)
+            self._records.found_in(key, pressed["ts"], pressed["channel"])
+        show_used(self._web, self._records, record, known)
+
+    def _post_card(self, record: Record, known: Handoff, domain: Domain | None) -> None:
         event = record.event
 
         def find() -> str | None:
@@ -83,10 +97,10 @@ class Handoffs:
             self._card(record, known, domain),
             channel=record.channel,
             thread_ts=record.thread_ts,
-            metadata=metadata_of(CARD_EVENT, question_id),
+            metadata=metadata_of(CARD_EVENT, record.id),
             find=find,
         )
-        self._set(question_id, card_ts=ts)
+        self._set(record.id, card_ts=ts)
 
     def take(self, question_id: str, user: str) -> None:
         """Somebody is on it; the first who says so."""
@@ -135,6 +149,7 @@ class Handoffs:
         known, record = self.get(question_id), self._records.get(question_id)
         if not (known and record and known.card_ts):
             return
+        show_used(self._web, self._records, record, known)
         arguments = {
             "channel": known.channel,
             "ts": known.card_ts,
@@ -142,7 +157,7 @@ class Handoffs:
         }
         shown = self._card(record, known, self.domain_of(record))
         try:
-            richest(self._web.call, "chat.update", shown, arguments)
+            richest(self._web, self._web.call, "chat.update", shown, arguments)
         except SlackRefused as refused:
             log.warning("the hand-off card could not be updated", reason=refused.code)
 

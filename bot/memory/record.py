@@ -220,6 +220,19 @@ class Records:
             row = connection.execute(query).first()
         return (row.channel, row.ts) if row else None
 
+    def places(self, *question_ids: str) -> list[tuple[str, str]]:
+        """(channel, timestamp) of all messages under these ids; of those that were sent to a person
+        the channel is the person's id, until `found_in` says better."""
+        query = select(posts.c.channel, posts.c.ts).where(posts.c.question_id.in_(question_ids))
+        with self._engine.connect() as connection:
+            return [(row.channel, row.ts) for row in connection.execute(query)]
+
+    def found_in(self, question_id: str, ts: str, channel: str) -> None:
+        """The channel of a message that was sent to a person."""
+        change = update(posts).where(posts.c.question_id == question_id, posts.c.ts == ts)
+        with self._engine.begin() as connection:
+            connection.execute(change.values(channel=channel))
+
     def owned(self, channel: str, timestamps: list[str]) -> frozenset[str]:
         """Those of these messages that are on record: answers and hand-off cards."""
         post = select(posts.c.ts).where(posts.c.channel == channel, posts.c.ts.in_(timestamps))

@@ -6,41 +6,53 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from bot.message.blockkit import Json
 from bot.message.defang import defang
-from bot.message.harmless.harmless_words import WORD, is_address
 from bot.message.harmless.web_address import Links
-from bot.message.slack_markdown import MAX_COLUMNS, Grid, Prose, aligned, fitting, segments, slices
+from bot.message.slack_markdown import Prose, fitting, segments
+from bot.message.tables.asked_column import About, asked_first
+from bot.message.tables.grid import MAX_COLUMNS, aligned, slices
+from bot.message.tables.table_blocks import MAX_CAPTION, data_table_block, rows_said
 
 BODY_LIMIT = 8_500
 """Characters of answer per message: leaves room for sources, buttons and the fallback. Slack fails
 near 13,200 of a whole message, although a block may have 12,000."""
+
+MOST_BLOCKS = 35
+"""Of 50: sources and buttons follow, and a long text is several blocks in the older markup."""
 
 Sized = tuple[Json, int]
 """A block and its characters."""
 
 
 def bodies(blocks: Iterable[Sized]) -> Iterator[list[Json]]:
-    """Blocks of each message: as much as fits, and one native table each, Slack's own limit."""
+    """Blocks of each message: as much as fits, in every form that the message may take."""
     body: list[Json] = []
-    used, has_table = 0, False
+    used = 0
     for block, size in blocks:
-        table = block["type"] == "table"
-        if body and (used + size > BODY_LIMIT or (table and has_table)):
+        if body and (used + size > BODY_LIMIT or len(body) >= MOST_BLOCKS):
             yield body
-            body, used, has_table = [], 0, False
+            body, used = [], 0
         body.append(block)
-        used, has_table = used + size, has_table or table
+        used += size
     yield body or [markdown("I have nothing to say to that.")]
 
 
-def body_blocks(text: str, links: Links) -> Iterator[Sized]:
+def body_blocks(text: str, links: Links, about: About) -> Iterator[Sized]:
     """Of a text that `defang` made harmless."""
+    before = ""
     for part in segments(text):
-        if isinstance(part, Prose) or len(part.header) > MAX_COLUMNS or not part.rows:
-            prose = part.text if isinstance(part, Prose) else aligned(part)
-            yield from prose_blocks(prose, links)
+        if isinstance(part, Prose):
+            before = part.text
+            yield from prose_blocks(part.text, links)
+        elif len(part.header) > MAX_COLUMNS or not part.rows:
+            yield from prose_blocks(aligned(part), links)
         else:
-            for grid in slices(part, BODY_LIMIT - 500):
-                yield table_block(grid), grid.size
+            for grid in slices(asked_first(part, about), BODY_LIMIT - 500):
+                yield data_table_block(grid, about.named(part, before)), grid.size + MAX_CAPTION
+
+
+def around_tables(text: str) -> str:
+    """The words beside the tables of a text."""
+    return "\n".join(part.text for part in segments(text) if isinstance(part, Prose))
 
 
 def prose_blocks(text: str, links: Links) -> Iterator[Sized]:
@@ -53,50 +65,9 @@ def markdown(text: str) -> Json:
     return {"type": "markdown", "text": text}
 
 
-def table_block(grid: Grid) -> Json:
-    # A cell may not be empty, hence the no-break space.
-    rows = [[_cell(cell or "\u00a0") for cell in row] for row in (grid.header, *grid.rows)]
-    settings = [{"is_wrapped": True} for _ in grid.header]
-    return {"type": "table", "rows": rows, "column_settings": settings}
-
-
-def grid_of(table: Json) -> Grid:
-    """The words of a table block."""
-    texts = [tuple(map(_cell_words, row)) for row in table["rows"]]
-    return Grid(texts[0], tuple(texts[1:]))
-
-
 def words_said(blocks: Sequence[Json]) -> str:
     """What stands in the blocks of a body, without what only looks different."""
     said: list[str] = []
     for block in blocks:
-        if block["type"] == "table":
-            said.extend(" | ".join(map(_cell_words, row)) for row in block["rows"])
-        else:
-            said.append(block["text"])
+        said += rows_said(block) if block["type"] == "data_table" else [block["text"]]
     return "\n".join(said)
-
-
-def _cell(text: str) -> Json:
-    """Words; an address among them as code, which nobody makes a link of."""
-    pieces: list[Json] = []
-    at = 0
-    for word in WORD.finditer(text):
-        if is_address(word[0]):
-            pieces += [_piece(text[at : word.start()]), _piece(word[0], style={"code": True})]
-            at = word.end()
-    if not pieces:
-        return {"type": "raw_text", "text": text}
-    shown = [piece for piece in [*pieces, _piece(text[at:])] if piece["text"]]
-    section = {"type": "rich_text_section", "elements": shown}
-    return {"type": "rich_text", "elements": [section]}
-
-
-def _piece(text: str, **style: Json) -> Json:
-    return {"type": "text", "text": text, **style}
-
-
-def _cell_words(cell: Json) -> str:
-    if cell["type"] == "raw_text":
-        return str(cell["text"])
-    return "".join(piece["text"] for piece in cell["elements"][0]["elements"])

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 
 from markdown_it.tree import SyntaxTreeNode
 
-from bot.message.harmless.answer_tree import tree_of
+from bot.message.harmless.answer_tree import numbered, tree_of
 from bot.message.harmless.harmless_words import BREAK, visible
 from bot.message.harmless.span_writer import apart, inline, unsigned
 from bot.message.harmless.web_address import Links, links_to
@@ -103,8 +103,8 @@ class _Writer:
 
     def _list(self, node: SyntaxTreeNode) -> str:
         pieces: list[str] = []
-        for item in node.children:
-            mark = f"{item.info}{item.markup} "
+        for count, item in enumerate(node.children):
+            mark = f"{numbered(node, count)}{item.markup} "
             inside = self._stacked(item).replace("\n", "\n" + " " * len(mark))
             if pieces:
                 pieces.append("\n" if self._close("list_item", item) else "\n\n")

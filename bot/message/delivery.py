@@ -6,14 +6,15 @@ See docs/decisions/051-one-post-per-question.md."""
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import structlog
 
 from bot.memory.record import Records
 from bot.message.blockkit import Json
-from bot.message.render import Outgoing, plain_version
+from bot.message.older_forms import forms, newer_kinds
+from bot.message.render import Outgoing
 from bot.slack.event import Asked
 from bot.slack.thread import (
     METADATA_EVENT,
@@ -41,7 +42,9 @@ NO_WAY_IN = ABOUT_THE_TOKEN | {
 }  # fmt: skip
 """Refusals that another message would meet as well."""
 
-TOO_NEW = {"invalid_blocks", "invalid_blocks_format", "msg_blocks_too_long", "msg_too_long"}
+UNKNOWN = {"invalid_blocks", "invalid_blocks_format", "invalid_arguments"}
+"""How Slack refuses a kind of block that it doesn't know."""
+TOO_NEW = UNKNOWN | {"msg_blocks_too_long", "msg_too_long"}
 
 
 def post_once(
@@ -68,7 +71,7 @@ def post_once(
     pauses = backoff(LONGEST_WAIT)
     while True:
         try:
-            return str(richest(web.once, "chat.postMessage", message, arguments)["ts"])
+            return str(richest(web, web.once, "chat.postMessage", message, arguments)["ts"])
         except SlackBusy as limit:
             busy(limit.after)
             # Everybody who waits was told the same second: spread them out.
@@ -79,16 +82,27 @@ def post_once(
                 return ts
 
 
-def richest(call: Callable[..., Json], method: str, message: Outgoing, arguments: Json) -> Json:
-    """The message as it is, or without newer block types, or as text: what Slack takes first."""
-    forms: Sequence[Any] = (message.blocks, plain_version(message).blocks)
-    for blocks in forms:
+def richest(
+    web: Web, call: Callable[..., Json], method: str, message: Outgoing, arguments: Json
+) -> Json:
+    """The message in the richest form that Slack takes: as it is, without what is new, or as text.
+
+    What only an older form was taken without is remembered, and not tried again for a while."""
+    suspected: frozenset[str] = frozenset()
+    for form in forms(message):
+        kinds = newer_kinds(form.blocks)
+        if web.lacking.any_of(kinds):
+            continue
         try:
-            return call(method, text=message.text, blocks=blocks, **arguments)
+            done = call(method, text=message.text, blocks=form.blocks, **arguments)
         except SlackRefused as refused:
             if refused.code not in TOO_NEW:
                 raise
             log.warning("slack refused a message's blocks", method=method, reason=refused.code)
+            suspected |= kinds if refused.code in UNKNOWN else frozenset()
+        else:
+            web.lacking.note(suspected - kinds)
+            return done
     return call(method, text=message.text, **arguments)
 
 
@@ -187,12 +201,12 @@ class Parts:
         }
         try:
             try:
-                richest(self._web.call, "chat.update", message, arguments)
+                richest(self._web, self._web.call, "chat.update", message, arguments)
             except SlackRefused as refused:
                 if refused.code != "streaming_state_conflict":
                     raise
                 self.stop(part)  # a stream that an earlier process began
-                richest(self._web.call, "chat.update", message, arguments)
+                richest(self._web, self._web.call, "chat.update", message, arguments)
         except SlackRefused as refused:
             if refused.code in NO_WAY_IN:
                 raise

@@ -5,7 +5,7 @@ from __future__ import annotations
 from markdown_it.tree import SyntaxTreeNode
 
 from bot.message.blockkit import link
-from bot.message.harmless.answer_tree import tree_of
+from bot.message.harmless.answer_tree import numbered, tree_of
 from bot.message.harmless.harmless_words import LOOKALIKE, escaped, mrkdwn, unlinked
 from bot.message.harmless.web_address import Links
 
@@ -29,9 +29,9 @@ def _block(node: SyntaxTreeNode, links: Links) -> str:
         return f"```\n{escaped(whole)}\n```"
     if node.type == "blockquote":
         return "\n".join(f"> {line}" for line in _stacked(node, links).split("\n"))
-    if node.type == "list_item":
-        mark = f"{node.info}{node.markup}" if node.info else "•"
-        return f"{mark} {_stacked(node, links)}".replace("\n", "\n    ")
+    if node.type in ("ordered_list", "bullet_list"):
+        items = enumerate(node.children)
+        return "\n".join(_item(item, numbered(node, count), links) for count, item in items)
     if node.type == "hr":
         return "———"
     if node.type == "tr":
@@ -39,6 +39,20 @@ def _block(node: SyntaxTreeNode, links: Links) -> str:
     if node.type == "heading":
         return f"*{_spans(node.children, links)}*"
     return _spans(node.children, links) if node.type == "paragraph" else _stacked(node, links)
+
+
+def _item(node: SyntaxTreeNode, number: str, links: Links) -> str:
+    """Indented below its mark, but for code: what is copied from there has no spaces before it."""
+    shown = []
+    for block in node.children:
+        text = _block(block, links)
+        is_code = block.type in ("fence", "code_block")
+        shown.append(text if is_code else text.replace("\n", "\n    "))
+    mark = f"{number}{node.markup}" if number else "•"
+    inside = [
+        one if one.startswith("```") or at == 0 else f"    {one}" for at, one in enumerate(shown)
+    ]
+    return f"{mark} " + "\n".join(filter(None, inside))
 
 
 def _spans(nodes: list[SyntaxTreeNode], links: Links) -> str:

@@ -9,37 +9,45 @@ from itertools import chain, repeat
 
 from agents.answer import Answer, Passage
 from bot.message.blockkit import context, section
-from bot.message.body_blocks import Sized, prose_blocks, table_block
+from bot.message.body_blocks import Sized, prose_blocks
 from bot.message.defang import defang
 from bot.message.harmless.harmless_words import mrkdwn
 from bot.message.harmless.web_address import Links
-from bot.message.slack_markdown import MAX_ROWS, Grid, Prose, aligned, segments
+from bot.message.slack_markdown import Prose, segments
 from bot.message.source_lines import place
+from bot.message.tables.asked_column import About, asked_first, rows_of
+from bot.message.tables.grid import MAX_ROWS, Grid, aligned
+from bot.message.tables.table_blocks import data_table_block
 from loaders.markdown_parser import read_blocks
 
 ON_A_PHONE = 36
-"""Characters of a line of code. A wider table hides its values until it is pushed aside, and what
-was asked for is often in its last column: as a list it is read at once."""
+"""Characters of a line of code."""
+FEW_ROWS = 2
+"""A wider table of no more rows is read at once as a list, and needs no sorting."""
 
 
 def passage_blocks(answer: Answer, links: Links, now: datetime) -> Iterator[Sized]:
-    """The lead, then title and excerpt of each passage; Slack takes one native table a message."""
+    """The lead, then title and excerpt of each passage."""
     yield from prose_blocks(defang(answer.lead, links), links)
-    has_table = False
+    dated: set[str] = set()
     for passage, origin in _with_origins(answer):
         if origin:
             said = f"From *{mrkdwn(origin)}*"
             yield context([said]), len(said)
-        title = place(passage.citation, now, bold=True)
+        cited = passage.citation
+        title = place(cited, now, bold=True, dated=cited.document not in dated)
+        dated.add(cited.document)
         yield section(title), len(title)
         for part in segments(defang(passage.text, links)):
             if isinstance(part, Prose):
                 yield from prose_blocks(_quoted(part.text), links)
-            elif has_table or not _is_small(part):
-                yield from prose_blocks(aligned(part, ON_A_PHONE), links)
+                continue
+            grid = asked_first(part, About(question=answer.standalone_question))
+            if _is_native(grid):
+                caption = rows_of(grid)  # its title stands above
+                yield data_table_block(grid, caption), grid.size + len(caption)
             else:
-                has_table = True
-                yield table_block(part), part.size
+                yield from prose_blocks(aligned(grid, ON_A_PHONE), links)
 
 
 def _with_origins(answer: Answer) -> Iterator[tuple[Passage, str]]:
@@ -53,8 +61,10 @@ def _with_origins(answer: Answer) -> Iterator[tuple[Passage, str]]:
         yield from zip(passages, chain([title], repeat("")), strict=False)
 
 
-def _is_small(grid: Grid) -> bool:
-    return 0 < len(grid.rows) < MAX_ROWS and grid.is_within(ON_A_PHONE)
+def _is_native(grid: Grid) -> bool:
+    if not 0 < len(grid.rows) < MAX_ROWS:
+        return False
+    return len(grid.rows) > FEW_ROWS or grid.is_within(ON_A_PHONE)
 
 
 def _quoted(markdown: str) -> str:

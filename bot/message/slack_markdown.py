@@ -9,47 +9,26 @@ from itertools import takewhile
 
 from markdown_it.token import Token
 
-from bot.message.harmless.harmless_words import unpinged, visible
+from bot.message.harmless.harmless_words import LOOKALIKE, unpinged, visible
+from bot.message.tables.grid import Grid, bare, named
 from loaders.markdown_parser import read_blocks
 from loaders.plain import plain_text
 
-MAX_COLUMNS = 20
-MAX_ROWS = 100
-"""Of one Slack table, header included."""
 MAX_CELL = 400
 CODE = ("fence", "code_block")
 SHORTEST = 200
 """Characters of a piece that isn't cut any more: written, it fits."""
 LONGEST_FENCE = 20
 """Characters; a code block behind a longer fence isn't opened again when it is cut."""
+_LEADS_TO_CODE = re.compile(r"(?: *(?:>|[-+*](?= )|\d{1,9}[.)](?= )))* *")
+_SIGN = "\ue000"
+"""Stands for the backtick around code while a cell is read; nobody types it."""
 _BREAK = re.compile(r"<br\s*/?>", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
 class Prose:
     text: str
-
-
-@dataclass(frozen=True)
-class Grid:
-    """A markdown table: plain cells, every row as wide as the header."""
-
-    header: tuple[str, ...]
-    rows: tuple[tuple[str, ...], ...]
-
-    @property
-    def size(self) -> int:
-        """Characters of all cells."""
-        return sum(len(cell) for row in (self.header, *self.rows) for cell in row)
-
-    @property
-    def widths(self) -> list[int]:
-        """Characters of the longest cell of each column."""
-        return [max(map(len, column)) for column in zip(self.header, *self.rows, strict=True)]
-
-    def is_within(self, characters: int) -> bool:
-        """Its columns stand side by side in so wide a line, each with room around it."""
-        return sum(self.widths) + 3 * len(self.header) <= characters
 
 
 def segments(markdown: str) -> Iterator[Prose | Grid]:
@@ -65,14 +44,17 @@ def segments(markdown: str) -> Iterator[Prose | Grid]:
         body = list(takewhile(lambda row: "|" in lines[row[0]], rows[1:]))
         if prose := "\n".join(shown[at:start]).strip("\n"):
             yield Prose(prose)
-        yield Grid(rows[0][1], tuple(cells for _, cells in body))
+        cells = [row for _, row in (rows[0], *body)]
+        told = tuple(sum("**" in row[at] for row in cells[1:]) for at in range(len(cells[0])))
+        shown_cells = [tuple(map(_cell, row)) for row in cells]
+        yield Grid(shown_cells[0], tuple(shown_cells[1:]), told)
         at = start + 2 + len(body)
     if prose := "\n".join(shown[at:]).strip("\n"):
         yield Prose(prose)
 
 
 def _tables(tokens: Sequence[Token]) -> Iterator[tuple[int, list[tuple[int, tuple[str, ...]]]]]:
-    """(first line, rows as (line, cells), the header first) of each table."""
+    """(first line, rows as (line, cells as written), the header first) of each table."""
     for at, token in enumerate(tokens):
         if token.type != "table_open":
             continue
@@ -82,7 +64,7 @@ def _tables(tokens: Sequence[Token]) -> Iterator[tuple[int, list[tuple[int, tupl
             if inner.type == "tr_open":
                 rows.append([])
             elif inner.type == "inline":
-                rows[-1].append(_cell(inner.content))
+                rows[-1].append(inner.content)
         # The line of dashes is no row.
         places = [start, *range(start + 2, start + 1 + len(rows))]
         yield start, [(place, tuple(row)) for place, row in zip(places, rows, strict=True)]
@@ -93,9 +75,11 @@ def _lines_of(token: Token) -> range:
 
 
 def _cell(markdown: str) -> str:
-    """A cell's words: Slack's table cells show no markdown."""
-    words = " · ".join(plain_text(markdown).strip().splitlines())
-    return _cut_short(unpinged(visible(words)), MAX_CELL)
+    """A cell's words, with code between backticks: Slack's table cells show no other markdown."""
+    words = plain_text(markdown.replace(_SIGN, ""), code=_SIGN).replace("`", LOOKALIKE)
+    words = " · ".join(unpinged(visible(words)).strip().splitlines()).replace(_SIGN, "`")
+    words = _cut_short(words, MAX_CELL)
+    return words if words.count("`") % 2 == 0 else f"{words}`"
 
 
 def _cut_short(text: str, limit: int) -> str:
@@ -109,20 +93,24 @@ def excerpt(markdown: str, limit: int) -> str:
         if isinstance(part, Prose):
             lines.extend(_plain_lines(part.text))
         else:
-            lines.extend(f"• {_named(part.header, row, row[0])}" for row in part.rows)
+            lines.extend(f"• {bare(named(part.header, row, row[0]))}" for row in part.rows)
     return _cut_short("\n".join(line for line in lines if line), limit)
 
 
 def _plain_lines(markdown: str) -> Iterator[str]:
-    lists: list[str] = []
+    lists: list[int | None] = []
     sign = ""
     for token in read_blocks(markdown):
-        if token.type in ("bullet_list_open", "ordered_list_open"):
-            lists.append(token.type)
+        if token.type == "bullet_list_open":
+            lists.append(None)
+        elif token.type == "ordered_list_open":
+            lists.append(int(token.attrs.get("start", 1)))
         elif token.type in ("bullet_list_close", "ordered_list_close"):
             lists.pop()
         elif token.type == "list_item_open":
-            mark = f"{token.info}{token.markup}" if token.info else "•"
+            number = lists[-1]
+            mark = "•" if number is None else f"{number}{token.markup}"
+            lists[-1] = None if number is None else number + 1
             sign = f"{'  ' * (len(lists) - 1)}{mark} "
         elif token.type in CODE:
             yield from token.content.splitlines()
@@ -142,7 +130,12 @@ def pieces(text: str, limit: int) -> Iterator[str]:
         if code := _open_code(head):
             # Within code, empty lines and indents count: only the line's end is cut away.
             head, rest = text[:cut], text[cut:].removeprefix("\n")
-            head, rest = f"{head}\n{code.markup}", f"{_opener(code)}\n{rest}"
+            inside = _before_code(head, code)
+            head = f"{head}\n{inside}{code.markup}"
+            rest = f"{_opener(code)}\n{_without(inside, rest)}"
+        else:
+            # What belonged to a list item, deep below its mark, would be read as code.
+            rest = _without(" " * (len(rest) - len(rest.lstrip(" "))), rest)
         yield head
         text = rest
     if text.strip():
@@ -189,35 +182,18 @@ def _opener(code: Token) -> str:
     return f"{code.markup}{code.info.strip()[:40]}"
 
 
-def slices(grid: Grid, characters: int) -> Iterator[Grid]:
-    """Row groups that fit a Slack table, each with the header."""
-    header_size = sum(map(len, grid.header))
-    rows: list[tuple[str, ...]] = []
-    size = header_size
-    for row in grid.rows:
-        width = sum(map(len, row))
-        if rows and (len(rows) + 1 >= MAX_ROWS or size + width > characters):
-            yield Grid(grid.header, tuple(rows))
-            rows, size = [], header_size
-        rows.append(row)
-        size += width
-    yield Grid(grid.header, tuple(rows))
+def _before_code(text: str, code: Token) -> str:
+    """What stands before each line of a code block that is in a list or a quote."""
+    opening = text.split("\n")[_lines_of(code).start]
+    found = _LEADS_TO_CODE.match(opening)
+    return re.sub("[^> ]", " ", found[0]) if found else ""
 
 
-def aligned(grid: Grid, widest: int = 90) -> str:
-    """A table as prose: columns lined up in a code block, or one entry per row when too wide."""
-    if grid.is_within(widest):
-        widths = grid.widths
-        lines = [
-            " | ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
-            for row in (grid.header, tuple("-" * width for width in widths), *grid.rows)
-        ]
-        return "```\n" + "\n".join(lines).replace("```", "'''") + "\n```"
-    return "\n".join(f"- {_named(grid.header, row, f'**{row[0]}**')}" for row in grid.rows)
-
-
-def _named(header: Sequence[str], row: Sequence[str], title: str) -> str:
-    """`title`, and each further cell with its column's name."""
-    cells = list(zip(header, row, strict=True))[1:]
-    named = "; ".join(f"{name}: {cell}" if name else cell for name, cell in cells if cell)
-    return f"{title}: {named}" if named else title
+def _without(lead: str, text: str) -> str:
+    """The first lines without what stands before each of them."""
+    lines = text.split("\n") if lead else []
+    for at, line in enumerate(lines):
+        if line.strip() and not line.startswith(lead):
+            break
+        lines[at] = line.removeprefix(lead if line.startswith(lead) else lead.rstrip())
+    return "\n".join(lines) if lead else text

@@ -13,27 +13,55 @@ LIMIT = 2_700
 
 
 def source_lines(answer: Answer, now: datetime) -> list[str]:
-    """A heading, then a line for each place; empty without any.
+    """A heading, then a line for each place, those of one document together; empty without any.
 
-    Citations of one place share a line: the same link twice tells nothing."""
+    A document says its title and age once, and a place comes once: twice tells nothing."""
     if answer.passages:
-        return _fitting("*Passages shown*", [f"• {place(c, now)}" for c in answer.citations])
+        return _fitting("*Passages shown*", _lines(answer.citations, now, numbered=False))
     if not answer.citations:
-        return _fitting("*Nearest documents*", [f"• {place(c, now)}" for c in answer.nearest])
-    numbers: dict[str, list[str]] = {}
-    for citation in answer.citations:
-        numbers.setdefault(place(citation, now), []).append(f"[{citation.number}]")
-    return _fitting("*Sources*", [f"{' '.join(marks)} {where}" for where, marks in numbers.items()])
+        return _fitting("*Nearest documents*", _lines(answer.nearest, now, numbered=False))
+    return _fitting("*Sources*", _lines(answer.citations, now, numbered=True))
 
 
-def place(citation: Citation, now: datetime, *, bold: bool = False) -> str:
-    """A link to it, with page and age."""
-    heading = citation.heading if citation.heading != citation.title else ""
-    name = " › ".join(short(part, 120) for part in (citation.title, heading) if part)
-    page = f"page {citation.page}" if citation.page else ""
-    details = [part for part in (page, age(citation.modified_at, now)) if part]
-    opened = link(citation.url, name or citation.document)
+def place(citation: Citation, now: datetime, *, bold: bool = False, dated: bool = True) -> str:
+    """A link to it, with page and, unless it was told before, age."""
+    opened = link(citation.url, place_name(citation))
+    told = age(citation.modified_at, now) if dated else ""
+    details = [part for part in (_page(citation), told) if part]
     return " · ".join([f"*{opened}*" if bold else opened, *details])
+
+
+def place_name(citation: Citation) -> str:
+    """Title and heading."""
+    parts = (citation.title, _heading(citation))
+    return " › ".join(short(part, 120) for part in parts if part) or citation.document
+
+
+def _lines(citations: Sequence[Citation], now: datetime, *, numbered: bool) -> list[str]:
+    documents: dict[str, dict[str, list[Citation]]] = {}
+    for one in citations:
+        places = documents.setdefault(one.document, {})
+        places.setdefault(f"{one.url} {_heading(one)} {one.page}", []).append(one)
+    lines = []
+    for places in documents.values():
+        for number, same in enumerate(places.values()):
+            mark = " ".join(f"[{one.number}]" for one in same) if numbered else "•"
+            lines.append(f"{mark} {_further(same[0]) if number else place(same[0], now)}")
+    return lines
+
+
+def _further(citation: Citation) -> str:
+    """Another place in the document of the line above."""
+    opened = link(citation.url, f"… › {short(_heading(citation) or citation.title, 120)}")
+    return " · ".join(part for part in (opened, _page(citation)) if part)
+
+
+def _heading(citation: Citation) -> str:
+    return citation.heading if citation.heading != citation.title else ""
+
+
+def _page(citation: Citation) -> str:
+    return f"page {citation.page}" if citation.page else ""
 
 
 def _fitting(heading: str, lines: Sequence[str]) -> list[str]:

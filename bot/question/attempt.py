@@ -13,9 +13,9 @@ from bot.memory.record import Record, Records
 from bot.message import private
 from bot.message.blockkit import short
 from bot.message.delivery import NO_WAY_IN
+from bot.message.growing.pace import Pace
 from bot.message.harmless.harmless_words import mrkdwn
 from bot.message.live_post import Post
-from bot.message.pace import Pace
 from bot.message.render import Outgoing, apology, render, said
 from bot.question.asking import Asking, may_watch
 from bot.question.earlier_threads import Found, Look, look_nowhere, with_earlier
@@ -96,7 +96,7 @@ class Attempts:
             post.settle()
         if messages and self._mine(job):
             try:
-                post.finish(messages)
+                post.finish(messages, failed=failed)
             except SlackRefused as refused:
                 if refused.code in NO_WAY_IN or failed:
                     raise

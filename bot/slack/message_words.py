@@ -73,7 +73,7 @@ def _block_parts(block: Mapping[str, Any]) -> Iterator[str]:
     kind = block.get("type")
     if kind == "rich_text":
         yield rich_text(block)
-    elif kind == "table":
+    elif kind in {"table", "data_table"}:
         for row in block.get("rows") or ():
             yield " | ".join(_cell(cell) for cell in row)
     elif kind not in {"actions", "context_actions"}:
@@ -95,7 +95,7 @@ def _cell(cell: Mapping[str, Any]) -> str:
 def rich_text(element: Mapping[str, Any]) -> str:
     """The text of a rich_text block or of an element within it."""
     kind = element.get("type")
-    if kind in {"text", "raw_text"}:
+    if kind in {"text", "raw_text", "raw_number"}:
         return str(element.get("text") or "")
     if kind == "link":
         return f"<{element.get('url', '')}|{element.get('text') or element.get('url', '')}>"

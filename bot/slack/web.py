@@ -12,6 +12,7 @@ import structlog
 from slack_sdk import WebClient
 from slack_sdk.errors import SlackApiError, SlackClientError
 
+from bot.slack.lacking import Lacking
 from telemetry import metrics
 
 log = structlog.get_logger()
@@ -61,6 +62,8 @@ class Web:
         self.granted: frozenset[str] = frozenset()
         """Scopes of the token, once `auth.test` told; empty until then."""
         self.sleep = sleep
+        self.lacking = Lacking()
+        """What this workspace refused of what is new in Slack."""
 
     def once(self, method: str, **arguments: object) -> Json:
         """One attempt. Raises SlackRefused, SlackUnsure or SlackBusy."""

@@ -55,6 +55,10 @@ class Render:
             return {**node, "html": self.rich_text(node)}
         if kind == "table":
             return {"type": "table", "html": self.table(node)}
+        if kind == "data_table":
+            return self.data_table(node)
+        if kind == "url" and isinstance(text, str):
+            return {**node, "html": link(str(node.get("url", "")), text)}
         return {name: self.decorated(value) for name, value in node.items()}
 
     def rich_text(self, block: Json) -> str:
@@ -75,10 +79,33 @@ class Render:
         inside = f"<thead>{''.join(head)}</thead><tbody>{''.join(body)}</tbody>"
         return f"{TABLE_OPEN}<table>{inside}</table></div>"
 
+    def data_table(self, block: Json) -> Json:
+        """Cells with what they are sorted by: a column's amounts where all are, else its words."""
+        head, *body = [[self._cell(cell) for cell in row] for row in block.get("rows", [])] or [[]]
+        raw = block.get("rows", [])[1:]
+        numeric = [
+            all(row[at].get("type") == "raw_number" for row in raw) for at in range(len(head))
+        ]
+        by = [[_sorted_by(cell, numeric[at]) for at, cell in enumerate(row)] for row in raw]
+        return {
+            "type": "data_table",
+            "block_id": block.get("block_id", ""),
+            "caption": with_emoji(str(block.get("caption", ""))),
+            "page_size": int(block.get("page_size", 5)),
+            "row_header": int(block.get("row_header_column_index", 0)),
+            "numeric": numeric,
+            "head": [{"html": html} for html in head],
+            "rows": [
+                [{"html": html, "by": key} for html, key in zip(*row, strict=True)]
+                for row in zip(body, by, strict=True)
+            ],
+        }
+
     def _cell(self, cell: Json) -> str:
         if cell.get("type") == "rich_text":
             return self.rich_text(cell)
-        return marked(escape(with_emoji(str(cell.get("text", "")))).replace("\n", "<br>"))
+        text = str(cell.get("text", cell.get("value", "")))
+        return marked(escape(with_emoji(text)).replace("\n", "<br>"))
 
     def _rich(self, element: Json) -> str:
         kind, inside = element.get("type"), element.get("elements", [])
@@ -137,6 +164,17 @@ class Render:
             "blocks": self.decorated(attachment.get("blocks", [])),
             "footer": str(attachment.get("footer", "")),
         }
+
+
+def _sorted_by(cell: Json, numeric: bool) -> float | str:
+    if numeric:
+        return float(cell["value"])
+    return _words(cell).casefold()
+
+
+def _words(element: Json) -> str:
+    inside = element.get("elements") or []
+    return str(element.get("text", "")) + "".join(_words(one) for one in inside)
 
 
 def _align(settings: list[Any], column: int) -> str:

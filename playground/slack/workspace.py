@@ -68,6 +68,8 @@ class Workspace:
         self.action_tokens = ActionTokens(clock)
         self.details: dict[str, Json] = {}
         """Person → what the app last showed them of a Work Object."""
+        self.unsupported: frozenset[str] = frozenset()
+        """Types of blocks and chunks, or arguments, that this workspace lacks."""
         self.people = {person.id: person for person in tidewater.PEOPLE}
         self.groups = {group.id: group for group in tidewater.GROUPS}
         self.channels = {channel.id: channel for channel in tidewater.channels()}

@@ -156,6 +156,10 @@ def desk(running_desk: Desk) -> Desk:
     running_desk.slack.faults.clear()
     running_desk.slack.sockets.ack_timeout = 3.0
     running_desk.bot.attempts.pace.quiet_until = 0.0
+    if running_desk.slack.workspace.unsupported:
+        running_desk.settle()  # what was refused is noted after the answer is seen
+        running_desk.slack.workspace.unsupported = frozenset()
+    running_desk.bot.web.lacking.forget()
     return running_desk
 
 

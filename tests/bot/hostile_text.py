@@ -241,4 +241,4 @@ def in_blocks(
     ]
 
 
-SHOWN = frozenset(("text", "title", "message", "initial_value", "status"))
+SHOWN = frozenset(("text", "title", "message", "initial_value", "status", "caption"))

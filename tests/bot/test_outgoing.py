@@ -23,10 +23,12 @@ from bot.link_previews.linked_section import LinkedSection
 from bot.link_previews.preview_view import entity, preview
 from bot.memory.record import Record, encoded
 from bot.message.defang import defang
+from bot.message.growing.stream import shown_of
+from bot.message.growing.work_plan import WorkPlan, changes
 from bot.message.harmless.harmless_words import mrkdwn, plain, visible
 from bot.message.harmless.web_address import Links, is_web, links_to, written
-from bot.message.render import fallback, placeholder, plain_version, render, said
-from bot.message.stream import shown_of, task
+from bot.message.older_forms import forms, plain_version
+from bot.message.render import fallback, render, said, working
 from bot.question.earlier_threads import EarlierThread, with_earlier
 from config.domain import Example
 from enrichment.chunk import DocumentCard
@@ -87,10 +89,10 @@ def test_answers_link_and_ping_nothing(kind: str) -> None:
     for text in PAYLOADS[::4] if many else PAYLOADS:
         said = f"{text}\n\n" * 30 if many else text
         for message in render(answer(said), question_id="C1:1.0", notes=[text], now=NOW):
-            sent = plain_version(message) if kind == "refused" else message
-            assert in_mrkdwn(sent.text) == [], text
-            assert in_blocks(sent.blocks, ALLOWED) == [], text
-            assert on_the_page(sent.blocks) == [], text
+            for sent in forms(message)[1:] if kind == "refused" else [message]:
+                assert in_mrkdwn(sent.text) == [], text
+                assert in_blocks(sent.blocks, ALLOWED) == [], text
+                assert on_the_page(sent.blocks) == [], text
 
 
 def test_tables_of_answers_link_and_ping_nothing() -> None:
@@ -98,7 +100,7 @@ def test_tables_of_answers_link_and_ping_nothing() -> None:
         cell = text.replace("\n", " ").replace("|", "\\|")
         for head in ("| a | b |\n|---|---|", f"| {'a | ' * 25}\n{'|---' * 25}|"):
             for message in render(answer(f"{head}\n| {cell} | {cell} |"), question_id="q", now=NOW):
-                for sent in (message, plain_version(message)):
+                for sent in forms(message):
                     assert in_mrkdwn(sent.text) == [], text
                     assert in_blocks(sent.blocks, ALLOWED) == [], text
                     assert on_the_page(sent.blocks) == [], text
@@ -198,9 +200,11 @@ def surfaces(text: str) -> Iterator[Any]:
     yield [{"type": "plain_text", "text": f.get("text") or f["value"]} for f in shown]
     place = EarlierThread(channel=text, permalink=permalink(TEAM, kept), at=NOW)
     yield with_earlier([said("")], [place])[0].blocks[1:]
-    yield task(text, "in_progress")
-    waiting = placeholder(text)
-    yield [{"type": "mrkdwn", "text": waiting.text, "verbatim": True}, *waiting.blocks]
+    plan = WorkPlan(title=text).doing(text)
+    for shown in (plan, plan.writing(), plan.failed()):
+        yield changes(None, shown)
+        for waiting in forms(working(shown)):
+            yield [{"type": "mrkdwn", "text": waiting.text, "verbatim": True}, *waiting.blocks]
     yield {"text": plain(text)}
 
 
@@ -286,7 +290,7 @@ def test_code_and_addresses_can_be_copied() -> None:
         answer("| a | b |\n|---|---|\n| x | `kubectl apply -f https://x.com/a` |"),
         question_id="q",
     )
-    cell = next(b for b in message.blocks if b["type"] == "table")["rows"][1][1]
+    cell = next(b for b in message.blocks if b["type"] == "data_table")["rows"][1][1]
     parts = cell["elements"][0]["elements"]
     assert "".join(part["text"] for part in parts) == "kubectl apply -f https://x.com/a"
 
@@ -323,7 +327,7 @@ def test_a_cut_within_code_frees_nothing(inside: str) -> None:
         f"```\n{inside * 3_000}",
     ):
         for message in render(answer(text), question_id="q", now=NOW):
-            for sent in (message, plain_version(message)):
+            for sent in forms(message):
                 assert in_blocks(sent.blocks, ALLOWED) == []
                 assert in_mrkdwn(sent.text) == []
 
@@ -383,9 +387,9 @@ CALLS = {
     ("delivery.py", "chat.stopStream"): "nothing",
     ("live_post.py", "assistant.threads.setTitle"): "cards_views: plain",
     ("live_post.py", "assistant.threads.setStatus"): "cards_views: plain",
-    ("live_post.py", "chat.update"): "a_stream, placeholder",
-    ("live_post.py", "chat.startStream"): "a_stream, task",
-    ("live_post.py", "chat.appendStream"): "a_stream, task",
+    ("live_post.py", "chat.update"): "a_stream, cards_views: steps",
+    ("live_stream.py", "chat.startStream"): "a_stream, cards_views: steps",
+    ("live_stream.py", "chat.appendStream"): "a_stream, cards_views: steps",
     ("socket_mode.py", "apps.connections.open"): "nothing",
     ("thread.py", "conversations.replies"): "nothing",
     ("people.py", "users.info"): "nothing",
@@ -395,6 +399,7 @@ CALLS = {
     ("channels.py", "conversations.info"): "nothing",
     ("handoffs.py", "chat.update"): "cards_views",
     ("handoffs.py", "reactions.add"): "nothing",
+    ("used_button.py", "chat.update"): "what stood there, and ids of people",
     ("handoffs.py", "users.lookupByEmail"): "nothing",
     ("notices.py", "chat.postMessage"): "mrkdwn",
     ("interactions.py", "views.open"): "cards_views",

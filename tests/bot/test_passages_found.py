@@ -14,7 +14,10 @@ from hypothesis import strategies as st
 from agents.answer import Passage, shown_by
 from bot.handoff.handoff_card import Handoff, card
 from bot.memory.record import decoded, encoded
-from bot.message.render import ASK_HUMAN, Outgoing, plain_version, render
+from bot.message.buttons import ASK_HUMAN
+from bot.message.older_forms import forms, older_version, plain_version
+from bot.message.render import Outgoing, render
+from playground.slack.block_rules import problems, too_long
 from tests.bot.conftest import Desk, answered, words
 from tests.bot.fakes import CHANNEL, NO_MODEL, domain, passages_found
 from tests.bot.test_reply import size
@@ -45,8 +48,8 @@ def test_the_lead_then_each_passage_under_a_title_that_opens_it() -> None:
     ]  # fmt: skip
     assert titles(message) == [
         f"*<https://docs.google.com/document/d/KEY/edit#heading=h.age{n}"
-        f"|Key Rotation Standard › Part {n}>* · updated 3 months ago"
-        for n in (1, 2)
+        f"|Key Rotation Standard › Part {n}>*{age}"
+        for n, age in ((1, " · updated 3 months ago"), (2, ""))
     ]
     assert bodies(message) == [
         NO_MODEL, "> **Keys** live 90 days.", "- **keys** of staging: a year\n- none else"
@@ -88,26 +91,29 @@ def test_sentences_lists_code_and_a_table_of_one_passage_stay_apart() -> None:
     message = shown(f"Two ages.\n- one\n- two\n\nAnd more:\n{TABLE}\n\n```\nlockbox scan\n```")
     assert bodies(message)[1] == "> Two ages.\n\n- one\n- two\n\n> And more:"
     assert bodies(message)[2] == "```\nlockbox scan\n```"
-    (table,) = [block for block in message.blocks if block["type"] == "table"]
+    (table,) = [block for block in message.blocks if block["type"] == "data_table"]
     assert table["rows"][1][0] == {"type": "raw_text", "text": "API key"}
+    assert table["caption"] == "2 rows"
 
 
-def test_of_several_small_tables_one_is_slack_s_own() -> None:
+def test_small_tables_are_slack_s_own_and_in_an_older_slack_one_is() -> None:
     wide = (
         "| Role | Longest elevation |\n|---|---|\n| hbr-admin | 8 hours in all of a day, no more |"
     )
     message = shown(TABLE, TABLE, wide)
-    assert [block["type"] for block in message.blocks].count("table") == 1
-    assert bodies(message)[1].startswith("```\nKey     | Age\n")
+    assert [block["type"] for block in message.blocks].count("data_table") == 2
     assert (
-        bodies(message)[2] == "- **hbr-admin**: Longest elevation: 8 hours in all of a day, no more"
+        bodies(message)[1] == "- **hbr-admin**: Longest elevation: 8 hours in all of a day, no more"
     )
+    older = older_version(message)
+    assert [block["type"] for block in older.blocks].count("table") == 1
+    assert bodies(older)[1].startswith("```\nKey     | Age\n")
 
 
 def test_a_wide_table_hides_nothing_at_the_side() -> None:
     head = "| Key | Maximum age | Where |\n|---|---|---|\n"
     message = shown(f"{head}| **API** signing key | 60 days in SG | Quay |")
-    assert not any(block["type"] == "table" for block in message.blocks)
+    assert not any("table" in block["type"] for block in message.blocks)
     assert bodies(message)[1] == "- **API signing key**: Maximum age: 60 days in SG; Where: Quay"
 
 
@@ -152,6 +158,9 @@ def test_any_excerpt_fits_slack(texts: list[str]) -> None:
     for message in render(passages_found(*texts), question_id="C1:1.0", now=NOW):
         assert size(message) < 13_000
         assert "<!" not in json.dumps(plain_version(message).blocks)
+        for form in forms(message):
+            assert problems(form.blocks) == []
+            assert not too_long(form.blocks)
 
 
 def test_what_is_kept_on_record_holds_the_passages() -> None:

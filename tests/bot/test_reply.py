@@ -15,9 +15,12 @@ from hypothesis import strategies as st
 from agents.answer import Citation
 from bot.message.blockkit import age, link
 from bot.message.defang import Links, defang, links_to
-from bot.message.render import apology, plain_version, render
-from bot.message.slack_markdown import Grid, Prose, aligned, pieces, segments
-from bot.message.stream import safe_end
+from bot.message.growing.stream import safe_end
+from bot.message.older_forms import forms, older_version, plain_version
+from bot.message.render import apology, render
+from bot.message.slack_markdown import Prose, pieces, segments
+from bot.message.tables.grid import Grid, aligned
+from playground.slack.block_rules import problems, too_long
 from tests.bot.fakes import answer
 
 NOW = datetime(2026, 11, 22, tzinfo=UTC)
@@ -154,23 +157,27 @@ def test_a_table_becomes_a_slack_table() -> None:
     rows = "| Gold | 90 days<br>(EU: 30) |\n| **A\\|B** | |"
     text = f"Limits:\n\n| Tier | Max age |\n|---|---|\n{rows}\n\nDone."
     blocks = messages(text)[0].blocks
-    assert [b["type"] for b in blocks[:3]] == ["markdown", "table", "markdown"]
+    assert [b["type"] for b in blocks[:3]] == ["markdown", "data_table", "markdown"]
+    assert blocks[1]["caption"] == "2 rows"
     shown = [[cell["text"] for cell in row] for row in blocks[1]["rows"]]
     assert shown == [["Tier", "Max age"], ["Gold", "90 days · (EU: 30)"], ["A|B", "\u00a0"]]
 
 
-def test_each_message_has_one_native_table_and_long_ones_repeat_their_header() -> None:
+def test_a_long_table_has_pages_and_its_header_again_in_each_message() -> None:
     table = "| Code | Meaning |\n|---|---|\n" + "\n".join(
         f"| E{n} | {'x' * 60} |" for n in range(250)
     )
     sent = messages(f"{table}\n\nand\n\n{table}")
     for message in sent:
-        tables = [b for b in message.blocks if b["type"] == "table"]
-        assert len(tables) <= 1
-        for block in tables:
+        for block in (b for b in message.blocks if b["type"] == "data_table"):
             assert len(block["rows"]) <= 100
+            assert block["page_size"] <= 10
             assert [cell["text"] for cell in block["rows"][0]] == ["Code", "Meaning"]
-    assert sum(len(b["rows"]) - 1 for m in sent for b in m.blocks if b["type"] == "table") == 500
+        older = older_version(message).blocks
+        assert [b["type"] for b in older].count("table") <= 1
+        assert problems(older) == []
+    tables = [b for m in sent for b in m.blocks if b["type"] == "data_table"]
+    assert sum(len(b["rows"]) - 1 for b in tables) == 500
 
 
 def test_a_table_too_wide_for_slack_is_still_readable() -> None:
@@ -203,7 +210,8 @@ def test_split_code_is_closed_and_opened_again() -> None:
 
 
 MARKS = st.sampled_from(
-    ["word ", "\n", "\n\n", "```", "`", "| a | b |\n", "|---|---|\n", "<!channel>", "[x](", ")",
+    ["| 90 days | `a_b` |\n", "1. ", "1. Do:\n   ```sh\n   x\n   ```\n1. Then\n", "   ", "~~~",
+     "word ", "\n", "\n\n", "```", "`", "| a | b |\n", "|---|---|\n", "<!channel>", "[x](", ")",
      "https://evil.example ", "<br>", "**", "é", "🙂", "# ", "- ", "[1]", "\\", "<", ">", "x" * 900]
 )  # fmt: skip
 
@@ -217,8 +225,11 @@ def test_any_text_fits_slack_and_cannot_ping(text: str) -> None:
         assert message.text.strip() or message.blocks
         assert sum(len(b["text"]) for b in message.blocks if b["type"] == "markdown") <= 12_000
         assert "<!channel>" not in json.dumps(message.blocks)
+        for form in forms(message):
+            assert problems(form.blocks) == []
+            assert not too_long(form.blocks)
         for block in plain_version(message).blocks:
-            assert block["type"] not in {"markdown", "table", "context_actions"}
+            assert block["type"] not in {"markdown", "table", "data_table", "context_actions"}
             if block["type"] == "section":
                 assert 0 < len(block["text"]["text"]) <= 3_000
 
@@ -282,6 +293,21 @@ def test_sources_of_one_place_share_a_line() -> None:
     lines = sources(sent[0]).splitlines()
     assert len(lines) == 2
     assert lines[1].startswith("[1] [2] <")
+
+
+def test_a_document_says_its_title_and_age_once() -> None:
+    first = answer().citations[0]
+    other = replace(
+        first, document="b", title="Runbook", heading="Roles", url="https://x.example/b"
+    )
+    cited = (first, replace(other, number=2), replace(first, number=3, heading="Overdue", page=4))
+    shown = sources(messages("x [1] [2] [3]", citations=cited)[0]).splitlines()
+    assert [line.partition(" ")[0] for line in shown[1:]] == ["[1]", "[3]", "[2]"]
+    assert shown[1].endswith("Key Rotation Standard › Maximum age> · updated 3 months ago")
+    assert shown[2].endswith("|… › Overdue> · page 4")
+    nearest = sources(messages("No.", path="no_answer_found", citations=(), nearest=cited)[0])
+    assert nearest.count("updated") == 2
+    assert nearest.count("Key Rotation Standard") == 1
 
 
 def test_a_refusal_names_each_nearest_document_once_and_offers_a_human_first() -> None:

@@ -24,6 +24,7 @@ RAW = re.compile(
     r"\*\*|<[@!#]|&\w+;|\bundefined\b|\bNone\b(?! yet)|\b[UCSBT]0[A-Z]{3,}|:[a-z]+_[a-z_]+:"
 )
 """What only a machine should see: markup, escapes, ids, emoji by name."""
+PHONE: Any = {"width": 390, "height": 844}
 KEYS = "how old may an API signing key on Restricted data get in Singapore?"
 AGES = (
     "An API signing key on **Restricted** data may be **60 days** old in Singapore, and 90 days "
@@ -33,9 +34,9 @@ AGES = (
 ROLES = """\
 | Role | Default | Longest | Source |
 |---|---|---|---|
-| `ledger-dba` | 1 hour | 4 hours in total | [Ledger system owner] |
 | `hbr-admin` | 2 hours | 8 hours in total | [Harbor system owner] |
 | `tally-restricted` | 4 hours | 12 hours in total | [Data owner of the dataset] |
+| `ledger-dba` | 1 hour | 4 hours in total | [Ledger system owner] |
 """
 WHICH = """\
 WHICH
@@ -69,6 +70,20 @@ class Scene:
         self.page.get_by_role("navigation").get_by_role("button", name="Copilot").click()
         self.page.get_by_role("tab", name="Home").click()
         return self.page.locator(".home")
+
+    def pictures(self, name: str, pane: Locator) -> None:
+        """As it is, and on a phone and in the dark: nothing is pushed out of sight anywhere."""
+        wide = self.page.viewport_size
+        assert wide
+        for scheme, size in (
+            ("dark", wide), ("dark", PHONE), ("light", PHONE), ("light", wide),
+        ):  # fmt: skip
+            self.page.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]  # one of two
+            self.page.set_viewport_size(size)
+            across = self.page.evaluate("document.documentElement.scrollWidth - innerWidth")
+            assert across <= 0, f"{name} is wider than the window"
+            form = "" if (scheme, size) == ("light", wide) else f"-{scheme}-{size['width']}"
+            self.picture(f"{name}{form}", pane)
 
     def picture(self, name: str, pane: Locator) -> None:
         """Nothing raw is shown; and a picture for people, when they want one."""
@@ -114,19 +129,24 @@ def test_an_answer_is_watched_while_it_is_written(scene: Scene) -> None:
         with director.holding("answer"):
             thread = scene.ask(KEYS)
             see(thread.locator(".task.in_progress", has_text=re.compile(r"Reading \d documents?…")))
-            scene.picture("status", thread)
+            see(thread.locator(".plan").get_by_text("Looking through the documents…"))
+            see(thread.locator(".task.complete", has_text=re.compile(r"Searching \d documents?$")))
+            see(thread.locator(".task.pending", has_text="Write the answer"))
+            scene.pictures("status", thread)
         see(thread.locator(".writing").get_by_text("60 days"))
         see(thread.locator(".task.complete", has_text="Reading"))
+        see(thread.locator(".plan").get_by_text("Writing the answer…"))
         expect(thread.get_by_text("Sources")).to_have_count(0)
-        scene.picture("streaming", thread)
+        scene.pictures("streaming", thread)
     see(thread.get_by_text("Sources"))
-    expect(thread.locator(".writing, .task")).to_have_count(0)
+    expect(thread.locator(".writing, .plan, .task")).to_have_count(0)
     see(thread.get_by_text("are both valid for 7 days"))
     source = thread.get_by_role("link", name="Key Rotation Standard › Maximum age")
     expect(source).to_have_attribute("href", re.compile(r"/key-rotation-standard/edit.*#heading=h"))
     see(thread.get_by_text(re.compile(r"updated \d+ \w+ ago")))
     see(thread.get_by_text(re.compile(r"^Confidence: (high|medium)$")))
-    scene.picture("answer", thread)
+    expect(thread.get_by_text(re.compile("updated"))).to_have_count(1)
+    scene.pictures("answer", thread)
 
 
 def test_not_helpful_asks_why_and_thanks_for_the_correction(scene: Scene) -> None:
@@ -160,10 +180,14 @@ def test_a_human_is_called_takes_over_and_answers(scene: Scene) -> None:
     see(card.locator("blockquote", has_text=KEYS))
     see(card.get_by_role("link", name="Key Rotation Standard › Maximum age"))
     scene.picture("handoff", card)
+    see(thread.get_by_text(re.compile(r"A human was asked \w+ \d+ at \d\d:\d\d UTC by")))
+    expect(thread.get_by_role("button", name="Ask a human")).to_have_count(0)
+    scene.pictures("asked", thread)
 
     scene.act_as("U0INES")
     card.get_by_role("button", name="I'll take it").click()
     see(card.get_by_text("is on it"))
+    see(thread.locator(".context", has_text="took it"))
     expect(card.get_by_role("button", name="I'll take it")).to_have_count(0)
     scene.picture("taken", card)
 
@@ -242,7 +266,7 @@ def test_without_the_model_passages_are_shown_and_it_says_so(scene: Scene) -> No
     expect(thread).to_contain_text("60 days in SG only")
     see(thread.get_by_role("link", name="Key Rotation Standard › Maximum age"))
     expect(thread.get_by_text("Confidence")).to_have_count(0)
-    scene.picture("degraded", thread)
+    scene.pictures("degraded", thread)
 
 
 def test_a_refusal_names_the_nearest_documents_and_offers_a_human(scene: Scene) -> None:
@@ -256,7 +280,7 @@ def test_a_refusal_names_the_nearest_documents_and_offers_a_human(scene: Scene) 
     expect(thread.get_by_role("link")).to_have_count(3)
     see(thread.get_by_role("button", name="Ask a human"))
     expect(thread.get_by_text("Confidence")).to_have_count(0)
-    scene.picture("refusal", thread)
+    scene.pictures("refusal", thread)
 
 
 def test_a_question_back_is_answered_by_a_click(scene: Scene) -> None:
@@ -266,7 +290,7 @@ def test_a_question_back_is_answered_by_a_click(scene: Scene) -> None:
     thread = scene.ask("how old can it get?")
     see(thread.get_by_text("Which kind of credential do you mean?"))
     expect(thread.get_by_role("button", name="helpful")).to_have_count(0)
-    scene.picture("question-back", thread)
+    scene.pictures("question-back", thread)
     thread.get_by_role("button", name="merchant webhook secret").click()
     see(thread.get_by_text("Chosen: how old can it get: merchant webhook secret?"))
     see(thread.get_by_text("Sources"))
@@ -289,13 +313,39 @@ def test_in_the_pane_a_suggested_question_is_answered_privately(scene: Scene) ->
 
 
 def test_a_table_is_a_table(scene: Scene) -> None:
-    thread = scene.ask("how long may I be elevated as ledger-dba, hbr-admin, tally-restricted?")
+    thread = scene.ask(
+        "what is the longest I may be elevated as ledger-dba, hbr-admin, tally-restricted?"
+    )
     see(thread.get_by_text("Sources"))
     row = thread.get_by_role("row", name=re.compile("tally-restricted"))
+    expect(row.get_by_role("rowheader").locator("code")).to_have_text("tally-restricted")
     expect(row.get_by_role("cell")).to_have_text(
-        ["tally-restricted", "4 hours", "12 hours in total", re.compile(r"\d")]
+        ["12 hours in total", "4 hours", re.compile(r"\d")]
     )
-    expect(thread.get_by_role("columnheader")).to_have_text(
-        ["Role", "Default", "Longest", "Source"]
-    )
-    scene.picture("table", thread)
+    heads = thread.get_by_role("columnheader")
+    expect(heads).to_have_text(["Role", "Longest", "Default", "Source"])
+    scene.pictures("table", thread)
+
+    labels = thread.get_by_role("rowheader")
+    thread.get_by_role("button", name="Longest").click()
+    expect(labels).to_have_text(["ledger-dba", "hbr-admin", "tally-restricted"])
+    expect(heads.nth(1)).to_have_attribute("aria-sort", "ascending")
+    thread.get_by_role("button", name="Longest").click()
+    expect(labels).to_have_text(["tally-restricted", "hbr-admin", "ledger-dba"])
+
+
+def test_where_a_workspace_lacks_what_is_new_people_see_what_it_has(scene: Scene) -> None:
+    office = scene.office
+    office.slack.workspace.unsupported = frozenset(("data_table", "task_display_mode"))
+    try:
+        with office.director.holding("answer"):
+            thread = scene.ask("once more, how long elevated as ledger-dba?")
+            see(thread.locator(".task.in_progress", has_text=re.compile("Reading")))
+            expect(thread.locator(".plan")).to_have_count(0)
+        see(thread.get_by_text("Sources"))
+    finally:
+        office.slack.workspace.unsupported = frozenset()
+        office.bot.web.lacking.forget()
+    expect(thread.get_by_role("columnheader")).to_have_count(4)
+    expect(thread.get_by_role("button", name="Longest")).to_have_count(0)
+    scene.pictures("older-table", thread)

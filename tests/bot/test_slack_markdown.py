@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bot.message.slack_markdown import Grid, Prose, aligned, excerpt, pieces, segments
+from bot.message.slack_markdown import Prose, excerpt, pieces, segments
+from bot.message.tables.grid import Grid, aligned
 from loaders.inline import escape
 from loaders.markdown_parser import read_blocks
 from loaders.plain import plain_text
@@ -102,7 +103,7 @@ def test_a_placeholder_above_a_table_does_not_hide_it() -> None:
 def test_cells_show_words_not_markup() -> None:
     cells = [["`a_b`", "**x** & *y*", "5 * 3"], ["[doc](https://x.example)", "~~no~~", "<region>"]]
     (grid,) = segments(table(cells))
-    assert grid == Grid(("a_b", "x & y", "5 * 3"), (("doc", "no", "<region>"),))
+    assert grid == Grid(("`a_b`", "x & y", "5 * 3"), (("doc", "no", "<region>"),))
 
 
 @pytest.mark.parametrize(

@@ -35,6 +35,8 @@ def desk(running_desk: Desk) -> Desk:
     running_desk.bot.attempts.pace.streams_until = 0.0
     running_desk.bot.attempts.pace.quiet_until = 0.0
     running_desk.slack.workspace.stream_lifetime = 300.0
+    running_desk.slack.workspace.unsupported = frozenset()
+    running_desk.bot.web.lacking.forget()
     return running_desk
 
 

@@ -78,6 +78,23 @@ def test_what_not_everyone_may_read_is_answered_privately(desk: Desk) -> None:
     assert "May" not in words(card)
 
 
+def test_the_button_of_a_private_answer_shows_who_came(desk: Desk) -> None:
+    desk.agents.reply = answer("The merger closes in June [1].")
+    ts, _ = desk.ask("when will the merger close?", channel="C0PRIVACY")
+    pressed = desk.slack.messages("D0YOU")[-1]["ts"]
+
+    def shown() -> str:
+        return words(next(m for m in desk.slack.messages("D0YOU") if m["ts"] == pressed))
+
+    desk.slack.click("D0YOU", pressed, "ask_human")
+    desk.slack.wait_for(lambda: "A human was asked" in shown())
+    assert "June" in shown()
+    card = desk.slack.wait_for_reply("C0PRIVACY", ts, until=lambda m: "What I tried" in words(m))
+    desk.slack.click("C0PRIVACY", card["ts"], "handoff_take", "U0YOU")
+    desk.slack.wait_for(lambda: "<@U0YOU> took it" in shown())
+    assert "ask_human" not in shown()
+
+
 def test_what_everyone_may_read_is_answered_in_public(desk: Desk) -> None:
     desk.agents.reply = answer("Ask Marek [1].", citations=(HANDBOOK,))
     ts, reply = desk.ask("whom do I ask?", channel="C0PRIVACY")

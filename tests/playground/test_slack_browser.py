@@ -271,3 +271,54 @@ def test_a_phone_shows_one_pane_at_a_time(slack: SlackStandIn, browser: Any) -> 
     overflow = page.evaluate("document.documentElement.scrollWidth - innerWidth")
     assert overflow <= 0
     context.close()
+
+
+def test_a_table_is_sorted_and_turned_over_and_stays_so(slack: SlackStandIn, page: Page) -> None:
+    client = WebClient(slack.bot_token, base_url=slack.api_url)
+
+    def row(number: int) -> list[dict[str, Any]]:
+        amount = {"type": "raw_number", "value": number, "text": f"{number} days"}
+        return [{"type": "raw_text", "text": f"key {number:02}"}, amount]
+
+    head = [{"type": "raw_text", "text": name} for name in ("Key", "Age")]
+    rows = [head, *(row(number) for number in (9, 100, 3, 27, 41, 8, 12))]
+    table = {"type": "data_table", "caption": "How old keys get", "rows": rows}
+    ts = client.chat_postMessage(channel="C0PRIVACY", text="keys", blocks=[table])["ts"]
+    page.goto(f"{slack.url}archives/C0PRIVACY?thread_ts={ts}")
+    pane = page.get_by_role("complementary", name="Thread")
+    labels = pane.get_by_role("rowheader")
+    expect(labels).to_have_count(5)  # what Slack shows unless told otherwise
+    expect(pane.get_by_text("1–5 of 7")).to_be_visible()
+    expect(pane.get_by_role("button", name="Rows before")).to_be_disabled()
+    pane.get_by_role("button", name="Age").click()
+    expect(labels.first).to_have_text("key 03")
+    pane.get_by_role("button", name="Age").click()
+    expect(labels).to_have_text(["key 100", "key 41", "key 27", "key 12", "key 09"])
+    pane.get_by_role("button", name="Rows after").click()
+    expect(labels).to_have_text(["key 08", "key 03"])
+    client.reactions_add(channel="C0PRIVACY", timestamp=ts, name="eyes")
+    expect(pane.locator(".reaction")).to_have_count(1)
+    expect(labels).to_have_text(["key 08", "key 03"])
+
+
+def test_a_plan_is_opened_and_closed(slack: SlackStandIn, page: Page) -> None:
+    client = WebClient(slack.bot_token, base_url=slack.api_url)
+    said = {"type": "rich_text_section", "elements": [{"type": "text", "text": "Two <b> of them"}]}
+    source = {"type": "url", "url": "https://docs.example/x", "text": "The standard"}
+    tasks = [
+        {"task_id": "1", "title": "Searching", "status": "complete", "sources": [source]},
+        {"task_id": "2", "title": "Reading", "status": "error",
+         "details": {"type": "rich_text", "elements": [said]}},
+        {"task_id": "3", "title": "Writing", "status": "pending"},
+    ]  # fmt: skip
+    plan = {"type": "plan", "title": "Looking <i>", "tasks": tasks}
+    ts = client.chat_postMessage(channel="C0PRIVACY", text="plan", blocks=[plan])["ts"]
+    page.goto(f"{slack.url}archives/C0PRIVACY?thread_ts={ts}")
+    shown = page.get_by_role("complementary", name="Thread").locator(".plan")
+    expect(shown.locator("summary")).to_have_text("Looking <i>")
+    expect(shown.get_by_role("img")).to_have_count(3)
+    expect(shown.locator(".task.error")).to_contain_text("Two <b> of them")
+    source_link = shown.get_by_role("link", name="The standard")
+    expect(source_link).to_have_attribute("href", "https://docs.example/x")
+    shown.locator("summary").click()
+    expect(shown.locator(".task.error")).to_be_hidden()

@@ -67,6 +67,43 @@ def test_chunks_add_text_tasks_and_blocks(
     assert message["metadata"] == metadata
 
 
+def test_in_a_plan_tasks_stand_together_and_may_wait(
+    client: WebClient, slack: SlackStandIn, start: dict[str, Any]
+) -> None:
+    read = {"type": "task_update", "id": "1", "title": "Reading", "status": "in_progress"}
+    write = {"type": "task_update", "id": "2", "title": "Writing", "status": "pending"}
+    title = {"type": "plan_update", "title": "Looking"}
+    chunks = [title, {**read, "details": "Two documents"}, write]
+    ts = client.chat_startStream(**start, task_display_mode="plan", chunks=chunks)["ts"]
+    done = [{**title, "title": "Writing"}, {**read, "status": "complete", "details": ", and one"}]
+    client.chat_appendStream(channel=CHANNEL, ts=ts, chunks=done)
+    (plan,) = slack.thread(CHANNEL, start["thread_ts"])[-1]["blocks"]
+    assert (plan["type"], plan["title"]) == ("plan", "Writing")
+    assert [task["status"] for task in plan["tasks"]] == ["complete", "pending"]
+    assert "Two documents, and one" in str(plan["tasks"][0]["details"])
+
+
+def test_a_workspace_without_plans_says_so(
+    client: WebClient, slack: SlackStandIn, start: dict[str, Any]
+) -> None:
+    slack.workspace.unsupported = frozenset(("task_display_mode", "task_update"))
+    try:
+        with pytest.raises(SlackApiError, match="invalid_arguments"):
+            client.chat_startStream(**start, task_display_mode="plan", markdown_text="x")
+        task = {"type": "task_update", "id": "1", "title": "Reading", "status": "in_progress"}
+        with pytest.raises(SlackApiError, match="invalid_chunks"):
+            client.chat_startStream(**start, chunks=[task])
+    finally:
+        slack.workspace.unsupported = frozenset()
+
+
+def test_tasks_are_shown_as_a_timeline_or_as_a_plan(
+    client: WebClient, start: dict[str, Any]
+) -> None:
+    with pytest.raises(SlackApiError, match="invalid_arguments"):
+        client.chat_startStream(**start, task_display_mode="grid", markdown_text="x")
+
+
 def test_a_running_stream_refuses_other_changes(client: WebClient, start: dict[str, Any]) -> None:
     ts = client.chat_startStream(**start, markdown_text="wait")["ts"]
     with pytest.raises(SlackApiError, match="streaming_state_conflict"):
@@ -107,6 +144,11 @@ def test_a_stream_keeps_the_shape_it_started_with(client: WebClient, start: dict
         ({"type": "markdown_text", "text": "x" * 12_001}, "msg_too_long"),
         ({"type": "markdown_text"}, "invalid_chunks"),
         ({"type": "task_update", "id": "1", "title": "t", "status": "odd"}, "invalid_chunks"),
+        (
+            {"type": "task_update", "id": "1", "title": "x" * 257, "status": "error"},
+            "invalid_chunks",
+        ),
+        ({"type": "plan_update", "title": "x" * 257}, "invalid_chunks"),
         ({"type": "blocks", "blocks": [{"type": "hologram"}]}, "invalid_blocks"),
     ],
 )

@@ -43,6 +43,14 @@ def tree_of(markdown: str) -> SyntaxTreeNode:
     return SyntaxTreeNode(_parser().parse(_bounded(markdown)))
 
 
+def numbered(steps: SyntaxTreeNode, count: int) -> str:
+    """The number of an ordered list's item, counted from 0, as a reader sees it; empty for others.
+
+    Whoever writes `1.` before every step leaves the counting to the reader, and after a cut or in
+    plain text nobody counts."""
+    return str(int(steps.attrs.get("start", 1)) + count) if steps.type == "ordered_list" else ""
+
+
 def _bounded(markdown: str) -> str:
     """Text of hardly more than line ends is shown as code."""
     lines = markdown.count("\n")

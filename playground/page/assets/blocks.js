@@ -3,6 +3,7 @@ import { act } from "./api.js";
 import { confirmFirst } from "./ask.js";
 import { h, icon, iconButton, menu, rich } from "./dom.js";
 import { person, state } from "./state.js";
+import { dataTable } from "./tables.js";
 
 // Where the blocks are decides what a press sends: {channel, ts} for a message, {view} otherwise.
 export function renderBlocks(blocks, place) {
@@ -22,18 +23,35 @@ const BLOCKS = {
   markdown: (block, place) => rich(block.html, "div", place.live ? "live" : ""),
   rich_text: (block) => rich(block.html),
   table: (block) => rich(block.html),
+  data_table: (block, place) => dataTable(block, place),
   divider: () => h("hr"),
   context: (block) => h("div", { class: "context" }, block.elements.map((element) => (element.type === "image" ? picture(element, true) : textOf(element)))),
   image: (block) => picture(block, false),
   actions: (block, place) => h("div", { class: "actions" }, block.elements.map((element) => renderElement(element, block, place))),
   context_actions: (block, place) => h("div", { class: "actions" }, block.elements.map((element) => renderElement(element, block, place))),
   input: (block, place) => renderInput(block, place),
-  task_card: (block) => task(block),
-  plan: (block) => [h("h3", { class: "block-header" }, block.title), (block.tasks ?? []).map(task)],
+  task_card: (block) => task(block, "div"),
+  plan: renderPlan,
 };
 
-function task(card) {
-  return h("div", { class: `task ${card.status}` }, h("span", { class: "mark" }), card.title, card.details && typeof card.details === "string" ? h("span", { class: "quiet" }, card.details) : null);
+// Its title, and the steps, which a press hides and shows.
+function renderPlan(block) {
+  const open = !closedPlans.has(block.block_id);
+  const details = h("details", { class: "plan", open },
+    h("summary", {}, icon("fold"), h("b", {}, block.title)),
+    h("ol", {}, (block.tasks ?? []).map((card) => task(card, "li"))));
+  details.addEventListener("toggle", () => (details.open ? closedPlans.delete(block.block_id) : closedPlans.add(block.block_id)));
+  return details;
+}
+
+const closedPlans = new Set();
+const STATES = { pending: "to come", in_progress: "under way", complete: "done", error: "failed" };
+
+function task(card, tag) {
+  const status = card.status ?? "complete";
+  const more = [card.details, card.output].filter((one) => one?.html).map((one) => rich(one.html, "div", "quiet"));
+  const sources = card.sources?.length ? h("div", { class: "sources" }, card.sources.map((one) => rich(one.html, "span"))) : null;
+  return h(tag, { class: `task ${status}` }, h("span", { class: "mark", role: "img", "aria-label": STATES[status] }), h("div", { class: "what" }, h("span", {}, card.title), more, sources));
 }
 
 // The page loads nothing from outside: a picture from elsewhere is offered as a link.

@@ -121,7 +121,7 @@ def content(call: Call, max_text: int) -> Json:
 
 def checked_blocks(call: Call) -> list[Json]:
     found = call.objects("blocks", "invalid_blocks_format") or []
-    if messages := block_kit.problems(found):
+    if messages := block_kit.problems(found, unsupported=call.workspace.unsupported):
         raise SlackError("invalid_blocks", messages)
     if block_kit.too_long(found):
         raise SlackError("msg_blocks_too_long")

@@ -31,7 +31,15 @@ def start(call: Call) -> Json:
         if call.text("recipient_user_id") not in channel.members:
             raise SlackError("user_not_in_channel")
     until = call.workspace.clock() + call.workspace.stream_lifetime
-    stream: Json = {"until": until, "shape": "", "text": "", "tasks": {}, "plan": "", "blocks": []}
+    mode = call.text("task_display_mode", "timeline")
+    if call.given("task_display_mode") and "task_display_mode" in call.workspace.unsupported:
+        raise SlackError("invalid_arguments")
+    if mode not in ("timeline", "plan"):
+        raise SlackError("invalid_arguments", ["[ERROR] must be one of: timeline, plan"])
+    stream: Json = {
+        **{"until": until, "shape": "", "text": "", "blocks": []},
+        **{"mode": mode, "plan": "", "tasks": {}},
+    }
     _take(call, stream)
     fields = {"thread_ts": thread_ts, "text": stream["text"], "blocks": _blocks(call, stream)}
     message = call.workspace.post(channel.id, {**BOT, **fields, "stream": stream})
@@ -79,6 +87,8 @@ def _take(call: Call, stream: Json) -> None:
         raise SlackError("streaming_mode_mismatch")
     stream["shape"] = stream["shape"] or shape
     for chunk in [{"type": "markdown_text", "text": text}] if text else chunks or []:
+        if chunk.get("type") in call.workspace.unsupported:
+            raise SlackError("invalid_chunks")
         _take_chunk(chunk, stream)
 
 
@@ -88,13 +98,12 @@ def _take_chunk(chunk: Json, stream: Json) -> None:
         if len(chunk["text"]) > MAX_CALL:
             raise SlackError("msg_too_long")
         stream["text"] += chunk["text"]
-    elif kind == "task_update" and chunk.get("id") and chunk.get("title"):
-        if chunk.get("status") not in ("pending", "in_progress", "complete", "error"):
-            raise SlackError("invalid_chunks")
-        if any(len(str(chunk.get(name, ""))) > MAX_TASK_FIELD for name in ("title", "details")):
-            raise SlackError("invalid_chunks")
-        stream["tasks"][chunk["id"]] = {**stream["tasks"].get(chunk["id"], {}), **chunk}
-    elif kind == "plan_update" and chunk.get("title"):
+    elif kind == "task_update" and _is_task(chunk):
+        before = stream["tasks"].get(chunk["id"], {})
+        # What is told of a task is added to what was told before.
+        more = {n: before.get(n, "") + chunk[n] for n in ("details", "output") if n in chunk}
+        stream["tasks"][chunk["id"]] = {**before, **chunk, **more}
+    elif kind == "plan_update" and _is_short(chunk.get("title")):
         stream["plan"] = chunk["title"]
     elif kind == "blocks" and isinstance(chunk.get("blocks"), list):
         if messages := block_kit.problems(chunk["blocks"]):
@@ -104,14 +113,36 @@ def _take_chunk(chunk: Json, stream: Json) -> None:
         raise SlackError("invalid_chunks")
 
 
+def _is_task(chunk: Json) -> bool:
+    known = chunk.get("status") in ("pending", "in_progress", "complete", "error")
+    told = [chunk[name] for name in ("details", "output") if name in chunk]
+    return known and all(map(_is_short, (chunk.get("id"), chunk.get("title"), *told)))
+
+
+def _is_short(value: object) -> bool:
+    return isinstance(value, str) and 0 < len(value) <= MAX_TASK_FIELD
+
+
 def _blocks(call: Call, stream: Json) -> list[Json]:
-    tasks = [
-        {**task, "type": "task_card", "task_id": task["id"]} for task in stream["tasks"].values()
-    ]
-    plan = [{"type": "plan", "title": stream["plan"], "tasks": tasks}]
+    """Tasks stand together in a plan, or each as a card, by the stream's display mode."""
+    tasks = [_card(task) for task in stream["tasks"].values()]
+    together = stream["mode"] == "plan" and (tasks or stream["plan"])
+    plan = [{"type": "plan", "title": stream["plan"] or "Working…", "tasks": tasks}]
     text = [{"type": "markdown", "text": stream["text"], "block_id": "streamed"}]
-    shown = plan if stream["plan"] else tasks
+    shown = plan if together else [task for task in tasks if task["status"] != "pending"]
     return numbered(call, [*shown, *(text if stream["text"] else []), *stream["blocks"]])
+
+
+def _card(task: Json) -> Json:
+    card: Json = {"type": "task_card", "task_id": task["id"]}
+    card |= {name: task[name] for name in ("title", "status", "sources") if name in task}
+    card |= {name: _rich(task[name]) for name in ("details", "output") if name in task}
+    return card
+
+
+def _rich(text: str) -> Json:
+    section = {"type": "rich_text_section", "elements": [{"type": "text", "text": text}]}
+    return {"type": "rich_text", "elements": [section]}
 
 
 def set_status(call: Call) -> Json:

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import Any, Literal
+from typing import Any
 
 from bot.message.defang import Links, defang
-from bot.message.harmless.harmless_words import plain
 
 _FENCE = re.compile(r"[ >]*(?:[-+*] |\d+[.)] )?[ ]*(`{3,}|~{3,})")
 _CODE = re.compile(r"`[^`\n]*`")
@@ -81,13 +80,6 @@ def _without_code(line: str) -> str:
 def _is_citation(text: str, at: int) -> bool:
     close = text.find("]", at)
     return close > 0 and text[at + 1 : close].isdigit() and text[close + 1 : close + 2] != "("
-
-
-def task(status: str, state: Literal["in_progress", "complete"]) -> dict[str, Any]:
-    """A chunk that says what is being done, or was."""
-    status = plain(status)
-    title = status if state == "in_progress" else status.rstrip("….")
-    return {"type": "task_update", "id": "progress", "title": title[:250], "status": state}
 
 
 def words(text: str) -> dict[str, Any]:

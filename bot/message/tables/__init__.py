@@ -1,0 +1,1 @@
+"""Tables as Slack shows them: with pages and sorting, the asked column first, or as text."""
