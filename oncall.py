@@ -689,6 +689,33 @@ class Copilot:
             add_slack(api, bot.app, self.settings.slack_signing_secret)
         return api
 
+    def mcp(self, email: str = "") -> None:
+        """Answer over standard input and output until it ends; `email`: as whom."""
+        from api.mcp_door.mcp_tools import Parts
+        from api.mcp_door.mcp_transports import run_over_stdio
+        from api.served import Served
+        from bot.warming import Warming
+
+        self.access.require()
+        served = Served(
+            current=self.live_domains,
+            identities=self.groups,
+            may_ask=self._may_ask(None),
+            audit=self.audit,
+        )
+        parts = Parts(
+            ask=self.ask,
+            answering=self.answering,
+            retrieve=self.retrieve,
+            snapshot=self.access.snapshot,
+        )
+        warming = Warming(self.warm)
+        warming.start()
+        try:
+            run_over_stdio(served, parts, email)
+        finally:
+            warming.stop()
+
     def _may_ask(self, bot: Bot | None) -> MayAsk | None:
         """By membership in Slack, which is reached when first asked; None without Slack."""
         from bot.connection import open_gate

@@ -13,6 +13,8 @@ from api.doors.entrance import Entrance
 from api.doors.tokens import LiveTokens
 from api.doors.traffic import Bounds
 from api.failures import add_failures
+from api.mcp_door.mcp_tools import Parts
+from api.mcp_door.mcp_transports import McpOverHttp
 from api.passages import Retrieve, passage_routes
 from api.questions import question_routes
 from api.served import MayAsk, Served
@@ -49,9 +51,18 @@ def build_api(
     `docs`: /docs and /openapi.json are there. `open_metrics`: /metrics needs no token.
 
     Without `tokens` only this machine comes in; `api/doors/door_table.py` says by which doors."""
+    served = Served(
+        current=domains if callable(domains) else lambda: domains,
+        identities=identities,
+        may_ask=may_ask,
+        audit=audit,
+    )
+    answers = answering or Answering(snapshot=snapshot)
+    parts = Parts(ask=ask, answering=answers, retrieve=retrieve, snapshot=snapshot)
+    mcp = McpOverHttp(served, parts)
     app = FastAPI(
         title="On-call Copilot",
-        lifespan=lifespan,
+        lifespan=mcp.with_it(lifespan),
         docs_url="/docs" if docs else None,
         redoc_url=None,
         openapi_url="/openapi.json" if docs else None,
@@ -60,14 +71,9 @@ def build_api(
         redirect_slashes=False,
         responses={422: {"description": "What is asked for doesn't exist, or isn't allowed so"}},
     )
-    served = Served(
-        current=domains if callable(domains) else lambda: domains,
-        identities=identities,
-        may_ask=may_ask,
-        audit=audit,
-    )
-    app.include_router(question_routes(served, ask, answering or Answering(snapshot=snapshot)))
+    app.include_router(question_routes(served, ask, answers))
     app.include_router(passage_routes(served, retrieve, snapshot))
+    app.router.routes.append(mcp.route())
     add_failures(app)
     app.add_middleware(Entrance, tokens=tokens, bounds=bounds, open_metrics=open_metrics)
     return app

@@ -22,7 +22,7 @@ from telemetry.tracing import span
 log = structlog.get_logger()
 
 QuestionDoor = Literal[
-    "mention", "follow_up", "channel", "alert", "direct_message", "api", "api_stream", "cli"
+    "mention", "follow_up", "channel", "alert", "direct_message", "api", "api_stream", "mcp", "cli"
 ]
 
 AskIn = Callable[[Domain, Question], Answer]

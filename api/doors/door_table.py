@@ -36,6 +36,7 @@ DOORS = (
         method="GET", path="/api/documents/{document_id}/citations", guard="caller", per_domain=True
     ),
     HttpDoor(method="GET", path="/api/entities", guard="caller", per_domain=True),
+    HttpDoor(method="POST", path="/mcp", guard="caller", per_domain=True),
     HttpDoor(method="GET", path="/docs", guard="caller"),
     HttpDoor(method="GET", path="/openapi.json", guard="caller"),
     HttpDoor(method="GET", path="/metrics", guard="metrics"),
