@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import replace
 from functools import cache, cached_property, partial
+from threading import Thread
 from typing import TYPE_CHECKING, Any
 
 from config.disk.private_files import private_folder
@@ -694,7 +695,6 @@ class Copilot:
         from api.mcp_door.mcp_tools import Parts
         from api.mcp_door.mcp_transports import run_over_stdio
         from api.served import Served
-        from bot.warming import Warming
 
         self.access.require()
         served = Served(
@@ -709,12 +709,13 @@ class Copilot:
             retrieve=self.retrieve,
             snapshot=self.access.snapshot,
         )
-        warming = Warming(self.warm)
-        warming.start()
+        # No daemon: a process that ends while libraries load in another thread is aborted by them.
+        loading = Thread(target=self.warm, name="warm")
+        loading.start()
         try:
             run_over_stdio(served, parts, email)
         finally:
-            warming.stop()
+            loading.join()
 
     def _may_ask(self, bot: Bot | None) -> MayAsk | None:
         """By membership in Slack, which is reached when first asked; None without Slack."""
