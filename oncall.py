@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from agents.answer import Ask
     from agents.answer_cache.cached_answer import AnswerCache
     from agents.answer_cache.kept_answers import KeptAnswers
+    from agents.asked_tools.tool_values import Toolbox
     from agents.checks.entailment_model import Entails
     from agents.confidence.kept_thresholds import KeptThresholds
     from agents.thread.thread_memory import ThreadMemory
@@ -300,8 +301,17 @@ class Copilot:
             entails=self.entails,
             reranker=self._reranker_of(domain),
             needed=lambda: self.thresholds.needed(name, most),
+            toolbox=self._toolbox_of(domain),
         )
         return observed(ask, name, prices=self.settings.read_prices())
+
+    def _toolbox_of(self, domain: Domain) -> Toolbox | None:
+        """Tools of others, which nobody but a model can ask."""
+        if not domain.tools or self.model is None:
+            return None
+        from agents.asked_tools.allowed_tools import AllowedTools
+
+        return AllowedTools(domain.tools, self.settings.tool_token)
 
     def _reranker_of(self, domain: Domain) -> Reranker | None:
         """As `retrieval.rerank` says; None without a model that it asks for."""

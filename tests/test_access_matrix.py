@@ -437,9 +437,7 @@ def test_somebody_sees_what_the_page_says_and_nothing_else(
 
 
 def test_the_page_states_every_cell() -> None:
-    assert COMES_IN.keys() == {
-        *SLACK_DOORS, *API_DOORS, *MCP_DOORS, *OFFERS, *SHOWN_WITH
-    }
+    assert COMES_IN.keys() == {*SLACK_DOORS, *API_DOORS, *MCP_DOORS, *OFFERS, *SHOWN_WITH}
     assert list(MAY_READ) == list(SHARED)
     assert all(list(row) == PEOPLE for row in (*COMES_IN.values(), *MAY_READ.values()))
 

@@ -108,6 +108,6 @@ def _about(answer: Answer) -> dict[str, Any]:
         "refusal": answer.refusal,
         "fallbacks": [f"{one.node}: {one.reason}" for one in answer.fallbacks],
         "generation": answer.generation,
-        "documents": sorted({one.document for one in answer.citations}),
+        "documents": sorted({one.document for one in answer.citations if one.document}),
         "node_ms": nodes,
     }

@@ -49,7 +49,7 @@ def _carried_out(request: LookRequest, read: Sequence[Source], snapshot: Snapsho
         yield from _find(request, snapshot)
     elif request.tool == "open":
         yield from map(_shown, _open(request, snapshot))
-    elif 1 <= request.number <= len(read):
+    elif request.tool == "around" and 1 <= request.number <= len(read):
         yield from map(_shown, _around(read[request.number - 1], snapshot))
 
 

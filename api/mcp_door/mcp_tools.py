@@ -220,9 +220,7 @@ def _document(
     return result, document_text(result)
 
 
-def _found(
-    parts: Parts, opened: Opened, asked: DocumentArguments
-) -> tuple[Domain, Snapshot, str]:
+def _found(parts: Parts, opened: Opened, asked: DocumentArguments) -> tuple[Domain, Snapshot, str]:
     """Raises Refused alike for what is unknown and what may not be read."""
     unavailable: CopilotError | None = None
     for domain in opened.candidates(asked.domain):

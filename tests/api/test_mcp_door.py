@@ -6,7 +6,6 @@ import asyncio
 import http.client
 import json
 import threading
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -69,8 +68,8 @@ class House:
 
 
 @pytest.fixture
-def house(tmp_path: Path) -> Iterator[House]:
-    yield House(tmp_path)
+def house(tmp_path: Path) -> House:
+    return House(tmp_path)
 
 
 @pytest.mark.parametrize("mode", ["auto", "legacy"])
@@ -144,9 +143,9 @@ def test_a_person_s_token_reads_what_that_person_may_read(house: House) -> None:
     assert "# Laptop Guide" in said_by(mine)
     assert closed.is_error
     assert said_by(closed) == said_by(absent) != ""
-    assert [(one.door, dict(one.documents)) for one in house.shown if one.door == "mcp/document"] == [
-        ("mcp/document", {"listed": ("laptops",)})
-    ]
+    assert [
+        (one.door, dict(one.documents)) for one in house.shown if one.door == "mcp/document"
+    ] == [("mcp/document", {"listed": ("laptops",)})]
 
 
 def test_with_slack_a_person_s_token_ends_with_their_membership(house: House) -> None:
