@@ -14,7 +14,8 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from concurrent.futures import Future
 from concurrent.futures import TimeoutError as NotInTime
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, Any, TypeVar
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TextIO, TypeVar
 
 import structlog
 
@@ -167,8 +168,10 @@ class McpToolServer:
         from mcp import Client
 
         if self._server.command:
-            async with Client(self._started()) as client:
-                yield client
+            # What it logs is its own.
+            with Path(os.devnull).open("w", encoding="utf-8") as nowhere:
+                async with Client(self._started(nowhere)) as client:
+                    yield client
             return
         import httpx2
         from mcp.client.streamable_http import streamable_http_client
@@ -185,15 +188,14 @@ class McpToolServer:
         ):
             yield client
 
-    def _started(self) -> Any:
+    def _started(self, errors: TextIO) -> Any:
         from mcp import StdioServerParameters
         from mcp.client.stdio import stdio_client
 
         command, *words = self._server.command
         handed = {self._server.token: self._token} if self._token else {}
-        nowhere = os.open(os.devnull, os.O_WRONLY)  # what it logs is its own
         started = StdioServerParameters(command=command, args=words, env=handed)
-        return stdio_client(started, errlog=os.fdopen(nowhere, "w"))
+        return stdio_client(started, errlog=errors)
 
 
 class _Allowance:
