@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import time
 from typing import Any
@@ -12,7 +13,6 @@ from mcp.server import MCPServer
 from mcp_types import ToolAnnotations
 
 READS = ToolAnnotations(read_only_hint=True)
-LISTED: list[str] = []
 CALLED: list[tuple[str, dict[str, Any]]] = []
 
 
@@ -22,7 +22,6 @@ def server(kind: str = "good") -> MCPServer:
     writes = ToolAnnotations(read_only_hint=False)
 
     def on_call(team: str = "payments") -> str:
-        """Who is on call for a team."""
         CALLED.append(("on_call", {"team": team}))
         if kind == "hangs":
             time.sleep(30)
@@ -40,7 +39,8 @@ def server(kind: str = "good") -> MCPServer:
         return "paged"
 
     claims = writes if kind == "writes" else None if kind == "silent" else READS
-    found.add_tool(on_call, annotations=claims)
+    known = ", and of its bearers" if os.environ.get("ONCALL_TOOL_TEA_TOKEN") else ""
+    found.add_tool(on_call, description=f"Who is on call for a team{known}.", annotations=claims)
     found.add_tool(page, annotations=writes)
     return found
 
