@@ -702,7 +702,7 @@ class Copilot:
 
     def mcp(self, email: str = "") -> None:
         """Answer over standard input and output until it ends; `email`: as whom."""
-        from api.mcp_door.mcp_tools import Parts
+        from api.mcp_door.mcp_tools import McpParts
         from api.mcp_door.mcp_transports import run_over_stdio
         from api.served import Served
 
@@ -713,7 +713,7 @@ class Copilot:
             may_ask=self._may_ask(None),
             audit=self.audit,
         )
-        parts = Parts(
+        parts = McpParts(
             ask=self.ask,
             answering=self.answering,
             retrieve=self.retrieve,

@@ -13,7 +13,7 @@ from api.doors.entrance import Entrance
 from api.doors.tokens import LiveTokens
 from api.doors.traffic import Bounds
 from api.failures import add_failures
-from api.mcp_door.mcp_tools import Parts
+from api.mcp_door.mcp_tools import McpParts
 from api.mcp_door.mcp_transports import McpOverHttp
 from api.passages import Retrieve, passage_routes
 from api.questions import question_routes
@@ -58,7 +58,7 @@ def build_api(
         audit=audit,
     )
     answers = answering or Answering(snapshot=snapshot)
-    parts = Parts(ask=ask, answering=answers, retrieve=retrieve, snapshot=snapshot)
+    parts = McpParts(ask=ask, answering=answers, retrieve=retrieve, snapshot=snapshot)
     mcp = McpOverHttp(served, parts)
     app = FastAPI(
         title="On-call Copilot",

@@ -13,7 +13,7 @@ from pydantic import ValidationError
 
 from api.doors.turned_away import Refused
 from api.failures import failure
-from api.mcp_door.mcp_tools import TOOLS, McpTool, Parts
+from api.mcp_door.mcp_tools import TOOLS, McpParts, McpTool
 from api.served import Opened
 from config.domain import Domain
 from config.errors import CopilotError
@@ -50,7 +50,7 @@ class Left(BaseException):
     """Nobody waits any more. No Exception: what repairs failed steps would go on instead."""
 
 
-def build_mcp(parts: Parts, opened_by: OpenedBy) -> Server[Any]:
+def build_mcp(parts: McpParts, opened_by: OpenedBy) -> Server[Any]:
     """To be run by a transport."""
     from anyio import CapacityLimiter
     from mcp.server import Server
@@ -135,7 +135,7 @@ class _Heard:
 
 
 def _called(
-    tool: McpTool, parts: Parts, opened: Opened, given: dict[str, Any], heard: _Heard
+    tool: McpTool, parts: McpParts, opened: Opened, given: dict[str, Any], heard: _Heard
 ) -> CallToolResult:
     from mcp_types import CallToolResult, TextContent
 

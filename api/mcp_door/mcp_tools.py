@@ -102,7 +102,7 @@ class DocumentArguments(_Arguments):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Parts:
+class McpParts:
     """What the tools ask."""
 
     ask: Callable[[str], Ask]
@@ -118,12 +118,12 @@ class McpTool:
     description: str
     takes: type[BaseModel]
     gives: type[BaseModel]
-    run: Callable[[Parts, Opened, Any, Progress], tuple[BaseModel, str]]
+    run: Callable[[McpParts, Opened, Any, Progress], tuple[BaseModel, str]]
     """Raises Refused and CopilotError."""
 
 
 def _ask(
-    parts: Parts, opened: Opened, asked: AskArguments, progress: Progress
+    parts: McpParts, opened: Opened, asked: AskArguments, progress: Progress
 ) -> tuple[AskResult, str]:
     domains, mark = opened.candidates(asked.domain), secrets.token_hex(8)
     # How many documents are searched is told only where all who may ask may read them.
@@ -163,7 +163,7 @@ def _question(asked: AskArguments, opened: Opened, domain: Domain, mark: str) ->
 
 
 def _retrieve(
-    parts: Parts, opened: Opened, asked: RetrieveArguments, progress: Progress
+    parts: McpParts, opened: Opened, asked: RetrieveArguments, progress: Progress
 ) -> tuple[RetrieveResult, str]:
     domain = _likeliest(parts, opened, asked)
     found = parts.retrieve(
@@ -180,7 +180,7 @@ def _retrieve(
     return result, retrieve_text(result)
 
 
-def _likeliest(parts: Parts, opened: Opened, asked: RetrieveArguments) -> Domain:
+def _likeliest(parts: McpParts, opened: Opened, asked: RetrieveArguments) -> Domain:
     """The named one, or the one whose documents speak most of what is looked for."""
     domains = opened.candidates(asked.domain)
     if len(domains) == 1:
@@ -194,7 +194,7 @@ def _likeliest(parts: Parts, opened: Opened, asked: RetrieveArguments) -> Domain
 
 
 def _document(
-    parts: Parts, opened: Opened, asked: DocumentArguments, progress: Progress
+    parts: McpParts, opened: Opened, asked: DocumentArguments, progress: Progress
 ) -> tuple[DocumentResult, str]:
     domain, inside, document = _found(parts, opened, asked)
     card, chunks = inside.documents[document], inside.chunks(document)
@@ -220,7 +220,9 @@ def _document(
     return result, document_text(result)
 
 
-def _found(parts: Parts, opened: Opened, asked: DocumentArguments) -> tuple[Domain, Snapshot, str]:
+def _found(
+    parts: McpParts, opened: Opened, asked: DocumentArguments
+) -> tuple[Domain, Snapshot, str]:
     """Raises Refused alike for what is unknown and what may not be read."""
     unavailable: CopilotError | None = None
     for domain in opened.candidates(asked.domain):

@@ -12,7 +12,7 @@ from starlette.types import Receive, Scope, Send
 
 from api.doors.caller import THIS_MACHINE
 from api.mcp_door.mcp_server import build_mcp
-from api.mcp_door.mcp_tools import Parts
+from api.mcp_door.mcp_tools import McpParts
 from api.served import Served
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ class McpOverHttp:
 
     No session is kept: each request stands for itself, on whichever process it arrives."""
 
-    def __init__(self, served: Served, parts: Parts) -> None:
+    def __init__(self, served: Served, parts: McpParts) -> None:
         self._served = served
         self._parts = parts
         self._manager: Any = None
@@ -72,7 +72,7 @@ class _Endpoint:
         await self._door.handle(scope, receive, send)
 
 
-def run_over_stdio(served: Served, parts: Parts, email: str = "") -> None:
+def run_over_stdio(served: Served, parts: McpParts, email: str = "") -> None:
     """Until standard input ends. Whoever started it asks, as the API's caller without a token does.
 
     `email`: as whom documents are read in a domain where each asker has permissions of their own;
