@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import replace
 from functools import cache, cached_property, partial
+from threading import Thread
 from typing import TYPE_CHECKING, Any
 
 from config.disk.private_files import private_folder
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from agents.answer import Ask
     from agents.answer_cache.cached_answer import AnswerCache
     from agents.answer_cache.kept_answers import KeptAnswers
+    from agents.asked_tools.tool_values import Toolbox
     from agents.checks.entailment_model import Entails
     from agents.confidence.kept_thresholds import KeptThresholds
     from agents.thread.thread_memory import ThreadMemory
@@ -299,8 +301,17 @@ class Copilot:
             entails=self.entails,
             reranker=self._reranker_of(domain),
             needed=lambda: self.thresholds.needed(name, most),
+            toolbox=self._toolbox_of(domain),
         )
         return observed(ask, name, prices=self.settings.read_prices())
+
+    def _toolbox_of(self, domain: Domain) -> Toolbox | None:
+        """Tools of others, which nobody but a model can ask."""
+        if not domain.tools or self.model is None:
+            return None
+        from agents.asked_tools.allowed_tools import AllowedTools
+
+        return AllowedTools(domain.tools, self.settings.tool_token)
 
     def _reranker_of(self, domain: Domain) -> Reranker | None:
         """As `retrieval.rerank` says; None without a model that it asks for."""
@@ -695,6 +706,33 @@ class Copilot:
         if bot and self.settings.slack_signing_secret:
             add_slack(api, bot.app, self.settings.slack_signing_secret)
         return api
+
+    def mcp(self, email: str = "") -> None:
+        """Answer over standard input and output until it ends; `email`: as whom."""
+        from api.mcp_door.mcp_tools import McpParts
+        from api.mcp_door.mcp_transports import run_over_stdio
+        from api.served import Served
+
+        self.access.require()
+        served = Served(
+            current=self.live_domains,
+            identities=self.groups,
+            may_ask=self._may_ask(None),
+            audit=self.audit,
+        )
+        parts = McpParts(
+            ask=self.ask,
+            answering=self.answering,
+            retrieve=self.retrieve,
+            snapshot=self.access.snapshot,
+        )
+        # No daemon: a process that ends while libraries load in another thread is aborted by them.
+        loading = Thread(target=self.warm, name="warm")
+        loading.start()
+        try:
+            run_over_stdio(served, parts, email)
+        finally:
+            loading.join()
 
     def _may_ask(self, bot: Bot | None) -> MayAsk | None:
         """By membership in Slack, which is reached when first asked; None without Slack."""

@@ -144,6 +144,7 @@ class Citation:
 
     number: int
     document: str
+    """Empty: what a tool of others said, see `agents/asked_tools/`; the title names it."""
     title: str
     heading: str
     url: str
@@ -244,7 +245,7 @@ class Answer:
     @property
     def drawn_from(self) -> frozenset[str]:
         """Documents that the reader of any of it has to be allowed to read."""
-        named = (one.document for one in (*self.citations, *self.nearest))
+        named = (one.document for one in (*self.citations, *self.nearest) if one.document)
         return self.documents.union(named)
 
     @property
@@ -265,7 +266,9 @@ class Answer:
 
 def shown_by(answer: Answer) -> dict[str, list[str]]:
     """How → ids of the documents that an answer shows or, beyond those, was drawn from."""
-    cited, nearest = ([c.document for c in found] for found in (answer.citations, answer.nearest))
+    cited, nearest = (
+        [c.document for c in found if c.document] for found in (answer.citations, answer.nearest)
+    )
     rest = answer.drawn_from - {*cited, *nearest}
     return {"cited": cited, "nearest": nearest, "drawn_from": sorted(rest)}
 

@@ -20,6 +20,7 @@ from agents.answer import Answer, Ask, Fallback, Progress, Question
 from agents.answer_cache.cached_answer import AnswerCache
 from agents.answer_cache.recall import given_again, recalled
 from agents.answer_nodes import AnswerNodes
+from agents.asked_tools.tool_values import Toolbox
 from agents.checks.entailment_model import Entails
 from agents.confidence.confidence_levels import MEDIUM, told_apart
 from agents.context.post_processor import FoundPassages, build_context, most_characters
@@ -74,13 +75,16 @@ def build_ask(
     entails: Entails | None = None,
     reranker: Reranker | None = None,
     needed: Callable[[], float] = lambda: MEDIUM,
+    toolbox: Toolbox | None = None,
 ) -> Ask:
     """One domain's agents, wired. `snapshot` is called once a question and may raise
     IndexUnavailable; nothing else is raised, whatever the question.
 
     `needed`: the confidence from which on an answer is shown without reserve."""
     with _BUILDING:
-        graph = build_graph(domain, model, cache=cache, entails=entails, reranker=reranker)
+        graph = build_graph(
+            domain, model, cache=cache, entails=entails, reranker=reranker, toolbox=toolbox
+        )
 
     def ask(question: Question, progress: Progress | None = None) -> Answer:
         seen = as_read_by(snapshot(), question.readers)
@@ -124,6 +128,7 @@ def build_graph(
     cache: AnswerCache | None = None,
     entails: Entails | None = None,
     reranker: Reranker | None = None,
+    toolbox: Toolbox | None = None,
 ) -> CompiledStateGraph[Any, Any, Any, Any]:
     """The compiled graph; its drawing is in the README.
 
@@ -131,7 +136,7 @@ def build_graph(
     `cache` the self-contained question of a follow-up is looked up."""
     from langgraph.graph import END, START, StateGraph
 
-    answering, answerer = AnswerNodes(domain, model), Answerer(domain, model, entails)
+    answering, answerer = AnswerNodes(domain, model), Answerer(domain, model, entails, toolbox)
     retrieval = _retrieve(reranker)
     nodes: dict[str, Node] = {
         "query_optimizer": _plan(domain, model, cache),
@@ -146,7 +151,7 @@ def build_graph(
         "verify": answerer.verify,
     }
     edges: dict[str, Edge] = {
-        "post_processor": has_evidence,
+        "post_processor": has_something_to_ask if toolbox and model else has_evidence,
         "answer": is_enough,
         "look": has_found_more,
         "verify": is_held_up,
@@ -214,16 +219,22 @@ def has_evidence(state: State) -> Literal["answer", "refuse"]:
     return "answer" if state["context"] else "refuse"
 
 
+def has_something_to_ask(_: State) -> Literal["answer"]:
+    """Where tools may be asked, the answerer decides also when no passage was found."""
+    return "answer"
+
+
 def is_enough(state: State) -> Literal["look", "verify"]:
     return "look" if state.get("requests") else "verify"
 
 
 def has_found_more(state: State) -> Literal["post_processor", "answer", "verify"]:
-    """A refusal that a search in all documents changes nothing about stands."""
+    """A refusal that a search in all documents changes nothing about stands; what a tool said, or
+    that it said nothing, is for the answerer to read."""
     known = {chunk.id for chunk in state["context"]}
     if not known.issuperset(state["wanted"]):
         return "post_processor"
-    return "verify" if "draft" in state else "answer"
+    return "verify" if "draft" in state and not state.get("told_now") else "answer"
 
 
 def is_held_up(state: State) -> Literal["__end__", "answer"]:
@@ -363,17 +374,22 @@ def _cost_of(outcome: Outcome[Any]) -> State:
 
 def _drawn_from(draft: Draft, documents: Mapping[str, DocumentCard]) -> frozenset[str]:
     """Also the successors of what is out of force: they are named beside it."""
-    named = {one.document for one in (*draft.citations, *draft.nearest)}
+    named = {one.document for one in (*draft.citations, *draft.nearest) if one.document}
     used = draft.documents | named
     successors = {documents[one].superseded_by for one in used if one in documents}
     return used | (successors & set(documents))
+
+
+def _untold(state: State) -> list[str]:
+    """A line for each tool that the answer had to do without."""
+    return [f"_{line}._" for line in dict.fromkeys(state.get("untold", ()))]
 
 
 def _answer(state: State, total_ms: float, needed: float) -> Answer:
     draft, plan = state["draft"], state["plan"]
     confidence, fallbacks = round(draft.confidence, 3), state.get("fallbacks", ())
     return Answer(
-        text=draft.text,
+        text="\n\n".join((draft.text, *_untold(state))),
         path=told_apart(draft.path, confidence, needed),
         confidence=confidence,
         confidence_parts=draft.confidence_parts,

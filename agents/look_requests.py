@@ -1,4 +1,5 @@
-"""What an answerer may ask for: passages by words, a section by its heading, what stands beside."""
+"""What an answerer may ask for: passages by words, a section by its heading, what stands beside;
+and a tool of others, where its domain allows one."""
 
 from __future__ import annotations
 
@@ -11,6 +12,7 @@ from typing import Literal
 MOST_REQUESTS = 4
 _LONGEST_WORDS = 300
 _LINE = re.compile(r"[\s*+>-]*+(?:\d{1,2}[.)]\s*+)?`?(find|open|around)`?\s*+[:=]\s*+(.+)", re.I)
+_ASK = re.compile(r"[\s*+>-]*+(?:\d{1,2}[.)]\s*+)?`?ask`?\s*+[:=]\s*+([^{]+)(\{.*)?", re.I)
 _NUMBER = re.compile(r"\d{1,3}")
 _QUOTES = "`\"'“”‘’*_ \t"
 
@@ -19,15 +21,20 @@ _QUOTES = "`\"'“”‘’*_ \t"
 class LookRequest:
     """One tool and what it is to do; nothing else is a tool."""
 
-    tool: Literal["find", "open", "around"]
+    tool: Literal["find", "open", "around", "ask"]
     words: str = ""
-    """find: what to search for. open: the heading; empty: the document's beginning."""
+    """find: what to search for. open: the heading; empty: the document's beginning.
+    ask: the tool."""
     document: str = ""
     """Title or id; find: empty searches all."""
     number: int = 0
     """around: of the source, from 1."""
+    arguments: str = ""
+    """ask: JSON, as it was written."""
 
     def __str__(self) -> str:
+        if self.tool == "ask":
+            return f"ask: {self.words} {self.arguments}".rstrip()
         if self.tool == "around":
             return f"around: {self.number}"
         if self.tool == "open":
@@ -35,13 +42,21 @@ class LookRequest:
         return f"find: {self.words}" + (f" | {self.document}" if self.document else "")
 
 
-def requests_in(text: str) -> tuple[LookRequest, ...]:
+def requests_in(text: str, *, may_ask: bool = False) -> tuple[LookRequest, ...]:
     """The lines `find: words | document`, `open: document › heading` and `around: n`, each once,
-    at most four; other lines say nothing."""
-    found = (
-        _request(match[1].lower(), match[2]) for match in map(_LINE.match, _lines(text)) if match
-    )
+    at most four; other lines say nothing. `may_ask`: also `ask: tool {arguments}`."""
+    found = (_read(line, may_ask) for line in _lines(text))
     return tuple(islice(dict.fromkeys(one for one in found if one), MOST_REQUESTS))
+
+
+def _read(line: str, may_ask: bool) -> LookRequest | None:
+    if match := _LINE.match(line):
+        return _request(match[1].lower(), match[2])
+    if may_ask and (match := _ASK.match(line)):
+        named = match[1].strip(_QUOTES)
+        arguments = (match[2] or "").rstrip("`* \t")
+        return LookRequest(tool="ask", words=named, arguments=arguments) if named else None
+    return None
 
 
 def _lines(text: str) -> Iterator[str]:

@@ -21,6 +21,7 @@ from agents.answer import (
     Question,
     RefusalReason,
 )
+from agents.asked_tools.tool_values import ToolSaid
 from agents.context.source import Source
 from agents.extractive.relevance import Scored
 from agents.look_requests import LookRequest
@@ -83,6 +84,9 @@ class State(TypedDict, total=False):
     rounds: Annotated[int, operator.add]  # counted by look
     wanted: Annotated[tuple[str, ...], operator.add]  # added to by look: chunks that it brought
     looked: Annotated[tuple[str, ...], operator.add]  # added to by look: what each request brought
+    told: Annotated[tuple[ToolSaid, ...], operator.add]  # added to by look: what tools said
+    told_now: bool  # set by look: whether it asked tools in this round
+    untold: Annotated[tuple[str, ...], operator.add]  # added to by look: tools that gave nothing
     draft: Draft  # set by reply, refuse or answer; checked by verify
     doubted: Draft  # set by verify, which has it written again
     objections: tuple[str, ...]  # set by verify, empty again once they are answered

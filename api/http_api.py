@@ -15,6 +15,8 @@ from api.doors.entrance import Entrance
 from api.doors.tokens import LiveTokens
 from api.doors.traffic import Bounds
 from api.failures import add_failures
+from api.mcp_door.mcp_tools import McpParts
+from api.mcp_door.mcp_transports import McpOverHttp
 from api.passages import Retrieve, passage_routes
 from api.questions import question_routes
 from api.served import MayAsk, Served
@@ -54,9 +56,18 @@ def build_api(
     `conversations`: what is kept under a `conversation_id`.
 
     Without `tokens` only this machine comes in; `api/doors/door_table.py` says by which doors."""
+    served = Served(
+        current=domains if callable(domains) else lambda: domains,
+        identities=identities,
+        may_ask=may_ask,
+        audit=audit,
+    )
+    answers = answering or Answering(snapshot=snapshot)
+    parts = McpParts(ask=ask, answering=answers, retrieve=retrieve, snapshot=snapshot)
+    mcp = McpOverHttp(served, parts)
     app = Documented(
         title="On-call Copilot",
-        lifespan=lifespan,
+        lifespan=mcp.with_it(lifespan),
         description=DESCRIPTION,
         docs_url=None,
         redoc_url=None,
@@ -65,18 +76,13 @@ def build_api(
         # A redirect would say the path and the host back.
         redirect_slashes=False,
     )
-    served = Served(
-        current=domains if callable(domains) else lambda: domains,
-        identities=identities,
-        may_ask=may_ask,
-        audit=audit,
-    )
     for about, routes in {
-        "Questions": question_routes(served, ask, answering or Answering(snapshot=snapshot)),
+        "Questions": question_routes(served, ask, answers),
         "Passages and documents": passage_routes(served, retrieve, snapshot),
         "Conversations": conversation_routes(served, conversations),
     }.items():
         app.include_router(routes, tags=[about], responses=dict(PROBLEMS))
+    app.router.routes.append(mcp.route())
     if docs:
         add_docs_page(app)
     add_failures(app)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from typing import Literal
 
 from api.doors.caller import Caller
 from api.doors.turned_away import Refused
@@ -37,8 +38,24 @@ class Served:
                 "this token can't name an asker; leave asker_email out, or create one with "
                 "--speaks-for-people",
             )
-        domains = {name: one for name, one in self.current().items() if caller.opens(name)}
-        return Opened(caller=caller, asker=asker, domains=domains, served=self)
+        return Opened(caller=caller, asker=asker, domains=self._opened_by(caller), served=self)
+
+    def to_person(self, caller: Caller, email: str = "") -> Opened:
+        """What the caller may use over MCP, where a token with an identity is that person: with
+        Slack, they have to be in a domain's channel as everybody else.
+
+        `email`: as whom this machine asks."""
+        identity = caller.identity if self.may_ask else ""
+        return Opened(
+            caller=caller,
+            asker=email.strip().casefold() or identity.strip().casefold(),
+            domains=self._opened_by(caller),
+            served=self,
+            way="mcp",
+        )
+
+    def _opened_by(self, caller: Caller) -> dict[str, Domain]:
+        return {name: one for name, one in self.current().items() if caller.opens(name)}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,6 +67,7 @@ class Opened:
     """E-mail of the person who is asked for; empty: the caller itself asks."""
     domains: Mapping[str, Domain]
     served: Served
+    way: Literal["api", "mcp"] = "api"
 
     def one(self, name: str) -> Domain:
         """The domain of this name, or the only one.
@@ -82,7 +100,7 @@ class Opened:
             shown = {how: tuple(ids) for how, ids in documents.items()}
             self.served.audit(
                 Shown(
-                    door=f"api/{door}", place=self.caller.name, domain=domain.domain,
+                    door=f"{self.way}/{door}", place=self.caller.name, domain=domain.domain,
                     generation=generation, documents=shown,
                     asker=self.asker or self.caller.identity,
                 ),

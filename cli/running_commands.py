@@ -88,7 +88,7 @@ def serve(
     host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(min=1, max=65535, help="Port to listen on.")] = 8080,
 ) -> None:
-    """Serve the HTTP API.
+    """Serve the HTTP API, and MCP at /mcp.
 
     With SLACK_SIGNING_SECRET, Slack's events are taken at /slack/events as well. Without a token
     (`oncall token create`) it listens on this machine alone."""
@@ -107,6 +107,22 @@ def serve(
         raise served.failure
     if not server.started:
         raise typer.Exit(1)
+
+
+@app.command()
+def mcp(
+    asker: Annotated[
+        str,
+        typer.Option("--as", metavar="EMAIL", help="Whose document permissions count."),
+    ] = "",
+) -> None:
+    """Answer an assistant at this machine over MCP, on standard input and output.
+
+    The assistant starts it. Others come by /mcp of `oncall serve`, with tokens."""
+    copilot = wired(at_a_terminal="warning")
+    _say_what_is_missing(copilot)
+    with suppress(KeyboardInterrupt):
+        copilot.mcp(asker)
 
 
 def _say_what_is_missing(copilot: Copilot) -> None:

@@ -27,6 +27,7 @@ from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 from config.reading.cron import cron_problem, shortest_gap
 from config.reading.time_zones import time_zone_problem
 from config.slack_ids import BOT, CHANNEL, GROUP, USER
+from config.tools.tool_server import ToolServer
 
 
 @dataclass(frozen=True)
@@ -432,7 +433,21 @@ class Domain(_Section):
     refresh: Annotated[
         Refresh | None, BeforeValidator(_written_short, json_schema_input_type=str | Refresh)
     ] = Field(None, description="When `oncall jobs run` loads what changed, e.g. `0 3 * * *`")
+    tools: list[ToolServer] = Field(
+        [],
+        max_length=5,
+        description="MCP servers whose reading tools the answerer may ask, with a model and unless "
+        "`effort` is `fast`: who is on call, what a service depends on",
+    )
     _path: Path = PrivateAttr(default_factory=Path)
+
+    @model_validator(mode="after")
+    def _tools_by_name(self) -> Self:
+        names = [one.name.casefold() for one in self.tools]
+        if len(set(names)) < len(names):
+            said = "two servers have the same name; replies tell them apart by it"
+            raise PydanticCustomError("form", "{problem}", {"problem": f"tools: {said}"})
+        return self
 
     @property
     def path(self) -> Path:

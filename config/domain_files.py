@@ -52,6 +52,20 @@ def unset(domain: Domain, settings: Settings) -> Iterator[Problem]:
             "retrieval.rerank: no cross-encoder is named; set ONCALL_CROSS_ENCODER to its name or "
             "folder, or write `model` or `none`",
         )
+    for place, server in enumerate(domain.tools):
+        at: list[int | str] = ["tools", place]
+        if server.command and not settings.tool_commands:
+            yield problem_at(
+                domain.path, [*at, "command"],
+                "tools.command: domain files may start nothing here; use url, or set "
+                "ONCALL_TOOL_COMMANDS=on if all who write them may run commands",
+            )  # fmt: skip
+        if server.token and not settings.tool_token(server.token):
+            said = f"tools.token: {server.token} is not set; export it or put it in .env"
+            yield problem_at(domain.path, [*at, "token"], said)
+    if domain.tools and domain.answer.effort == "fast":
+        said = "tools: with `effort: fast` nothing is asked; write `standard`, or leave tools out"
+        yield problem_at(domain.path, ["tools"], said)
 
 
 def load_domains(config_dir: Path, also: Check = no_more) -> dict[str, Domain]:

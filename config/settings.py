@@ -20,6 +20,7 @@ from pydantic_settings import (
 from config.errors import ConfigError
 from config.providers import OPENAI, check_model_name, provider_and_model
 from config.reading.secret_files import secrets_from_files
+from config.tools.tool_server import TOKEN_VARIABLE
 from telemetry.logs import LogFormat, LogLevel
 
 if TYPE_CHECKING:
@@ -164,6 +165,12 @@ class Settings(BaseSettings):
         validation_alias=_from("ONCALL_METRICS"),
         description="/metrics of `oncall serve`: for tokens made with `--metrics`, for everyone, "
         "or not at all; `off` counts on the health port of `oncall bot` too, where they are open",
+    )
+    tool_commands: bool = Field(
+        False,
+        validation_alias=_from("ONCALL_TOOL_COMMANDS"),
+        description="`on` lets domain files name commands that are started as tool servers, with "
+        "all rights of this process; servers at an address need no leave",
     )
     database_url: str | None = Field(
         None,
@@ -334,6 +341,10 @@ class Settings(BaseSettings):
         named = {_variable(field): getattr(self, field) for field in ("chat_model", "judge_model")}
         return {variable: name for variable, name in named.items() if name}
 
+    def tool_token(self, variable: str) -> str:
+        """Of a domain's tool server; empty when it is not set."""
+        return _tool_tokens().get(variable, "")
+
     def read_prices(self) -> Prices | None:
         """None when they are not set."""
         from config.prices import read_prices
@@ -348,6 +359,7 @@ class Settings(BaseSettings):
             *(one.get_secret_value() for one in values if isinstance(one, SecretStr)),
             *(_password(one) for one in values),
             *(value for name, value in os.environ.items() if _NAME_OF_A_SECRET.search(name)),
+            *_tool_tokens().values(),
         ]
         return frozenset(one for one in found if len(one) >= _SHORTEST_SECRET)
 
@@ -397,6 +409,18 @@ def _from_files() -> dict[str, Any]:
     fields = {_variable(field): field for field in Settings.model_fields if is_secret(field)}
     found = secrets_from_files(fields, {**written, **os.environ})
     return {fields[variable]: secret for variable, secret in found.items()}
+
+
+def _tool_tokens() -> dict[str, str]:
+    """Variable → token of a tool server; the environment counts before `.env`."""
+    try:
+        written = dotenv_values(".env")
+    except (OSError, UnicodeDecodeError):  # told when the settings are read
+        written = {}
+    given = {**written, **os.environ}
+    return {
+        name: value for name, value in given.items() if value and re.fullmatch(TOKEN_VARIABLE, name)
+    }
 
 
 def is_secret(field: str) -> bool:

@@ -111,7 +111,7 @@ class Shown:
     """Documents that somebody is about to see something of."""
 
     door: str
-    """channel | thread | direct | private | api/…"""
+    """channel | thread | direct | private | api/… | mcp/…"""
     domain: str
     generation: int
     documents: Mapping[str, Sequence[str]]

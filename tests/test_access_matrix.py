@@ -16,6 +16,7 @@ from fastapi.testclient import TestClient
 
 from api.doors.door_table import DOORS
 from api.doors.token_file import create_token
+from api.mcp_door.mcp_tools import TOOLS
 from bot.access.doors import Door
 from oncall import Copilot
 from playground.google.memory_drive import FOLDER
@@ -200,8 +201,12 @@ def works(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Works]:
         bot.start()
         try:
             token = create_token(folder / "config", "desk", speaks_for_people=True)
+            own = {
+                person: create_token(folder / "config", person, identity=EMAIL[person])
+                for person in PEOPLE
+            }
             with elsewhere(copilot.api(slack=False), headers=bearer(token)) as api:
-                yield Works(copilot, slack, bot, api)
+                yield Works(copilot, slack, bot, api, own)
         finally:
             bot.stop(5)
             copilot.index.close()
@@ -227,6 +232,8 @@ class Works:
     slack: SlackStandIn
     bot: Any
     api: TestClient
+    own_tokens: Mapping[str, str]
+    """By person: with their own identity, as an assistant of theirs bears one."""
     replies: dict[tuple[str, str, str], tuple[str, str]] = field(default_factory=dict)
     """By door, person and audience: what `seen` saw."""
 
@@ -318,6 +325,26 @@ def through_api(
     return "\n".join(replies)
 
 
+def through_mcp(works: Works, tool: str, person: str, audience: str, texts: list[str]) -> str:
+    """What an assistant of this person is told; of documents, about all that there are by title."""
+    asked_as, names = MCP_TOOLS[tool], [paper.title for paper in PAPERS[audience]]
+    replies = []
+    for text in names if tool == "document" else texts:
+        call = {"name": tool, "arguments": {asked_as: text, "domain": audience}}
+        reply = works.api.post(
+            "/mcp",
+            json={"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": call},
+            headers={
+                **bearer(works.own_tokens[person]),
+                "Accept": "application/json, text/event-stream",
+                "MCP-Protocol-Version": "2025-11-25",
+            },
+        )
+        assert reply.status_code == 200
+        replies.append(reply.text)
+    return "\n".join(replies)
+
+
 SLACK_DOORS: Mapping[str, Callable[[Works, str, str, list[str]], None]] = {
     "mention": by_mention,
     "asked again": by_mention,
@@ -335,6 +362,9 @@ API_DOORS: Mapping[str, str] = {
     "API ask": "/api/agentic_qna",
     "API retrieve": "/api/retrieve",
 }
+MCP_TOOLS = {"ask": "question", "retrieve": "query", "document": "document"}
+"""Each tool of /mcp, and the argument that says what is asked for."""
+MCP_DOORS: Mapping[str, str] = {f"MCP {tool}": tool for tool in MCP_TOOLS}
 
 
 def seen(works: Works, door: str, person: str, audience: str) -> tuple[str, str]:
@@ -343,6 +373,8 @@ def seen(works: Works, door: str, person: str, audience: str) -> tuple[str, str]
     texts = [p.unanswerable if unanswerable else p.question for p in PAPERS[audience]]
     if door in API_DOORS:
         return through_api(works, API_DOORS[door], person, audience, texts), ""
+    if door in MCP_DOORS:
+        return through_mcp(works, MCP_DOORS[door], person, audience, texts), ""
     since = works.slack.workspace.next_ts()
     if door == "home":
         works.slack.open_app("home", user=ID[person])
@@ -423,7 +455,7 @@ def test_a_link_shows_a_channel_what_all_of_it_may_read(
 
 
 def test_the_page_states_every_cell() -> None:
-    assert COMES_IN.keys() == {*SLACK_DOORS, *API_DOORS, *OFFERS, *SHOWN_WITH}
+    assert COMES_IN.keys() == {*SLACK_DOORS, *API_DOORS, *MCP_DOORS, *OFFERS, *SHOWN_WITH}
     assert list(MAY_READ) == list(SHARED)
     assert all(list(row) == PEOPLE for row in (*COMES_IN.values(), *MAY_READ.values()))
 
@@ -449,5 +481,6 @@ def test_no_door_is_without_a_row() -> None:
 def test_no_route_is_without_a_row() -> None:
     asked = {door.path for door in DOORS if door.per_domain and door.method == "POST"}
     read = {door.path for door in DOORS if door.per_domain and door.method == "GET"}
-    assert asked == set(API_DOORS.values())
+    assert asked == {*API_DOORS.values(), "/mcp"}
+    assert {tool.name for tool in TOOLS} == set(MCP_DOORS.values())
     assert {path for path in read if f"`{path}`" not in PAGE} == set()

@@ -22,7 +22,7 @@ from telemetry.tracing import span
 log = structlog.get_logger()
 
 QuestionDoor = Literal[
-    "mention", "follow_up", "channel", "alert", "direct_message", "api", "api_stream", "cli"
+    "mention", "follow_up", "channel", "alert", "direct_message", "api", "api_stream", "mcp", "cli"
 ]
 
 AskIn = Callable[[Domain, Question], Answer]
@@ -108,6 +108,6 @@ def _about(answer: Answer) -> dict[str, Any]:
         "refusal": answer.refusal,
         "fallbacks": [f"{one.node}: {one.reason}" for one in answer.fallbacks],
         "generation": answer.generation,
-        "documents": sorted({one.document for one in answer.citations}),
+        "documents": sorted({one.document for one in answer.citations if one.document}),
         "node_ms": nodes,
     }

@@ -7,10 +7,13 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from agents.answer import CITED, Citation, Fallback
+from agents.asked_tools.tool_round import ToolRound, ask_tools
+from agents.asked_tools.tool_sources import source_of
+from agents.asked_tools.tool_values import Toolbox
 from agents.checks.entailment_model import Entails
 from agents.checks.groundedness import Groundedness, groundedness, supporting_words, tier_of
 from agents.confidence.calibrated import ASKED_BACK_BY_A_MODEL, confidence
-from agents.context.source import outline_of
+from agents.context.source import Source, outline_of
 from agents.drafts import documents_read, extractive_draft, refusal_draft, signals
 from agents.extractive.citing import citation
 from agents.look_requests import LookRequest
@@ -37,11 +40,16 @@ class Answerer:
     """For one domain and perhaps a model."""
 
     def __init__(
-        self, domain: Domain, model: ChatModel | None, entails: Entails | None = None
+        self,
+        domain: Domain,
+        model: ChatModel | None,
+        entails: Entails | None = None,
+        toolbox: Toolbox | None = None,
     ) -> None:
         self._domain = domain
         self._model = model
         self._entails = entails
+        self._toolbox = toolbox if model else None
 
     def answer(self, state: State) -> State:
         """A draft, or what has to be looked for first."""
@@ -82,14 +90,21 @@ class Answerer:
     def look(self, state: State) -> State:
         requests = state["requests"]
         state["progress"].status("Looking further…")
+        asked = self._asked_tools(state)
+        requests = tuple(one for one in requests if one.tool != "ask")
         looked = look(requests, state["read"], state["snapshot"])
+        notes = (*looked.notes, *asked.notes)
         return {
             "requests": (),
             "rounds": 1,
             "hits": [*looked.hits, *state["hits"]],
             "wanted": tuple(hit.chunk.id for hit in looked.hits),
-            "looked": looked.notes,
-            "notes": looked.notes,
+            "looked": notes,
+            "notes": notes,
+            "told": asked.said,
+            "told_now": bool(asked.notes),
+            "untold": asked.failures,
+            "fallbacks": asked.fallbacks,
         }
 
     def verify(self, state: State) -> State:
@@ -130,17 +145,35 @@ class Answerer:
             entails=self._entails,
         )
 
+    def _asked_tools(self, state: State) -> ToolRound:
+        requests = [one for one in state["requests"] if one.tool == "ask"]
+        if not (requests and self._toolbox):
+            return ToolRound()
+        before, question = state.get("told", ()), state["question"]
+        read = "\n".join(f"{one.place}\n{one.text}" for one in state["read"])
+        return ask_tools(
+            self._toolbox,
+            requests,
+            before=before,
+            asked_before=len(before) + len(state.get("untold", ())),
+            question=f"{question.text}\n{state['plan'].question}",
+            # Where each reads their own, no word of a document goes further than to its reader.
+            documents=read if self._domain.access.audience == "channel" else "",
+            progress=state["progress"],
+        )
+
     def _given(self, state: State, rounds_left: int) -> ToAnswer:
         return ToAnswer(
             plan=state["plan"],
             asked=state["question"].text,
             today=said_at(state["question"]),
-            sources=state["read"],
+            sources=(*state["read"], *_told(state)),
             documents=state["snapshot"].documents,
             outline=sections_beside(state),
             looked=state.get("looked", ()),
             rounds_left=rounds_left,
             objections=state.get("objections", ()),
+            offers=self._toolbox.offers() if self._toolbox and rounds_left else (),
         )
 
     def _without_the_model(self, state: State, error: ModelError) -> State:
@@ -219,6 +252,12 @@ class Answerer:
             by_model=True,
             confidence=ASKED_BACK_BY_A_MODEL,
         )
+
+
+def _told(state: State) -> list[Source]:
+    zone = state["question"].time_zone
+    said = state.get("told", ())
+    return [source_of(one, number, zone) for number, one in enumerate(said, start=1)]
 
 
 def unnumbered(text: str) -> str:

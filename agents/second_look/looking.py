@@ -49,12 +49,12 @@ def _carried_out(request: LookRequest, read: Sequence[Source], snapshot: Snapsho
         yield from _find(request, snapshot)
     elif request.tool == "open":
         yield from map(_shown, _open(request, snapshot))
-    elif 1 <= request.number <= len(read):
+    elif request.tool == "around" and 1 <= request.number <= len(read):
         yield from map(_shown, _around(read[request.number - 1], snapshot))
 
 
 def _find(request: LookRequest, snapshot: Snapshot) -> list[Hit]:
-    document = _document(request.document, snapshot)
+    document = document_meant(request.document, snapshot)
     return snapshot.search(
         SearchQuery(
             variants=(request.words,),
@@ -67,7 +67,7 @@ def _find(request: LookRequest, snapshot: Snapshot) -> list[Hit]:
 
 
 def _open(request: LookRequest, snapshot: Snapshot) -> Iterator[Chunk]:
-    document = _document(request.document, snapshot)
+    document = document_meant(request.document, snapshot)
     heading = _plain(request.words)
     room = _LONGEST_SECTION
     for chunk in snapshot.chunks(document) if document else ():
@@ -91,7 +91,7 @@ def _around(source: Source, snapshot: Snapshot) -> list[Chunk]:
     ]
 
 
-def _document(named: str, snapshot: Snapshot) -> str:
+def document_meant(named: str, snapshot: Snapshot) -> str:
     """Its id, by id or title, or by a part of a title that only one has; else ''."""
     if not named or named in snapshot.documents:
         return named

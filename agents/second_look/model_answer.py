@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 from re import Match
 
 from agents.answer import CITED
+from agents.asked_tools.tool_round import asking_explained, offers_shown
+from agents.asked_tools.tool_values import ToolOffer
 from agents.context.source import Source
 from agents.extractive.glossary import explained
 from agents.look_requests import LookRequest, requests_in
@@ -45,6 +47,8 @@ class ToAnswer:
     """How often it may still ask."""
     objections: Sequence[str] = ()
     """Its earlier answer and what was wrong with it."""
+    offers: Sequence[ToolOffer] = ()
+    """Tools that it may ask."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -77,7 +81,8 @@ def answer_from_sources(
         instructions=instructions,
         glossary=glossary,
         sources=shown,
-        outline=_unless_empty("further sections of these documents", given.outline),
+        asking=asking_explained(given.offers),
+        outline=_outline_and_tools(given),
         looked=_unless_empty("what you looked for, and what it brought", given.looked),
         objections=_unless_empty("your first answer, and what its check found", given.objections),
         asked=Foreign("question as asked", given.asked),
@@ -87,7 +92,10 @@ def answer_from_sources(
     )
     read = [f"{source.label}\n{source.text}" for source in shown]
     said = " ".join((given.asked, plan.question, domain.title, instructions, glossary))
-    return _streamed(model, prompt, given.sources, Sieve(Grounds(read, asked=said)), tell)
+    return _streamed(
+        model, prompt, given.sources, Sieve(Grounds(read, asked=said)), tell,
+        may_ask=bool(given.offers),
+    )  # fmt: skip
 
 
 def labelled(sources: Sequence[Source], documents: Mapping[str, DocumentCard]) -> list[Foreign]:
@@ -122,7 +130,14 @@ def _rounds(given: ToAnswer) -> str:
     return "You can't LOOK any further: reply with what the sources hold."
 
 
-def _unless_empty(label: str, lines: Iterable[str]) -> str | Foreign | Sequence[Foreign]:
+def _outline_and_tools(given: ToAnswer) -> str | Foreign | Sequence[Foreign]:
+    outline = _unless_empty("further sections of these documents", given.outline)
+    if not given.offers:
+        return outline
+    return [*([outline] if isinstance(outline, Foreign) else []), *offers_shown(given.offers)]
+
+
+def _unless_empty(label: str, lines: Iterable[str]) -> str | Foreign:
     said = listed(lines, otherwise="")
     return Foreign(label, said) if said else ""
 
@@ -133,6 +148,8 @@ def _streamed(
     sources: Sequence[Source],
     sieve: Sieve,
     tell: Callable[[str], None],
+    *,
+    may_ask: bool = False,
 ) -> Written:
     numbering = Numbering(shown=sources)
     opening = Opening()
@@ -169,7 +186,7 @@ def _streamed(
         sources=tuple(numbering.sources),
         usage=usage,
         strays=tuple(sieve.strays),
-        requests=requests_in(raw) if verdict == "look" else (),
+        requests=requests_in(raw, may_ask=may_ask) if verdict == "look" else (),
     )
 
 

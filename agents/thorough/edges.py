@@ -24,7 +24,7 @@ def with_gates(edges: Mapping[str, Edge]) -> dict[str, Edge]:
             return "post_processor"
         if state["way"] == "look":
             return "judge"
-        return "answer" if "draft" not in state or is_stale(state) else "verify"
+        return "answer" if has_found_more(state) == "answer" or is_stale(state) else "verify"
 
     def verify(state: ThoroughState) -> Literal["answer", "critique"]:
         return "answer" if is_held_up(state) == "answer" else "critique"

@@ -169,7 +169,11 @@ def remembering(ask: Ask, memory: Callable[[], ThreadMemory], domain: str) -> As
 
 
 def _turn(talk: Conversation, question: Question, answer: Answer) -> EarlierTurn:
-    cited = (Cited(document=one.document, heading=one.heading) for one in answer.citations)
+    cited = (
+        Cited(document=one.document, heading=one.heading)
+        for one in answer.citations
+        if one.document
+    )
     asked = bounded(question.text)
     return EarlierTurn(
         id=talk.message,

@@ -38,6 +38,7 @@ DOORS = (
     HttpDoor(method="GET", path="/api/entities", guard="caller", per_domain=True),
     HttpDoor(method="GET", path="/api/conversations/{conversation_id}", guard="caller"),
     HttpDoor(method="DELETE", path="/api/conversations/{conversation_id}", guard="caller"),
+    HttpDoor(method="POST", path="/mcp", guard="caller", per_domain=True),
     HttpDoor(method="GET", path="/docs", guard="caller"),
     HttpDoor(method="GET", path="/docs/swagger-ui-bundle.js", guard="caller"),
     HttpDoor(method="GET", path="/docs/swagger-ui.css", guard="caller"),

@@ -10,7 +10,17 @@ FOREIGN = [
     *("documents", "history", "question", "examples", "sub_questions", "sources", "asked"),
     *("outline", "looked", "objections", "tried", "found", "missing", "answer"),
 ]
-OURS = ["title", "instructions", "glossary", "today", "listing", "rounds", "advice", "strategy"]
+OURS = [
+    "title",
+    "instructions",
+    "glossary",
+    "today",
+    "listing",
+    "rounds",
+    "advice",
+    "strategy",
+    "asking",
+]
 VALUES = {name: f"<{name}>" for name in OURS} | {"issues": issues_explained()}
 FENCED = {name: Foreign(name, f"<{name}>") for name in FOREIGN}
 

@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import copy
 import json
+import os
 import re
+import sys
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
@@ -38,6 +40,7 @@ from playground.google_stand_in import GoogleStandIn, StoredFile
 from playground.openai_stand_in import OpenAIStandIn, Request
 from playground.slack.tidewater import SlackUser
 from playground.slack_stand_in import SlackStandIn
+from tests.agents import tool_servers
 from tests.api.front import here
 from tests.bot.conftest import Desk, running
 from tests.bot.fakes import CHANNEL, Agents, answer, domain
@@ -127,6 +130,7 @@ class House:
                 "google_credentials": self.google.write_credentials(self.folder / "key.json"),
                 "embedding_model": "hashed",
                 "openai_base_url": self.server.base_url,
+                "tool_commands": True,
                 "chat_model": "scripted" if model else None,
             }
         )
@@ -468,6 +472,22 @@ def refreshed(house: House, values: Mapping[str, Any]) -> object:
     return [(run.planned_at, run.outcome in GOOD) for run in runs if run.planned_at]
 
 
+TOOLS = [sys.executable, str(Path(tool_servers.__file__)), "good"]
+TOOL_TOKEN = "ONCALL_TOOL_TEA_TOKEN"
+
+
+def tools_told(house: House, values: Mapping[str, Any]) -> object:
+    """What the model is told of tools."""
+    before = len(house.server.requests)
+    os.environ[TOOL_TOKEN] = "leaves-and-water"
+    try:
+        house.ask(values, "how long does green tea steep?", model=True)
+    finally:
+        del os.environ[TOOL_TOKEN]
+    asked = "\n".join(request.text for request in house.server.requests[before:])
+    return re.findall(r"<data-\w+ (tool [^\n]*)>\n([^\n]*)", asked)
+
+
 PROBES: dict[str, tuple[Any, Any, Observe]] = {
     "domain": ("tea", "coffee", published_name),
     "title": ("Tea help", "Coffee help", greeting),
@@ -518,6 +538,12 @@ PROBES: dict[str, tuple[Any, Any, Observe]] = {
     "evaluation.golden": ([], ["../../golden.yaml"], watched),
     "evaluation.canary.max_drop": (0.0, 1.0, watched),
     "evaluation.canary.min_lost": (1, 3, watched),
+    "tools.name": ("PagerDuty", "Rota", tools_told),
+    "tools.what": ("who is on call", "who brews", tools_told),
+    "tools.allow": (["on_call"], ["page"], tools_told),
+    "tools.url": ("", "http://127.0.0.1:9/mcp", tools_told),
+    "tools.command": (TOOLS, ["/nowhere/rota"], tools_told),
+    "tools.token": ("", TOOL_TOKEN, tools_told),
     "refresh.cron": (NIGHTLY, "0 2 * * *", refreshed),
     "refresh.time_zone": ("UTC", "Europe/Berlin", refreshed),
     "refresh.jitter_minutes": (0, 60, refreshed),
@@ -561,6 +587,10 @@ def with_key(key: str, value: Any) -> dict[str, Any]:
     node[last] = value
     if key in {"access.files", "access.groups"}:  # they matter to askers alone
         values["access"]["audience"] = "asker"
+    if key.startswith("tools."):
+        way = {} if values["tools"].get("url") else {"command": TOOLS}
+        server = {"name": "PagerDuty", "what": "who is on call", "allow": ["on_call"]}
+        values["tools"] = [{**server, **way, **values["tools"]}]
     if key.startswith("refresh."):
         values["refresh"] = {"cron": NIGHTLY, **values["refresh"]}
     if key.startswith("chunks.overlap"):  # small chunks, or there is nothing to repeat

@@ -327,6 +327,17 @@ def docs(town: Town, settings: Settings) -> object:
     return from_this_machine(settings, "/docs", "/openapi.json")
 
 
+def started_tools(town: Town, settings: Settings) -> object:
+    """What becomes of a domain file that names a command as a server of tools."""
+    shutil.copytree(town.folder / "tea", settings.data_dir / "config", dirs_exist_ok=True)
+    path = settings.data_dir / "config" / "domains" / "tea.yaml"
+    tools = "tools: [{name: Rota, what: who is on call, allow: [on_call], command: [rota]}]\n"
+    path.write_text(path.read_text() + tools)
+    own = settings.model_copy(update={"config_dir": settings.data_dir / "config"})
+    told = outcome(lambda: sorted(Copilot(own).domains))
+    return str(told).replace(str(settings.data_dir), "")
+
+
 def figures(town: Town, settings: Settings) -> object:
     return from_this_machine(settings, "/metrics")
 
@@ -461,6 +472,7 @@ PROBES = {
     "ONCALL_METRICS": Probe(
         one="token", other="open", observe=figures, besides={"ONCALL_API_TOKEN": "secret"}
     ),
+    "ONCALL_TOOL_COMMANDS": Probe(one=None, other="on", observe=started_tools),
     "ONCALL_DOCUMENT_SECONDS": Probe(one="120", other="0.0001", observe=ingested_tea),
     "DATABASE_URL": Probe(
         one=None, other="postgresql://nobody@127.0.0.1:9/none", observe=published

@@ -1,0 +1,310 @@
+"""The three tools: what they take, and what they do for whoever asks."""
+
+from __future__ import annotations
+
+import json
+import secrets
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, field_validator
+
+from agents.answer import (
+    LONGEST_QUESTION,
+    Answer,
+    Ask,
+    Conversation,
+    Progress,
+    Question,
+    shown_of_each,
+)
+from agents.graph import Silent
+from agents.in_sight.question_log import AskedThrough
+from agents.second_look.looking import document_meant
+from agents.thread.asked_when import is_zone
+from agents.which_domain.answering import Answering
+from api.doors.turned_away import Refused
+from api.mcp_door.document_markdown import as_markdown, chunks_under, headings_of
+from api.mcp_door.mcp_results import (
+    AskResult,
+    DocumentResult,
+    RetrieveResult,
+    ask_result,
+    ask_text,
+    document_text,
+    retrieve_result,
+    retrieve_text,
+)
+from api.served import Opened
+from config.domain import Domain
+from config.errors import CopilotError
+from enrichment.standing import standing
+from index.readers import as_read_by
+from index.search import Snapshot
+from telemetry import metrics
+
+MOST_PASSAGES = 50
+LONGEST_PIECE = 30_000
+"""Characters of a document that come at a time."""
+MOST_HEADINGS = 200
+
+
+class _Arguments(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+    domain: str = Field("", max_length=64)
+
+
+class AskArguments(_Arguments):
+    question: str = Field(
+        min_length=1,
+        max_length=LONGEST_QUESTION,
+        description="One question in whole sentences, in the user's language, with every name, "
+        "region, class or date that its answer depends on",
+    )
+    conversation_id: str = Field(
+        "",
+        max_length=200,
+        description="Your own id of the conversation: under it a follow-up may lean on what was "
+        "asked before (`and for contractors?`). Without one nothing is kept",
+    )
+    time_zone: str = Field(
+        "UTC", max_length=64, description="The user's, as IANA names it, e.g. Europe/Berlin"
+    )
+
+    @field_validator("time_zone")
+    @classmethod
+    def _known(cls, name: str) -> str:
+        if not is_zone(name):
+            raise ValueError("no such time zone; write it as IANA does, like Asia/Singapore")
+        return name
+
+
+class RetrieveArguments(_Arguments):
+    query: str = Field(min_length=1, max_length=LONGEST_QUESTION, description="What to look for")
+    top_k: int | None = Field(
+        None, ge=1, le=MOST_PASSAGES, description="Passages; the domain's own number without one"
+    )
+    search_type: Literal["hybrid", "semantic", "keyword"] = "hybrid"
+
+
+class DocumentArguments(_Arguments):
+    document: str = Field(
+        min_length=1,
+        max_length=2_000,
+        description="Its id, title or address, as `ask` and `retrieve` give them",
+    )
+    heading: str = Field(
+        "", max_length=500, description="Only this heading, with all that is below it"
+    )
+    start: int = Field(0, ge=0, le=100_000_000, description="Character to go on from: `next_start`")
+
+
+@dataclass(frozen=True, kw_only=True)
+class McpParts:
+    """What the tools ask."""
+
+    ask: Callable[[str], Ask]
+    answering: Answering
+    retrieve: Callable[..., dict[str, Any]]
+    snapshot: Callable[[str], Snapshot]
+
+
+@dataclass(frozen=True, kw_only=True)
+class McpTool:
+    name: str
+    title: str
+    description: str
+    takes: type[BaseModel]
+    gives: type[BaseModel]
+    run: Callable[[McpParts, Opened, Any, Progress], tuple[BaseModel, str]]
+    """Raises Refused and CopilotError."""
+
+
+def _ask(
+    parts: McpParts, opened: Opened, asked: AskArguments, progress: Progress
+) -> tuple[AskResult, str]:
+    domains, mark = opened.candidates(asked.domain), secrets.token_hex(8)
+    # How many documents are searched is told only where all who may ask may read them.
+    open_to_all = all(one.access.audience == "channel" for one in domains)
+    told = progress if open_to_all else _StillThere(progress)
+
+    def asked_in(domain: Domain, question: Question) -> Answer:
+        return parts.ask(domain.domain)(question, told)
+
+    try:
+        answer, domain = parts.answering(
+            AskedThrough(id=mark, door="mcp", text=asked.question),
+            domains,
+            lambda domain: _question(asked, opened, domain, mark),
+            asked_in,
+        )
+    except Exception:
+        metrics.FAILED.labels(domains[0].domain).inc()
+        raise
+    for name, generation, documents in shown_of_each(answer, domain.domain):
+        opened.showing("ask", opened.domains[name], generation, documents)
+    result = ask_result(answer, domain, asked.conversation_id)
+    return result, ask_text(result)
+
+
+def _question(asked: AskArguments, opened: Opened, domain: Domain, mark: str) -> Question:
+    """`mark`: tells this question from the others of its conversation."""
+    who = opened.asker or opened.caller.identity
+    place = json.dumps(["mcp", opened.caller.name, who, asked.conversation_id])
+    talk = Conversation(place=place, message=mark, asker=who or opened.caller.name)
+    return Question(
+        text=asked.question,
+        readers=opened.readers(domain),
+        time_zone=asked.time_zone,
+        conversation=talk if asked.conversation_id else None,
+    )
+
+
+def _retrieve(
+    parts: McpParts, opened: Opened, asked: RetrieveArguments, progress: Progress
+) -> tuple[RetrieveResult, str]:
+    domain = _likeliest(parts, opened, asked)
+    found = parts.retrieve(
+        domain.domain,
+        asked.query,
+        top_k=asked.top_k,
+        search_type=asked.search_type,
+        readers=opened.readers(domain),
+    )
+    passages = found["documents"][:MOST_PASSAGES]
+    listed = {"passages": [one["source"] for one in passages]}
+    opened.showing("retrieve", domain, found.get("generation", 0), listed)
+    result = retrieve_result(passages, domain)
+    return result, retrieve_text(result)
+
+
+def _likeliest(parts: McpParts, opened: Opened, asked: RetrieveArguments) -> Domain:
+    """The named one, or the one whose documents speak most of what is looked for."""
+    domains = opened.candidates(asked.domain)
+    if len(domains) == 1:
+        return domains[0]
+    found, unavailable = parts.answering.looked_into(
+        domains, lambda domain: Question(text=asked.query, readers=opened.readers(domain))
+    )
+    if not found:
+        raise unavailable or Refused(422, "no domain is configured")
+    return found[0].domain
+
+
+def _document(
+    parts: McpParts, opened: Opened, asked: DocumentArguments, progress: Progress
+) -> tuple[DocumentResult, str]:
+    domain, inside, document = _found(parts, opened, asked)
+    card, chunks = inside.documents[document], inside.chunks(document)
+    wanted = chunks_under(chunks, asked.heading)
+    opened.showing("document", domain, inside.generation, {"listed": [document]})
+    headings = headings_of(chunks)
+    if not wanted:
+        known = "; ".join(headings[:MOST_HEADINGS]) or "none"
+        raise Refused(404, f"the document has no such heading; its headings: {known}")
+    text = as_markdown(wanted)
+    end = asked.start + LONGEST_PIECE
+    result = DocumentResult(
+        document=document,
+        title=card.title,
+        url=card.url,
+        domain=domain.domain,
+        modified_at=card.modified_at.isoformat() if card.modified_at else "",
+        standing=standing(card, inside.documents),
+        headings=headings[:MOST_HEADINGS],
+        text=text[asked.start : end],
+        next_start=end if end < len(text) else None,
+    )
+    return result, document_text(result)
+
+
+def _found(
+    parts: McpParts, opened: Opened, asked: DocumentArguments
+) -> tuple[Domain, Snapshot, str]:
+    """Raises Refused alike for what is unknown and what may not be read."""
+    unavailable: CopilotError | None = None
+    for domain in opened.candidates(asked.domain):
+        try:
+            inside = as_read_by(parts.snapshot(domain.domain), opened.readers(domain))
+            document = _meant(asked.document, inside)
+            if document in inside.documents and inside.cards([document]):
+                return domain, inside, document
+        except CopilotError as error:
+            unavailable = error
+    raise unavailable or Refused(404, "no such document for you; `retrieve` finds documents")
+
+
+def _meant(named: str, inside: Snapshot) -> str:
+    """By id, by address with or without a place in it, or by title."""
+    if "://" in named:
+        address = named.partition("#")[0].rstrip("/")
+        cards = inside.documents.values()
+        return next((c.id for c in cards if _address(c.url) == address), "")
+    return document_meant(named.strip(), inside)
+
+
+def _address(url: str) -> str:
+    return url.partition("#")[0].rstrip("/")
+
+
+class _StillThere(Silent):
+    """Progress of which nothing is told; the work still ends when nobody waits for it."""
+
+    def __init__(self, progress: Progress) -> None:
+        self._progress = progress
+
+    def status(self, text: str) -> None:
+        self._progress.delta("")
+
+    def delta(self, text: str) -> None:
+        self._progress.delta("")
+
+
+TOOLS: Sequence[McpTool] = (
+    McpTool(
+        name="ask",
+        title="Ask the on-call copilot",
+        description=(
+            "Answers one question from the team's own documents (policies, standards, runbooks, "
+            "registers), with a citation for every fact. Use it first: it searches, reads, "
+            "follows references and checks what it says against its sources, in 5 to 60 seconds. "
+            "`how` and `path` say what you got. An answer is worth as much as its `confidence`; "
+            "at low, read the sources before you rely on it. `no_answer_found` means that the "
+            "documents don't say: do not fill the gap from your own knowledge, say that it isn't "
+            "documented. `passages_found` is no answer either, only where to read. "
+            "`ambiguous_query` asks back: choose from `options`, or ask your user. Documents that "
+            "you may not read don't exist here. Ask one thing at a time."
+        ),
+        takes=AskArguments,
+        gives=AskResult,
+        run=_ask,
+    ),
+    McpTool(
+        name="retrieve",
+        title="Find passages",
+        description=(
+            "Finds passages of the team's documents, verbatim and best first, without an answer. "
+            "For when you want to read and judge for yourself, compare wordings, or look further "
+            "after `ask`. There are always some passages: that one is returned does not mean that "
+            "it fits. Searches one domain: the named one, or else the one whose documents speak "
+            "most of the query."
+        ),
+        takes=RetrieveArguments,
+        gives=RetrieveResult,
+        run=_retrieve,
+    ),
+    McpTool(
+        name="document",
+        title="Read a document",
+        description=(
+            "One document, or one heading of it, as markdown: for when a passage needs what "
+            "stands around it. It is the text that was last ingested, not the live file. A "
+            "document that you may not read and one that doesn't exist look alike."
+        ),
+        takes=DocumentArguments,
+        gives=DocumentResult,
+        run=_document,
+    ),
+)

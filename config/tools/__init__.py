@@ -1,0 +1,1 @@
+"""Tools of others that a domain allows."""

@@ -1,0 +1,79 @@
+"""A server of tools, as a domain file allows it to the answerer."""
+
+from __future__ import annotations
+
+import re
+from typing import Annotated, Self
+from urllib.parse import urlsplit
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic_core import PydanticCustomError
+
+TOKEN_VARIABLE = r"ONCALL_TOOL_[A-Z0-9_]+_TOKEN"  # noqa: S105 - a name
+"""The only variables whose values a domain file may have sent somewhere: whoever writes one can
+name Slack's token as little as the model's key."""
+_HERE = {"localhost", "127.0.0.1", "::1"}
+
+ServerName = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9 _-]{0,38}[A-Za-z0-9]$")]
+ToolName = Annotated[str, Field(pattern=r"^[A-Za-z0-9_./-]{1,128}$")]
+Word = Annotated[str, Field(min_length=1, max_length=1_000)]
+
+
+class ToolServer(BaseModel):
+    """An MCP server. Of its tools the listed ones are asked, if they only read."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    name: ServerName = Field(description="What replies call it, e.g. `PagerDuty`")
+    what: Annotated[str, Field(pattern=r"^\S[^\r\n]{1,78}\S$")] = Field(
+        description="What it is asked about, e.g. `who is on call`: the model and people read it"
+    )
+    allow: list[ToolName] = Field(
+        min_length=1,
+        max_length=10,
+        description="Tools that may be asked, by name; only those that the server marks as "
+        "reading (`readOnlyHint`) are",
+    )
+    url: str = Field(
+        "", max_length=2_000, description="Its address (streamable HTTP); https, or this machine"
+    )
+    command: list[Word] = Field(
+        [],
+        max_length=30,
+        description="Or a command that is started as the server (stdio), each word by itself; "
+        "needs `ONCALL_TOOL_COMMANDS`",
+    )
+    token: str = Field(
+        "",
+        pattern=f"^({TOKEN_VARIABLE})?$",
+        description="Variable that holds its token, `ONCALL_TOOL_…_TOKEN`: sent as a bearer token, "
+        "or handed to the command",
+    )
+
+    @model_validator(mode="after")
+    def _one_way(self) -> Self:
+        if bool(self.url) == bool(self.command):
+            raise _refused("give either url or command")
+        if self.url and (problem := _problem_of(self.url)):
+            raise _refused(f"url {problem}")
+        return self
+
+
+def _problem_of(url: str) -> str:
+    try:
+        parts = urlsplit(url)
+        host = parts.hostname or ""
+        _ = parts.port
+    except ValueError:
+        return "is no address"
+    if parts.scheme not in {"http", "https"} or not host or re.search(r"\s", url):
+        return "is no address; write it in full, as in https://mcp.example.com/mcp"
+    if parts.username or parts.password:
+        return "holds a name or password; name a variable in `token` instead"
+    if parts.scheme == "http" and host not in _HERE:
+        return "is not encrypted; write https"
+    return ""
+
+
+def _refused(problem: str) -> PydanticCustomError:
+    return PydanticCustomError("form", "{problem}", {"problem": problem})
