@@ -21,6 +21,7 @@ from agents.answer_cache.cached_answer import AnswerCache
 from agents.answer_cache.recall import given_again, recalled
 from agents.answer_nodes import AnswerNodes
 from agents.checks.entailment_model import Entails
+from agents.checks.pictured import with_pictured_marked
 from agents.confidence.confidence_levels import MEDIUM, told_apart
 from agents.context.post_processor import FoundPassages, build_context, most_characters
 from agents.extractive.relevance import score_units
@@ -368,7 +369,7 @@ def _drawn_from(draft: Draft, documents: Mapping[str, DocumentCard]) -> frozense
 
 
 def _answer(state: State, total_ms: float, needed: float) -> Answer:
-    draft, plan = state["draft"], state["plan"]
+    draft, plan = with_pictured_marked(state["draft"]), state["plan"]
     confidence, fallbacks = round(draft.confidence, 3), state.get("fallbacks", ())
     return Answer(
         text=draft.text,

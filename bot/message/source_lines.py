@@ -8,6 +8,7 @@ from datetime import datetime
 from agents.answer import Answer, Citation
 from bot.message.blockkit import age, link, short
 
+PICTURED = ":frame_with_picture: a model's description of a picture there"
 LIMIT = 2_700
 """Characters of all lines; a section takes 3,000."""
 
@@ -31,7 +32,8 @@ def place(citation: Citation, now: datetime, *, bold: bool = False) -> str:
     heading = citation.heading if citation.heading != citation.title else ""
     name = " › ".join(short(part, 120) for part in (citation.title, heading) if part)
     page = f"page {citation.page}" if citation.page else ""
-    details = [part for part in (page, age(citation.modified_at, now)) if part]
+    pictured = PICTURED if citation.from_picture else ""
+    details = [part for part in (page, age(citation.modified_at, now), pictured) if part]
     opened = link(citation.url, name or citation.document)
     return " · ".join([f"*{opened}*" if bold else opened, *details])
 

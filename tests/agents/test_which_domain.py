@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 import pytest
+from agents.domain_choice import first_confident, worth_saying
 
 from agents.answer import Answer, AnswerPath
 from agents.confidence.confidence_levels import CONFIDENT
-from agents.domain_choice import first_confident, worth_saying
 from config.domain import Domain, Sources
 from config.errors import IndexUnavailable, PermissionsUnknown
 
