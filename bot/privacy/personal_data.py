@@ -17,7 +17,7 @@ from bot.inbox.stored_items import StoredItem, StoredItems
 from bot.memory.proposals import propose
 from bot.memory.state_tables import ERASED, create_tables, feedback, handoffs, questions
 from bot.privacy.cached_words import answers_of, cached_of
-from bot.privacy.questions_gone import delete_questions, ids_of
+from bot.privacy.questions_gone import delete_questions, forget_screenshots, ids_of
 from index.audit import AuditLog
 
 PATIENCE_SECONDS = 30.0
@@ -117,6 +117,10 @@ class PersonalData:
             .values(state="withdrawn", text="", answer=None)
         )
         with self.engine.begin() as connection:
+            mine = select(questions.c.id).where(
+                questions.c.asker == user, questions.c.state.in_(["working", "answered"])
+            )
+            forget_screenshots(connection, ids_of(connection, mine))
             connection.execute(change)
 
     def _empty_inbox(self, user: str) -> tuple[int, Sequence[StoredItem]]:

@@ -27,6 +27,7 @@ SCOPES = frozenset(
         *("chat:write", "commands", "groups:history", "groups:read", "im:history", "im:write"),
         *("reactions:read", "reactions:write", "usergroups:read", "users:read"),
         "users:read.email",
+        "files:read",
     )
 )
 MAX_BODY = 2_000_000
