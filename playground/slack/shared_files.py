@@ -1,4 +1,4 @@
-"""Files that people shared: served to whoever shows a token with the scope, as Slack's host does."""
+"""Files that people shared, for whoever shows a token with the scope, as Slack's host has it."""
 
 from __future__ import annotations
 
