@@ -18,7 +18,8 @@ def pack(
 ) -> list[list[Piece]]:
     """Consecutive pieces, as many as fit; leads are set in front where they are missing.
 
-    A group holds at most one table, and a picture's description alone. Text joins a table while both fit `table_size` together:
+    A group holds at most one table, and a picture's description stands alone. Text joins a table
+    while both fit `table_size` together:
     what is said around a table is mostly about it."""
     groups: list[list[Piece]] = []
     group: list[Piece] = []

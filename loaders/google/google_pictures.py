@@ -12,6 +12,7 @@ from loaders.pictures.download import download, origin
 from loaders.pictures.picture_file import PictureRefused
 
 _ATTEMPTS = 3
+_PAUSE_SECONDS = 1.0
 _HOST = ".googleusercontent.com"
 
 
@@ -36,7 +37,7 @@ def google_pictures(api_url: str = "", *, sleep: Callable[[float], object] = tim
             except PictureRefused as refused:
                 if not refused.temporary or attempt + 1 == _ATTEMPTS:
                     raise
-            sleep(2.0**attempt)
+            sleep(_PAUSE_SECONDS * 2**attempt)
         raise AssertionError("unreachable")
 
     return fetch

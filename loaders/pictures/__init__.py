@@ -1,1 +1,1 @@
-"""The pictures of documents and questions: fetched, told by their bytes, made fit to be shown to a model."""
+"""Pictures of documents and questions: fetched, told by their bytes, made fit to be shown."""

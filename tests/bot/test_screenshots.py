@@ -111,7 +111,9 @@ def test_a_screenshot_joins_the_question_and_the_reply_says_what_was_read(
         ts, reply = desk.ask("what do I do now?", files=[picture])
         desk.settle()
         (question,) = agents.asked
-        assert question.text.startswith("what do I do now?\n\nFrom a screenshot, as a model read it")
+        assert question.text.startswith(
+            "what do I do now?\n\nFrom a screenshot, as a model read it"
+        )
         assert ALERT in question.text
         assert f"I read your screenshot: “{ALERT} / zone eu-1" in words(reply)
         record = bot.records.get(f"{CHANNEL}:{ts}")
