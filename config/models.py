@@ -15,7 +15,7 @@ Vectors = NDArray[np.float32]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Picture:
+class ShownPicture:
     """A picture as a model is shown it: turned into PNG or JPEG, and no larger than is of use."""
 
     media_type: str
@@ -41,7 +41,7 @@ class Prompt:
     """Of the reply, what a model thinks before it included. It ends there."""
     fence: str = ""
     """The mark around what others wrote; random, so never part of a cache key."""
-    pictures: tuple[Picture, ...] = ()
+    pictures: tuple[ShownPicture, ...] = ()
     """Shown after the words, to a model that sees."""
 
 

@@ -164,8 +164,8 @@ class Budget:
             if not self._is_there:
                 raise BudgetSpent(
                     "the model can't be reached, or refuses",
-                    remedy=f"check {self._variable}, its server's address and its key; the next run "
-                    "carries on",
+                    remedy=f"check {self._variable}, its server's address and its key; the next "
+                    "run carries on",
                 )
             raise BudgetSpent(
                 f"the model answered no request for {self._patience / 60:.0f} minutes",

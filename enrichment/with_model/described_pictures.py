@@ -11,7 +11,7 @@ from typing import Literal
 from pydantic import BaseModel, Field
 
 from config.errors import ModelError
-from config.models import ChatModel, Picture, Prompt
+from config.models import ChatModel, Prompt, ShownPicture
 from enrichment.with_model.budget import Budget
 from enrichment.with_model.picture_shelf import PictureShelf
 from enrichment.with_model.prompts import render
@@ -74,7 +74,9 @@ class Vision:
     shelf: PictureShelf
 
     def known(self, digest: str) -> PictureReply | None:
-        key = cache_key(_prompt(Picture(media_type="", data=b"", digest=digest)), self.model.name)
+        key = cache_key(
+            _prompt(ShownPicture(media_type="", data=b"", digest=digest)), self.model.name
+        )
         return self.cache.find(key, PictureReply)
 
     def looker(self) -> Looker:
@@ -170,7 +172,7 @@ def _asked(image: Image, vision: Vision, report: PictureReport) -> PictureReply 
     return reply
 
 
-def _prompt(picture: Picture) -> Prompt:
+def _prompt(picture: ShownPicture) -> Prompt:
     return replace(render("describe_picture"), pictures=(picture,))
 
 

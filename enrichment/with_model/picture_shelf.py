@@ -20,7 +20,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.exc import IntegrityError
 
-from config.models import Picture
+from config.models import ShownPicture
 from durable.migration import migrate
 
 _METADATA = MetaData()
@@ -46,7 +46,7 @@ class PictureShelf:
         with engine.begin() as connection:
             connection.execute(delete(_WAITING).where(old))
 
-    def keep(self, picture: Picture) -> None:
+    def keep(self, picture: ShownPicture) -> None:
         row = {
             "media_type": picture.media_type,
             "picture": picture.data,
@@ -60,12 +60,12 @@ class PictureShelf:
         except IntegrityError:
             return  # another process kept the same a moment ago
 
-    def find(self, digest: str) -> Picture | None:
+    def find(self, digest: str) -> ShownPicture | None:
         with self._engine.connect() as connection:
             row = connection.execute(select(_WAITING).where(_WAITING.c.digest == digest)).first()
         if row is None:
             return None
-        return Picture(media_type=row.media_type, data=row.picture, digest=digest)
+        return ShownPicture(media_type=row.media_type, data=row.picture, digest=digest)
 
     def clear(self, digest: str) -> None:
         """It is described, and needed no more."""

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from urllib.parse import unquote_to_bytes
 
-from config.models import Picture
+from config.models import ShownPicture
 from loaders.assemble import content_hash
 from loaders.document import Block, Cell, Document, Image, Table, images_of
 from loaders.pictures.picture_file import (
@@ -23,7 +23,7 @@ from loaders.time_limit import uncounted
 
 Fetch = Callable[[Image], bytes]
 """Raises PictureRefused."""
-Keep = Callable[[Picture], None]
+Keep = Callable[[ShownPicture], None]
 
 MOST_PICTURES = 60
 """Of one document."""
@@ -63,7 +63,7 @@ def with_pictures(
     if not found:
         return document
     seen: dict[str, Image] = {}
-    pictures: dict[str, Picture] = {}
+    pictures: dict[str, ShownPicture] = {}
     warnings: dict[str, None] = {}
     for image in found:
         key = _key(image)
@@ -115,7 +115,7 @@ def with_images(block: Block, change: Callable[[Image], Image]) -> Block:
     )
 
 
-def too_slight(picture: Picture) -> str:
+def too_slight(picture: ShownPicture) -> str:
     """Why a document's picture is an ornament by its size; '' for one that may say something."""
     short, long = sorted((picture.width, picture.height))
     if short < SHORTEST_SIDE or short * long < _FEWEST_PIXELS:

@@ -7,7 +7,7 @@ import io
 import warnings
 from typing import Any
 
-from config.models import Picture
+from config.models import ShownPicture
 
 MAX_PICTURE_BYTES = 20_000_000
 """Of a file; what is larger is no screenshot and no diagram."""
@@ -45,7 +45,7 @@ def kind_of(data: bytes) -> str:
     return next((kind for sign, kind in _SIGNS.items() if data.startswith(sign)), "")
 
 
-def read_picture(data: bytes) -> Picture:
+def read_picture(data: bytes) -> ShownPicture:
     """Re-encoded: upright, without what a camera notes beside it, at most 2,048 pixels long, of an
     animation the first frame. Raises PictureRefused."""
     if not data:
@@ -62,7 +62,7 @@ def read_picture(data: bytes) -> Picture:
     except Exception as error:  # Pillow's decoders raise a dozen types on damaged files
         raise PictureRefused(f"is a damaged {kind} file") from error
     media_type, encoded = _encoded(shown)
-    return Picture(
+    return ShownPicture(
         media_type=media_type,
         data=encoded,
         digest=digest_of(data),
