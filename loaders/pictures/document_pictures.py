@@ -35,8 +35,6 @@ _THINNEST = 10
 _REPEATED = 3
 """Times in one document: a logo, or a sign beside notes."""
 
-NOT_IN_REACH = "not in reach"
-
 
 @dataclass(frozen=True, kw_only=True)
 class Looker:

@@ -90,7 +90,7 @@ def _read(answer: Any, until: float) -> bytes:
 class _Redirections(HTTPRedirectHandler):
     """To where one may ask anyway, and with the key to the same server alone."""
 
-    max_redirections = 3
+    max_redirections = 3  # read by the base class
 
     def __init__(self, allowed: Callable[[str], bool]) -> None:
         self._allowed = allowed
