@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from config.models import ChatModel, Embedder, Usage
     from config.settings import Settings
     from enrichment.with_model.budget import Budget
+    from enrichment.with_model.ledger import Ledger
     from index.access import CheckReaders, DomainAccess
     from index.audit import AuditLog
     from index.groups import Groups
@@ -134,6 +135,18 @@ class Copilot:
         from config.chat_model import build_enrichment_model
 
         return build_enrichment_model(self.settings)
+
+    @cached_property
+    def vision_model(self) -> ChatModel | None:
+        """Describes the pictures of documents, for which nobody waits."""
+        from config.chat_model import build_vision_model
+
+        return build_vision_model(self.settings, someone_waits=False)
+
+    @property
+    def vision_name(self) -> str:
+        """Empty without one."""
+        return self.vision_model.name if self.vision_model else ""
 
     @cached_property
     def judge_model(self) -> ChatModel | None:
@@ -488,7 +501,8 @@ class Copilot:
         """What a prepared document depends on besides itself."""
         from enrichment.pipeline import VERSION
 
-        return f"{VERSION} {self.embedder.name} {self.model_name}"
+        models = filter(None, (self.embedder.name, self.model_name, self.vision_name))
+        return f"{VERSION} {' '.join(models)}"
 
     def _shared_out(self, runner: JobRunner) -> Assign:
         """Have documents of any runner's runs prepared by this one as well."""
@@ -525,26 +539,50 @@ class Copilot:
             model=self.enrichment_model,
             engine=self.index.engine,
             budget=self.enrichment_budget,
+            vision_model=self.vision_model,
+            vision_budget=self.vision_budget,
         )
 
     def enrichment_budget(self, run: str) -> Budget:
         """What an ingest run may ask of the chat model, and how fast. It is shared by all
         processes that work on the run, where they share a database."""
-        from enrichment.with_model.budget import Budget
         from enrichment.with_model.ledger import SharedLedger
 
+        shared = self.settings.database_url and (self.model_name or self.vision_name)
+        engine = self.index.engine if shared else None
+        return self._budget(
+            SharedLedger(engine, model=self.model_name or self.vision_name, run=run)
+            if engine is not None
+            else None
+        )
+
+    def vision_budget(self, run: str) -> Budget:
+        """Of the same purse, at the pace of a model that may be another."""
+        from config.chat_model import VISION_MODEL
+        from enrichment.with_model.ledger import PaceOfItsOwn, SharedLedger
+
+        purse = self.preparing.budget(run)
+        if self.vision_name == self.model_name:
+            return purse
+        if self.settings.database_url:
+            ledger: Ledger = SharedLedger(self.index.engine, model=self.vision_name, run=run)
+        else:
+            ledger = PaceOfItsOwn(purse.ledger)
+        return self._budget(ledger, VISION_MODEL)
+
+    def _budget(self, ledger: Ledger | None, variable: str = "ONCALL_CHAT_MODEL") -> Budget:
+        from enrichment.with_model.budget import Budget
+
         told, prices = self.settings, self.settings.read_prices()
-        shared = told.database_url and self.model
         return Budget(
+            variable=variable,
             calls=told.enrich_calls,
             tokens=told.enrich_tokens,
             dollars=told.enrich_dollars,
             cost=prices.of if prices else None,
             at_once=told.enrich_at_once,
             per_minute=told.enrich_per_minute,
-            ledger=SharedLedger(self.index.engine, model=self.model_name, run=run)
-            if shared
-            else None,
+            ledger=ledger,
         )
 
     def _ingest(
@@ -572,7 +610,7 @@ class Copilot:
                 run=started.id,
                 domain=name,
                 options=options,
-                model=self.model_name,
+                model=self.model_name or self.vision_name,
                 handed=handed,
                 assign=assign,
                 made_with=self._made_with,
@@ -582,7 +620,7 @@ class Copilot:
                 self.preparing.ways(started.id, options),
                 at_once=self.settings.enrich_at_once,
                 seconds=seconds,
-                let_go=self.preparing.budget(started.id).let_go,
+                let_go=partial(self.preparing.let_go, started.id),
             )
         return ingest(
             name,
@@ -593,8 +631,10 @@ class Copilot:
                 accepts=lambda following: canary.accepts(following, partial(self._serving, name)),
             ),
             workshop=workshop,
-            pipeline=f"{VERSION} {options!r} {self.embedder.name}",
-            model=self.model_name,
+            pipeline=" ".join(
+                filter(None, (f"{VERSION} {options!r} {self.embedder.name}", self.vision_name))
+            ),
+            model=self.model_name or self.vision_name,
             handed=handed,
             suspects=lambda: Suspects(self.index.engine, name, pardon=full),
             reads=canary.reads,
@@ -627,13 +667,17 @@ class Copilot:
         from jobs.document_sources import DriveSource, FileSource
 
         domain = self.domain(name)
+        vision = self.preparing.vision("") if self.vision_model else None
+        look = vision.looker() if vision else None
         sources: list[DocumentSource] = []
         if domain.sources.google_drive.folders or domain.sources.google_drive.documents:
             from loaders.google.drive.google_drive import open_drive
+            from loaders.google.google_pictures import google_pictures
 
-            sources.append(DriveSource(domain, open_drive(self.settings)))
+            fetch = google_pictures(self.settings.google_api_url or "") if look else None
+            sources.append(DriveSource(domain, open_drive(self.settings), look, fetch))
         if domain.sources.files:
-            sources.append(FileSource(domain))
+            sources.append(FileSource(domain, look))
         return sources
 
     @cached_property

@@ -153,6 +153,8 @@ class Citation:
     modified_at: datetime | None = None
     page: int | None = None
     chunk_id: str = ""
+    from_picture: bool = False
+    """A model described a picture in these words; `url` opens where the picture is."""
 
 
 @dataclass(frozen=True, kw_only=True)

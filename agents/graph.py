@@ -22,6 +22,7 @@ from agents.answer_cache.recall import given_again, recalled
 from agents.answer_nodes import AnswerNodes
 from agents.asked_tools.tool_values import Toolbox
 from agents.checks.entailment_model import Entails
+from agents.checks.pictured import with_pictured_marked
 from agents.confidence.confidence_levels import MEDIUM, told_apart
 from agents.context.post_processor import FoundPassages, build_context, most_characters
 from agents.extractive.relevance import score_units
@@ -386,7 +387,7 @@ def _untold(state: State) -> list[str]:
 
 
 def _answer(state: State, total_ms: float, needed: float) -> Answer:
-    draft, plan = state["draft"], state["plan"]
+    draft, plan = with_pictured_marked(state["draft"]), state["plan"]
     confidence, fallbacks = round(draft.confidence, 3), state.get("fallbacks", ())
     return Answer(
         text="\n\n".join((draft.text, *_untold(state))),

@@ -98,4 +98,5 @@ def _citation(citation: Citation) -> dict[str, Any]:
         "quote": citation.quote,
         "modified_at": citation.modified_at.isoformat() if citation.modified_at else None,
         "page": citation.page,
+        "from_picture": citation.from_picture,
     }

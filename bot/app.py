@@ -33,9 +33,11 @@ from bot.question.asking import Asking, EveryoneMayRead
 from bot.question.attempt import Attempts
 from bot.question.intake import Intake
 from bot.question.limits import Limiter
+from bot.question.screenshots import Screenshots
 from bot.slack.socket_mode import SocketMode
 from bot.warming import Warm, Warming
 from bot.worker import Worker
+from config.chat_model import build_vision_model
 from config.domain import Domain
 from config.settings import Settings
 from index.audit import AuditLog
@@ -258,6 +260,13 @@ class Bot:
             limiter=Limiter(self.records),
             audit=self.audit,
             bot_user=self.identity.user,
+            screenshots=Screenshots(
+                web=self.web,
+                engine=self.engine,
+                token=self._settings.slack_bot_token,
+                api_url=self._settings.slack_api_url,
+                model=build_vision_model(self._settings, someone_waits=True),
+            ),
             streaming=streaming,
             earlier=self.beside.earlier,
         )

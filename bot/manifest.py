@@ -18,6 +18,7 @@ SCOPES = {
     "channels:history": "read the thread of a question in public channels",
     "channels:read": "know who is in a public channel: who may ask in direct messages",
     "chat:write": "answer",
+    "files:read": "read screenshots in questions, where a model that sees is set up",
     "groups:history": "read the thread of a question in private channels",
     "groups:read": "the same of private channels",
     "im:history": "hear direct messages",

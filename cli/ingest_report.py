@@ -14,6 +14,8 @@ from jobs.replay.canary_outcome import CanaryOutcome
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from enrichment.with_model.described_pictures import PictureReport
+
 
 class ProgressBar(Watch):
     """One line on the terminal while a domain is ingested; nothing when it isn't a terminal."""
@@ -88,12 +90,27 @@ def print_reports(reports: Sequence[IngestReport]) -> None:
                 f"{report.tables.accepted} accepted, {report.tables.rejected.total()} rejected "
                 f"by the check against the grid, {report.tables.failed} failed"
             )
+        if report.pictures.pictures:
+            console.print(f"{report.domain}: {_of_pictures(report.pictures)}", highlight=False)
         if report.unenriched:
             count = "1 document" if report.unenriched == 1 else f"{report.unenriched} documents"
             console.print(
                 f"[yellow]warning[/] {report.domain}: the model failed on {count}, described "
                 "without it until the next run tries again"
             )
+
+
+def _of_pictures(pictures: PictureReport) -> str:
+    """What became of them, in one line."""
+    parts = [
+        f"{pictures.described} described",
+        f"{pictures.asked} asked of the model",
+        f"{pictures.decorations} decorations",
+        f"{pictures.failed} failed",
+        *(f"{count} passed over: {why}" for why, count in pictures.passed_over.most_common()),
+    ]
+    total = "1 picture" if pictures.pictures == 1 else f"{pictures.pictures} pictures"
+    return f"{total}: " + ", ".join(part for part in parts if not part.startswith("0 "))
 
 
 def print_canaries(
@@ -149,6 +166,7 @@ def to_json(report: IngestReport) -> dict[str, Any]:
             "rejected": dict(report.tables.rejected),
             "reasons": report.tables.reasons,
         },
+        "pictures": {**asdict(report.pictures), "passed_over": dict(report.pictures.passed_over)},
         "unenriched": report.unenriched,
         "tokens": {"input": report.usage.input_tokens, "output": report.usage.output_tokens},
         "canaries": [asdict(one) for one in report.canaries],

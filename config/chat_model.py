@@ -16,7 +16,14 @@ from pydantic import BaseModel, SecretStr, ValidationError
 
 from config.errors import ConfigError, InvalidModelOutput, ModelError, ModelUnavailable
 from config.model_failures import as_model_error, is_outage, status_of, too_long, wait_before_retry
-from config.model_replies import Messages, describe, parse_reply, response_format, with_schema
+from config.model_replies import (
+    Messages,
+    describe,
+    messages_of,
+    parse_reply,
+    response_format,
+    with_schema,
+)
 from config.models import ChatModel, Prompt, Reply, Usage
 from config.providers import (
     CHAT_MODEL,
@@ -34,6 +41,8 @@ if TYPE_CHECKING:
     from langchain_core.messages import BaseMessage
 
 T = TypeVar("T")
+
+VISION_MODEL = "ONCALL_VISION_MODEL"
 
 _CHARACTERS_A_TOKEN = 8
 """Twice what is usual: what is longer than this comes from a server that counts no tokens."""
@@ -71,17 +80,23 @@ def build_enrichment_model(settings: Settings) -> ChatModel | None:
 def build_judge_model(settings: Settings) -> ChatModel | None:
     """The model that judges answers: one of its own, or else the chat model. None, as for
     `build_chat_model`; raises ConfigError like it, and for a judge that nobody can be asked for."""
-    name = settings.judge_model
-    if name and not settings.can_ask(name):
-        raise ConfigError(
-            f"ONCALL_JUDGE_MODEL={name}: there is no server to ask",
-            remedy="set OPENAI_API_KEY or OPENAI_BASE_URL",
-        )
-    if name:
-        return _built(settings, "ONCALL_JUDGE_MODEL", name, _JUDGE)
+    if settings.judge_model:
+        return _named(settings, "ONCALL_JUDGE_MODEL", settings.judge_model, _JUDGE)
     if not settings.has_chat_model():
         return None
     return _built(settings, CHAT_MODEL, settings.chat_model or "", _JUDGE)
+
+
+def build_vision_model(settings: Settings, *, someone_waits: bool) -> ChatModel | None:
+    """The model that looks at pictures; None where none is named: it is asked for by name alone,
+    as not every chat model sees. Raises ConfigError for one that nobody can be asked for.
+
+    `someone_waits`: a screenshot in a question; else a document, as for `build_enrichment_model`.
+    """
+    if not settings.vision_model:
+        return None
+    patience = _SCREENSHOTS if someone_waits else _DOCUMENTS
+    return _named(settings, VISION_MODEL, settings.vision_model, patience)
 
 
 @dataclass(frozen=True)
@@ -96,6 +111,16 @@ class _Patience:
 _JUDGE = _Patience(timeout_seconds=120.0, retries=4, pause_seconds=0.0)
 """Nobody waits for a judge, and each answer that it leaves out weakens the figures."""
 _DOCUMENTS = _Patience(timeout_seconds=120.0, retries=0, pause_seconds=0.0)
+_SCREENSHOTS = _Patience(timeout_seconds=45.0, retries=1, pause_seconds=20.0)
+
+
+def _named(settings: Settings, variable: str, named: str, patience: _Patience) -> ChatModel:
+    if not settings.can_ask(named):
+        raise ConfigError(
+            f"{variable}={named}: there is no server to ask",
+            remedy="set OPENAI_API_KEY or OPENAI_BASE_URL",
+        )
+    return _built(settings, variable, named, patience)
 
 
 def _built(settings: Settings, variable: str, named: str, patience: _Patience) -> ChatModel:
@@ -176,7 +201,7 @@ class LangChainModel:
 
     def structured(self, prompt: Prompt, reply: type[Reply]) -> tuple[Reply, Usage]:
         """One validated reply; an invalid one is sent back once, with what is wrong about it."""
-        messages = [("system", prompt.system), ("user", prompt.user)]
+        messages = messages_of(prompt)
         text, usage = self._complete(prompt, messages, reply)
         try:
             return parse_reply(text, reply), usage
@@ -221,7 +246,7 @@ class LangChainModel:
         call.end("ok")
 
     def _streamed(self, prompt: Prompt) -> Iterator[str | Usage]:
-        messages = [("system", prompt.system), ("user", prompt.user)]
+        messages = messages_of(prompt)
 
         def begin() -> tuple[BaseMessage | None, Iterator[BaseMessage]]:
             pieces = self._pieces(prompt, messages)

@@ -2,15 +2,31 @@
 
 from __future__ import annotations
 
+import base64
 import json
 from typing import Any
 
 from pydantic import BaseModel, ValidationError
 
-from config.models import Reply
+from config.models import Prompt, Reply
 
-Messages = list[tuple[str, str]]
-"""(role, text), in order."""
+Messages = list[tuple[str, Any]]
+"""(role, text or LangChain's content blocks), in order."""
+
+
+def messages_of(prompt: Prompt) -> Messages:
+    """Pictures as the blocks that LangChain turns into each provider's own."""
+    if not prompt.pictures:
+        return [("system", prompt.system), ("user", prompt.user)]
+    shown = [
+        {
+            "type": "image",
+            "base64": base64.b64encode(picture.data).decode(),
+            "mime_type": picture.media_type,
+        }
+        for picture in prompt.pictures
+    ]
+    return [("system", prompt.system), ("user", [{"type": "text", "text": prompt.user}, *shown])]
 
 
 def parse_reply(text: str, reply: type[Reply]) -> Reply:

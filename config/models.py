@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol, TypeVar
 
 import numpy as np
@@ -12,6 +12,19 @@ from pydantic import BaseModel
 
 Reply = TypeVar("Reply", bound=BaseModel)
 Vectors = NDArray[np.float32]
+
+
+@dataclass(frozen=True, kw_only=True)
+class ShownPicture:
+    """A picture as a model is shown it: turned into PNG or JPEG, and no larger than is of use."""
+
+    media_type: str
+    data: bytes = field(repr=False)
+    digest: str
+    """SHA-256 of the bytes that its source had."""
+    width: int = 0
+    """Pixels, in the source."""
+    height: int = 0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -28,6 +41,8 @@ class Prompt:
     """Of the reply, what a model thinks before it included. It ends there."""
     fence: str = ""
     """The mark around what others wrote; random, so never part of a cache key."""
+    pictures: tuple[ShownPicture, ...] = ()
+    """Shown after the words, to a model that sees."""
 
 
 @dataclass(frozen=True, kw_only=True)

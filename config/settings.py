@@ -84,6 +84,13 @@ class Settings(BaseSettings):
         "`ONCALL_CHAT_MODEL`; without one, the chat model judges its own answers, and the report "
         "says so",
     )
+    vision_model: str | None = Field(
+        None,
+        validation_alias=_from("ONCALL_VISION_MODEL"),
+        description="Chat model that sees, named like `ONCALL_CHAT_MODEL`, and often the same: it "
+        "describes the pictures of documents, and reads screenshots in questions; without one, "
+        "pictures are not looked at",
+    )
     embedding_model: str = Field(
         "all-MiniLM-L6-v2",
         validation_alias=_from("ONCALL_EMBEDDING_MODEL"),
@@ -338,7 +345,8 @@ class Settings(BaseSettings):
 
     def chat_models(self) -> dict[str, str]:
         """Variable → chat model that it names."""
-        named = {_variable(field): getattr(self, field) for field in ("chat_model", "judge_model")}
+        fields = ("chat_model", "judge_model", "vision_model")
+        named = {_variable(field): getattr(self, field) for field in fields}
         return {variable: name for variable, name in named.items() if name}
 
     def tool_token(self, variable: str) -> str:

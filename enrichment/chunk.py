@@ -102,6 +102,9 @@ class Chunk:
     table: ChunkTable | None = None
     runs: tuple[ChunkRun, ...] = ()
     """Lists and code blocks of which this is a part; what it holds whole isn't named here."""
+    from_picture: bool = False
+    """A model's description of a picture, and nothing that somebody wrote: its numbers and names
+    are to be looked up in the picture itself, where `url` opens."""
     summary: str = ""
     """Tables: two lines; text: empty unless enriched."""
     keywords: tuple[str, ...] = ()

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from config.models import ChatModel
 from enrichment.chunk import Chunk, DocumentCard
 from enrichment.with_model.budget import Budget
+from enrichment.with_model.described_pictures import PictureReport
 from enrichment.with_model.model_card import AskedModel, enrich_card, enrich_passages
 from enrichment.with_model.reply_cache import ReplyCache
 from enrichment.with_model.verified_tables import TableReport
@@ -29,6 +30,7 @@ class Enriched:
     """Why some of it stayed extractive. Failures aren't cached: the next run asks again."""
     tables: TableReport = field(default_factory=TableReport)
     """What became of the tables whose structure was unclear."""
+    pictures: PictureReport = field(default_factory=PictureReport)
 
     @property
     def complete(self) -> bool:

@@ -12,6 +12,7 @@ from enrichment.chunking.pieces import CountTokens
 from enrichment.enrich import Enriched, enrich
 from enrichment.trust.withholding import without_planted
 from enrichment.with_model.budget import Budget
+from enrichment.with_model.described_pictures import PictureReport, Vision, with_descriptions
 from enrichment.with_model.reply_cache import ReplyCache
 from enrichment.with_model.verified_tables import TableReport, with_verified_tables
 from loaders.document import Document
@@ -29,20 +30,35 @@ def prepare(
     model: ChatModel | None = None,
     cache: ReplyCache | None = None,
     budget: Budget | None = None,
+    vision: Vision | None = None,
 ) -> Enriched:
-    """Never raises for a model's sake. `budget` is shared by all documents of a run."""
+    """Never raises for a model's sake. `budget` is shared by all documents of a run; `vision`
+    describes pictures, and has one of its own."""
     tables = TableReport(tables=sum(block.table is not None for block in document.blocks))
     budget = budget or Budget()
+    pictures = PictureReport()
+    if vision is not None:
+        document, pictures = with_descriptions(document, vision)
     document, withheld = without_planted(document)
     if model is not None and cache is not None:
         document, tables = with_verified_tables(document, model=model, cache=cache, budget=budget)
     chunks = split(document, count_tokens=count_tokens, options=options, embed=embed)
     enriched = enrich(document, chunks, model=model, cache=cache, budget=budget)
-    enriched = replace(enriched, tables=tables, card=replace(enriched.card, withheld=withheld))
-    if not tables.failed:
+    if vision is not None and model is None:
+        enriched = replace(enriched, card=replace(enriched.card, enriched_by=vision.model.name))
+    enriched = replace(
+        enriched,
+        tables=tables,
+        pictures=pictures,
+        calls=enriched.calls + pictures.asked,
+        cached=enriched.cached + pictures.known,
+        card=replace(enriched.card, withheld=withheld),
+    )
+    failures = (*(tables.reasons if tables.failed else ()), *pictures.reasons)
+    if not failures:
         return enriched
     return replace(
         enriched,
-        failures=(*enriched.failures, *tables.reasons),
+        failures=(*enriched.failures, *failures),
         card=replace(enriched.card, enriched_by="extractive"),
     )

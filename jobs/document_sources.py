@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from config.domain import Domain
 from enrichment.chunk import DocumentCard
-from jobs.ingest_ports import Found
+from jobs.ingest_ports import Found, Load
+from loaders.document import Document
 
 if TYPE_CHECKING:
-    from loaders.google.drive.google_drive import GoogleDrive
+    from loaders.google.drive.google_drive import DriveFile, GoogleDrive
+    from loaders.pictures.document_pictures import Fetch, Looker
 
 
 class FileSource:
@@ -19,22 +22,38 @@ class FileSource:
 
     name = "files"
 
-    def __init__(self, domain: Domain) -> None:
+    def __init__(self, domain: Domain, look: Looker | None = None) -> None:
+        """`look`: at pictures; None: nobody does."""
         self._domain = domain
+        self._look = look
 
     def look(
         self, *, cursor: str, indexed: Mapping[str, DocumentCard], settled: Collection[str]
     ) -> Found:
         """Raises ConfigError for an entry that matches nothing: a typo must not empty a domain."""
-        from loaders.files.local_files import find_files, load_file
+        from loaders.files.local_files import find_files
 
         ids = {card.url.partition("#")[0]: card.id for card in indexed.values()}
         folder = self._domain.path.absolute().parent
         paths, left_out = find_files(self._domain.sources.files, folder)
         return Found(
-            changed={ids.get(path.as_uri(), str(path)): partial(load_file, path) for path in paths},
+            changed={
+                ids.get(path.as_uri(), str(path)): self._with_pictures(path, folder)
+                for path in paths
+            },
             skipped=tuple(left_out),
         )
+
+    def _with_pictures(self, path: Path, folder: Path) -> Load:
+        from loaders.files.file_patterns import root_of
+        from loaders.files.local_files import load_file
+        from loaders.pictures.beside_file import beside
+
+        look = self._look
+        if look is None:
+            return partial(load_file, path)
+        root = root_of(path, self._domain.sources.files, folder)
+        return lambda: look(load_file(path), beside(path, root))
 
 
 class DriveSource:
@@ -42,9 +61,17 @@ class DriveSource:
 
     name = "google_drive"
 
-    def __init__(self, domain: Domain, drive: GoogleDrive) -> None:
+    def __init__(
+        self,
+        domain: Domain,
+        drive: GoogleDrive,
+        look: Looker | None = None,
+        fetch: Fetch | None = None,
+    ) -> None:
+        """`look`: at pictures, which `fetch` gets from Google; None: nobody does."""
         self._source = domain.sources.google_drive
         self._drive = drive
+        self._look, self._fetch = look, fetch
 
     def look(
         self, *, cursor: str, indexed: Mapping[str, DocumentCard], settled: Collection[str]
@@ -53,10 +80,16 @@ class DriveSource:
             self._source, cursor=cursor, known=indexed, reload=indexed.keys() - set(settled)
         )
         return Found(
-            changed={file.id: partial(self._drive.load, file) for file in plan.changed},
+            changed={file.id: partial(self._load, file) for file in plan.changed},
             kept=frozenset(plan.unchanged),
             failed=plan.failed,
             skipped=plan.skipped,
             cursor=plan.cursor,
             complete=plan.complete,
         )
+
+    def _load(self, file: DriveFile) -> Document:
+        document = self._drive.load(file)
+        if self._look is None or self._fetch is None:
+            return document
+        return self._look(document, self._fetch)

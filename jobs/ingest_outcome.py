@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 from config.errors import LoadError
 from config.models import Usage
+from enrichment.with_model.described_pictures import PictureReport
 from enrichment.with_model.verified_tables import TableReport
 from jobs.replay.canary_outcome import CanaryOutcome
 
@@ -28,6 +29,8 @@ class IngestReport:
     """Texts that went through the embedding model in this run."""
     tables: TableReport = field(default_factory=TableReport)
     """Tables of the documents that were done in this run, and what the model made of them."""
+    pictures: PictureReport = field(default_factory=PictureReport)
+    """Pictures of these documents, and what a model that sees made of them."""
     unenriched: int = 0
     """Documents whose model enrichment failed; tried again at the next run."""
     canaries: tuple[CanaryOutcome, ...] = ()

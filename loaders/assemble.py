@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Literal, TypedDict, Unpack
 
-from loaders.document import Block, BlockKind, Document, Permission, Tab
+from loaders.document import Block, BlockKind, Document, Permission, Tab, images_of
 from loaders.document_limits import MAX_NAME
 
 
@@ -121,8 +121,11 @@ def make_document(writer: BlockWriter, *, url: str, **metadata: Unpack[Metadata]
 
 
 def content_hash(blocks: Iterable[Block]) -> str:
-    """SHA-256 of everything but the images' short-lived addresses, which repr leaves out."""
+    """SHA-256 of everything but the images' short-lived addresses, which repr leaves out; of the
+    images themselves, where they were fetched."""
     digest = hashlib.sha256()
     for block in blocks:
         digest.update(repr(block).encode("utf-8", "surrogatepass"))
+        for image in images_of(block):
+            digest.update(image.digest.encode())
     return digest.hexdigest()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Literal
@@ -23,7 +24,7 @@ PermissionKind = Literal["user", "group", "domain", "anyone"]
 
 @dataclass(frozen=True, kw_only=True)
 class Image:
-    """What is known of a picture without looking at it."""
+    """A picture: what its document says of it, and what a model saw, where one was asked."""
 
     alt: str = ""
     title: str = ""
@@ -32,6 +33,13 @@ class Image:
     picture: so it is in no repr and in no content hash."""
     object_id: str = ""
     """The picture's id inside its document, when it has one."""
+    digest: str = field(default="", repr=False)
+    """SHA-256 of the picture itself; empty where it was not fetched."""
+    passed_over: str = field(default="", repr=False)
+    """Why nobody will look at it, e.g. `small`; empty for one that is looked at, or that could not
+    be fetched and will be again."""
+    description: str = field(default="", repr=False)
+    """What a model saw in it, as markdown."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -141,3 +149,20 @@ class Document:
     """All tabs in order, also those without content."""
     warnings: tuple[str, ...] = ()
     """What was skipped while loading, and where."""
+
+
+def images_of(block: Block) -> Iterator[Image]:
+    """Its pictures in reading order, those in the cells of its tables too; one in a merged cell
+    stands once in each position."""
+    if block.image:
+        yield block.image
+    if block.table:
+        yield from _in_table(block.table)
+
+
+def _in_table(table: Table) -> Iterator[Image]:
+    for row in table.rows:
+        for cell in row:
+            yield from cell.images
+            for nested in cell.tables:
+                yield from _in_table(nested)

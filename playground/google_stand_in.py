@@ -18,6 +18,7 @@ from pathlib import Path
 from types import MappingProxyType
 
 from playground.google.directory import Directory
+from playground.google.doc_pictures import DocPictures
 from playground.google.drive_api import DriveApi
 from playground.google.file_content import Contents
 from playground.google.google_faults import GoogleFault, GoogleFaults
@@ -54,10 +55,11 @@ class GoogleStandIn:
         delegates: Collection[str] = (),
         groups: Mapping[str, Sequence[str]] = MappingProxyType({}),
         groups_admins: Collection[str] = (),
+        pictures: Mapping[str, bytes] = MappingProxyType({}),
     ) -> None:
         """`files`: a folder of Markdown documents, or the files themselves. `port`: 0 takes any
         free one; a port that is taken gives way to the next free one. `groups`: address → members'
-        addresses, which `groups_admins` may read."""
+        addresses, which `groups_admins` may read. `pictures`: by the name in `picture:name`."""
         given = read_folder(files) if isinstance(files, Path) else files
         self.drive = MemoryDrive(given)
         self.faults = GoogleFaults()
@@ -65,12 +67,15 @@ class GoogleStandIn:
         self.url = f"http://127.0.0.1:{self._server.server_address[1]}"
         tokens = Tokens(f"{self.url}/token", lifetime=token_lifetime, delegates=delegates)
         api = DriveApi(self.drive, self.url, page_limit)
-        contents = Contents(api)
+        self.pictures = DocPictures(self.url, dict(pictures))
+        contents = Contents(api, self.pictures)
         reader = Reader(api, contents)
         self.directory = Directory(
             {name: list(members) for name, members in groups.items()}, groups_admins
         )
-        self._service = Service(api, contents, self.directory, tokens, self.faults, reader.page)
+        self._service = Service(
+            api, contents, self.directory, tokens, self.faults, reader.page, self.pictures
+        )
         self._server.RequestHandlerClass = type("Handler", (Handler,), {"service": self._service})
         self._thread = threading.Thread(
             target=self._server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True

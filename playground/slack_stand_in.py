@@ -44,6 +44,8 @@ from playground.slack.component_actions import Interactions
 from playground.slack.event_delivery import Courier, HttpDelivery, NoAnswerError
 from playground.slack.event_payloads import events
 from playground.slack.loopback_server import LoopThread, listen
+from playground.slack.shared_files import SCOPE as FILES_SCOPE
+from playground.slack.shared_files import SharedFiles
 from playground.slack.slack_faults import RateLimits, SlackFaults
 from playground.slack.socket_server import SocketHub
 from playground.slack.tidewater import SHOWN_QUESTIONS, ShownQuestion
@@ -93,7 +95,9 @@ class SlackStandIn(Colleagues):
         self.interactions = Interactions(self.workspace, self.views, self.courier)
         self.api = WebApi(self.workspace, self.faults, RateLimits(), self.bot_token, self.app_token)
         self.api.enforce_rate_limits = enforce_rate_limits
+        self.files = SharedFiles(self._may_read_files)
         self.api.methods |= self.views.methods() | Unfurls(self.views).methods()
+        self.api.methods |= self.files.methods()
         self.api.methods["apps.connections.open"] = self.sockets.issue_url
         self.page = Page(self)
         self._wished_port = port
@@ -238,9 +242,18 @@ class SlackStandIn(Colleagues):
         return [
             Route("/api/{method}", self.api.handle, methods=["GET", "POST"]),
             WebSocketRoute("/link/", self.sockets.serve),
+            Route("/files-pri/{place}/{name}", self.files.serve),
+            Route("/files-pri/download/{place}/{name}", self.files.serve),
             Route("/respond/{token}", self._respond, methods=["POST"]),
             *self.page.routes(),
         ]
+
+    def share(self, name: str, data: bytes, media_type: str = "image/png") -> Json:
+        """A file object to give to `post_as_user`."""
+        return self.files.put(self.url, self.workspace.next_id("F"), name, data, media_type)
+
+    def _may_read_files(self, authorization: str) -> bool:
+        return authorization == f"Bearer {self.bot_token}" and FILES_SCOPE in self.api.scopes
 
     async def _respond(self, request: Request) -> Response:
         try:

@@ -29,6 +29,10 @@ class Source:
         return self.chunks[0]
 
     @property
+    def from_picture(self) -> bool:
+        return self.first.from_picture
+
+    @property
     def place(self) -> str:
         """`title › headings`, each name once."""
         return " › ".join(dict.fromkeys((self.first.document_title, *self.first.heading_path)))
@@ -89,9 +93,9 @@ def _heading(chunk: Chunk) -> str:
     return " › ".join(path[1:] if path[:1] == (chunk.document_title,) else path)
 
 
-def _opens(chunk: Chunk) -> tuple[str, str, tuple[str, ...], str]:
+def _opens(chunk: Chunk) -> tuple[str, str, tuple[str, ...], str, bool]:
     """Passages with the same are cited by one number."""
-    return chunk.document_id, chunk.tab, chunk.heading_path, chunk.url
+    return chunk.document_id, chunk.tab, chunk.heading_path, chunk.url, chunk.from_picture
 
 
 def _short_enough(chunks: Sequence[Chunk]) -> Iterator[list[Chunk]]:

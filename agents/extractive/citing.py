@@ -24,4 +24,5 @@ def citation(
         modified_at=card.modified_at if card else None,
         page=chunk.page,
         chunk_id=chunk.id,
+        from_picture=chunk.from_picture,
     )

@@ -64,6 +64,8 @@ def direct_answer(
     if not holding or _place(holding[0]) != _place(quotable[0]):
         return None
     best = holding[0]
+    if best.chunk.from_picture:  # a misread number would be certain and wrong
+        return None
     if any(_place(unit) != _place(best) for unit in holding):
         return None
     ways = {"row": _cell, "item": _item, "sentence": _sentence}

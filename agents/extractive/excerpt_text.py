@@ -12,6 +12,7 @@ from agents.extractive.relevance import Aspect, Scored
 from enrichment.language.words import TOKEN, naming_words
 
 GAP = "…"
+PICTURED = " _(a picture, as a model described it)_"
 _NOT_MARKED = re.compile(r"`[^`]*`|\S*(?:://|@|\*)\S*")
 
 
@@ -104,5 +105,6 @@ def written(lead: str, passages: Sequence[Passage]) -> str:
     for one in passages:
         place = " › ".join(dict.fromkeys((one.citation.title, one.citation.heading)))
         quoted = "\n".join(f"> {line}" for line in one.text.split("\n"))
-        parts.append(f"**{place}** [{one.citation.number}]\n{quoted}")
+        pictured = PICTURED if one.citation.from_picture else ""
+        parts.append(f"**{place}** [{one.citation.number}]{pictured}\n{quoted}")
     return "\n\n".join(parts)

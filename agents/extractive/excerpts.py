@@ -29,8 +29,8 @@ _NEXT, _NEAR = 1.0, 0.5
 """Log-odds that a statement gains by standing right after its section's best one, or near it:
 what is read in one go needs no …"""
 
-Section = tuple[str, str, tuple[str, ...]]
-"""Document, tab and headings."""
+Section = tuple[str, str, tuple[str, ...], bool]
+"""Document, tab, headings, and whether a picture there is described."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -156,4 +156,4 @@ def _nearness(unit: Scored, units: Sequence[Scored]) -> float:
 
 
 def _section(chunk: Chunk) -> Section:
-    return chunk.document_id, chunk.tab, chunk.heading_path
+    return chunk.document_id, chunk.tab, chunk.heading_path, chunk.from_picture

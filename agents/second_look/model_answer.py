@@ -213,6 +213,8 @@ class Numbering:
 def _label(number: int, source: Source, documents: Mapping[str, DocumentCard]) -> str:
     card = documents.get(source.first.document_id)
     parts = [f"source {number}", source.place]
+    if source.from_picture:
+        parts.append("description of a picture, by a model")
     if card and card.modified_at:
         parts.append(f"modified {card.modified_at:%Y-%m-%d}")
     if card and (status := standing(card, documents)):

@@ -14,7 +14,7 @@ from sqlalchemy.exc import IntegrityError
 
 from agents.answer import Answer
 from agents.thread.kept_threads import create_thread_tables, forget_places, slack_place
-from bot.memory.state_tables import create_tables, handoffs, posts, questions
+from bot.memory.state_tables import create_tables, handoffs, posts, questions, screenshots
 from bot.slack.event import Asked
 
 _answers = TypeAdapter(Answer)
@@ -119,6 +119,9 @@ class Records:
     def withdraw(self, question_id: str) -> None:
         """Taken back: its words go, also those that the agents keep of its thread."""
         self.mark(question_id, state="withdrawn", text="", answer=None)
+        gone = delete(screenshots).where(screenshots.c.question_id == question_id)
+        with self._engine.begin() as connection:
+            connection.execute(gone)
         if record := self.get(question_id):
             self.forget_threads([record])
 

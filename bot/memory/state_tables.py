@@ -95,6 +95,16 @@ handoffs = Table(
 )
 
 
+_read_pictures = MetaData()
+screenshots = Table(
+    "bot_screenshots",
+    _read_pictures,
+    Column("question_id", String(80), primary_key=True),
+    Column("said", Text, nullable=False, comment="what was read in its pictures, as JSON"),
+)
+
+
 def create_tables(engine: Engine) -> None:
     """Create what is missing; safe when several workers start at once."""
     migrate(engine, metadata, "bot")
+    migrate(engine, _read_pictures, "bot-screenshots")

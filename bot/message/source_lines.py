@@ -8,6 +8,7 @@ from datetime import datetime
 from agents.answer import Answer, Citation
 from bot.message.blockkit import age, link, short
 
+PICTURED = ":frame_with_picture: a model's description of a picture there"
 LIMIT = 2_700
 """Characters of all lines; a section takes 3,000."""
 
@@ -27,7 +28,7 @@ def place(citation: Citation, now: datetime, *, bold: bool = False, dated: bool 
     """A link to it, with page and, unless it was told before, age."""
     opened = link(citation.url, place_name(citation))
     told = age(citation.modified_at, now) if dated else ""
-    details = [part for part in (_page(citation), told) if part]
+    details = [part for part in (_page(citation), told, _pictured(citation)) if part]
     return " · ".join([f"*{opened}*" if bold else opened, *details])
 
 
@@ -40,8 +41,10 @@ def place_name(citation: Citation) -> str:
 def _lines(citations: Sequence[Citation], now: datetime, *, numbered: bool) -> list[str]:
     documents: dict[str, dict[str, list[Citation]]] = {}
     for one in citations:
-        places = documents.setdefault(one.document, {})
-        places.setdefault(f"{one.url} {_heading(one)} {one.page}", []).append(one)
+        # What a tool said is of no document, and comes under its own title.
+        places = documents.setdefault(one.document or one.title, {})
+        key = f"{one.url} {_heading(one)} {one.page} {one.from_picture}"
+        places.setdefault(key, []).append(one)
     lines = []
     for places in documents.values():
         for number, same in enumerate(places.values()):
@@ -53,7 +56,7 @@ def _lines(citations: Sequence[Citation], now: datetime, *, numbered: bool) -> l
 def _further(citation: Citation) -> str:
     """Another place in the document of the line above."""
     opened = link(citation.url, f"… › {short(_heading(citation) or citation.title, 120)}")
-    return " · ".join(part for part in (opened, _page(citation)) if part)
+    return " · ".join(part for part in (opened, _page(citation), _pictured(citation)) if part)
 
 
 def _heading(citation: Citation) -> str:
@@ -62,6 +65,10 @@ def _heading(citation: Citation) -> str:
 
 def _page(citation: Citation) -> str:
     return f"page {citation.page}" if citation.page else ""
+
+
+def _pictured(citation: Citation) -> str:
+    return PICTURED if citation.from_picture else ""
 
 
 def _fitting(heading: str, lines: Sequence[str]) -> list[str]:

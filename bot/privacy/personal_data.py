@@ -15,9 +15,16 @@ from agents.answer_cache.kept_answers import create_table, drop_saying
 from agents.thread.kept_threads import create_thread_tables, forget_threads_of, kept_of
 from bot.inbox.stored_items import StoredItem, StoredItems
 from bot.memory.proposals import propose
-from bot.memory.state_tables import ERASED, create_tables, feedback, handoffs, questions
+from bot.memory.state_tables import (
+    ERASED,
+    create_tables,
+    feedback,
+    handoffs,
+    questions,
+    screenshots,
+)
 from bot.privacy.cached_words import answers_of, cached_of
-from bot.privacy.questions_gone import delete_questions, ids_of
+from bot.privacy.questions_gone import delete_questions, forget_screenshots, ids_of
 from index.audit import AuditLog
 
 PATIENCE_SECONDS = 30.0
@@ -60,6 +67,11 @@ class PersonalData:
             own = ids_of(connection, select(questions.c.id).where(questions.c.asker == user))
             held = {
                 "questions": asked(user),
+                "screenshots": [
+                    row
+                    for one in sorted(own)
+                    for row in _rows(connection, screenshots, screenshots.c.question_id)(one)
+                ],
                 "feedback": _rows(connection, feedback, feedback.c.user)(user),
                 "handoffs": _rows(connection, handoffs, *_PEOPLE)(user),
                 "resolved": _rows(connection, questions, questions.c.resolved_by)(user),
@@ -117,6 +129,10 @@ class PersonalData:
             .values(state="withdrawn", text="", answer=None)
         )
         with self.engine.begin() as connection:
+            mine = select(questions.c.id).where(
+                questions.c.asker == user, questions.c.state.in_(["working", "answered"])
+            )
+            forget_screenshots(connection, ids_of(connection, mine))
             connection.execute(change)
 
     def _empty_inbox(self, user: str) -> tuple[int, Sequence[StoredItem]]:

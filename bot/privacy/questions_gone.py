@@ -8,7 +8,7 @@ from typing import Any
 from sqlalchemy import Connection, Select, delete, select
 
 from agents.thread.kept_threads import forget_places, slack_place
-from bot.memory.state_tables import feedback, handoffs, posts, questions
+from bot.memory.state_tables import feedback, handoffs, posts, questions, screenshots
 from bot.message.private import post_key
 
 _AT_ONCE = 500
@@ -23,10 +23,17 @@ def delete_questions(connection: Connection, ids: Collection[str]) -> int:
         places = select(questions.c.channel, questions.c.thread_ts).where(questions.c.id.in_(batch))
         forget_places(connection, (slack_place(*row) for row in connection.execute(places)))
         connection.execute(delete(posts).where(posts.c.question_id.in_(keys)))
+        forget_screenshots(connection, batch)
         connection.execute(delete(feedback).where(feedback.c.question_id.in_(batch)))
         connection.execute(delete(handoffs).where(handoffs.c.question_id.in_(batch)))
         connection.execute(delete(questions).where(questions.c.id.in_(batch)))
     return len(ids)
+
+
+def forget_screenshots(connection: Connection, ids: Collection[str]) -> None:
+    """What was read in the pictures of questions whose words go."""
+    for batch in batches(ids):
+        connection.execute(delete(screenshots).where(screenshots.c.question_id.in_(batch)))
 
 
 def ids_of(connection: Connection, query: Select[Any]) -> set[str]:

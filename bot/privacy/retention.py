@@ -30,7 +30,7 @@ from agents.answer_cache import kept_answers
 from agents.thread.kept_threads import create_thread_tables, domains_kept, forget_begun_before
 from bot.memory.record import now
 from bot.memory.state_tables import FORGOTTEN, create_tables, feedback, handoffs, posts, questions
-from bot.privacy.questions_gone import delete_questions, ids_of
+from bot.privacy.questions_gone import delete_questions, forget_screenshots, ids_of
 from config.domain import Domain, RetentionPolicy
 from durable.migration import migrate
 from index.audit import AuditLog, days_ago
@@ -174,6 +174,7 @@ def _blank(connection: Connection, ids: Collection[str]) -> int:
         )
         count += changed.rowcount
         connection.execute(delete(feedback).where(feedback.c.question_id == one))
+        forget_screenshots(connection, [one])
     return count
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from agents.answer import Answer, Ask, Conversation, Progress, Question, Turn
 from agents.in_sight.question_log import AskedThrough, QuestionDoor
@@ -13,6 +13,7 @@ from bot.access.people import People
 from bot.memory.record import Record, Records, decoded, encoded, now
 from bot.slack.event import Asked
 from config.domain import Domain
+from config.models import Usage
 from index.readers import IdentitiesOf, readers_of
 
 Domains = Callable[[], Mapping[str, Domain]]
@@ -39,11 +40,13 @@ class Asking:
         text: str,
         history: Sequence[Turn],
         progress: Progress | None,
+        spent: Usage = Usage(),
     ) -> tuple[Answer, Domain]:
         """The answer, from the record when a crash came after it was made; made anew where what
         the asker may read could have changed since.
 
-        Raises IndexUnavailable when no candidate has published documents."""
+        `spent`: on reading its screenshots. Raises IndexUnavailable when no candidate has published
+        documents."""
         answered_in = next((one for one in candidates if one.domain == record.domain), None)
         if record.answer and answered_in and answered_in.access.audience == "channel":
             return decoded(record.answer), answered_in
@@ -55,6 +58,7 @@ class Asking:
                 question, progress if may_watch(domain) else None
             ),
         )
+        answer = replace(answer, usage=answer.usage + spent)
         kept = self.records.advance(
             record, domain=domain.domain, state="answered", answer=encoded(answer),
             path=answer.path, confidence=answer.confidence, generation=answer.generation,

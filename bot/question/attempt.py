@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 
 import structlog
 
-from agents.answer import LONGEST_QUESTION, Answer, shown_of_each
+from agents.answer import LONGEST_QUESTION, Answer, bounded, shown_of_each
 from agents.confidence.worth_saying import worth_saying
 from bot.memory.record import Record, Records
 from bot.message import private
@@ -20,6 +20,7 @@ from bot.message.render import Outgoing, apology, render, said
 from bot.question.asking import Asking, may_watch
 from bot.question.earlier_threads import Found, Look, look_nowhere, with_earlier
 from bot.question.limits import Limiter
+from bot.question.screenshots import Attachments, Screenshots
 from bot.slack.event import Asked
 from bot.slack.message_words import plain, words_of
 from bot.slack.thread import Message, earlier, is_own, turns
@@ -63,6 +64,7 @@ class Attempts:
     limiter: Limiter
     audit: Audit
     bot_user: str
+    screenshots: Screenshots
     streaming: bool = False
     pace: Pace = field(default_factory=Pace)
     earlier: Look = look_nowhere
@@ -131,25 +133,32 @@ class Attempts:
     def _messages(self, job: Job, post: Post) -> list[Outgoing]:
         """The answer's messages; none when it is better to stay quiet."""
         text = self._question_text(job)
-        if not text:
+        if not text and not job.event.attached:
             return [said(_help(job))]
         if not job.quiet:
             shown = post.begin(THINKING, resumed=job.resumed)
             if shown and (waited := job.event.waited) is not None:
                 metrics.FIRST_SIGN.observe(waited)
-            post.title(text)
+            post.title(text or "A screenshot")
+        read = Attachments() if job.quiet else self.screenshots.of(job.event)
+        if not text and not read.words:
+            return [said(_nothing_read(read))]
         history = turns(job.thread, before=job.event.ts, bot_user=self.bot_user)
+        asked = bounded("\n\n".join(filter(None, (text, read.words))))
         if job.others and not self.asking.belongs_here(
-            job.event, job.domains[0], job.others, text, history
+            job.event, job.domains[0], job.others, asked, history
         ):
             return []
         found = self.earlier(job.event, job.domains, text)
         answer, domain = self.asking.answer(
-            job.event, job.record, job.domains, text, history,
-            None if job.quiet or job.privately else post,
+            job.event, job.record, job.domains, asked, history,
+            None if job.quiet or job.privately else post, read.usage,
         )  # fmt: skip
-        unwanted = job.quiet and not worth_saying(answer)
-        return [] if unwanted else self._rendered(job, text, answer, domain, found)
+        if job.quiet and not worth_saying(answer):
+            return []
+        notes = _about_files(job.event) if job.quiet else read.notes
+        job = replace(job, notes=(*job.notes, *notes))
+        return self._rendered(job, text, answer, domain, found)
 
     def _rendered(
         self, job: Job, text: str, answer: Answer, domain: Domain, found: Found
@@ -165,7 +174,7 @@ class Attempts:
             answer,
             question_id=job.event.id,
             allowed_hosts=domain.answer.links,
-            notes=[*job.notes, *_about_files(job.event), *_about_length(job.event, answer)],
+            notes=[*job.notes, *_about_length(job.event, answer)],
             lead=asked if privately else mrkdwn(short(job.event.lead, 300)),
         )
         if answer.path not in ("small_talk", "ambiguous_query"):
@@ -254,8 +263,6 @@ def _state(messages: Sequence[Outgoing], *, failed: bool) -> str:
 
 
 def _help(job: Job) -> str:
-    if job.event.files:
-        return "I can't read files or images. Please describe the question in words."
     about = ", ".join(mrkdwn(domain.title) for domain in job.domains[:5])
     return f"What would you like to know? I answer from the documents of {about}, with sources."
 
@@ -272,8 +279,13 @@ def _about_length(event: Asked, answer: Answer) -> list[str]:
     return notes
 
 
+def _nothing_read(read: Attachments) -> str:
+    """Of a message that has files and no words."""
+    return "\n".join(mrkdwn(note) for note in read.notes)
+
+
 def _about_files(event: Asked) -> list[str]:
     if not event.files:
         return []
     names = ", ".join(event.files[:3])
-    return [f"I can't read attached files or images ({names}); this answers your words alone."]
+    return [f"I didn't look at the attached files ({names}); this answers your words alone."]

@@ -12,6 +12,37 @@ from bot.slack.message_words import all_words_of, mentions, plain, words_of
 
 
 @dataclass(frozen=True, kw_only=True)
+class AttachedFile:
+    """A file of a message, as Slack tells of it."""
+
+    id: str
+    name: str
+    media_type: str = ""
+    size: int = 0
+    url: str = ""
+    """Asks for the bot's token."""
+    needs_a_look: bool = False
+    """Only `files.info` tells more."""
+
+    @classmethod
+    def of(cls, told: Mapping[str, Any]) -> AttachedFile:
+        size = told.get("size")
+        return cls(
+            id=str(told.get("id") or ""),
+            name=str(told.get("title") or told.get("name") or "a file")[:80],
+            media_type=str(told.get("mimetype") or ""),
+            size=size if isinstance(size, int) else 0,
+            url=str(told.get("url_private_download") or told.get("url_private") or ""),
+            needs_a_look=told.get("file_access") == "check_file_info",
+        )
+
+    @property
+    def is_picture(self) -> bool:
+        """By what Slack says; its bytes decide."""
+        return self.media_type.startswith("image/") or self.needs_a_look
+
+
+@dataclass(frozen=True, kw_only=True)
 class Asked:
     """Somebody wrote something that may be a question."""
 
@@ -34,6 +65,8 @@ class Asked:
     app: str = ""
     files: tuple[str, ...] = ()
     """Names of attached files."""
+    attached: tuple[AttachedFile, ...] = ()
+    """The same with all that is known of them."""
     cut: bool = False
     """`text` is only the two ends of what was written."""
     edited: bool = False
@@ -212,6 +245,7 @@ def _asked(
         files=tuple(
             str(f.get("title") or f.get("name") or "a file") for f in event.get("files") or ()
         ),
+        attached=tuple(map(AttachedFile.of, event.get("files") or ())),
         cut=text != written,
         edited=edited or bool(event.get("edited")),
         context_channel=_context_channel(context),

@@ -108,6 +108,7 @@ class _Draft:
             tokens=count_tokens(text),
             units=_units(self.group),
             table=next((piece.table for piece in self.group if piece.table), None),
+            from_picture=self.group[0].kind == "picture",
         )
 
 

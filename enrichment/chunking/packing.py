@@ -18,7 +18,8 @@ def pack(
 ) -> list[list[Piece]]:
     """Consecutive pieces, as many as fit; leads are set in front where they are missing.
 
-    A group holds at most one table. Text joins a table while both fit `table_size` together:
+    A group holds at most one table, and a picture's description stands alone. Text joins a table
+    while both fit `table_size` together:
     what is said around a table is mostly about it."""
     groups: list[list[Piece]] = []
     group: list[Piece] = []
@@ -53,7 +54,10 @@ def text_of(group: Sequence[Piece]) -> str:
 
 def _clash(group: Sequence[Piece], piece: Piece) -> bool:
     two_tables = piece.table is not None and any(each.table for each in group)
-    return two_tables or (piece.starts_topic and _tokens(group) >= 40)
+    pictured = {each.kind == "picture" for each in (*group, piece)} == {True, False}
+    other_picture = piece.kind == "picture" and piece.leads[:1] != tuple(group[:1])
+    off_topic = piece.starts_topic and _tokens(group) >= 40
+    return two_tables or pictured or other_picture or off_topic
 
 
 def _list_tokens(pieces: Sequence[Piece], start: int) -> int:

@@ -36,7 +36,7 @@ class Piece:
     """Markdown."""
     plain: str
     tokens: int
-    kind: Literal["text", "table", "code"] = "text"
+    kind: Literal["text", "table", "code", "picture"] = "text"
     units: tuple[Unit, ...] = ()
     table: ChunkTable | None = None
     stretches: tuple[Stretch, ...] = ()

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from itertools import takewhile
 
 from enrichment.chunking.code_pieces import CodeCutter, drawn_tables_as_code
+from enrichment.chunking.picture_pieces import picture_pieces
 from enrichment.chunking.pieces import Piece, Stretch, joined
 from enrichment.chunking.table_pieces import TableCutter, is_box, tells_how_to_read
 from enrichment.chunking.text_pieces import TextCutter
@@ -67,11 +68,12 @@ class SectionCutter:
     def _block(
         self, block: Block, leads: tuple[Piece, ...], note: Block | None = None
     ) -> list[Piece]:
+        described = picture_pieces(block, self.text)
         if block.table and not is_box(block.table):
-            return self.tables.pieces(block, leads, note)
+            return [*self.tables.pieces(block, leads, note), *described]
         if block.kind == "code":
             return self.codes.code(block, leads, self._run())
-        return self.text.paragraph(_readable(block), leads)
+        return [*self.text.paragraph(_readable(block), leads), *described]
 
     def _list(self, blocks: Sequence[Block], leads: tuple[Piece, ...]) -> list[Piece]:
         """Each piece knows which of the outermost items it holds."""
@@ -110,7 +112,8 @@ class SectionCutter:
         for branch in _branches(below[len(inside) :]):
             found += self._branch(branch, (*leads, last))
         fits = sum(piece.tokens for piece in found) <= self.text.size
-        if len(found) > 1 and fits and not any(piece.table for piece in found):
+        apart = any(piece.table or piece.kind == "picture" for piece in found)
+        if len(found) > 1 and fits and not apart:
             return [joined(found, leads)]
         return found
 

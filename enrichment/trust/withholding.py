@@ -105,7 +105,12 @@ def _cleaned_cell(cell: Cell) -> Cell:
 
 
 def _cleaned_image(image: Image) -> Image:
-    return replace(image, alt=kept(image.alt), title=kept(image.title))
+    return replace(
+        image,
+        alt=kept(image.alt),
+        title=kept(image.title),
+        description=kept(image.description),
+    )
 
 
 def _texts(block: Block) -> Iterator[str]:
@@ -113,6 +118,7 @@ def _texts(block: Block) -> Iterator[str]:
     if block.image:
         yield block.image.alt
         yield block.image.title
+        yield block.image.description
     for row in block.table.rows if block.table else ():
         for cell in row:
             yield cell.text

@@ -53,11 +53,13 @@ class Budget:
         attempts: int = 4,
         sleep: Callable[[float], object] | None = None,
         ledger: Ledger | None = None,
+        variable: str = "ONCALL_CHAT_MODEL",
     ) -> None:
         """`dollars` counts where `cost` tells what tokens cost. `at_once`: requests that this
         process has in flight; `per_minute`: requests begun, 0 for any number. `attempts` per
         request; `sleep` waits between them (seconds, doubling, with jitter). `ledger`: where all
-        who share the budget count; several processes may exceed it by a request each."""
+        who share the budget count; several processes may exceed it by a request each. `variable`
+        names the model, where it can't be reached."""
         self.at_once = at_once
         self._calls = calls
         self._tokens = tokens
@@ -67,7 +69,8 @@ class Budget:
         self._attempts = attempts
         self._leaving = Event()
         self._sleep = sleep or self._leaving.wait
-        self._ledger = ledger or LedgerHere()
+        self.ledger = self._ledger = ledger or LedgerHere()
+        self._variable = variable
         self._began = self._ledger.now()
         self._lock = Lock()
         self._slots = Semaphore(at_once)
@@ -161,7 +164,7 @@ class Budget:
             if not self._is_there:
                 raise BudgetSpent(
                     "the model can't be reached, or refuses",
-                    remedy="check ONCALL_CHAT_MODEL, its server's address and its key; the next "
+                    remedy=f"check {self._variable}, its server's address and its key; the next "
                     "run carries on",
                 )
             raise BudgetSpent(

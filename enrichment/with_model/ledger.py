@@ -139,6 +139,16 @@ class LedgerHere:
             )
 
 
+class PaceOfItsOwn:
+    """Spends with another ledger, and waits for a model of its own."""
+
+    def __init__(self, purse: Ledger) -> None:
+        own = LedgerHere(purse.now)
+        self.now = purse.now
+        self.pace, self.change_pace = own.pace, own.change_pace
+        self.spent, self.spend = purse.spent, purse.spend
+
+
 _METADATA = MetaData()
 _PACE = Table(
     "enrichment_pace",

@@ -86,8 +86,10 @@ class ReplyCache:
 
 
 def cache_key(prompt: Prompt, model: str) -> str:
-    """SHA-256 of prompt name, version, wording, content and model; not of its random fence."""
-    asked = "\x1f".join((prompt.name, prompt.version, prompt.system, prompt.user, model))
+    """SHA-256 of prompt name, version, wording, content, pictures and model; not of its random
+    fence."""
+    shown = (picture.digest for picture in prompt.pictures)
+    asked = "\x1f".join((prompt.name, prompt.version, prompt.system, prompt.user, model, *shown))
     # NUL stands for the fence: fenced text holds none, so no two contents share a key.
     unfenced = asked.replace(prompt.fence, "\x00") if prompt.fence else asked
     return hashlib.sha256(unfenced.encode()).hexdigest()

@@ -35,6 +35,7 @@ from config.errors import CopilotError, LoadError
 from durable.migration import migrate
 from enrichment.chunk import Chunk, DocumentCard
 from enrichment.enrich import Enriched
+from enrichment.with_model.described_pictures import PictureReport
 from enrichment.with_model.verified_tables import TableReport
 from jobs.preparing.workshop import Prepared, Way
 from loaders.document import Document
@@ -76,6 +77,7 @@ class _Result(BaseModel):
     cached: int = 0
     failures: tuple[str, ...] = ()
     tables: TableReport = TableReport()
+    pictures: PictureReport = PictureReport()
     reason: str = ""
     place: str = ""
     remedy: str = ""
@@ -249,6 +251,7 @@ def _packed(prepared: Prepared) -> bytes:
                 cached=enriched.cached,
                 failures=enriched.failures,
                 tables=enriched.tables,
+                pictures=enriched.pictures,
                 embedded=prepared.embedded,
             )
     return zlib.compress(kept.model_dump_json().encode(), COMPRESSION)
@@ -269,5 +272,6 @@ def _unpacked(document_id: str, way: Way, packed: bytes) -> Prepared:
             cached=kept.cached,
             failures=kept.failures,
             tables=kept.tables,
+            pictures=kept.pictures,
         )
     return Prepared(document=document_id, way=way, enriched=enriched, embedded=kept.embedded)

@@ -13,6 +13,7 @@ from config.errors import CopilotError, LoadError
 from config.models import Usage
 from enrichment.chunk import DocumentCard
 from enrichment.enrich import Enriched
+from enrichment.with_model.described_pictures import PictureReport
 from enrichment.with_model.verified_tables import TableReport
 from jobs.ingest_outcome import IngestReport
 from jobs.ingest_ports import DocumentSource, Load, NextGeneration, Published, Watch
@@ -63,7 +64,10 @@ class RunInProgress:
     """Every source could be listed to its end."""
     embedded: int = 0
     tables: TableReport = field(default_factory=TableReport)
+    pictures: PictureReport = field(default_factory=PictureReport)
     unenriched: set[str] = field(default_factory=set)
+    unread: set[str] = field(default_factory=set)
+    """Of those: some pictures have to be fetched again, which only who loads it can."""
     awaited: deque[str] = field(default_factory=deque)
     """Those that wait for room where a model is asked."""
     plain: dict[str, Enriched] = field(default_factory=dict)
@@ -139,7 +143,8 @@ class RunInProgress:
         if self.handed:
             # Whom the model failed is asked about at the next run, without being read again; and
             # it stays known how many died over one that failed.
-            self.handed.forget_all_but(self.unenriched | {error.document for error in self.failed})
+            failed = {error.document for error in self.failed}
+            self.handed.forget_all_but((self.unenriched - self.unread) | failed)
         return published
 
     def _load_all(self, loads: Mapping[str, Load], at_once: int = LOADERS) -> None:
@@ -233,6 +238,9 @@ class RunInProgress:
         name = enriched.card.id
         if self._put(enriched):
             self.tables.add(enriched.tables)
+            self.pictures.add(enriched.pictures)
+            if enriched.pictures.unread:
+                self.unread.add(name)
             if not enriched.complete:
                 self.unenriched.add(name)
             self.warnings += [
@@ -304,6 +312,7 @@ class RunInProgress:
             chunks=published.chunks,
             embedded=self.embedded,
             tables=self.tables,
+            pictures=self.pictures,
             unenriched=len(self.unenriched),
             usage=usage,
             seconds=seconds,

@@ -9,6 +9,7 @@ import fnmatch
 import glob
 import os
 from collections.abc import Collection, Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -65,17 +66,32 @@ def _fixed(parts: Sequence[str]) -> int:
     return next((at for at, part in enumerate(parts) if glob.has_magic(part)), len(parts))
 
 
+def root_of(path: Path, patterns: Iterable[str], base: Path) -> Path:
+    """The outermost root of the entries that may have found a file; its own folder where none
+    has."""
+    roots = []
+    for pattern in patterns:
+        for start in (base, Path.cwd()):
+            with suppress(OSError, RuntimeError, ValueError):
+                roots.append(_root_and_parts(start / Path(pattern).expanduser())[0].resolve())
+    around = [root for root in roots if path.is_relative_to(root)]
+    return min(around, key=lambda root: len(root.parts), default=path.parent)
+
+
+def _root_and_parts(path: Path) -> tuple[Path, Sequence[str]]:
+    fixed = _fixed(path.parts)
+    if fixed < len(path.parts):
+        return Path(*path.parts[:fixed]), path.parts[fixed:]
+    if path.is_dir():
+        return path, _EVERYTHING
+    return path.parent, (glob.escape(path.name),)
+
+
 def _matches(pattern: str, base: Path, suffixes: Collection[str]) -> _Matches:
     try:
         path = base / Path(pattern).expanduser()
-        fixed = _fixed(path.parts)
-        if fixed < len(path.parts):
-            root, parts = Path(*path.parts[:fixed]), path.parts[fixed:]
-        elif path.is_dir():
-            root, parts = path, _EVERYTHING
-        else:
-            root, parts = path.parent, (glob.escape(path.name),)
-        single = fixed == len(path.parts) and parts is not _EVERYTHING
+        root, parts = _root_and_parts(path)
+        single = _fixed(path.parts) == len(path.parts) and parts is not _EVERYTHING
         matches = _Matches(root.resolve(), suffixes, single=single)
         matches.take(root, parts)
     except (OSError, RuntimeError, ValueError):  # a name that is too long, an unknown `~user`

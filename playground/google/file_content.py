@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from playground.google.doc_pictures import DocPictures
 from playground.google.docs_writer.demo_source import DemoSource, read_source
 from playground.google.docs_writer.docs_json import VIEWS, render_document
 from playground.google.drive_api import GOOGLE, DriveApi, Params
@@ -26,6 +27,7 @@ class Contents:
     """Renders documents, and keeps the last rendering of each."""
 
     api: DriveApi
+    pictures: DocPictures
     _lock: threading.Lock = field(default_factory=threading.Lock)
     _rendered: dict[tuple[str, str, bool], tuple[int, dict[str, Any]]] = field(default_factory=dict)
 
@@ -43,7 +45,7 @@ class Contents:
             message = "This operation is not supported for this document"
             raise ApiError(400, "failedPrecondition", message)
         if isinstance(file.content, Mapping):
-            return dict(file.content)
+            return dict(self.pictures.addressed(file.content))
         key = (file_id, view, with_tabs)
         with self._lock:
             version, document = self._rendered.get(key, (0, {}))
@@ -51,7 +53,7 @@ class Contents:
             document = self._render(file, view, with_tabs)
             with self._lock:
                 self._rendered[key] = (file.version, document)
-        return document
+        return dict(self.pictures.addressed(document))
 
     def export(self, file_id: str, params: Params) -> tuple[str, bytes]:
         """Media type and bytes of `files.export`, at most 10 MB."""

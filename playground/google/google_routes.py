@@ -14,6 +14,7 @@ from typing import Any
 from urllib.parse import parse_qsl, unquote, urlsplit
 
 from playground.google.directory import Directory
+from playground.google.doc_pictures import PLACE, DocPictures
 from playground.google.drive_api import DriveApi, Params
 from playground.google.file_content import Contents
 from playground.google.google_batch import LIMITS, Answered, answer_batch
@@ -70,6 +71,7 @@ class Service:
     faults: GoogleFaults
     page: Callable[[str, Params], tuple[int, Body]]
     """Path and query of a reader page → status and HTML."""
+    pictures: DocPictures
     requests: Counter[str] = field(default_factory=Counter)
     """API requests that arrived, by method."""
     lock: threading.Lock = field(default_factory=threading.Lock)
@@ -149,11 +151,24 @@ class Handler(BaseHTTPRequestHandler):
                 *found, self.headers.get("Authorization", "")
             )
             self._send_damaged(body, fault) if fault else self._send(status, body, headers)
+        elif address.path.startswith(PLACE):
+            self._send_picture(address.path)
         elif PAGE.fullmatch(address.path):
             status, body = self.service.page(unquote(address.path), _params(address.query))
             self._send(status, body)
         else:
             self._send(404, (JSON, json.dumps({"error": {"code": 404}}).encode()))
+
+    def _send_picture(self, path: str) -> None:
+        self.service.count("picture")
+        fault = self.service.faults.next_for("picture", "")
+        status, body = self.service.pictures.serve(path)
+        if fault and fault.kind == "error":
+            self._send(fault.status, ("text/html", b"<html>Try again later.</html>"))
+        elif fault:
+            self._send_damaged(body, fault)
+        else:
+            self._send(status, body)
 
     def do_POST(self) -> None:
         content = self.rfile.read(int(self.headers.get("Content-Length") or 0))

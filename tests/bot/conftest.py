@@ -38,11 +38,12 @@ def running(
     data_dir: Path,
     agents: Agents,
     domains: Mapping[str, Domain] | None = None,
+    settings: Mapping[str, Any] | None = None,
     **more: Any,
 ) -> Iterator[Bot]:
     engine = create_engine(f"sqlite:///{data_dir / 'state.sqlite'}", connect_args={"timeout": 30})
     bot = build_bot(
-        settings_for(slack, data_dir),
+        settings_for(slack, data_dir).model_copy(update=settings or {}),
         domains=domains or {"security": domain()},
         ask=agents,
         engine=engine,

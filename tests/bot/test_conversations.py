@@ -190,9 +190,9 @@ def test_a_deletion_that_overtakes_its_question_wins(desk: Desk) -> None:
     assert not desk.agents.asked
 
 
-def test_files_are_said_not_to_be_read(desk: Desk) -> None:
+def test_pictures_are_said_not_to_be_read_without_a_model_that_sees(desk: Desk) -> None:
     _, reply = desk.ask("what does this mean?", files=[FILE])
-    assert "can't read attached files or images (screenshot.png)" in words(reply)
+    assert "no model that looks at pictures is set up" in words(reply)
 
 
 def test_a_chosen_option_is_asked_in_the_thread_once(desk: Desk) -> None:

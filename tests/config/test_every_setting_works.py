@@ -187,6 +187,17 @@ def model_calls(town: Town, settings: Settings) -> object:
     return degraded, sorted(calls)
 
 
+def vision_calls(town: Town, settings: Settings) -> object:
+    """Model of each call that a picture makes."""
+    model = Copilot(settings).vision_model
+    for server in town.servers.values():
+        server.requests.clear()
+    prompt = Prompt(name="p", version="1", system="Look.", user="See?", max_tokens=9)
+    if model is not None:
+        outcome(lambda: list(model.stream(prompt)))
+    return [one.body["model"] for server in town.servers.values() for one in server.requests]
+
+
 def judge_calls(town: Town, settings: Settings) -> object:
     """Model of each call that a verdict makes."""
     model = Copilot(settings).judge_model
@@ -441,6 +452,7 @@ PROBES = {
         one="{server}", other="{other_server}", observe=model_calls, besides=MODEL
     ),
     "ONCALL_CHAT_MODEL": Probe(one="scripted", other=None, observe=model_calls, besides=MODEL),
+    "ONCALL_VISION_MODEL": Probe(one=None, other="seer", observe=vision_calls, besides=MODEL),
     "ONCALL_JUDGE_MODEL": Probe(one=None, other="stricter", observe=judge_calls, besides=MODEL),
     "ONCALL_EMBEDDINGS_AT_ONCE": Probe(one="4", other="1", observe=embedded_side_by_side),
     "ONCALL_EMBEDDING_MODEL": Probe(one="hashed", other="another", observe=model_calls),

@@ -29,6 +29,7 @@ SCOPES = frozenset(
         *("links:read", "links:write", "reactions:read", "reactions:write"),
         *("search:read.public", "usergroups:read", "users:read"),
         "users:read.email",
+        "files:read",
     )
 )
 MAX_BODY = 2_000_000

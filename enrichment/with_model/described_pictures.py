@@ -1,0 +1,184 @@
+"""What a model sees in the pictures of a document: kept by the picture itself, so that the same
+one is looked at once, wherever and however often it stands."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Literal
+
+from pydantic import BaseModel, Field
+
+from config.errors import ModelError
+from config.models import ChatModel, Prompt, ShownPicture
+from enrichment.with_model.budget import Budget
+from enrichment.with_model.picture_shelf import PictureShelf
+from enrichment.with_model.prompts import render
+from enrichment.with_model.reply_cache import ReplyCache, cache_key
+from loaders.document import Block, Document, Image, images_of
+from loaders.pictures.document_pictures import Looker, with_images
+
+LONGEST_DESCRIPTION = 6_000
+"""Characters."""
+_LONGEST_LINE = 600
+
+
+class PictureReply(BaseModel):
+    kind: Literal["diagram", "screenshot", "chart", "table", "text", "photo", "decoration"]
+    shows: str
+    text: list[str] = Field(description="Every line that can be read, exactly, in reading order")
+    relations: list[str] = Field(description="`A → B: what goes there`, or steps in their order")
+    unreadable: str = Field(description="What can't be read or is unsure; empty for nothing")
+
+
+@dataclass
+class PictureReport:
+    """Counts of one run: each picture of a document once."""
+
+    pictures: int = 0
+    asked: int = 0
+    known: int = 0
+    """Described before."""
+    described: int = 0
+    decorations: int = 0
+    """The model sees nothing in them that people would search for."""
+    failed: int = 0
+    """Not described, and tried again at the next run."""
+    unread: int = 0
+    """Of those: not even fetched, so that their document has to be loaded again."""
+    passed_over: Counter[str] = field(default_factory=Counter)
+    """By reason."""
+    reasons: list[str] = field(default_factory=list)
+    """One line for each failure: which picture, and why."""
+
+    def add(self, other: PictureReport) -> None:
+        self.pictures += other.pictures
+        self.asked += other.asked
+        self.known += other.known
+        self.described += other.described
+        self.decorations += other.decorations
+        self.failed += other.failed
+        self.unread += other.unread
+        self.passed_over += other.passed_over
+        self.reasons += other.reasons
+
+
+@dataclass(frozen=True, kw_only=True)
+class Vision:
+    """A model that sees, what it may be asked, and where pictures wait for it."""
+
+    model: ChatModel
+    budget: Budget
+    cache: ReplyCache
+    shelf: PictureShelf
+
+    def known(self, digest: str) -> PictureReply | None:
+        key = cache_key(
+            _prompt(ShownPicture(media_type="", data=b"", digest=digest)), self.model.name
+        )
+        return self.cache.find(key, PictureReply)
+
+    def looker(self) -> Looker:
+        """For whoever loads documents."""
+        return Looker(
+            keep=self.shelf.keep, is_described=lambda digest: self.known(digest) is not None
+        )
+
+
+def with_descriptions(document: Document, vision: Vision) -> tuple[Document, PictureReport]:
+    """The document with its pictures described. Never raises for the model's sake."""
+    report = PictureReport()
+    replies: dict[str, PictureReply | None] = {}
+
+    def described(image: Image, block: Block) -> Image:
+        mark = image.digest or image.passed_over or f"{image.uri} {image.object_id}"
+        if mark not in replies or not image.digest:
+            report.pictures += 1
+            place = f"{document.id}: picture under {block.heading_path[-1:] or (document.title,)}"
+            replies[mark] = _looked_at(image, vision, report, place)
+        reply = replies[mark]
+        return replace(image, description=in_words(reply) if reply else "")
+
+    blocks = tuple(
+        with_images(block, _in(block, described)) if any(images_of(block)) else block
+        for block in document.blocks
+    )
+    return replace(document, blocks=blocks), report
+
+
+def in_words(reply: PictureReply) -> str:
+    """One line after another; '' for a decoration."""
+    if reply.kind == "decoration":
+        return ""
+    lines = [f"A {reply.kind}: {_line(reply.shows)}"]
+    if read := _lines(reply.text):
+        lines.append("Text in it: " + " | ".join(read))
+    lines += [f"- {relation}" for relation in _lines(reply.relations)]
+    if doubt := _line(reply.unreadable):
+        lines.append(f"Not readable: {doubt}")
+    kept, room = [], LONGEST_DESCRIPTION
+    for line in lines:
+        if len(line) > room:
+            kept.append(line[:room].rsplit(" ", 1)[0] + " …")
+            break
+        kept.append(line)
+        room -= len(line) + 1
+    return "\n".join(kept)
+
+
+def _in(block: Block, described: Callable[[Image, Block], Image]) -> Callable[[Image], Image]:
+    return lambda image: described(image, block)
+
+
+def _looked_at(
+    image: Image, vision: Vision, report: PictureReport, place: str
+) -> PictureReply | None:
+    if image.passed_over:
+        report.passed_over[image.passed_over] += 1
+        return None
+    reply = vision.known(image.digest) if image.digest else None
+    if reply is not None:
+        report.known += 1
+    else:
+        try:
+            reply = _asked(image, vision, report)
+        except ModelError as error:
+            report.failed += 1
+            report.reasons.append(f"{place}: {error}")
+            return None
+    if reply is None:
+        report.failed += 1
+        report.unread += 1
+        report.reasons.append(f"{place}: it has to be fetched again")
+        return None
+    vision.shelf.clear(image.digest)
+    if reply.kind == "decoration":
+        report.decorations += 1
+    else:
+        report.described += 1
+    return reply
+
+
+def _asked(image: Image, vision: Vision, report: PictureReport) -> PictureReply | None:
+    """None where the picture isn't there. Raises ModelError."""
+    picture = vision.shelf.find(image.digest) if image.digest else None
+    if picture is None:
+        return None
+    prompt = _prompt(picture)
+    report.asked += 1
+    reply = vision.budget.ask(vision.model, prompt, PictureReply)
+    vision.cache.keep(cache_key(prompt, vision.model.name), prompt, vision.model.name, reply)
+    return reply
+
+
+def _prompt(picture: ShownPicture) -> Prompt:
+    return replace(render("describe_picture"), pictures=(picture,))
+
+
+def _lines(said: Sequence[str]) -> list[str]:
+    return [line for line in map(_line, said) if line]
+
+
+def _line(said: str) -> str:
+    return " ".join(said.split())[:_LONGEST_LINE]

@@ -1,0 +1,171 @@
+"""A document's pictures fetched while they can be: which are worth looking at, and as what."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from urllib.parse import unquote_to_bytes
+
+from config.models import ShownPicture
+from loaders.assemble import content_hash
+from loaders.document import Block, Cell, Document, Image, Table, images_of
+from loaders.pictures.picture_file import (
+    MAX_PICTURE_BYTES,
+    PictureRefused,
+    digest_of,
+    read_picture,
+    too_large,
+)
+from loaders.time_limit import uncounted
+
+Fetch = Callable[[Image], bytes]
+"""Raises PictureRefused."""
+Keep = Callable[[ShownPicture], None]
+
+MOST_PICTURES = 60
+"""Of one document."""
+SHORTEST_SIDE = 64
+"""Pixels: what is smaller is an icon."""
+_FEWEST_PIXELS = 12_000
+_THINNEST = 10
+"""Times as long as wide: a rule, or a strip of ornament."""
+_REPEATED = 3
+"""Times in one document: a logo, or a sign beside notes."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Looker:
+    """Has the pictures of loaded documents fetched, and those worth it kept for a model."""
+
+    keep: Keep
+    is_described: Callable[[str], bool] = lambda digest: False
+    """By the picture's digest: then it need not be opened again."""
+
+    def __call__(self, document: Document, fetch: Fetch) -> Document:
+        return with_pictures(document, fetch=fetch, keep=self.keep, is_described=self.is_described)
+
+
+def with_pictures(
+    document: Document,
+    *,
+    fetch: Fetch,
+    keep: Keep,
+    is_described: Callable[[str], bool] = lambda digest: False,
+) -> Document:
+    """The document with what became of each of its pictures. Never raises for a picture's sake:
+    one that can't be had is named in `warnings`."""
+    found = [image for block in document.blocks for image in images_of(block)]
+    if not found:
+        return document
+    seen: dict[str, Image] = {}
+    pictures: dict[str, ShownPicture] = {}
+    warnings: dict[str, None] = {}
+    for image in found:
+        key = _key(image)
+        if key in seen:
+            continue
+        if len(seen) >= MOST_PICTURES:
+            seen[key] = replace(image, passed_over=f"more than {MOST_PICTURES} in one document")
+            continue
+        try:
+            data = fetched(image, fetch)
+            if is_described(digest := digest_of(data)):
+                seen[key] = replace(image, digest=digest)
+                continue
+            picture = read_picture(data)
+        except PictureRefused as refused:
+            seen[key] = image if refused.temporary else replace(image, passed_over=refused.reason)
+            warnings[f"a picture{_named(image)} was not looked at: it {refused.reason}"] = None
+            continue
+        pictures.setdefault(picture.digest, picture)
+        seen[key] = replace(image, digest=picture.digest, passed_over=too_slight(picture))
+    counted = Counter(seen[_key(image)].digest for image in _places(document))
+
+    def judged(image: Image) -> Image:
+        known = seen[_key(image)]
+        often = bool(known.digest) and counted[known.digest] >= _REPEATED
+        passed_over = known.passed_over or ("repeated" if often else "")
+        return replace(image, digest=known.digest, passed_over=passed_over)
+
+    blocks = tuple(with_images(block, judged) for block in document.blocks)
+    wanted = {
+        image.digest for block in blocks for image in images_of(block) if not image.passed_over
+    }
+    for digest in wanted & pictures.keys():
+        keep(pictures[digest])
+    return replace(
+        document,
+        blocks=blocks,
+        content_hash=content_hash(blocks),
+        warnings=(*document.warnings, *warnings),
+    )
+
+
+def with_images(block: Block, change: Callable[[Image], Image]) -> Block:
+    """The block with each of its pictures changed."""
+    return replace(
+        block,
+        image=block.image and change(block.image),
+        table=block.table and _changed(block.table, change),
+    )
+
+
+def too_slight(picture: ShownPicture) -> str:
+    """Why a document's picture is an ornament by its size; '' for one that may say something."""
+    short, long = sorted((picture.width, picture.height))
+    if short < SHORTEST_SIDE or short * long < _FEWEST_PIXELS:
+        return "small"
+    return "a strip" if long > _THINNEST * short else ""
+
+
+def fetched(image: Image, fetch: Fetch) -> bytes:
+    """Those that are written out in the document itself need no source."""
+    if image.uri.startswith("data:"):
+        return _written_out(image.uri)
+    return uncounted(fetch)(image)
+
+
+def _written_out(uri: str) -> bytes:
+    head, _, written = uri[len("data:") :].partition(",")
+    if len(written) > 2 * MAX_PICTURE_BYTES:
+        raise PictureRefused(too_large(len(written)))
+    try:
+        if head.rpartition(";")[2].strip().lower() == "base64":
+            return base64.b64decode(unquote_to_bytes(written))
+        return unquote_to_bytes(written)
+    except (binascii.Error, ValueError):
+        raise PictureRefused("is not written out as a data address should be") from None
+
+
+def _changed(table: Table, change: Callable[[Image], Image]) -> Table:
+    def changed(cell: Cell) -> Cell:
+        if not (cell.images or cell.tables):
+            return cell
+        return replace(
+            cell,
+            images=tuple(map(change, cell.images)),
+            tables=tuple(_changed(nested, change) for nested in cell.tables),
+        )
+
+    return replace(table, rows=tuple(tuple(map(changed, row)) for row in table.rows))
+
+
+def _places(document: Document) -> Iterator[Image]:
+    """Each picture once for each place, however many positions a merged cell covers."""
+    for block in document.blocks:
+        if block.image:
+            yield block.image
+        yield from {id(image): image for image in images_of(block)}.values() if block.table else ()
+
+
+def _key(image: Image) -> str:
+    """The same for the same picture in two places."""
+    return image.uri or f"object {image.object_id}"
+
+
+def _named(image: Image) -> str:
+    name = " ".join((image.alt or image.title).split())[:60]
+    return f" ({name})" if name else ""

@@ -1,0 +1,132 @@
+"""Bytes of others to a picture that a model may be shown, or why not."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import warnings
+from typing import Any
+
+from config.models import ShownPicture
+
+MAX_PICTURE_BYTES = 20_000_000
+"""Of a file; what is larger is no screenshot and no diagram."""
+MAX_PIXELS = 40_000_000
+"""Unpacked it takes four bytes for each: a small file can unpack to gigabytes."""
+LONGEST_SIDE = 2_048
+"""Pixels that providers look at; they would shrink what is larger themselves, after it was sent."""
+_LONGEST_SENT = 3_500_000
+"""Bytes; a third more as base64, of the 5 MB that the strictest provider takes."""
+_SIGNS = {
+    b"\x89PNG\r\n\x1a\n": "PNG", b"\xff\xd8\xff": "JPEG", b"GIF87a": "GIF", b"GIF89a": "GIF",
+    b"BM": "BMP",
+}  # fmt: skip
+_OTHERS = {
+    b"%PDF": "a PDF file", b"<svg": "an SVG drawing", b"<?xml": "an SVG drawing",
+    b"<!doctype html": "a web page", b"<html": "a web page", b"II*\x00": "a TIFF file",
+    b"MM\x00*": "a TIFF file", b"PK\x03\x04": "an archive",
+}  # fmt: skip
+
+
+class PictureRefused(Exception):
+    """It can't be looked at. `reason` goes on from `it`; `temporary`: it may be, another time."""
+
+    def __init__(self, reason: str, *, temporary: bool = False) -> None:
+        super().__init__(reason)
+        self.reason = reason
+        self.temporary = temporary
+
+
+def kind_of(data: bytes) -> str:
+    """`PNG`, `JPEG`, `GIF`, `WEBP` or `BMP` by its first bytes, whatever its name says; '' for
+    what is none of these."""
+    if data[:4] == b"RIFF" and data[8:12] == b"WEBP":
+        return "WEBP"
+    return next((kind for sign, kind in _SIGNS.items() if data.startswith(sign)), "")
+
+
+def read_picture(data: bytes) -> ShownPicture:
+    """Re-encoded: upright, without what a camera notes beside it, at most 2,048 pixels long, of an
+    animation the first frame. Raises PictureRefused."""
+    if not data:
+        raise PictureRefused("is empty: 0 bytes")
+    if len(data) > MAX_PICTURE_BYTES:
+        raise PictureRefused(too_large(len(data)))
+    kind = kind_of(data)
+    if not kind:
+        raise PictureRefused(f"is {_other(data)}, not a PNG, JPEG, GIF, WebP or BMP picture")
+    try:
+        width, height, shown = _opened(data, kind)
+    except PictureRefused:
+        raise
+    except Exception as error:  # Pillow's decoders raise a dozen types on damaged files
+        raise PictureRefused(f"is a damaged {kind} file") from error
+    media_type, encoded = _encoded(shown)
+    return ShownPicture(
+        media_type=media_type,
+        data=encoded,
+        digest=digest_of(data),
+        width=width,
+        height=height,
+    )
+
+
+def digest_of(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()
+
+
+def too_large(size: int) -> str:
+    return f"has {size / 1e6:,.0f} MB, more than the {MAX_PICTURE_BYTES // 1_000_000} that I open"
+
+
+def _opened(data: bytes, kind: str) -> tuple[int, int, Any]:
+    """Width and height in the file, and what of it is shown."""
+    from PIL import Image, ImageOps
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of its own limit, and of odd metadata
+        try:
+            opened = Image.open(io.BytesIO(data), formats=[kind])
+        except Image.DecompressionBombError as error:
+            raise PictureRefused("has far too many pixels") from error
+        with opened:
+            width, height = opened.size
+            if width * height > MAX_PIXELS:
+                raise PictureRefused(
+                    f"has {width:,} × {height:,} pixels, more than the "
+                    f"{MAX_PIXELS // 1_000_000} million that I open"
+                )
+            upright = ImageOps.exif_transpose(opened) or opened
+            upright.thumbnail((LONGEST_SIDE, LONGEST_SIDE))
+            return width, height, _on_white(upright)
+
+
+def _on_white(picture: Any) -> Any:
+    """Without transparency, behind which a diagram's black lines may be lost."""
+    from PIL import Image
+
+    if picture.mode in ("1", "L", "RGB"):
+        return picture.convert("RGB")
+    layers = picture.convert("RGBA")
+    paper = Image.new("RGB", layers.size, "white")
+    paper.paste(layers, mask=layers.getchannel("A"))
+    return paper
+
+
+def _encoded(picture: Any) -> tuple[str, bytes]:
+    """As PNG, which keeps letters sharp, where that isn't too large."""
+    written = io.BytesIO()
+    picture.save(written, "PNG")
+    if written.tell() <= _LONGEST_SENT:
+        return "image/png", written.getvalue()
+    written = io.BytesIO()
+    picture.save(written, "JPEG", quality=85)
+    return "image/jpeg", written.getvalue()
+
+
+def _other(data: bytes) -> str:
+    start = data[:200].lstrip(b"\xef\xbb\xbf \t\r\n").lower()
+    if data[4:8] == b"ftyp":
+        return "a HEIC photo or a film"
+    named = (name for sign, name in _OTHERS.items() if start.startswith(sign.lower()))
+    return next(named, "something else")

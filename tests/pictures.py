@@ -1,0 +1,26 @@
+"""Small pictures for tests: real files, drawn here."""
+
+from __future__ import annotations
+
+import io
+
+from PIL import Image, ImageDraw
+
+
+def drawn(*lines: str, size: tuple[int, int] = (640, 320), kind: str = "PNG") -> bytes:
+    """A page with boxes that say something."""
+    picture = Image.new("RGB", size, "white")
+    pen = ImageDraw.Draw(picture)
+    for number, line in enumerate(lines):
+        top = 20 + 60 * number
+        pen.rectangle((20, top, size[0] - 20, top + 40), outline="black")
+        pen.text((30, top + 12), line, fill="black")
+    written = io.BytesIO()
+    picture.save(written, kind)
+    return written.getvalue()
+
+
+def blank(width: int, height: int, kind: str = "PNG") -> bytes:
+    written = io.BytesIO()
+    Image.new("RGB", (width, height), "white").save(written, kind)
+    return written.getvalue()
