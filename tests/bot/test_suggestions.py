@@ -114,7 +114,6 @@ def test_what_was_answered_well_comes_before_what_files_and_documents_ask(engine
         {"reply": answer(citations=(), confidence=0.95)},
         {"reply": cites("KEYS", documents=frozenset({"KEYS", "ELSEWHERE"}))},
     ],
-    ids=str,
 )
 def test_nothing_else_is_suggested(engine: Engine, change: dict[str, Any]) -> None:
     ask(engine, ROTATE, **({"reply": cites("KEYS")} | change))
