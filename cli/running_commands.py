@@ -116,7 +116,7 @@ def mcp(
         typer.Option("--as", metavar="EMAIL", help="Whose document permissions count."),
     ] = "",
 ) -> None:
-    """Answer an assistant at this machine over MCP, on standard input and output.
+    """Answer an assistant at this machine over MCP.
 
     The assistant starts it. Others come by /mcp of `oncall serve`, with tokens."""
     copilot = wired(at_a_terminal="warning")

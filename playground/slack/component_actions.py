@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from typing import Any
 
 from playground.slack import tidewater
-from playground.slack.block_rules import INTERACTIVE
 from playground.slack.event_delivery import Courier
 from playground.slack.event_payloads import (
     VERIFICATION_TOKEN,
@@ -15,6 +14,7 @@ from playground.slack.event_payloads import (
     interaction,
     public,
 )
+from playground.slack.rules.block_rules import INTERACTIVE
 from playground.slack.web_api.call import Call
 from playground.slack.web_api.chat_methods import BOT, content
 from playground.slack.web_api.view_methods import Views

@@ -14,7 +14,7 @@ from bot.message.render import Outgoing, render
 from bot.message.tables.asked_column import About, asked_first, label_column
 from bot.message.tables.grid import Grid, aligned
 from bot.message.tables.table_blocks import data_table_block
-from playground.slack.block_rules import problems, too_long
+from playground.slack.rules.block_rules import problems, too_long
 from tests.bot.fakes import answer, passages_found
 
 KEYS = Grid(

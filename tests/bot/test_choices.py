@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from agents.answer import Beside
 from bot.message.buttons import labels
 from bot.message.render import render
-from playground.slack.block_rules import problems
+from playground.slack.rules.block_rules import problems
 from tests.bot.fakes import answer
 
 ONE_AGE = "how old may a credential of the payment platform get before it has to be rotated: "

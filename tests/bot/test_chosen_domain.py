@@ -65,7 +65,7 @@ def test_who_is_asked_back_chooses_with_a_click(desk: Desk) -> None:
     desk.agents.model = ScriptedModel({"domain": {"areas": [1, 2]}})
     back = asked(desk)
     assert desk.agents.asked == []
-    assert labels(back)[:2] == ["Ask Security help", "Ask Privacy help"]
+    assert labels(back)[:2] == ["Security help", "Privacy help"]
     desk.agents.reply = answer("Two years [1].")
     desk.slack.click(YOU, back["ts"], "look_in_1")
     reply = desk.slack.wait_for_reply(

@@ -17,7 +17,7 @@ from bot.memory.record import decoded, encoded
 from bot.message.buttons import ASK_HUMAN
 from bot.message.older_forms import forms, older_version, plain_version
 from bot.message.render import Outgoing, render
-from playground.slack.block_rules import problems, too_long
+from playground.slack.rules.block_rules import problems, too_long
 from tests.bot.conftest import Desk, answered, words
 from tests.bot.fakes import CHANNEL, NO_MODEL, domain, passages_found
 from tests.bot.test_reply import size

@@ -20,7 +20,7 @@ from bot.message.older_forms import forms, older_version, plain_version
 from bot.message.render import apology, render
 from bot.message.slack_markdown import Prose, pieces, segments
 from bot.message.tables.grid import Grid, aligned
-from playground.slack.block_rules import problems, too_long
+from playground.slack.rules.block_rules import problems, too_long
 from tests.bot.fakes import answer
 
 NOW = datetime(2026, 11, 22, tzinfo=UTC)

@@ -11,7 +11,7 @@ from bot.handoff.used_button import USED, with_used_button
 from bot.message.older_forms import forms
 from bot.message.render import apology, render
 from bot.slack.thread import METADATA_EVENT
-from playground.slack.block_rules import problems
+from playground.slack.rules.block_rules import problems
 from tests.bot.conftest import Desk, answered, words
 from tests.bot.fakes import CHANNEL, answer
 from tests.bot.test_views import ASKED

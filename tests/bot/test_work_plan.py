@@ -15,7 +15,7 @@ from bot.message.growing.work_plan import WRITING, WorkPlan, changes, plan_block
 from bot.message.older_forms import forms
 from bot.message.render import working
 from bot.slack.lacking import REMEMBERED, Lacking
-from playground.slack.block_rules import problems
+from playground.slack.rules.block_rules import problems
 from playground.slack_stand_in import SlackStandIn
 from tests.bot.conftest import DOMAINS, Desk, answered, running, words
 from tests.bot.fakes import CHANNEL, Agents, answer

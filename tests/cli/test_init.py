@@ -236,7 +236,7 @@ def test_an_existing_env_keeps_every_other_line(newcomer: Newcomer) -> None:
 
 
 def test_a_token_in_env_that_is_wrong_is_replaced_and_said_to_be(newcomer: Newcomer) -> None:
-    Path(".env").write_text("SLACK_BOT_TOKEN=xoxb-0123456789-of-long-ago\n")
+    Path(".env").write_text("SLACK_BOT_TOKEN=xoxb-012345-of-long-ago\n")
     done = newcomer.init(*newcomer.right)
     assert "Slack refused SLACK_BOT_TOKEN: invalid_auth" in done.text
     assert ".env: SLACK_BOT_TOKEN replaced" in done.text

@@ -279,7 +279,7 @@ def test_a_person_sees_place_caption_and_facets(
     print_retrieved(retrieve(snapshot, "signing keys", pipeline="facets", top_k=1))
     shown = capsys.readouterr().out
     assert "1. Key Rotation › Section 0" in shown
-    assert "Signing keys are rotated every 90 days." in shown
+    assert "Signing keys are rotated every 90 days." in shown.replace("**", "")
     assert "code: P0 (1), P1 (1)" in shown
 
 

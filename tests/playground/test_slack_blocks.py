@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from playground.slack.block_rules import problems, too_long
+from playground.slack.rules.block_rules import problems, too_long
 
 Json = dict[str, Any]
 

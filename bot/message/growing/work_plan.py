@@ -28,6 +28,7 @@ _BEGINS = {
     "Understanding": "understand",
     "Searching": "search",
     "Reading": "read",
+    "Asking": "read",
     "Looking": "read",
     "Weighing": "read",
     "Writing": "write",

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from playground.slack import block_rules as block_kit
 from playground.slack import tidewater
 from playground.slack.event_payloads import public
+from playground.slack.rules import block_rules as block_kit
 from playground.slack.web_api.call import Call, Method
 from playground.slack.wire_text import posted
 from playground.slack.workspace import Json, SlackError

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from playground.slack import block_rules as block_kit
 from playground.slack.event_payloads import public
+from playground.slack.rules import block_rules as block_kit
 from playground.slack.web_api.call import Call, Method
 from playground.slack.web_api.chat_methods import (
     BOT,

@@ -5,8 +5,8 @@ from __future__ import annotations
 import copy
 from typing import Any
 
-from playground.slack import block_rules as block_kit
 from playground.slack import tidewater
+from playground.slack.rules import block_rules as block_kit
 from playground.slack.shared_links import links_in
 from playground.slack.web_api.call import Call, Method
 from playground.slack.web_api.chat_methods import numbered

@@ -6,8 +6,8 @@ import copy
 import json
 from typing import Any
 
-from playground.slack import block_rules as block_kit
 from playground.slack import tidewater
+from playground.slack.rules import block_rules as block_kit
 from playground.slack.web_api.call import Call, Method
 from playground.slack.web_api.chat_methods import numbered
 from playground.slack.workspace import Json, SlackError, Workspace, WorkspaceChange

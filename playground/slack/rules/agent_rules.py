@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from playground.slack.rule_parts import Json, Problems, count, items, length, problem, url
+from playground.slack.rules.rule_parts import Json, Problems, count, items, length, problem, url
 
 MAX_COLUMNS = 20
 TABLE_ROWS = 100

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
-from playground.slack.agent_rules import (
+from playground.slack.rules.agent_rules import (
     data_table,
     plan,
     rich_text,
@@ -17,7 +17,16 @@ from playground.slack.agent_rules import (
     task_card,
     too_much_in_tables,
 )
-from playground.slack.rule_parts import Json, Problems, count, items, length, problem, text, url
+from playground.slack.rules.rule_parts import (
+    Json,
+    Problems,
+    count,
+    items,
+    length,
+    problem,
+    text,
+    url,
+)
 
 MAX_BLOCKS = {"message": 50, "modal": 100, "home": 100}
 MARKDOWN_TOTAL = 12_000

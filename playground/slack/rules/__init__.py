@@ -1,0 +1,1 @@
+"""What Slack refuses in blocks: types, places, limits."""
