@@ -71,7 +71,7 @@ def test_who_is_asked_back_chooses_with_a_click(desk: Desk) -> None:
     reply = desk.slack.wait_for_reply(
         YOU, back["thread_ts"], until=lambda m: "Two years" in words(m)
     )
-    assert "Chosen: Ask Privacy help" in words(reply)
+    assert "Chosen: Privacy help" in words(reply)
     assert [one.text for one in desk.agents.asked] == [QUESTION]
     assert desk.agents.domains == ["privacy"]
 

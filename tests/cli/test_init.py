@@ -65,7 +65,7 @@ MISTAKES: dict[str, tuple[Wrong, str, str]] = {
     "half a token": (at(BOT, "xoxb-123"), "not copied whole", "Install App"),
     "a placeholder": (at(BOT, "xoxb-your-token-here"), "a placeholder", "Install App"),
     "a token that Slack doesn't know": (
-        at(BOT, "xoxb-1234567890-abcdefghijkl"),
+        at(BOT, "xoxb-123456-abcdefghijkl"),
         "Slack refused SLACK_BOT_TOKEN: invalid_auth",
         "copy it again from api.slack.com/apps",
     ),
