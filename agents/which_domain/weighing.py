@@ -28,8 +28,8 @@ TELLING = 3
 """Of these, the ones that best match; a single one can be an accident."""
 
 WEIGHTS = {
-    "similarity": 21.0,  # cosine of a passage with the question
-    "coverage": 12.0,  # share of the question's rarity in the passage, its title and headings
+    "similarity": 20.0,  # cosine of a passage with the question
+    "coverage": 15.5,  # share of the question's rarity in the passage, its title and headings
 }
 """Of differences between domains, each the mean of its telling passages; fitted and measured by
 `benchmarks/which_domain.py`. How common the question's words are in a domain, and its single best
