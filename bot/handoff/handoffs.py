@@ -162,13 +162,19 @@ class Handoffs:
             log.warning("the hand-off card could not be updated", reason=refused.code)
 
     def _card(self, record: Record, handoff: Handoff, domain: Domain | None) -> Outgoing:
-        private = False
-        if record.answer and domain:
-            try:
-                private = self._is_private(domain, decoded(record.answer))
-            except IndexUnavailable:
-                private = True  # A human is called all the same.
-        return card(record, handoff, domain, private=private)
+        return card(record, handoff, domain, private=self._hides(record, domain))
+
+    def _hides(self, record: Record, domain: Domain | None) -> bool:
+        """Some who see the card may not read what was answered: where the channel is none of the
+        domain's, nobody says that they may."""
+        if not (record.answer and domain):
+            return False
+        if not record.channel.startswith("D") and record.channel not in domain.channels:
+            return True
+        try:
+            return self._is_private(domain, decoded(record.answer))
+        except IndexUnavailable:
+            return True  # A human is called all the same.
 
     def _tick(self, question_id: str) -> None:
         record = self._records.get(question_id)

@@ -134,7 +134,7 @@ class Attempts:
         """The answer's messages; none when it is better to stay quiet."""
         text = self._question_text(job)
         if not text and not job.event.attached:
-            return [said(_help(job))]
+            return self._delivered(job, [said(_help(job))], privately=job.privately)
         if not job.quiet:
             shown = post.begin(THINKING, resumed=job.resumed)
             if shown and (waited := job.event.waited) is not None:
@@ -179,10 +179,14 @@ class Attempts:
         )
         if answer.path not in ("small_talk", "ambiguous_query"):
             messages = with_earlier(messages, found(domain))
-        if privately:
-            why = private.no_documents(job.event.channel) if job.privately else private.NOT_FOR_ALL
-            messages = [private.send(self.web, self.records, job.record, messages, why)]
-        return messages
+        return self._delivered(job, messages, privately=privately)
+
+    def _delivered(self, job: Job, messages: list[Outgoing], *, privately: bool) -> list[Outgoing]:
+        """What the thread is told: where the asker alone reads it, that they were answered."""
+        if not privately:
+            return messages
+        why = private.no_documents(job.event.channel) if job.privately else private.NOT_FOR_ALL
+        return [private.send(self.web, self.records, job.record, messages, why)]
 
     def _shown(
         self, job: Job, answer: Answer, domain: Domain, *, privately: bool
@@ -220,11 +224,14 @@ class Attempts:
                 )
             ]
         if isinstance(error, IndexUnavailable):
+            # Where the domains are not the channel's, not everyone may know of them.
+            of, name = (
+                ("", "") if job.privately else (f" of {mrkdwn(domain.title)}", f" {domain.domain}")
+            )
             return [
                 said(
-                    f"I have nothing to answer from yet: the documents of {mrkdwn(domain.title)} "
-                    f"have not been read. An operator can run `oncall ingest {domain.domain}`. "
-                    f"Reference: `{mark}`"
+                    f"I have nothing to answer from yet: the documents{of} have not been read. "
+                    f"An operator can run `oncall ingest{name}`. Reference: `{mark}`"
                 )
             ]
         return [apology(mark, question_id=job.event.id)]

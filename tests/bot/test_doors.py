@@ -9,11 +9,13 @@ from typing import Any
 
 import pytest
 
+from agents.answer import Answer, Question
 from bot.access.doors import WRITTEN_THERE, Door, door_of, may_ask
 from bot.access.gate import TOLD_PER_HOUR, Told
 from bot.access.people import Standing
 from bot.slack.event import Asked
 from config.domain import Domain
+from config.errors import NothingPublished
 from playground.slack_stand_in import SlackStandIn
 from tests.bot.conftest import Desk, answered, running, words
 from tests.bot.crowd import (
@@ -321,6 +323,42 @@ def test_in_an_unknown_channel_its_members_read_only_that_they_were_answered(des
     (alone,) = [m for m in desk.slack.messages(direct(MEMBER)) if "Ada" in words(m)]
     assert VAULT_QUESTION in words(alone)
     assert set(desk.agents.domains) <= {"vault", "tea", "open"}
+
+
+def test_whoever_is_called_there_is_not_told_what_was_answered_privately(desk: Desk) -> None:
+    desk.slack.workspace.channels["C0PLATFORM"].members.add(MEMBER)
+    desk.agents.reply = answer("The vault's key is Grace's [1].")
+    ts = desk.slack.post_as_user("C0PLATFORM", f"{desk.at} {VAULT_QUESTION}", user=MEMBER)
+    desk.slack.wait_for_reply("C0PLATFORM", ts, until=answered)
+    desk.settle()
+    (alone,) = [m for m in desk.slack.messages(direct(MEMBER)) if "Grace" in words(m)]
+    desk.slack.click(direct(MEMBER), alone["ts"], "ask_human", MEMBER)
+    card = desk.slack.wait_for_reply("C0PLATFORM", ts, until=lambda m: "What I tried" in words(m))
+    assert "Grace" not in words(card)
+    assert "key-rotation" not in words(card)
+
+
+def test_a_bare_mention_there_names_no_domain_to_its_members(desk: Desk) -> None:
+    desk.slack.workspace.channels["C0PLATFORM"].members.add(MEMBER)
+    ts = desk.slack.post_as_user("C0PLATFORM", desk.at, user=MEMBER)
+    reply = desk.slack.wait_for_reply("C0PLATFORM", ts, until=answered)
+    assert "Vault help" not in words(reply)
+    desk.settle()
+    assert "Vault help" in words(desk.slack.messages(direct(MEMBER))[-1])
+
+
+def test_what_is_not_published_is_not_named_to_its_members_either(desk: Desk) -> None:
+    desk.slack.workspace.channels["C0PLATFORM"].members.add(MEMBER)
+
+    def nothing(question: Question) -> Answer:
+        raise NothingPublished("vault")
+
+    desk.agents.reply = nothing
+    ts = desk.slack.post_as_user("C0PLATFORM", f"{desk.at} {VAULT_QUESTION}", user=MEMBER)
+    reply = desk.slack.wait_for_reply("C0PLATFORM", ts, until=answered)
+    for name in ("Vault help", "Tea help", "Open help", "ingest vault", "ingest open"):
+        assert name not in words(reply)
+    assert "nothing to answer from yet" in words(reply)
 
 
 def test_a_shortcut_is_no_way_around(desk: Desk) -> None:
