@@ -78,7 +78,8 @@ def download(
 
 def _read(answer: Any, until: float) -> bytes:
     data = bytearray()
-    while piece := answer.read(_PIECE):
+    # `read` would wait until a piece is full, for hours where bytes come one by one.
+    while piece := answer.read1(_PIECE):
         data += piece
         if len(data) > MAX_PICTURE_BYTES:
             raise PictureRefused(too_large(len(data)))
