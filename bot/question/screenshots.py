@@ -13,7 +13,7 @@ from sqlalchemy import Engine, delete, insert, select
 from sqlalchemy.exc import IntegrityError
 
 from agents.prompts import render
-from bot.memory.state_tables import screenshots
+from bot.memory.state_tables import questions, screenshots
 from bot.slack.event import Asked, AttachedFile
 from bot.slack.web import SlackBusy, SlackRefused, SlackUnsure, Web
 from config.errors import ModelError
@@ -200,11 +200,14 @@ class Screenshots:
         return None if said is None else Attachments(files=_kept.validate_json(said))
 
     def _keep(self, question: str, found: Attachments) -> None:
+        """Nothing of a question that was taken back while its pictures were looked at."""
         row = {"question_id": question, "said": _kept.dump_json(found.files).decode()}
+        state = select(questions.c.state).where(questions.c.id == question).with_for_update()
         try:
             with self.engine.begin() as connection:
                 connection.execute(delete(screenshots).where(screenshots.c.question_id == question))
-                connection.execute(insert(screenshots).values(row))
+                if connection.scalar(state) != "withdrawn":
+                    connection.execute(insert(screenshots).values(row))
         except IntegrityError:
             return  # another worker kept the same a moment ago
 

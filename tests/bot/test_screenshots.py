@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from pydantic import SecretStr
 from sqlalchemy import create_engine, func, select
 
+from bot.memory.record import Records
 from bot.memory.state_tables import create_tables, screenshots
 from bot.question.screenshots import Screenshots
 from bot.slack.event import Asked, AttachedFile
 from bot.slack.web import Web
 from config.chat_model import build_vision_model
+from config.models import ChatModel, Usage
 from config.settings import Settings
 from playground.openai_stand_in import ModelFault, OpenAIStandIn, Request
 from playground.slack.shared_files import SharedFiles
@@ -131,6 +133,29 @@ def test_a_screenshot_joins_the_question_and_the_reply_says_what_was_read(
         desk.settle()
         assert "it is empty: 0 bytes" in words(desk.said(CHANNEL, nothing)[-1])
         assert len(agents.asked) == 2
+
+
+def test_nothing_is_kept_of_a_question_that_was_taken_back_meanwhile(reader: Reader) -> None:
+    records = Records(reader.screenshots.engine)
+    question = f"{CHANNEL}:8.8"
+    records.claim(
+        question_id=question, event_id="e", channel=CHANNEL, thread_ts="1.1", asker="U0YOU",
+        text="what is this?",
+    )  # fmt: skip
+
+    @dataclass
+    class Slow:
+        """The question is deleted while this model looks."""
+
+        name: str = "slow"
+
+        def structured(self, prompt: Any, reply: Any) -> Any:
+            records.withdraw(question)
+            return reply(**READ), Usage()
+
+    reader.screenshots = replace(reader.screenshots, model=cast("ChatModel", Slow()))
+    assert ALERT in reader.read(reader.slack.share("alert.png", drawn(ALERT)), ts="8.8")
+    assert reader.stored() == 0
 
 
 def test_what_was_read_is_neither_downloaded_nor_asked_for_again(reader: Reader) -> None:
