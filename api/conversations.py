@@ -53,18 +53,22 @@ def place_of(opened: Opened, conversation_id: str) -> str:
     return json.dumps(["api", opened.caller.name, who, conversation_id])
 
 
-ConversationId = Annotated[str, Path(max_length=LONGEST_ID, openapi_examples=CONVERSATION_NAMED)]
+ConversationId = Annotated[
+    str, Path(min_length=1, max_length=LONGEST_ID, openapi_examples=CONVERSATION_NAMED)
+]
 AskerEmail = Annotated[
     str, Query(description="In whose name it was asked", max_length=320, pattern=ADDRESS)
 ]
 
 
 def conversation_routes(served: Served, kept: Callable[[], KeptConversations]) -> APIRouter:
-    """What is shown are the asker's own words, and nothing that documents say."""
+    """What is shown are the asker's own words, and nothing that documents say.
+
+    Paths to their end: a client may have a `/` in its id."""
     routes = APIRouter()
 
     @routes.get(
-        "/api/conversations/{conversation_id}",
+        "/api/conversations/{conversation_id:path}",
         summary="What is kept of a conversation",
         response_model=None,
         responses={200: CONVERSATION_KEPT, 404: UNKNOWN_CONVERSATION},
@@ -91,7 +95,7 @@ def conversation_routes(served: Served, kept: Callable[[], KeptConversations]) -
         }
 
     @routes.delete(
-        "/api/conversations/{conversation_id}",
+        "/api/conversations/{conversation_id:path}",
         summary="Erase a conversation",
         response_model=None,
         responses={200: CONVERSATION_ERASED},

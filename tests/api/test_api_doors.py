@@ -53,7 +53,7 @@ def routes_of(router: Router) -> set[tuple[str, str]]:
             found |= routes_of(inner)
             continue
         assert isinstance(route, Route), f"{route} is no plain route"
-        found |= {(method, route.path) for method in (route.methods or {"*"}) - {"HEAD"}}
+        found |= {(method, route.path_format) for method in (route.methods or {"*"}) - {"HEAD"}}
     return found
 
 

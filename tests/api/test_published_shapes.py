@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import pytest
 from fastapi.testclient import TestClient
@@ -129,6 +130,16 @@ def test_a_conversation_is_erased_and_begins_anew(client: TestClient) -> None:
     assert client.get(path).status_code == 404
     ask(client, "and green?", conversation_id="gone")
     assert [one["query"] for one in client.get(path).json()["turns"]] == ["and green?"]
+
+
+@pytest.mark.parametrize("name", ["team/42", "a b?c#d", "../x", "50%", "ümlaut/é", "."])
+def test_whatever_its_name_a_conversation_is_shown_and_erased(
+    client: TestClient, name: str
+) -> None:
+    ask(client, BLACK, conversation_id=name)
+    path = f"/api/conversations/{quote(name, safe='').replace('.', '%2E')}"
+    assert client.get(path).json()["conversation_id"] == name
+    assert client.delete(path).json() == {"erased": True}
 
 
 def test_of_a_long_conversation_the_last_questions_are_kept(client: TestClient) -> None:
