@@ -238,6 +238,8 @@ class Answer:
     """The question after the thread was resolved into it."""
     cut: bool = False
     """A model wrote it and came to the limit of its length."""
+    of_the_moment: bool = False
+    """A tool of others was asked for it, whether it is cited or not."""
     cache_similarity: float | None = None
     """Cosine of the question with the one that was answered before (path `cached`), or else with
     the nearest one that is kept; None where none is, or nothing is kept."""

@@ -408,6 +408,7 @@ def _answer(state: State, total_ms: float, needed: float) -> Answer:
         usage=state["usage"],
         generation=state["snapshot"].generation,
         cut=draft.cut,
+        of_the_moment=bool(state.get("told") or state.get("untold")),
         standalone_question=plan.question,
         cache_similarity=state.get("cache_similarity"),
         trace=Trace(

@@ -51,9 +51,8 @@ def lasts(asked: str, answer: Answer) -> bool:
         and not (answer.cut or answer.usage.cut)
         and answer.confidence > HIGH
         and bool(answer.citations)
-        # What a tool said held at that moment.
-        and all(one.document for one in answer.citations)
-        and all(one.node != "tool" for one in answer.fallbacks)
+        # What a tool said held at that moment, also where a document alone is cited.
+        and not answer.of_the_moment
     )
     asks_for_good = not any(
         found.search(plain) for found in (_OF_TODAY, _OF_THE_ASKER, _REFERS_BACK)

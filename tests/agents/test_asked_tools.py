@@ -174,6 +174,21 @@ def test_who_is_on_call_is_asked_and_cited_with_its_time(way: str) -> None:
     assert not lasts("how do payments work?", sure)
 
 
+def test_what_was_answered_after_asking_is_not_given_again_though_it_cites_documents_alone() -> None:
+    def citing_the_document(prompt: Prompt) -> str:
+        for part in prompt.user.split(" source ")[1:]:
+            if "replaced within 24 hours" in part:
+                return f"ANSWER\nAna replaces a leaked key within 24 hours [{part.split(' ', 1)[0]}]."
+        return "NOTHING"
+
+    with listening() as url:
+        answer, _ = asked([allowed(url)], scripted(LOOK, citing_the_document))
+    assert len(tool_servers.CALLED) == 1
+    assert all(one.document for one in answer.citations)
+    sure = replace(answer, confidence=0.99, path="company_specific_rag_success")
+    assert not lasts("how soon is a leaked key replaced?", sure)
+
+
 def test_the_prompt_says_nothing_of_tools_where_none_is_allowed() -> None:
     plain, with_one = scripted("NOTHING"), scripted("NOTHING")
     asked([], plain)
