@@ -19,7 +19,7 @@ from bot.listeners import DETAILS, SHORTCUT
 from bot.message.blockkit import Json
 from bot.message.buttons import ASK_HUMAN, CLARIFY, FEEDBACK, LOOK_IN
 from bot.message.modal import submitted
-from bot.slack.event import Asked
+from bot.slack.event import Asked, files_of
 from bot.slack.message_words import plain, words_of
 from bot.slack.web import SlackBusy, SlackRefused, SlackUnsure, Web
 from telemetry import metrics
@@ -168,7 +168,8 @@ def shortcut_question(body: Json, bot_user: str) -> Asked | None:
     message = body.get("message") or {}
     ts = str(body.get("message_ts") or message.get("ts") or "")
     text = plain(words_of(message), bot_user=bot_user)
-    if not (ts and text) or message.get("user") == bot_user:
+    files = files_of(message)
+    if not (ts and (text or files["attached"])) or message.get("user") == bot_user:
         return None
     channel = str((body.get("channel") or {}).get("id") or "")
     return Asked(
@@ -181,6 +182,7 @@ def shortcut_question(body: Json, bot_user: str) -> Asked | None:
         channel_type="im" if channel.startswith("D") else "channel",
         mentioned=True,
         by_shortcut=True,
+        **files,
     )
 
 

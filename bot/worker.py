@@ -51,8 +51,7 @@ class Worker:
         if "event" in item:
             self._event(event_id, item)
         elif "asked" in item:
-            asked = item["asked"]
-            self.intake.asked(event_id, Asked(**{**asked, "files": tuple(asked["files"])}))
+            self.intake.asked(event_id, Asked.stored(item["asked"]))
         elif "example" in item:
             self.example_asked(event_id, **item["example"])
         elif "human" in item:

@@ -85,6 +85,13 @@ class Asked:
     action_token: str = field(default="", repr=False)
     """By which Slack may be searched with the asker's own permissions, for a short while."""
 
+    @classmethod
+    def stored(cls, kept: Mapping[str, Any]) -> Asked:
+        """From its JSON, without what a newer release knows of it besides."""
+        known = {name: kept[name] for name in cls.__dataclass_fields__ if name in kept}
+        attached = tuple(AttachedFile(**one) for one in known.get("attached", ()))
+        return cls(**{**known, "files": tuple(known.get("files", ())), "attached": attached})
+
     @property
     def id(self) -> str:
         """A message is one question, however many events tell about it."""
@@ -242,15 +249,21 @@ def _asked(
         others_mentioned=bool(named - {bot_user}),
         bot=bot,
         app=str(event.get("app_id") or ""),
-        files=tuple(
-            str(f.get("title") or f.get("name") or "a file") for f in event.get("files") or ()
-        ),
-        attached=tuple(map(AttachedFile.of, event.get("files") or ())),
+        **files_of(event),
         cut=text != written,
         edited=edited or bool(event.get("edited")),
         context_channel=_context_channel(context),
         action_token=str(event.get("action_token") or context.get("action_token") or "")[:1_000],
     )
+
+
+def files_of(message: Mapping[str, Any]) -> dict[str, Any]:
+    """`files` and `attached` of what was asked with this message."""
+    told = message.get("files") or ()
+    return {
+        "files": tuple(str(f.get("title") or f.get("name") or "a file") for f in told),
+        "attached": tuple(map(AttachedFile.of, told)),
+    }
 
 
 def _links(event: Mapping[str, Any]) -> LinksShared | None:

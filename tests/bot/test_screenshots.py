@@ -129,10 +129,16 @@ def test_a_screenshot_joins_the_question_and_the_reply_says_what_was_read(
         slack.post_as_user(CHANNEL, desk.at, files=[picture])
         desk.settle()
         assert agents.asked[-1].text.startswith("From a screenshot")
+        alert = slack.post_as_user(CHANNEL, "", files=[picture])
+        slack.run_shortcut("ask_copilot", CHANNEL, alert)
+        desk.settle()
+        assert ALERT in agents.asked[-1].text
+        assert "I read your screenshot" in words(desk.said(CHANNEL, alert)[-1])
+        assert len(agents.asked) == 3
         nothing = slack.post_as_user(CHANNEL, desk.at, files=[slack.share("x.png", b"")])
         desk.settle()
         assert "it is empty: 0 bytes" in words(desk.said(CHANNEL, nothing)[-1])
-        assert len(agents.asked) == 2
+        assert len(agents.asked) == 3
 
 
 def test_nothing_is_kept_of_a_question_that_was_taken_back_meanwhile(reader: Reader) -> None:
