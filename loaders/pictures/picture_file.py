@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import io
 import warnings
+from threading import Lock
 from typing import Any
 
 from config.models import ShownPicture
@@ -26,6 +27,10 @@ _OTHERS = {
     b"<!doctype html": "a web page", b"<html": "a web page", b"II*\x00": "a TIFF file",
     b"MM\x00*": "a TIFF file", b"PK\x03\x04": "an archive",
 }  # fmt: skip
+
+_OPENING = Lock()
+"""Unpacked, one picture may take hundreds of megabytes: not as many as there are threads. And what
+is said of warnings holds for the whole process."""
 
 
 class PictureRefused(Exception):
@@ -56,7 +61,8 @@ def read_picture(data: bytes) -> ShownPicture:
     if not kind:
         raise PictureRefused(f"is {_other(data)}, not a PNG, JPEG, GIF, WebP or BMP picture")
     try:
-        width, height, shown = _opened(data, kind)
+        with _OPENING:
+            width, height, shown = _opened(data, kind)
     except PictureRefused:
         raise
     except Exception as error:  # Pillow's decoders raise a dozen types on damaged files
