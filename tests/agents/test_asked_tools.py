@@ -174,11 +174,15 @@ def test_who_is_on_call_is_asked_and_cited_with_its_time(way: str) -> None:
     assert not lasts("how do payments work?", sure)
 
 
-def test_what_was_answered_after_asking_is_not_given_again_though_it_cites_documents_alone() -> None:
+def test_what_was_answered_after_asking_is_not_given_again_though_it_cites_documents_alone() -> (
+    None
+):
     def citing_the_document(prompt: Prompt) -> str:
         for part in prompt.user.split(" source ")[1:]:
             if "replaced within 24 hours" in part:
-                return f"ANSWER\nAna replaces a leaked key within 24 hours [{part.split(' ', 1)[0]}]."
+                return (
+                    f"ANSWER\nAna replaces a leaked key within 24 hours [{part.split(' ', 1)[0]}]."
+                )
         return "NOTHING"
 
     with listening() as url:

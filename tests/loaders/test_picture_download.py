@@ -49,10 +49,9 @@ def dripping() -> Iterator[str]:
 
 @pytest.mark.parametrize("path", ["/told", "/untold"])
 def test_a_server_that_sends_byte_after_byte_is_left_when_the_time_is_over(path: str) -> None:
-    with dripping() as url, pytest.raises(PictureRefused, match="it took too long"):
-        watchdog = threading.Timer(60.0, Dripping.given_up.set)  # else it would never end
+    watchdog = threading.Timer(60.0, Dripping.given_up.set)  # else it would never end
+    with dripping() as url:
         watchdog.start()
-        try:
+        with pytest.raises(PictureRefused, match="it took too long"):
             download(f"{url}{path}", allowed=lambda address: True, most_seconds=0.05)
-        finally:
-            watchdog.cancel()
+        watchdog.cancel()
