@@ -78,8 +78,8 @@ def model_setting(settings: Settings) -> Finding:
 
 
 def check_models(settings: Settings) -> Iterator[Finding]:
-    """The chat model and the embedder answer; what they say doesn't matter."""
-    from config.chat_model import build_chat_model
+    """The models answer; what they say doesn't matter."""
+    from config.chat_model import build_chat_model, build_vision_model
     from config.embedding_models import build_embedder
     from config.models import Prompt
 
@@ -92,6 +92,15 @@ def check_models(settings: Settings) -> Iterator[Finding]:
                 pass
             yield fine("language model", f"{model.name} answers")
 
+    def pictures() -> Iterator[Finding]:
+        """The bot doesn't start without one that is named; asked no longer than the other."""
+        if build_vision_model(settings, someone_waits=True):
+            seer = settings.model_copy(update={"chat_model": settings.vision_model})
+            model = build_chat_model(seer, timeout_seconds=TIMEOUT, retries=0)
+            for _ in model.stream(hello) if model else ():
+                pass
+            yield fine("model for pictures", f"{settings.vision_model} answers")
+
     def embeddings() -> Iterator[Finding]:
         build_embedder(settings)(["hello"])
         yield fine("embeddings", settings.embedding_model)
@@ -99,6 +108,7 @@ def check_models(settings: Settings) -> Iterator[Finding]:
     named = model_setting(settings)
     asked = named.state == "ok" and settings.has_chat_model()
     yield from attempted("language model", chat) if asked else [named]
+    yield from attempted("model for pictures", pictures)
     yield from attempted("embeddings", embeddings)
 
 

@@ -92,6 +92,7 @@ def test_without_a_token_that_works_channels_are_not_asked(installed: Newcomer) 
         ("DATABASE_URL", "postgresql://u:geheim@127.0.0.1:9/d", "database", "127.0.0.1:9/d"),
         ("ONCALL_EMBEDDING_MODEL", "other-model", "embeddings", "needs a server"),
         ("ONCALL_CHAT_MODEL", "gpt-x", "language model", "is without effect"),
+        ("ONCALL_VISION_MODEL", "gpt-x", "model for pictures", "there is no server to ask"),
         ("ONCALL_CHAT_MODEL", "anthrpic:x", "settings", "write anthropic:x"),
         ("ONCALL_DATA_DIR", "/proc/nowhere", "data folder", "cannot write to /proc/nowhere"),
         ("ONCALL_CONFIG_DIR", "nowhere", "domain files", "no domain files in nowhere/domains"),
@@ -117,7 +118,9 @@ def test_a_model_is_asked_for_a_word(installed: Newcomer, monkeypatch: pytest.Mo
         monkeypatch.setenv("OPENAI_BASE_URL", model.base_url)
         monkeypatch.setenv("ONCALL_CHAT_MODEL", "scripted")
         assert "✓ language model           scripted answers" in installed.run("doctor").text
-    assert "language model" in wrong(installed)
+        monkeypatch.setenv("ONCALL_VISION_MODEL", "seer")
+        assert "✓ model for pictures       seer answers" in installed.run("doctor").text
+    assert {"language model", "model for pictures"} <= wrong(installed).keys()
 
 
 def test_a_google_that_does_not_answer_is_said_to_be_that(installed: Newcomer) -> None:
