@@ -163,7 +163,7 @@ class Copilot:
 
     @cached_property
     def access(self) -> DomainAccess:
-        """PublishedDomains documents, as each door may show them."""
+        """Published documents, as each door may show them."""
         from index.access import DomainAccess
 
         return DomainAccess(
@@ -323,6 +323,14 @@ class Copilot:
         if not domain.tools or self.model is None:
             return None
         from agents.asked_tools.allowed_tools import AllowedTools
+        from config.errors import ConfigError
+
+        # Files that are in use were refused when they were read; others come here, too.
+        if any(one.command for one in domain.tools) and not self.settings.tool_commands:
+            raise ConfigError(
+                f"{domain.domain}: domain files may start nothing here (tools.command)",
+                remedy="use url, or set ONCALL_TOOL_COMMANDS=on",
+            )
 
         return AllowedTools(domain.tools, self.settings.tool_token)
 

@@ -73,6 +73,8 @@ def config_diff_eval(
                 remedy="name golden files, or write them in the domain file: evaluation.golden",
             )
         questions = load_golden(files)
+        # What nobody has merged starts no program, and has no token sent anywhere.
+        was, now = (one.model_copy(update={"tools": []}) for one in (was, now))
         before, after = _reports(was, now, changes, questions, judge=judge)
         policy = now.evaluation.canary
         if max_drop is not None:

@@ -16,9 +16,10 @@ OF_THE_INDEX = ("sources", "chunks")
 WITHOUT_EFFECT = (
     *("channels", "admins", "escalation", "limits", "access", "retention", "evaluation"),
     *("answer.when", "answer.follow_ups", "answer.alert_bots", "answer.cache"),
-    "retrieval.top_k",
+    *("answer.link_previews", "answer.earlier_threads", "retrieval.top_k", "tools"),
 )
-"""Keys that change who is answered, when and how often, but no answer to a golden question."""
+"""Keys that change who is answered, when, how often, and with what beside it, but no answer to a
+golden question: for an edit that nobody has merged, no tool is asked."""
 
 
 @dataclass(frozen=True, kw_only=True)

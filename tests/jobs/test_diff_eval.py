@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from cli.main import app
 from config.domain import Domain
 from config.errors import ConfigError, UsageError
 from jobs.replay.config_changes import WITHOUT_EFFECT, config_changes, edited_domains
+from playground.openai_stand_in import OpenAIStandIn
 from tests.jobs.watched_domain import WatchedDomain, watched_domain
 
 
@@ -96,6 +98,38 @@ def test_what_cannot_change_an_answer_asks_nothing(edit: WatchedDomain, tmp_path
     assert code == 0
     assert "nothing was asked" in said
     assert "| `channels` | \\['C0SECURITY'\\] | \\['C0OTHER'\\] |" in said
+
+
+def test_an_edit_that_nobody_has_merged_starts_nothing_and_asks_no_tool(
+    edit: WatchedDomain, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    started = tmp_path / "started"
+    server: dict[str, Any] = {
+        "name": "Rota", "what": "who is on call", "allow": ["on_call"],
+        "command": [sys.executable, "-c", f"open({str(started)!r}, 'w')"],
+    }  # fmt: skip
+    with OpenAIStandIn(lambda request: "NOTHING") as model:
+        monkeypatch.setenv("OPENAI_BASE_URL", model.base_url)
+        monkeypatch.setenv("ONCALL_CHAT_MODEL", "scripted")
+        _, said = diff(edit, tmp_path, tools=[server], title="Safety help")
+        assert model.requests
+    assert "| `tools` |" in said
+    assert not started.exists()
+
+
+def test_a_command_is_started_only_where_the_installation_lets_files_do_so(
+    edit: WatchedDomain, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server = {"name": "Rota", "what": "who is on call", "allow": ["on_call"], "command": ["x"]}
+    copilot = edit.copilot()
+    domain = Domain.model_validate({**copilot.domain("security").model_dump(), "tools": [server]})
+    with OpenAIStandIn(lambda request: "NOTHING") as model:
+        told = {"openai_base_url": model.base_url, "chat_model": "scripted"}
+        copilot.settings = copilot.settings.model_copy(update=told)
+        with pytest.raises(ConfigError, match="ONCALL_TOOL_COMMANDS"):
+            copilot.ask_as(domain)
+        copilot.settings = copilot.settings.model_copy(update={"tool_commands": True})
+        copilot.ask_as(domain)
 
 
 def test_files_that_say_the_same_say_so(edit: WatchedDomain, tmp_path: Path) -> None:
