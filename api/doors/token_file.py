@@ -43,7 +43,8 @@ class TokenEntry(BaseModel):
         return Caller(
             name=self.name,
             domains=None if self.domains == "all" else frozenset(self.domains),
-            identity=self.identity,
+            # As it is asked, recorded and erased by; how it was typed is another matter.
+            identity=self.identity.casefold(),
             speaks_for_people=self.speaks_for_people,
             metrics=self.metrics,
         )

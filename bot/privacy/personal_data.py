@@ -61,7 +61,7 @@ class PersonalData:
     def export(self, user: str, email: str = "") -> dict[str, Any]:
         """Everything, as JSON; `email`: by which the API may have known them."""
         self._create_tables()
-        askers = [one for one in (user, email) if one]
+        askers = _names(user, email)
         with self.engine.connect() as connection:
             asked = _rows(connection, questions, questions.c.asker)
             own = ids_of(connection, select(questions.c.id).where(questions.c.asker == user))
@@ -105,7 +105,7 @@ class PersonalData:
         forgotten, working = self._empty_inbox(user)
         events = [one.id for one in working]
         with self.engine.begin() as connection:
-            kept = forget_threads_of(connection, [one for one in (user, email) if one])
+            kept = forget_threads_of(connection, _names(user, email))
             mine = select(questions.c.id).where(questions.c.asker == user)
             busy = ids_of(connection, mine.where(questions.c.event_id.in_(events)))
             gone = delete_questions(connection, ids_of(connection, mine) - busy)
@@ -150,6 +150,11 @@ class PersonalData:
                 return count, working
             self.sleep(pause)
             self._withdraw(user)  # one that had only just begun
+
+
+def _names(user: str, email: str) -> list[str]:
+    """By which a person is on record, however their address is written."""
+    return [one for one in dict.fromkeys((user, email, email.strip().casefold())) if one]
 
 
 _PEOPLE = (

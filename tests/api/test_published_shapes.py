@@ -13,6 +13,7 @@ from fastapi.testclient import TestClient
 from pydantic import SecretStr
 
 from api.doors.token_file import create_token
+from bot.privacy.personal_data import PersonalData
 from config.errors import StorageFailed
 from config.settings import Settings
 from oncall import Copilot
@@ -147,6 +148,20 @@ def test_of_a_long_conversation_the_last_questions_are_kept(client: TestClient) 
         ask(client, f"how many minutes does tea {number} steep?", conversation_id="long")
     turns = client.get("/api/conversations/long").json()["turns"]
     assert [turn["query"].split()[5] for turn in turns] == [str(n) for n in range(2, 14)]
+
+
+def test_however_an_address_is_written_what_is_kept_of_its_person_is_found(tmp_path: Path) -> None:
+    copilot = wired(tmp_path)
+    hers = create_token(tmp_path, "hers", identity="Ines@Tea.Example")
+    client = elsewhere(copilot.api(slack=False))
+    asked = {"query": BLACK, "conversation_id": "c1"}
+    assert client.post(QNA, json=asked, headers=bearer(hers)).status_code == 200
+    data = PersonalData(engine=copilot.index.engine, audit=copilot.audit, inbox=None)
+    held = data.export("U0INES", "INES@tea.example")
+    assert [turn["asked"] for turn in held["threads"]] == [BLACK]
+    assert len(held["shown"]) == 1
+    assert data.erase("U0INES", "INES@tea.example").threads == 1
+    assert client.get("/api/conversations/c1", headers=bearer(hers)).status_code == 404
 
 
 def test_nobody_else_s_conversation_is_shown_or_erased(tmp_path: Path) -> None:
