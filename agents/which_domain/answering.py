@@ -125,9 +125,7 @@ class _Several:
     ask: AskIn
 
     def answer(self) -> tuple[Answer, Domain]:
-        if not self.domains:
-            raise IndexUnavailable("no domain is configured")
-        question = self.question_in(self.domains[0])
+        question = self._question()
         if greeted := small_talk_reply(cleaned(question.text), hello(self.domains)):
             answer = Answer(text=greeted, path="small_talk", confidence=1.0)
             return answer, self.domains[0]
@@ -140,6 +138,17 @@ class _Several:
         answer, domain = self._of_the_best(question)
         spent = going_on[0].usage if going_on else Usage()
         return replace(answer, usage=answer.usage + spent), domain
+
+    def _question(self) -> Question:
+        """Its words, as which reader whatever. Raises PermissionsUnknown where no domain can tell
+        who asks."""
+        failed: PermissionsUnknown | None = None
+        for domain in self.domains:
+            try:
+                return self.question_in(domain)
+            except PermissionsUnknown as error:
+                failed = error
+        raise failed or IndexUnavailable("no domain is configured")
 
     def _goes_on(self, question: Question) -> tuple[Answer, Domain] | None:
         """In the domain that has answered in this thread."""

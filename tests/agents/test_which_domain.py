@@ -270,6 +270,21 @@ def test_that_nothing_was_found_is_said_only_when_all_could_be_searched() -> Non
     assert answer.path == "company_specific_rag_success"
 
 
+@pytest.mark.parametrize("away", ["security", "office", "backups"])
+def test_one_domain_s_groups_that_are_out_of_reach_keep_no_other_from_answering(away: str) -> None:
+    desk = Desk(says=dict.fromkeys(TITLES, said()))
+
+    def question_in(domain: Domain) -> Question:
+        if domain.domain == away:
+            raise PermissionsUnknown("the directory of groups did not answer")
+        return Question(text=KEYS)
+
+    through = AskedThrough(id="1", door="direct_message", text=KEYS)
+    answer, domain = desk.answering(through, DOMAINS, question_in, desk._asked)
+    assert answer.path == "company_specific_rag_success"
+    assert domain.domain != away
+
+
 def test_a_question_that_nobody_put_to_the_bot_belongs_to_one_domain_or_to_none() -> None:
     assert Desk().belongs(SCREEN, here="office")
     assert not Desk().belongs(SCREEN, here="security")
