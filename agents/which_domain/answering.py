@@ -135,7 +135,7 @@ class _Several:
         going_on = self._goes_on(question)
         if going_on and not going_on[0].found_nothing:
             return going_on
-        answer, domain = self._of_the_best(question)
+        answer, domain = self._of_the_best(question, going_on)
         spent = going_on[0].usage if going_on else Usage()
         return replace(answer, usage=answer.usage + spent), domain
 
@@ -162,7 +162,10 @@ class _Several:
         except (IndexUnavailable, PermissionsUnknown):
             return None
 
-    def _of_the_best(self, question: Question) -> tuple[Answer, Domain]:
+    def _of_the_best(
+        self, question: Question, before: tuple[Answer, Domain] | None
+    ) -> tuple[Answer, Domain]:
+        """`before`: the refusal of a domain that was asked already."""
         found, unavailable = self.answering.looked_into(self.domains, self.question_in)
         if not found:
             raise unavailable or IndexUnavailable("no domain is configured")
@@ -172,7 +175,7 @@ class _Several:
             return asked_back, picked.close[0].domain
         known = {one.domain.domain for one in picked.close}
         others = [one for one in found if one.domain.domain not in known]
-        answer, domain = self._first_that_finds([*picked.close, *others][:MOST_ASKED])
+        answer, domain = self._first_that_finds([*picked.close, *others][:MOST_ASKED], before)
         if answer.found_nothing and isinstance(unavailable, PermissionsUnknown):
             # That the documents say nothing is known only once all of them could be searched.
             raise unavailable
@@ -181,13 +184,18 @@ class _Several:
         usage, fallbacks = answer.usage + picked.usage, (*picked.failed, *answer.fallbacks)
         return replace(answer, usage=usage, fallbacks=fallbacks), domain
 
-    def _first_that_finds(self, found: Sequence[Weighed]) -> tuple[Answer, Domain]:
+    def _first_that_finds(
+        self, found: Sequence[Weighed], before: tuple[Answer, Domain] | None
+    ) -> tuple[Answer, Domain]:
         """Else the refusal of the best. Raises what the last of them raised, where none answers,
         and PermissionsUnknown of one where the others find nothing."""
         refusals: list[tuple[Answer, Domain]] = []
         failed: CopilotError | None = None
         spent = Usage()
         for one in found:
+            if before and before[1] is one.domain:
+                refusals.append((replace(before[0], usage=Usage()), one.domain))
+                continue
             try:
                 answer = self._asked(one.domain)
             except PermissionsUnknown as error:

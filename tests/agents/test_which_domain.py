@@ -232,6 +232,15 @@ def test_unless_it_finds_nothing_there(there: Answer | CopilotError) -> None:
     assert domain == "office"
 
 
+def test_what_found_nothing_there_is_not_asked_a_second_time() -> None:
+    desk = Desk(last_answered="security", says=dict.fromkeys(TITLES, REFUSAL))
+    answer, _ = desk.ask(KEYS, conversation=THREAD)
+    names = [name for name, _ in desk.asked]
+    assert answer.found_nothing
+    assert names.count("security") == 1
+    assert answer.usage.calls == REFUSAL.usage.calls * len(names)
+
+
 def test_a_domain_that_the_asker_may_no_longer_ask_is_not_gone_on_in() -> None:
     desk = Desk(last_answered="office", says={"security": said(), "backups": said()})
     _, domain = desk.ask(KEYS, domains=[DOMAINS[0], DOMAINS[2]], conversation=THREAD)
