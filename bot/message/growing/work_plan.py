@@ -31,6 +31,7 @@ _BEGINS = {
     "Asking": "read",
     "Looking": "read",
     "Weighing": "read",
+    "Asking": "read",
     "Writing": "write",
     "Checking": "check",
 }
