@@ -271,6 +271,8 @@ def test_a_link_to_a_document_shows_what_it_opens(scene: Scene) -> None:
         see(scene.thread.get_by_role("link", name=re.compile("^Key Rotation Standard")))
         see(scene.thread.get_by_text("Age counts from the moment"))
         see(scene.thread.get_by_text("Security Engineering"))
+        see(scene.thread.get_by_text("Maximum age › EU, US, SG: 180 days in every region"))
+        expect(scene.thread.get_by_text("(as left)")).to_have_count(0)
         scene.picture(name, scene.thread)
 
 
