@@ -31,7 +31,6 @@ _BEGINS = {
     "Asking": "read",
     "Looking": "read",
     "Weighing": "read",
-    "Asking": "read",
     "Writing": "write",
     "Checking": "check",
 }
