@@ -143,8 +143,7 @@ def print_answer(answer: Answer, *, question: str = "", domain: str = "") -> Non
 
     `question` and `domain`: what was asked, and of whom, for commands to go on with."""
     print_markdown(answer.lead if answer.passages else answer.text)
-    several = any(other.passages for other in answer.beside)
-    _print_passages(answer.passages, origin=answer.from_title if several else "")
+    _print_passages(answer.passages, origin=answer.from_title)
     for other in answer.beside:
         _print_passages(other.passages, origin=other.title)
     for command in _commands(answer, question, domain):
@@ -164,7 +163,7 @@ def _commands(answer: Answer, question: str, domain: str) -> Iterator[str]:
 
 
 def _print_passages(passages: tuple[Passage, ...], *, origin: str) -> None:
-    """`origin`: title of their domain, where it isn't the only one."""
+    """`origin`: title of their domain, where it was chosen."""
     if passages and origin:
         typer.echo("\n" + typer.style(f"From {visible(origin)}", bold=True))
     for passage in passages:
@@ -207,7 +206,8 @@ def _address(citation: Citation) -> str:
 
 def _notes(answer: Answer) -> Iterator[str]:
     """What a reader should know before relying on it; nothing of how it came about."""
-    if answer.from_title and not answer.beside and not answer.found_nothing:
+    told = answer.passages or answer.beside or answer.found_nothing
+    if answer.from_title and not told:
         yield f"From {answer.from_title}."
     if answer.path == "company_specific_rag_failure":
         yield "I am not sure of this: read the sources before you act on it."
