@@ -10,6 +10,8 @@ from fastapi import FastAPI, HTTPException, Response
 
 from telemetry import metrics
 
+_TAG = "Health"
+
 
 class Watched(Protocol):
     """What can be well or not. It answers at once, in an outage too: it tells what it knows."""
@@ -44,11 +46,11 @@ def add_health(app: FastAPI, watched: Watched | None, *, figures: bool = True) -
 
     `figures`: `/metrics` too, which names domains."""
 
-    @app.get("/healthz")
+    @app.get("/healthz", tags=[_TAG], summary="Whether the process lives")
     def healthz() -> dict[str, str]:
         return {"status": "alive"}
 
-    @app.get("/readyz")
+    @app.get("/readyz", tags=[_TAG], summary="Whether a question would be answered at once")
     def readyz() -> dict[str, str]:
         if missing := watched.missing() if watched else {}:
             raise HTTPException(503, "; ".join(missing.values()))
@@ -57,7 +59,7 @@ def add_health(app: FastAPI, watched: Watched | None, *, figures: bool = True) -
     if not figures:
         return
 
-    @app.get("/metrics")
+    @app.get("/metrics", tags=[_TAG], summary="Figures for Prometheus")
     def prometheus() -> Response:
         if watched:
             metrics.observe_readiness(watched.missing())

@@ -168,7 +168,7 @@ def test_what_a_model_takes_from_a_picture_is_marked_with_its_number(ledger: Hou
     pictured = [one.number for one in answer.citations if one.from_picture]
     assert pictured == [1]
     assert "From a model's description of a picture [1]" in answer.text
-    assert "47 [1] stands nowhere else" in answer.text
+    assert "47 stands nowhere else" in answer.text
     shown = next(one for one in ledger.server.requests[::-1] if "source 1" in one.text)
     assert "description of a picture, by a model" in shown.text
 

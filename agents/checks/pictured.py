@@ -40,7 +40,10 @@ def with_pictured_marked(draft: Draft) -> Draft:
         return draft
     cited = "".join(f"[{number}]" for number in pictured)
     found = only_in_pictures(draft.text, draft.sources)
-    named = ", ".join(f"{figure} [{number}]" for figure, number in found[:_MOST_NAMED])
+    several = len(pictured) > 1
+    named = ", ".join(
+        f"{figure} [{number}]" if several else figure for figure, number in found[:_MOST_NAMED]
+    )
     said = f"From a model's description of a picture {cited}."
     if named:
         said += f" Look there before you act: {named} stands nowhere else."

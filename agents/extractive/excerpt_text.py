@@ -13,6 +13,7 @@ from enrichment.language.words import TOKEN, naming_words
 
 GAP = "…"
 PICTURED = " _(a picture, as a model described it)_"
+_CODE = re.compile(r"^ *(`{3,}|~{3,})[^\n]*\n(.*?)^ *\1", re.MULTILINE | re.DOTALL)
 _NOT_MARKED = re.compile(r"`[^`]*`|\S*(?:://|@|\*)\S*")
 
 
@@ -42,9 +43,14 @@ def _block(pairs: Sequence[tuple[Scored, bool]], aspects: Sequence[Aspect]) -> s
 
 
 def _shape(unit: Scored) -> str:
-    if unit.chunk.kind == "code":
+    if unit.chunk.kind == "code" or (unit.unit.kind == "sentence" and _is_code(unit)):
         return "code"
     return f"{unit.unit.kind}s"
+
+
+def _is_code(one: Scored) -> bool:
+    """A command between the steps of a text."""
+    return any(one.unit.text in code[2] for code in _CODE.finditer(one.chunk.text))
 
 
 def _rows_left_out(pairs: Sequence[tuple[Scored, bool]]) -> Iterator[str]:

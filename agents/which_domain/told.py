@@ -44,7 +44,7 @@ def with_second(answer: Answer, other: Answer, domain: Domain) -> Answer:
 
 def which_one(close: Sequence[Weighed]) -> Answer:
     """A question back. It names domains alone: nothing of their documents is told."""
-    titles = [f"*{one.domain.title}*" for one in close]
+    titles = [f"**{one.domain.title}**" for one in close]
     listed = f"{', '.join(titles[:-1])} or {titles[-1]}"
     return Answer(
         text=f"Is this a question for {listed}? Each has its own rules for it.",

@@ -91,7 +91,11 @@ def blocks(
     yield {"type": "header", "text": {"type": "plain_text", "text": "My recent questions"}}
     yield section(
         _questions(mine, team_url, readable=None)
-        or ("" if just_asked else "None yet. Mention me in a channel, or write to me here.")
+        or (
+            ""
+            if just_asked
+            else "None yet. Mention me in a channel, or write to me under *Messages*."
+        )
         or "The first one is on its way."
     )
     for report in reports[:8]:

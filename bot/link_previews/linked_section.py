@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from itertools import groupby
 from urllib.parse import SplitResult, parse_qs, unquote, urlsplit
 
+from agents.extractive.quotable import in_words
 from enrichment.chunk import Chunk, DocumentCard
 from index.search import Snapshot
 
@@ -46,12 +48,24 @@ def find(snapshot: Snapshot, url: str) -> LinkedSection | None:
     return LinkedSection(
         card=card,
         heading=chunk.heading if chunk else "",
-        text=chunk.text if chunk else card.summary or (first.text if first else ""),
+        text=_read(chunk) if chunk else card.summary or (_read(first) if first else ""),
         url=chunk.url if chunk and chunk.url else card.url,
         successor=next(iter(snapshot.cards([card.superseded_by])), None)
         if card.superseded_by
         else None,
     )
+
+
+def _read(chunk: Chunk) -> str:
+    """Its words, a table as a list with a merged value once: `(as left)` tells nothing to who sees
+    how a table begins and no columns."""
+    if chunk.table is None or not chunk.units:
+        return chunk.text
+    parts = []
+    for is_row, units in groupby(chunk.units, key=lambda unit: unit.kind == "row"):
+        said = [in_words(chunk, unit) for unit in units]
+        parts.append("\n".join(f"- {row}" for row in said) if is_row else " ".join(said))
+    return "\n\n".join(parts)
 
 
 def _card(snapshot: Snapshot, address: SplitResult) -> DocumentCard | None:

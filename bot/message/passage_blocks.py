@@ -14,7 +14,7 @@ from bot.message.defang import defang
 from bot.message.harmless.harmless_words import mrkdwn
 from bot.message.harmless.web_address import Links
 from bot.message.slack_markdown import Prose, segments
-from bot.message.source_lines import place
+from bot.message.source_lines import titled
 from bot.message.tables.asked_column import About, asked_first, rows_of
 from bot.message.tables.grid import MAX_ROWS, Grid, aligned
 from bot.message.tables.table_blocks import data_table_block
@@ -35,7 +35,7 @@ def passage_blocks(answer: Answer, links: Links, now: datetime) -> Iterator[Size
             said = f"From *{mrkdwn(origin)}*"
             yield context([said]), len(said)
         cited = passage.citation
-        title = place(cited, now, bold=True, dated=cited.document not in dated)
+        title = titled(cited, now, dated=cited.document not in dated)
         dated.add(cited.document)
         yield section(title), len(title)
         for part in segments(defang(passage.text, links)):
@@ -51,10 +51,7 @@ def passage_blocks(answer: Answer, links: Links, now: datetime) -> Iterator[Size
 
 
 def _with_origins(answer: Answer) -> Iterator[tuple[Passage, str]]:
-    """Each passage; where two domains show some, the first of each with its domain's title."""
-    if not answer.beside:
-        yield from ((passage, "") for passage in answer.passages)
-        return
+    """Each passage; where domains were chosen from, the first of each with its domain's title."""
     groups = [(answer.from_title, answer.passages)]
     groups += [(one.title, one.passages) for one in answer.beside]
     for title, passages in groups:

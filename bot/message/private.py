@@ -15,7 +15,7 @@ NOT_FOR_ALL = "not everyone here may read the documents behind it."
 
 def no_documents(channel: str) -> str:
     return (
-        "this channel has no documents of its own. To give it some, add its id "
+        "this channel has no documents of its own. An admin can give it some, by adding its id "
         f"`{channel}` to a domain file."
     )
 

@@ -17,7 +17,7 @@ from bot.message.harmless.harmless_words import mrkdwn
 from bot.message.harmless.web_address import Links, links_to
 from bot.message.passage_blocks import passage_blocks
 from bot.message.slack_markdown import excerpt
-from bot.message.source_lines import place_name, source_lines
+from bot.message.source_lines import part_name, source_lines
 from bot.message.tables.asked_column import About
 
 FALLBACK_LIMIT = 1_500
@@ -101,7 +101,7 @@ def _about(answer: Answer, text: str) -> About:
         question=answer.standalone_question,
         said=around_tables(text),
         quotes=tuple(one.quote for one in answer.citations),
-        places={str(one.number): place_name(one) for one in answer.citations},
+        places={str(one.number): part_name(one) for one in answer.citations},
     )
 
 
@@ -117,7 +117,8 @@ def _context(answer: Answer, notes: Sequence[str]) -> Iterator[Json]:
         said.append(f":warning: {_degraded(answer)}")
     if answer.path == "general_llm_knowledge" and "general knowledge" not in answer.text.lower():
         said.append(":warning: General knowledge, not from your team's documents.")
-    if answer.from_title and not answer.beside and not answer.found_nothing:
+    told = answer.citations or answer.beside or answer.found_nothing
+    if answer.from_title and not told:
         said.append(f"From *{mrkdwn(answer.from_title)}*")
     if answer.from_documents:
         said.append(f"Confidence: {in_words(answer.confidence)}")

@@ -7,8 +7,11 @@ from datetime import datetime
 
 from agents.answer import Answer, Citation
 from bot.message.blockkit import age, link, short
+from bot.message.harmless.harmless_words import mrkdwn
 
-PICTURED = ":frame_with_picture: a model's description of a picture there"
+PICTURED = ":frame_with_picture: a picture there"
+DESCRIBED = f"{PICTURED}, as a model described it"
+"""Above a passage; an answer says so in its own words."""
 LIMIT = 2_700
 """Characters of all lines; a section takes 3,000."""
 
@@ -21,21 +24,25 @@ def source_lines(answer: Answer, now: datetime) -> list[str]:
         return _fitting("*Passages shown*", _lines(answer.citations, now, numbered=False))
     if not answer.citations:
         return _fitting("*Nearest documents*", _lines(answer.nearest, now, numbered=False))
-    return _fitting("*Sources*", _lines(answer.citations, now, numbered=True))
+    origin = f" from *{mrkdwn(answer.from_title)}*" if answer.from_title else ""
+    return _fitting(f"*Sources*{origin}", _lines(answer.citations, now, numbered=True))
 
 
-def place(citation: Citation, now: datetime, *, bold: bool = False, dated: bool = True) -> str:
-    """A link to it, with page and, unless it was told before, age."""
-    opened = link(citation.url, place_name(citation))
-    told = age(citation.modified_at, now) if dated else ""
-    details = [part for part in (_page(citation), told, _pictured(citation)) if part]
-    return " · ".join([f"*{opened}*" if bold else opened, *details])
+def titled(citation: Citation, now: datetime, *, dated: bool) -> str:
+    """What stands above a passage: a link to it, and its age unless that was told before."""
+    opened = f"*{link(citation.url, place_name(citation))}*"
+    return _told(opened, citation, now if dated else None, DESCRIBED)
 
 
 def place_name(citation: Citation) -> str:
     """Title and heading."""
     parts = (citation.title, _heading(citation))
     return " › ".join(short(part, 120) for part in parts if part) or citation.document
+
+
+def part_name(citation: Citation) -> str:
+    """Its heading, for where the title is told below."""
+    return short(_heading(citation) or citation.title, 120) or citation.document
 
 
 def _lines(citations: Sequence[Citation], now: datetime, *, numbered: bool) -> list[str]:
@@ -49,26 +56,27 @@ def _lines(citations: Sequence[Citation], now: datetime, *, numbered: bool) -> l
     for places in documents.values():
         for number, same in enumerate(places.values()):
             mark = " ".join(f"[{one.number}]" for one in same) if numbered else "•"
-            lines.append(f"{mark} {_further(same[0]) if number else place(same[0], now)}")
+            lines.append(f"{mark} {_place(same[0], now if number == 0 else None)}")
     return lines
 
 
-def _further(citation: Citation) -> str:
-    """Another place in the document of the line above."""
-    opened = link(citation.url, f"… › {short(_heading(citation) or citation.title, 120)}")
-    return " · ".join(part for part in (opened, _page(citation), _pictured(citation)) if part)
+def _place(citation: Citation, first_at: datetime | None) -> str:
+    """A link to it; `first_at`: now, of the first place of a document, which says title and age."""
+    further = f"… › {short(_heading(citation) or citation.title, 120)}"
+    opened = link(citation.url, place_name(citation) if first_at else further)
+    return _told(opened, citation, first_at, PICTURED)
+
+
+def _told(opened: str, citation: Citation, now: datetime | None, picture: str) -> str:
+    """With its page, its age where it is `now`, and whether it is a picture."""
+    page = f"page {citation.page}" if citation.page else ""
+    told = age(citation.modified_at, now) if now else ""
+    pictured = picture if citation.from_picture else ""
+    return " · ".join(part for part in (opened, page, told, pictured) if part)
 
 
 def _heading(citation: Citation) -> str:
     return citation.heading if citation.heading != citation.title else ""
-
-
-def _page(citation: Citation) -> str:
-    return f"page {citation.page}" if citation.page else ""
-
-
-def _pictured(citation: Citation) -> str:
-    return PICTURED if citation.from_picture else ""
 
 
 def _fitting(heading: str, lines: Sequence[str]) -> list[str]:

@@ -126,7 +126,7 @@ class Screenshots:
         if not file.is_picture:
             return ReadFile(
                 name=file.name,
-                why_not="it is no picture. Please paste the lines that matter into your message",
+                why_not="it isn't a picture. Please paste the lines that matter into your message",
             )
         if self.model is None:
             return ReadFile(
@@ -230,5 +230,5 @@ def _bounded(lines: Sequence[str]) -> str:
 
 
 def _short(words: str) -> str:
-    said = " / ".join(words.split("\n"))
+    said = " / ".join(line.rstrip(".") for line in words.split("\n"))
     return said if len(said) <= _LONGEST_TOLD else said[:_LONGEST_TOLD].rsplit(" ", 1)[0] + " …"

@@ -143,11 +143,9 @@ def print_answer(answer: Answer, *, question: str = "", domain: str = "") -> Non
 
     `question` and `domain`: what was asked, and of whom, for commands to go on with."""
     print_markdown(answer.lead if answer.passages else answer.text)
-    _print_passages(answer.passages)
+    _print_passages(answer.passages, origin=answer.from_title)
     for other in answer.beside:
-        if other.passages:
-            typer.echo("\n" + typer.style(f"From {other.title} as well", bold=True))
-            _print_passages(other.passages)
+        _print_passages(other.passages, origin=other.title)
     for command in _commands(answer, question, domain):
         typer.echo(f"{typer.style('→', fg='cyan')} {visible(command)}")
     if not answer.passages:
@@ -164,10 +162,14 @@ def _commands(answer: Answer, question: str, domain: str) -> Iterator[str]:
         yield f"oncall ask {other.domain} {shlex.quote(question or '…')}"
 
 
-def _print_passages(passages: tuple[Passage, ...]) -> None:
+def _print_passages(passages: tuple[Passage, ...], *, origin: str) -> None:
+    """`origin`: title of their domain, where it was chosen."""
+    if passages and origin:
+        typer.echo("\n" + typer.style(f"From {visible(origin)}", bold=True))
     for passage in passages:
         typer.echo()
-        typer.echo(_place(passage.citation))
+        pictured = ", as a model described it" if passage.citation.from_picture else ""
+        typer.echo(_place(passage.citation) + pictured)
         if passage.citation.url:
             typer.echo(typer.style(visible(passage.citation.url), fg="blue"))
         print_markdown(passage.text, margin=3)
@@ -193,7 +195,9 @@ def _place(citation: Citation) -> str:
     name = " › ".join(dict.fromkeys(filter(None, (citation.title, citation.heading))))
     page = f" · page {citation.page}" if citation.page else ""
     age = f" · {citation.modified_at:%Y-%m-%d}" if citation.modified_at else ""
-    return typer.style(visible(name or citation.document), fg="cyan", bold=True) + page + age
+    picture = " · a picture there" if citation.from_picture else ""
+    titled = typer.style(visible(name or citation.document), fg="cyan", bold=True)
+    return titled + page + age + picture
 
 
 def _address(citation: Citation) -> str:
@@ -202,7 +206,8 @@ def _address(citation: Citation) -> str:
 
 def _notes(answer: Answer) -> Iterator[str]:
     """What a reader should know before relying on it; nothing of how it came about."""
-    if answer.from_title and not answer.beside:
+    told = answer.passages or answer.beside or answer.found_nothing
+    if answer.from_title and not told:
         yield f"From {answer.from_title}."
     if answer.path == "company_specific_rag_failure":
         yield "I am not sure of this: read the sources before you act on it."

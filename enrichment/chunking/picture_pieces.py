@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
+from enrichment.chunk import Unit
 from enrichment.chunking.pieces import Piece
 from enrichment.chunking.text_pieces import TextCutter
 from loaders.document import Block, Image, images_of
@@ -31,7 +32,13 @@ def _pieces(image: Image, block: Block, text: TextCutter) -> Iterator[Piece]:
     yield mark
     for line in image.description.split("\n"):
         for piece in _paragraph(block, _escaped(line), text):
-            yield replace(piece, kind="picture", leads=(mark,), joiner="\n")
+            units = tuple(map(_item, piece.units)) if line.startswith("- ") else piece.units
+            yield replace(piece, kind="picture", leads=(mark,), joiner="\n", units=units)
+
+
+def _item(unit: Unit) -> Unit:
+    """Shown as an item of a list, not run on behind what stands before it."""
+    return replace(unit, kind="item", text=unit.text.removeprefix("- "))
 
 
 def said_of(image: Image) -> str:

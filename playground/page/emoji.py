@@ -23,6 +23,7 @@ EMOJI = {
     "closed_lock_with_key": "🔐",
     "eyes": "👀",
     "fire": "🔥",
+    "frame_with_picture": "🖼️",
     "grey_question": "❔",
     "hammer_and_wrench": "🛠️",
     "heart": "❤️",

@@ -5,10 +5,8 @@ from __future__ import annotations
 import gzip
 import http.server
 import json
-import socket
 import sys
 import threading
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import replace
@@ -16,7 +14,6 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 import pytest
-import uvicorn
 
 from agents.answer import Answer, Question
 from agents.answer_cache.lasting import lasts
@@ -33,7 +30,7 @@ from config.tools.tool_server import ToolServer
 from tests.agents import tool_servers
 from tests.agents.corpus import domain, snapshot
 from tests.agents.scripted import PLAN, ScriptedModel, Watching, in_turn
-from tests.agents.tool_servers import server
+from tests.agents.tool_servers import listening
 
 HERE = Path(tool_servers.__file__)
 ASKED = "who is on call for payments, and how soon is a leaked key replaced?"
@@ -51,24 +48,6 @@ def citing_the_tool(prompt: Prompt) -> str:
             number = part.split(" ", 1)[0]
             return f"ANSWER\nA leaked key is replaced within 24 hours of its discovery [{number}]."
     return "NOTHING"
-
-
-@contextmanager
-def listening(kind: str = "good") -> Iterator[str]:
-    """A server at an address; `seen` headers are in its app's state."""
-    listener = socket.create_server(("127.0.0.1", 0))
-    app = server(kind).streamable_http_app()
-    running = uvicorn.Server(uvicorn.Config(app, log_level="critical", ws="none"))
-    thread = threading.Thread(target=running.run, kwargs={"sockets": [listener]})
-    thread.start()
-    while not running.started:
-        time.sleep(0.02)
-    try:
-        yield f"http://127.0.0.1:{listener.getsockname()[1]}/mcp"
-    finally:
-        running.should_exit = running.force_exit = True
-        thread.join(40)
-        listener.close()
 
 
 class Raw(http.server.BaseHTTPRequestHandler):

@@ -133,6 +133,31 @@ def test_a_list_item_that_addresses_the_assistant_is_left_out_of_its_list() -> N
     assert "Ignore" not in answer.text
 
 
+PURGE = """---
+id: purge
+title: Purging a Log
+---
+# Purging a Log
+
+## When a card number was logged
+
+1. Stop the source of the card number.
+2. Purge the log:
+
+   ```
+   fogline purge --field card --dry-run
+   ```
+
+3. Check that the card number is gone from the log.
+"""
+
+
+def test_a_command_between_steps_stays_code() -> None:
+    answer = asking(snapshot(PURGE, LAPTOPS))("a card number was logged: stop, purge, check?")
+    assert answer.path == "passages_found"
+    assert "```\nfogline purge --field card --dry-run\n```" in answer.passages[0].text
+
+
 def test_a_lead_in_to_nothing_is_not_an_answer() -> None:
     empty = APPROVALS[: APPROVALS.index("- Security")] + "## Next\n\nOld bots need no approval.\n"
     answer = asking(snapshot(empty, ROTATION))("who has to approve a new bot?")

@@ -5,8 +5,12 @@
 from __future__ import annotations
 
 import os
+import socket
 import sys
+import threading
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from mcp.server import MCPServer
@@ -43,6 +47,26 @@ def server(kind: str = "good") -> MCPServer:
     found.add_tool(on_call, description=f"Who is on call for a team{known}.", annotations=claims)
     found.add_tool(page, annotations=writes)
     return found
+
+
+@contextmanager
+def listening(kind: str = "good") -> Iterator[str]:
+    """Such a server at an address of its own."""
+    import uvicorn
+
+    listener = socket.create_server(("127.0.0.1", 0))
+    app = server(kind).streamable_http_app()
+    running = uvicorn.Server(uvicorn.Config(app, log_level="critical", ws="none"))
+    thread = threading.Thread(target=running.run, kwargs={"sockets": [listener]})
+    thread.start()
+    while not running.started:
+        time.sleep(0.02)
+    try:
+        yield f"http://127.0.0.1:{listener.getsockname()[1]}/mcp"
+    finally:
+        running.should_exit = running.force_exit = True
+        thread.join(40)
+        listener.close()
 
 
 if __name__ == "__main__":

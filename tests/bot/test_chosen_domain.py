@@ -43,7 +43,7 @@ def labels(message: dict[str, Any]) -> list[str]:
 def test_the_reply_says_which_domain_it_is_from(desk: Desk) -> None:
     desk.agents.spoken_of = ("privacy",)
     reply = asked(desk)
-    assert "From *Privacy help*" in words(reply)
+    assert "*Sources* from *Privacy help*" in words(reply)
     assert desk.agents.domains == ["privacy"]
 
 

@@ -181,7 +181,7 @@ def test_what_was_read_is_neither_downloaded_nor_asked_for_again(reader: Reader)
         ("cut.png", drawn(ALERT)[:200], "image/png", "it is a damaged PNG file"),
         ("wide.png", blank(20_000, 3_000), "image/png", "it has 20,000 × 3,000 pixels"),
         ("photo.heic", b"\0\0\0\x18ftypheic", "image/heic", "it is a HEIC photo"),
-        ("trace.log", b"Traceback", "text/plain", "it is no picture. Please paste the lines"),
+        ("trace.log", b"Traceback", "text/plain", "it isn't a picture. Please paste the lines"),
     ],
 )
 def test_what_can_not_be_read_is_said_with_what_to_do(

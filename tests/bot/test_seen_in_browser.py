@@ -17,13 +17,17 @@ from playwright.sync_api import Locator, Page, expect
 from bot.memory.proposals import propose
 from tests.bot.office import CHANNEL, Office, open_office
 from tests.chromium import launched, needs_chromium
+from tests.pictures import drawn
 
 pytestmark = needs_chromium
 
 RAW = re.compile(
-    r"\*\*|<[@!#]|&\w+;|\bundefined\b|\bNone\b(?! yet)|\b[UCSBT]0[A-Z]{3,}|:[a-z]+_[a-z_]+:"
+    r"\*\*|<[@!#]|&\w+;|\bundefined\b|\bNone\b(?! yet)|\b[UCDSBT]0[A-Z]{3,}|:[a-z]+_[a-z_]+:"
 )
 """What only a machine should see: markup, escapes, ids, emoji by name."""
+YOURS = "D0YOU"
+"""The conversation of `U0YOU` with the bot."""
+PLATFORM = "C0PLATFORM"
 PHONE: Any = {"width": 390, "height": 844}
 KEYS = "how old may an API signing key on Restricted data get in Singapore?"
 AGES = (
@@ -44,6 +48,17 @@ Which kind of credential do you mean?
 - API signing key: 60 days in SG for Restricted data [60 days in SG only]
 - merchant webhook secret: 365 days in every region [365 days in every]
 """
+RESTRICTED = "That depends on the data: each row says how long, by region [Restricted]."
+CALLS = "The recording of a support call is kept **90 days** in the EU [R-33]."
+ESCALATION = "A page that nobody acknowledges goes to the secondary, then to the duty manager"
+ESCALATION += " [moves twice]."
+ON_CALL = f"**Ana Diaz** is on call for payments until 18:00 [Ana Diaz].\n\n{ESCALATION}"
+PROMOTER = "The promoter waits **47 s**, then makes the standby the primary [47 s]."
+ALERT = {
+    "kind": "alert",
+    "shows": "An alert of Beacon.",
+    "text": ["LedgerHeartbeatLost firing", "zone eu-1, for 4 minutes"],
+}
 
 
 @dataclass(frozen=True)
@@ -51,9 +66,10 @@ class Scene:
     office: Office
     page: Page
 
-    def ask(self, text: str) -> Locator:
+    def ask(self, text: str, channel: str = CHANNEL, **more: Any) -> Locator:
         """Ask, and look at the thread."""
-        self.page.goto(self.office.thread(self.office.ask(text)))
+        ts = self.office.ask(text, channel, **more)
+        self.page.goto(self.office.thread(ts, channel))
         return self.thread
 
     @property
@@ -69,6 +85,7 @@ class Scene:
         self.act_as(user)
         self.page.get_by_role("navigation").get_by_role("button", name="Copilot").click()
         self.page.get_by_role("tab", name="Home").click()
+        self.page.set_viewport_size({"width": 1280, "height": 1500})
         return self.page.locator(".home")
 
     def pictures(self, name: str, pane: Locator) -> None:
@@ -97,7 +114,9 @@ class Scene:
 def office(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Office]:
     with open_office(tmp_path_factory.mktemp("office")) as opened:
         opened.director.says |= {"signing key": AGES, "elevated": ROLES}
-        opened.director.says |= {"how old can it get?": WHICH}
+        opened.director.says |= {"how old can it get?": WHICH, "recorded support": CALLS}
+        opened.director.says |= {"on call for payments": ON_CALL, "promoter": PROMOTER}
+        opened.director.says |= {"do about this": ESCALATION, "keep Restricted": RESTRICTED}
         yield opened
 
 
@@ -252,6 +271,8 @@ def test_a_link_to_a_document_shows_what_it_opens(scene: Scene) -> None:
         see(scene.thread.get_by_role("link", name=re.compile("^Key Rotation Standard")))
         see(scene.thread.get_by_text("Age counts from the moment"))
         see(scene.thread.get_by_text("Security Engineering"))
+        see(scene.thread.get_by_text("Maximum age › EU, US, SG: 180 days in every region"))
+        expect(scene.thread.get_by_text("(as left)")).to_have_count(0)
         scene.picture(name, scene.thread)
 
 
@@ -349,3 +370,105 @@ def test_where_a_workspace_lacks_what_is_new_people_see_what_it_has(scene: Scene
     expect(thread.get_by_role("columnheader")).to_have_count(4)
     expect(thread.get_by_role("button", name="Longest")).to_have_count(0)
     scene.pictures("older-table", thread)
+
+
+def test_a_direct_message_says_which_domain_answered(scene: Scene) -> None:
+    thread = scene.ask("how long do we keep a recorded support call in the EU?", YOURS)
+    see(thread.get_by_text("Sources from Privacy help"))
+    expect(thread.get_by_text("Privacy help")).to_have_count(1)
+    expect(thread.locator(".titles .topic")).to_have_text("Copilot")
+    scene.pictures("from-domain", thread)
+
+
+def test_who_is_asked_which_domain_they_mean_chooses_with_a_click(scene: Scene) -> None:
+    question = "how long may I keep Restricted data?"
+    scene.office.director.areas[question] = ("Security help", "Privacy help")
+    thread = scene.ask(question, YOURS)
+    see(thread.get_by_text("Is this a question for Security help or Privacy help?"))
+    offered = thread.locator(".message").last.get_by_role("button", name="help")
+    expect(offered).to_have_text(["Security help", "Privacy help"])
+    scene.pictures("which-domain", thread)
+    thread.get_by_role("button", name="Privacy help").click()
+    see(thread.get_by_text("Chosen: Privacy help"))
+    see(thread.get_by_text("That depends on the data"))
+    scene.picture("domain-chosen", thread)
+
+
+def test_passages_of_two_domains_stand_under_their_names(scene: Scene) -> None:
+    scene.office.director.down = True
+    try:
+        thread = scene.ask("how soon is a leaked key or card number purged?", YOURS)
+        see(thread.get_by_role("button", name="Ask Security help"))
+    finally:
+        scene.office.director.down = False
+    expect(thread.get_by_text(re.compile("^From (Privacy|Security) help$"))).to_have_count(2)
+    said = thread.inner_text()
+    first, second = said.index("From Privacy help"), said.index("From Security help")
+    assert first < said.index("Personal Data in Logs Standard") < second
+    assert second < said.index("Key Rotation Standard")
+    assert "Sources" not in said
+    see(thread.locator("pre", has_text="fogline purge --index app-quay-* --field iban"))
+    scene.page.set_viewport_size({"width": 1280, "height": 1100})
+    scene.pictures("two-domains", thread)
+
+
+def test_what_was_read_in_a_screenshot_is_said(scene: Scene) -> None:
+    scene.office.director.sees["read_screenshot"] = dict(ALERT)
+    picture = scene.office.slack.share("alert.png", drawn(*ALERT["text"]))
+    thread = scene.ask("what do I do about this?", PLATFORM, files=[picture])
+    see(
+        thread.get_by_text(
+            "I read your screenshot: “LedgerHeartbeatLost firing / zone eu-1, for 4 minutes / An "
+            "alert of Beacon”. Tell me if I misread it."
+        )
+    )
+    see(thread.get_by_text("Sources"))
+    scene.pictures("screenshot", thread)
+
+
+def test_a_tool_is_named_while_it_is_asked_and_as_a_source(scene: Scene) -> None:
+    director = scene.office.director
+    director.looks["on call for payments"] = 'LOOK\nask: PagerDuty.on_call {"team": "payments"}'
+    with director.holding("answer"):
+        thread = scene.ask("who is on call for payments, and if nobody acknowledges?", PLATFORM)
+        see(thread.locator(".task.in_progress", has_text="Asking PagerDuty: who is on call…"))
+        expect(thread.locator(".task").last).to_have_text("Write the answer")
+        scene.picture("asking-a-tool", thread)
+    see(thread.get_by_text(re.compile(r"Asked PagerDuty: who is on call, \d\d:\d\d")))
+    see(thread.get_by_role("link", name="On-call Duty Guide › Escalation"))
+    expect(thread.get_by_role("link", name=re.compile("PagerDuty"))).to_have_count(0)
+    scene.pictures("tool-source", thread)
+
+
+def test_what_a_model_saw_in_a_picture_is_marked_once(scene: Scene) -> None:
+    thread = scene.ask("what does the promoter do when the heartbeat is lost?", PLATFORM)
+    see(
+        thread.get_by_text(
+            re.compile("From a model's description of a picture.*: 47 stands nowhere else", re.S)
+        )
+    )
+    see(thread.get_by_text(re.compile("updated .* ago · .*a picture there$")))
+    expect(thread.get_by_text("description")).to_have_count(1)
+    scene.pictures("picture-source", thread)
+
+
+def test_without_the_model_a_pictures_words_are_marked_above_them(scene: Scene) -> None:
+    scene.office.director.down = True
+    try:
+        thread = scene.ask("where is the standby promoted once a heartbeat is lost?", PLATFORM)
+        see(thread.get_by_text(re.compile("a picture there, as a model described it$")))
+    finally:
+        scene.office.director.down = False
+    see(thread.get_by_role("listitem").get_by_text("heartbeat lost for 47 s"))
+    scene.pictures("picture-passage", thread)
+
+
+def test_where_a_channel_has_no_documents_the_answer_is_private(scene: Scene) -> None:
+    question = "how long do we keep the recorded support calls in the EU?"
+    general = scene.ask(question, "C0GENERAL")
+    see(general.get_by_text(re.compile("I've answered.*privately: this channel has no documents")))
+    scene.page.goto(f"{scene.office.slack.url}archives/{YOURS}")
+    messages = scene.page.locator("#channel")
+    see(messages.get_by_text("You asked in"))
+    see(messages.get_by_text("Sources from Privacy help"))
+    scene.picture("private", messages)

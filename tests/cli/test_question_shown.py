@@ -10,6 +10,7 @@ import struct
 import subprocess
 import sys
 import termios
+from dataclasses import replace
 from fcntl import ioctl
 from pathlib import Path
 from typing import get_args
@@ -69,6 +70,26 @@ def test_passages_are_shown_once_and_without_a_confidence(
     shown = capsys.readouterr().out
     assert shown.count("#heading=h.age1") == 1
     assert "onfidence" not in shown
+
+
+def test_passages_of_two_domains_stand_under_their_names(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    second = Beside(
+        domain="privacy", title="Privacy help", passages=passages_found("Two years.").passages
+    )
+    print_answer(passages_found("90 days.", from_title="Security help", beside=(second,)))
+    said = capsys.readouterr().out
+    assert said.index("From Security help") < said.index("90 days")
+    assert said.index("90 days") < said.index("From Privacy help") < said.index("Two years")
+    assert said.count("From ") == 2
+
+
+def test_a_model_s_description_of_a_picture_is_marked(capsys: pytest.CaptureFixture[str]) -> None:
+    (passage,) = passages_found("The promoter waits 47 s.").passages
+    pictured = replace(passage, citation=replace(passage.citation, from_picture=True))
+    print_answer(passages_found(passages=(pictured,)))
+    assert "· a picture there, as a model described it" in capsys.readouterr().out
 
 
 def test_an_answer_shows_its_sources_and_confidence(capsys: pytest.CaptureFixture[str]) -> None:

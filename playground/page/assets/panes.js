@@ -239,7 +239,7 @@ function buildThread() {
   const channel = state.channels.get(state.channel);
   const head = h("header", { class: "pane-head" },
     iconButton("back", "Back to the channel", () => go({}), { class: "only-phone" }),
-    h("div", { class: "titles" }, h("h2", {}, "Thread"), h("p", { class: "topic" }, `#${channel.name}`)),
+    h("div", { class: "titles" }, h("h2", {}, "Thread"), h("p", { class: "topic" }, channel.kind === "im" ? "Copilot" : `#${channel.name}`)),
     iconButton("close", "Close thread", () => go({})));
   const thread = state.thread;
   const box = renderComposer({ key: `thread ${thread}`, id: "thread-composer", placeholder: "Reply…", inThread: true, send: (text) => sendMessage(text, thread) });
