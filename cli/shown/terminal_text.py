@@ -193,7 +193,9 @@ def _place(citation: Citation) -> str:
     name = " › ".join(dict.fromkeys(filter(None, (citation.title, citation.heading))))
     page = f" · page {citation.page}" if citation.page else ""
     age = f" · {citation.modified_at:%Y-%m-%d}" if citation.modified_at else ""
-    return typer.style(visible(name or citation.document), fg="cyan", bold=True) + page + age
+    pictured = " · a picture, as a model described it" if citation.from_picture else ""
+    place = typer.style(visible(name or citation.document), fg="cyan", bold=True)
+    return place + page + age + pictured
 
 
 def _address(citation: Citation) -> str:

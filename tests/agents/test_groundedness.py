@@ -291,7 +291,11 @@ def test_the_mark_of_one_source_says_nothing_of_another() -> None:
 
 @pytest.mark.parametrize(
     "said",
-    ["The two sources differ.", "The documents contradict each other here [1][2].", "They disagree:"],
+    [
+        "The two sources differ.",
+        "The documents contradict each other here [1][2].",
+        "They disagree:",
+    ],
 )
 def test_that_sources_differ_is_claimed_by_what_each_of_them_says(said: str) -> None:
     rest = "A laptop costs at most 1,200 euros [1]."
