@@ -45,8 +45,8 @@ _ABSENT = re.compile(
 _DIFFER = re.compile(
     r"[\W_]*(?:(?:but|however|here|the|these|both|two|of) ){0,4}"
     r"(?:documents|sources|pages|passages|editions|they) (?:do )?"
-    r"(?:differ|disagree|conflict|contradict)\b(?: (?:with )?(?:each other|one another)| here| on this"
-    r"| about this){0,2}[\W_]*",
+    r"(?:differ|disagree|conflict|contradict)\b"
+    r"(?: (?:with )?(?:each other|one another)| here| on this| about this){0,2}[\W_]*",
     re.IGNORECASE,
 )
 """That sources do, which no source says of itself: what each says is claimed apart from it."""

@@ -343,8 +343,10 @@ def saying(text: str, zone: str = "UTC") -> str:
     ("zone", "timestamp", "told"),
     [
         ("UTC", "2026-11-24T22:00:00Z", "2026-11-24 22:00 UTC"),
-        ("Europe/Amsterdam", "2026-11-24T22:00:00.000Z", "2026-11-24 22:00 UTC (23:00 Europe/Amsterdam)"),
-        ("Asia/Singapore", "2026-11-24T23:00:00+01:00", "2026-11-24 22:00 UTC (2026-11-25 06:00 Asia/Singapore)"),
+        ("Europe/Amsterdam", "2026-11-24T22:00:00.000Z",
+         "2026-11-24 22:00 UTC (23:00 Europe/Amsterdam)"),
+        ("Asia/Singapore", "2026-11-24T23:00:00+01:00",
+         "2026-11-24 22:00 UTC (2026-11-25 06:00 Asia/Singapore)"),
         ("Nowhere/Land", "2026-11-24 22:00:05Z", "2026-11-24 22:00:05 UTC"),
         ("Europe/Amsterdam", "2026-11-24T22:00:00", "2026-11-24T22:00:00"),
         ("Europe/Amsterdam", "2026-13-44T22:00:00Z", "2026-13-44T22:00:00Z"),
