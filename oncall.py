@@ -262,6 +262,10 @@ class Copilot:
 
         if isinstance(self.model, LangChainModel):
             self.model.load()
+        if self.model and any(domain.tools for domain in self.domains.values()):
+            from agents.asked_tools.mcp_tool_server import load_sdk
+
+            load_sdk()
         cold = {}
         for name in self.domains:
             try:

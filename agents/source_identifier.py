@@ -88,7 +88,11 @@ def choose_without_model(domain: Domain) -> Callable[[SourceRequest], SourceChoi
 def choose_with_model(
     domain: Domain, model: ChatModel
 ) -> Callable[[SourceRequest], tuple[SourceChoice, Usage]]:
+    without_asking = choose_without_model(domain)
+
     def run(planned: SourceRequest) -> tuple[SourceChoice, Usage]:
+        if len(planned.snapshot.documents) < 2:  # there is nothing to choose
+            return without_asking(planned), Usage()
         cards = shortlist(planned, domain.examples)
         others = len(planned.snapshot.documents) - len(cards)
         room = min(_LONGEST_LINE, _LIST_CHARACTERS // max(1, len(cards)))

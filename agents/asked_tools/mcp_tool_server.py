@@ -14,6 +14,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from concurrent.futures import Future
 from concurrent.futures import TimeoutError as NotInTime
 from contextlib import asynccontextmanager
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO, TypeVar
 
@@ -43,6 +44,12 @@ _LONGEST_DESCRIPTION = 400
 _LONGEST_SCHEMA = 2_000
 
 Result = TypeVar("Result")
+
+
+def load_sdk() -> None:
+    """It takes a second or more, several on a busy machine, for which no server is to blame."""
+    for module in ("httpx2", "mcp", "mcp.client.stdio", "mcp.client.streamable_http"):
+        import_module(module)
 
 
 class _TooLargeError(Exception):
@@ -123,6 +130,7 @@ class McpToolServer:
 
     def _connected(self, work: Callable[[Client], Awaitable[Result]], seconds: float) -> Result:
         name = self._server.name
+        load_sdk()
         if not _FREE.acquire(blocking=False):
             raise ToolFailed(name, "timeout")
         outcome: Future[Result] = Future()

@@ -61,7 +61,7 @@ def ask_tools(
             notes.append(f"{request} → not asked: {unfit}")
         except ToolFailed as failed:
             notes.append(f"{request} → {failed}")
-            failures.append(f"{offer.server} ({offer.what}): {failed}")
+            failures.append(f"{offer.server} could not be asked ({offer.what}): {failed.why}")
             fallbacks.append(Fallback(node="tool", reason=failed.kind, outage=False))
         else:
             said.append(one)

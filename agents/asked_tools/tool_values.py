@@ -27,6 +27,7 @@ class ToolFailed(CopilotError):
     def __init__(self, server: str, kind: ToolFailure) -> None:
         super().__init__(f"{server} could not be asked: {_WHY[kind]}")
         self.kind = kind
+        self.why = _WHY[kind]
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -42,6 +42,14 @@ _ABSENT = re.compile(
     re.IGNORECASE,
 )
 """That something isn't in the documents, in the general ways to say so."""
+_DIFFER = re.compile(
+    r"[\W_]*(?:(?:but|however|here|the|these|both|two|of) ){0,4}"
+    r"(?:documents|sources|pages|passages|editions|they) (?:do )?"
+    r"(?:differ|disagree|conflict|contradict)\b"
+    r"(?: (?:with )?(?:each other|one another)| here| on this| about this){0,2}[\W_]*",
+    re.IGNORECASE,
+)
+"""That sources do, which no source says of itself: what each says is claimed apart from it."""
 _SUM = re.compile(
     r"\d[^\d=+×*]{0,24}(?:[+×*]|\bx\b)\s*[€$£]?\d|\d[^\d=]{0,24}\s[-−–]\s*[€$£]?\d[^=\d]{0,24}="
 )
@@ -224,7 +232,7 @@ def _claim(piece: _Piece, numbers: Numbers, text: str) -> Claim:
 
 def _says_something(text: str) -> bool:
     asks = text.rstrip(' *_`"”’)').endswith(("?", "？"))
-    return not asks and (bool(naming_words(text)) or _has_figure(text))
+    return not (asks or _DIFFER.fullmatch(text)) and (bool(naming_words(text)) or _has_figure(text))
 
 
 def _has_figure(text: str) -> bool:

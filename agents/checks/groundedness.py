@@ -71,8 +71,10 @@ def groundedness(
     asked: str = "",
     glossary: Mapping[str, Sequence[str]] = MappingProxyType({}),
     entails: Entails | None = None,
+    marks: Sequence[str] = (),
 ) -> Groundedness:
-    """Each claim of an answer against the sources it cites; `[n]` is `sources[n - 1]`.
+    """Each claim of an answer against the sources it cites; `[n]` is `sources[n - 1]`, of which
+    `marks[n - 1]` tells from when it is and what became of it.
 
     `asked`: the question, whose words an answer may use. With `entails` a model decides what
     words alone don't: a figure or a name that stands nowhere stays one that stands nowhere."""
@@ -81,7 +83,7 @@ def groundedness(
     kept: dict[tuple[int, ...], CitedText] = {}
     checked: list[CheckedClaim] = []
     for claim in claims_of(text):
-        reason = _reason(claim, sources, kept, known, answer)
+        reason = _reason(claim, sources, marks, kept, known, answer)
         checked.append(CheckedClaim(claim=claim, held=not reason, reason=reason))
     if entails:
         checked = _by_model(checked, sources, entails)
@@ -153,6 +155,7 @@ def supporting_words(text: str, number: int, source: Source) -> str:
 def _reason(
     claim: Claim,
     sources: Sequence[Source],
+    marks: Sequence[str],
     kept: dict[tuple[int, ...], CitedText],
     asked: FromAsker,
     answer: frozenset[str],
@@ -164,5 +167,5 @@ def _reason(
     if not known:
         return "it cites a source that doesn't exist" if claim.numbers else "no source is cited"
     if known not in kept:
-        kept[known] = CitedText(known, sources)
+        kept[known] = CitedText(known, sources, marks)
     return fault_of(claim, kept[known], asked, answer)

@@ -108,12 +108,14 @@ class CitedStatement:
 class CitedText:
     """What the sources of one claim say."""
 
-    def __init__(self, numbers: Sequence[int], sources: Sequence[Source]) -> None:
+    def __init__(
+        self, numbers: Sequence[int], sources: Sequence[Source], marks: Sequence[str] = ()
+    ) -> None:
         self.statements: list[CitedStatement] = []
         places: list[str] = []
         for number in numbers:
             source = sources[number - 1]
-            places.append(source.place)
+            places += [source.place, *marks[number - 1 : number]]
             self.statements += _statements(number, source)
         texts = [statement.placed for statement in self.statements] + [
             text

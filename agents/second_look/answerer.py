@@ -18,7 +18,12 @@ from agents.drafts import documents_read, extractive_draft, refusal_draft, signa
 from agents.extractive.citing import citation
 from agents.look_requests import LookRequest
 from agents.second_look.looking import look
-from agents.second_look.model_answer import ToAnswer, Written, answer_from_sources
+from agents.second_look.model_answer import (
+    ToAnswer,
+    Written,
+    answer_from_sources,
+    marks_of,
+)
 from agents.state import Draft, State
 from agents.thread.asked_when import said_at
 from config.domain import Domain
@@ -137,12 +142,14 @@ class Answerer:
 
     def _held(self, draft: Draft, state: State) -> Groundedness:
         asked = f"{state['question'].text} {state['plan'].question}"
+        documents = state["snapshot"].documents
         return groundedness(
             draft.text,
             draft.sources,
             asked=asked,
             glossary=self._domain.glossary,
             entails=self._entails,
+            marks=[" | ".join(marks_of(one, documents)) for one in draft.sources],
         )
 
     def _asked_tools(self, state: State) -> ToolRound:

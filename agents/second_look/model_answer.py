@@ -210,13 +210,16 @@ class Numbering:
         return f"{match[0].partition('[')[0]}[{self.sources.index(source) + 1}]"
 
 
-def _label(number: int, source: Source, documents: Mapping[str, DocumentCard]) -> str:
+def marks_of(source: Source, documents: Mapping[str, DocumentCard]) -> list[str]:
+    """What the answerer is told of a source beside its place."""
     card = documents.get(source.first.document_id)
-    parts = [f"source {number}", source.place]
-    if source.from_picture:
-        parts.append("description of a picture, by a model")
+    marks = ["description of a picture, by a model"] if source.from_picture else []
     if card and card.modified_at:
-        parts.append(f"modified {card.modified_at:%Y-%m-%d}")
+        marks.append(f"modified {card.modified_at:%Y-%m-%d}")
     if card and (status := standing(card, documents)):
-        parts.append(status)
-    return " | ".join(parts)
+        marks.append(status)
+    return marks
+
+
+def _label(number: int, source: Source, documents: Mapping[str, DocumentCard]) -> str:
+    return " | ".join((f"source {number}", source.place, *marks_of(source, documents)))

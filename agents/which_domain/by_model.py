@@ -65,8 +65,9 @@ def _earlier(question: Question) -> list[str]:
 
 
 def _described(one: Weighed) -> str:
-    return listed(
+    passages = [
         f"{' › '.join(filter(None, (place.title, place.heading)))}: "
         f"{' '.join(place.text.split())[:_LONGEST_PLACE]}"
         for place in one.places
-    )
+    ]
+    return listed([*passages, *(f"can ask {tool.name}: {tool.what}" for tool in one.domain.tools)])

@@ -5,11 +5,13 @@ from __future__ import annotations
 import gzip
 import http.server
 import json
+import subprocess
 import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -20,8 +22,9 @@ from agents.answer_cache.lasting import lasts
 from agents.asked_tools import mcp_tool_server
 from agents.asked_tools.allowed_tools import AllowedTools
 from agents.asked_tools.tool_arguments import Sayable, UnfitError, arguments_in
-from agents.asked_tools.tool_sources import LONGEST_SAID, readable
-from agents.asked_tools.tool_values import ToolFailed, ToolOffer
+from agents.asked_tools.tool_sources import LONGEST_SAID, readable, source_of
+from agents.asked_tools.tool_values import ToolFailed, ToolOffer, ToolSaid
+from agents.checks.groundedness import groundedness
 from agents.graph import build_ask
 from bot.message.render import render
 from config.domain import Domain
@@ -228,7 +231,7 @@ def test_a_tool_that_misbehaves_is_done_without_and_said_in_a_line(
     why = {"hangs": "did not answer in time", "large": "too long", "fails": "an error"}[kind]
     said, line = answer.text.rsplit("\n\n", 1)
     assert "24 hours" in said
-    assert line.startswith("_PagerDuty (who is on call): PagerDuty could not be asked: it")
+    assert line.startswith("_PagerDuty could not be asked (who is on call): it")
     assert why in line
     assert "10.0.0.7" not in answer.text
     assert ("tool", False) in [(one.node, one.outage) for one in answer.fallbacks]
@@ -324,6 +327,71 @@ def test_a_document_cannot_have_its_words_sent_away(audience: str, called: int) 
     with listening() as url:
         asked([allowed(url)], model, audience)
     assert len(tool_servers.CALLED) <= called
+
+
+ASKED_AT = datetime(2026, 11, 24, 8, 15, tzinfo=UTC)
+
+
+def saying(text: str, zone: str = "UTC") -> str:
+    said = ToolSaid(offer=OFFER, arguments="{}", text=text, at=ASKED_AT)
+    return source_of(said, 1, zone).text
+
+
+@pytest.mark.parametrize(
+    ("zone", "timestamp", "told"),
+    [
+        ("UTC", "2026-11-24T22:00:00Z", "2026-11-24 22:00 UTC"),
+        ("Europe/Amsterdam", "2026-11-24T22:00:00.000Z",
+         "2026-11-24 22:00 UTC (23:00 Europe/Amsterdam)"),
+        ("Asia/Singapore", "2026-11-24T23:00:00+01:00",
+         "2026-11-24 22:00 UTC (2026-11-25 06:00 Asia/Singapore)"),
+        ("Nowhere/Land", "2026-11-24 22:00:05Z", "2026-11-24 22:00:05 UTC"),
+        ("Europe/Amsterdam", "2026-11-24T22:00:00", "2026-11-24T22:00:00"),
+        ("Europe/Amsterdam", "2026-13-44T22:00:00Z", "2026-13-44T22:00:00Z"),
+        ("Asia/Singapore", "9999-12-31T23:00:00Z", "9999-12-31T23:00:00Z"),
+    ],
+)  # fmt: skip
+def test_a_tool_s_times_are_told_in_utc_and_where_the_asker_is(
+    zone: str, timestamp: str, told: str
+) -> None:
+    assert saying(f"on call until: {timestamp}.", zone) == f"on call until: {told}."
+
+
+def test_an_answer_that_rests_on_a_tool_s_time_alone_is_held_up() -> None:
+    reply = json.dumps({"team": "payments", "person": "Ana Diaz", "until": "2026-11-24T22:00:00Z"})
+    said = ToolSaid(offer=OFFER, arguments="{}", text=readable(reply), at=ASKED_AT)
+    source = source_of(said, 1, "Europe/Amsterdam")
+    for text in ("Ana Diaz, until 22:00 UTC [1].", "Ana Diaz, until 23:00 Europe/Amsterdam [1]."):
+        assert groundedness(text, [source]).score == 1.0, text
+    assert groundedness("Ana Diaz, until 21:00 UTC [1].", [source]).score == 0.0
+
+
+def test_the_sdk_is_loaded_before_a_server_s_time_runs() -> None:
+    script = """if True:
+        import sys
+        from agents.asked_tools.mcp_tool_server import McpToolServer
+        from config.tools.tool_server import ToolServer
+
+        async def within(self, work, seconds):
+            return ["mcp.client.streamable_http" in sys.modules]
+
+        assert "mcp" not in sys.modules
+        McpToolServer._within = within
+        server = ToolServer(name="PagerDuty", what="who is on call", allow=["a"],
+                            url="http://127.0.0.1:9/mcp")
+        assert McpToolServer(server).offers() == [True]
+    """
+    subprocess.run([sys.executable, "-c", script], check=True, timeout=120)
+
+
+def test_what_belongs_together_stands_on_a_line() -> None:
+    reply = {"team": "Core", "person": "Ana Diaz", "phone": 4427}
+    assert readable(json.dumps(reply)) == "team: Core; person: Ana Diaz; phone: 4427"
+    catalogue = {"service": "till", "depends_on": ["bank", "ledger"], "none": []}
+    assert readable(json.dumps(catalogue)) == (
+        "service: till\ndepends_on: bank; ledger\nnone: (empty)"
+    )
+    assert readable(json.dumps({"ids": [10**9] * 60})).startswith("ids 1: 1000000000\nids 2: ")
 
 
 def test_json_is_read_as_lines_and_cut() -> None:

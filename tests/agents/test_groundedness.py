@@ -267,3 +267,43 @@ def test_a_citation_quotes_what_each_claim_rests_on() -> None:
     assert quote.index("Webhook secret") < quote.index("TLS certificate")
     assert "API signing key" not in quote
     assert supporting_words("Nothing of it [9].", TABLE, ROTATED[TABLE - 1])
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "The Budget Guide of 2026-08-20 says 1,200 euros for a laptop [1].",
+        "The Budget Guide, changed on 20 August 2026, says 1,200 euros for a laptop [1].",
+    ],
+)
+def test_from_when_a_source_is_stands_in_its_mark(text: str) -> None:
+    marks = ["modified 2026-08-20"]
+    assert groundedness(text, SOURCES, marks=marks).score == 1.0
+    assert groundedness(text.replace("20", "21", 1), SOURCES, marks=marks).score < 1.0
+    assert "is not in" in fault(text)
+
+
+def test_the_mark_of_one_source_says_nothing_of_another() -> None:
+    sources, marks = of(BUDGETS, LAPTOPS), ["", "modified 2026-08-20"]
+    text = "The Budget Guide of 2026-08-20 says 1,200 euros for a laptop"
+    assert groundedness(f"{text} [1].", sources, marks=marks).score < 1.0
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "The two sources differ.",
+        "The documents contradict each other here [1][2].",
+        "They disagree:",
+    ],
+)
+def test_that_sources_differ_is_claimed_by_what_each_of_them_says(said: str) -> None:
+    rest = "A laptop costs at most 1,200 euros [1]."
+    (claim,) = groundedness(f"{said} {rest}", SOURCES).claims
+    assert claim.held
+    assert claim.claim.text.endswith("1,200 euros.")
+
+
+def test_that_two_plans_differ_is_claimed_of_the_sources() -> None:
+    assert fault("The sources of funding differ in their approval by the chair [1].")
+    assert fault("The two plans differ [1].")

@@ -182,6 +182,19 @@ def test_a_model_picks_among_those_that_are_close() -> None:
     assert "Office help" not in prompt.user
 
 
+def test_a_model_that_picks_is_told_what_a_domain_s_tools_know() -> None:
+    tool = {"name": "Rota", "what": "who is on call", "url": "https://x.example", "allow": ["now"]}
+    asks = [
+        Domain.model_validate(one.model_dump() | {"tools": [tool]} if one is DOMAINS[2] else one)
+        for one in DOMAINS
+    ]
+    model = ScriptedModel({"domain": {"areas": [1]}})
+    Desk(model=model, says={"security": said(), "backups": said()}).ask(KEYS, domains=asks)
+    (prompt,) = model.prompts
+    assert prompt.user.count("can ask Rota: who is on call") == 1
+    assert "`can ask …`" in prompt.system
+
+
 def test_a_clear_question_costs_no_call() -> None:
     model = ScriptedModel({})
     desk = Desk(model=model, says={"office": said()})

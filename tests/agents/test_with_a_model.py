@@ -34,6 +34,30 @@ def test_standard_asks_the_model_three_times() -> None:
     assert answer.degraded == ()
 
 
+def test_among_one_document_there_is_nothing_to_choose() -> None:
+    model = ScriptedModel({"answer": good})
+    answer = asking(snapshot(ROTATION), model=model)(ASKED)
+    assert model.called == ["plan", "answer"]
+    assert answer.text == GOOD
+    assert answer.degraded == ()
+
+
+def test_an_answer_that_says_from_when_a_source_is_stands_as_it_was_written() -> None:
+    dated = ROTATION.replace("status: current", "status: current\nmodified: 2026-08-20")
+
+    def cites_the_leak(prompt: Prompt) -> str:
+        (number,) = {part.split(" ", 1)[0] for part in prompt.user.split(" source ")[1:]
+                     if "replaced within 24 hours" in part}  # fmt: skip
+        said = "The Key Rotation Standard of 2026-08-20 says that a leaked key is replaced"
+        return f"ANSWER\n{said} within 24 hours of its discovery [{number}]."
+
+    model = ScriptedModel({"answer": cites_the_leak})
+    answer = asking(snapshot(dated), model=model)("how soon is a leaked key replaced?")
+    assert model.called.count("answer") == 1
+    assert "2026-08-20" in answer.text
+    assert answer.confidence_parts["groundedness"] == 1.0
+
+
 def test_an_answer_in_words_that_no_source_shares_is_not_said_to_be_an_outage() -> None:
     plan = {"question": "¿Cuánto puede durar un secreto de webhook?", "kind": "in_domain"}
     said = "ANSWER\nComo máximo treinta días para los datos restringidos [1]."

@@ -12,6 +12,7 @@ from fastapi import FastAPI
 from fastapi.testclient import TestClient
 from structlog.testing import capture_logs
 
+from agents.asked_tools import mcp_tool_server
 from bot.slack.http_events import alongside
 from bot.warming import Warming
 from config.chat_model import LangChainModel
@@ -24,6 +25,9 @@ from tests.bot.conftest import answered, eventually, running
 from tests.bot.fakes import CHANNEL, Agents
 
 PATIENCE = 30.0
+TOOLS = """tools:
+- {name: Rota, what: who is on call, url: "http://127.0.0.1:9/mcp", allow: [now]}
+"""
 DOMAIN = "domain: {0}\ntitle: {0}\nsources: {{files: [../../paging.md]}}\n"
 
 
@@ -103,6 +107,24 @@ def test_warming_asks_every_published_domain_and_no_model(
     assert warm.model._client, "the model's client is built before anyone asks"
     copilot.index.close()
     warm.index.close()
+
+
+@pytest.mark.parametrize(("tools", "loaded"), [("", 0), (TOOLS, 1)])
+def test_what_tools_are_asked_by_is_loaded_before_anyone_asks(
+    model: OpenAIStandIn,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    tools: str,
+    loaded: int,
+) -> None:
+    loads: list[bool] = []
+    monkeypatch.setattr(mcp_tool_server, "load_sdk", lambda: loads.append(True))
+    domains = tmp_path / "config" / "domains"
+    domains.mkdir(parents=True)
+    (domains / "paging.yaml").write_text(DOMAIN.format("paging") + tools)
+    told = {"config_dir": domains.parent, "data_dir": tmp_path / "data", "embedding_model": "tiny"}
+    Copilot(Settings(_env_file=None).model_copy(update={**told, "chat_model": "scripted"})).warm()
+    assert len(loads) == loaded
 
 
 def test_a_published_domain_that_cannot_be_opened_is_waited_for() -> None:

@@ -51,6 +51,16 @@ def on_a_terminal(script: str, columns: int) -> str:
     return re.sub(r"\x1b\[[0-9;]*m", "", said.decode().replace("\r\n", "\n"))
 
 
+def test_a_passage_that_describes_a_picture_says_so(capsys: pytest.CaptureFixture[str]) -> None:
+    found = passages_found("- queue → worker: batch of 25", "Batches of 50.")
+    drawn, told = found.passages
+    drawn = replace(drawn, citation=replace(drawn.citation, from_picture=True))
+    print_answer(replace(found, passages=(drawn, told)))
+    out = capsys.readouterr().out
+    assert out.count("a picture, as a model described it") == 1
+    assert out.index("as a model described it") < out.index("batch of 25")
+
+
 def test_passages_stand_under_their_titles_with_their_addresses(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
