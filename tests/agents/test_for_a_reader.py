@@ -49,7 +49,8 @@ def test_who_may_not_is_refused_as_if_it_were_not_there() -> None:
 
 def test_a_model_is_not_told_of_it() -> None:
     model = ScriptedModel({"sources": {"documents": [{"id": "laptops", "reason": "screen"}]}})
-    answer = asking(FOUND, model)(ASKED, readers=BOB)
+    several = snapshot(ROTATION, LUNCH, LAPTOPS, permissions=ONLY_INES)
+    answer = asking(several, model)(ASKED, readers=BOB)
     said = "".join(prompt.system + prompt.user for prompt in model.prompts)
     assert model.called[:2] == ["plan", "sources"]
     assert "Laptop Guide" not in said

@@ -39,9 +39,9 @@ def test_a_figure_parted_by_spaces_is_one(figure: str) -> None:
     assert only_in_pictures(f"The chart shows {figure} parcels [1].", [CHART, written]) == ()
 
 
-def test_figures_are_named_once_for_each_picture() -> None:
+def test_figures_are_named_once_with_their_picture_where_there_are_several() -> None:
     one = marked("The diagram shows batches of 25 [1].", FLOW).text
-    assert one.endswith("Look there before you act: 25 [1] stands nowhere else._")
+    assert one.endswith("Look there before you act: 25 stands nowhere else._")
     text = "Batches of 25 and 4 attempts [1]. At 09h it is 2 400 [2]."
     assert marked(text, FLOW, CHART).text.endswith("25, 4 [1], 09, 2400 [2] stand nowhere else._")
 
