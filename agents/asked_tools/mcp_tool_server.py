@@ -33,6 +33,8 @@ log = structlog.get_logger()
 
 LIST_SECONDS = 4.0
 CALL_SECONDS = 10.0
+START_SECONDS = 6.0
+"""More for a command, which is started each time."""
 MOST_BYTES = 1_000_000
 """Of all that a server sends in one connection; what is read of it is far less."""
 MOST_PAGES = 3
@@ -130,6 +132,7 @@ class McpToolServer:
 
     def _connected(self, work: Callable[[Client], Awaitable[Result]], seconds: float) -> Result:
         name = self._server.name
+        seconds += START_SECONDS if self._server.command else 0.0
         load_sdk()
         if not _FREE.acquire(blocking=False):
             raise ToolFailed(name, "timeout")
