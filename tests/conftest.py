@@ -10,6 +10,7 @@ from typing import Any
 from unittest.mock import patch
 
 import pytest
+import structlog
 from hypothesis import HealthCheck, settings
 
 from config.minilm import threads
@@ -80,6 +81,14 @@ def _same_environment(_clean_environment: None) -> Iterator[None]:
     """What a test or the product sets in it is gone after the test."""
     with patch.dict(os.environ):
         yield
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _same_logs() -> Iterator[None]:
+    """How quiet a command is doesn't outlast the tests of it: others read what is logged."""
+    before = structlog.get_config()
+    yield
+    structlog.configure(**before)
 
 
 @pytest.fixture(scope="session")

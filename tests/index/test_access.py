@@ -322,11 +322,11 @@ def test_what_a_door_forgets_to_open_is_open_to_everyone_alone(house: House) -> 
 
 def test_a_model_hears_of_no_title_that_was_taken_away(house: House) -> None:
     house.google.drive.trash("laptops")
-    model = ScriptedModel({})
+    model = ScriptedModel({"answer": "NOTHING"})
     guarded = house.doors.snapshot("security")
     answer = asking(guarded, model)("how old may a signing key get?", readers=INES)
     said = "".join(prompt.system + prompt.user for prompt in model.prompts)
-    assert model.called[:2] == ["plan", "sources"]
+    assert {"plan", "answer"} <= set(model.called)
     assert "Key Rotation Standard" in said
     assert "Laptop Guide" not in said + repr((answer, answer.trace))
     assert house.calls() == 1
