@@ -177,7 +177,7 @@ def picked(model: ChatModel, copilot: Copilot, asked: Asked) -> dict[str, float]
 
 
 def measure_with_model(names: Sequence[str], url: str, console: Console) -> None:
-    settings = {"openai_api_key": SecretStr("k"), "openai_base_url": url, "chat_model": "relay"}
+    settings = {"openai_api_key": SecretStr("k"), "openai_base_url": url, "chat_model": "model"}
     model = build_chat_model(
         Settings.model_validate(settings), timeout_seconds=PATIENCE_SECONDS, retries=0
     )
