@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 import schemathesis
@@ -54,6 +55,10 @@ def made_for(folder: Path, server: str) -> Settings:
     )
 
 
+def without_domain(part: Any) -> Any:
+    return {k: v for k, v in part.items() if k != "domain"} if isinstance(part, dict) else part
+
+
 @pytest.mark.parametrize("mode", list(GenerationMode), ids=lambda mode: str(mode.value))
 @pytest.mark.parametrize("door", DESCRIBED, ids=lambda door: f"{door.method} {door.path}")
 def test_no_request_is_answered_500(
@@ -66,9 +71,9 @@ def test_no_request_is_answered_500(
     @given(case=schema[door.path][door.method].as_strategy(generation_mode=mode))
     def ask(case: Case) -> None:
         if mode is GenerationMode.POSITIVE:
-            for part in (case.body, case.query):
-                if isinstance(part, dict):
-                    part.pop("domain", None)  # else nearly all would name one that is none
+            # Else nearly all would name one that is none. What is generated may be an example that
+            # the schema holds, and comes again: it stays as it is.
+            case.body, case.query = without_domain(case.body), without_domain(case.query)
         response = case.call(headers=bearer(token))
         answered[response.status_code] += 1
         assert response.status_code < 500, response.text
