@@ -41,10 +41,13 @@ def _figures(text: str) -> frozenset[str]:
 
 def with_pictured_marked(draft: Draft) -> Draft:
     """The answer with a line that names what to look up in the picture; it is not told as sure."""
+    if not any(source.from_picture for source in draft.sources):
+        return draft
+    cites = {number for claim in claims_of(draft.text) for number in claim.numbers}
     pictured = [
         number
         for number, source in enumerate(draft.sources, start=1)
-        if source.from_picture and any(number in claim.numbers for claim in claims_of(draft.text))
+        if source.from_picture and number in cites
     ]
     if not pictured:
         return draft
