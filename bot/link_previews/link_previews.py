@@ -4,7 +4,6 @@ See docs/decisions/116-link-previews.md."""
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime
 from typing import Any
@@ -28,6 +27,7 @@ log = structlog.get_logger()
 
 PATIENCE = 60.0
 """Seconds; a preview that comes later helps nobody."""
+WORK_OBJECTS = "work_objects"
 PLAIN_SECONDS = 3_600.0
 """So long a workspace that refused Work Objects is not offered another one."""
 NO_WORK_OBJECTS = frozenset(
@@ -57,7 +57,6 @@ class LinkPreviews:
         self._snapshot = snapshot
         self._identities = identities
         self._audit = audit
-        self._plain_until = float("-inf")
         self.problem = ""
         """Why nothing is shown, for whoever runs the bot; empty while all is well."""
 
@@ -150,7 +149,7 @@ class LinkPreviews:
     def _show(self, event: LinksShared, found: Mapping[str, LinkedSection]) -> None:
         now = datetime.now(UTC)
         where = {"channel": event.channel, "ts": event.ts}
-        if time.monotonic() >= self._plain_until:
+        if not self._web.lacking.any_of([WORK_OBJECTS]):
             entities = [entity(linked, now, posted=url) for url, linked in found.items()]
             try:
                 self._web.call(
@@ -160,7 +159,7 @@ class LinkPreviews:
             except SlackRefused as refused:
                 if refused.code not in NO_WORK_OBJECTS:
                     raise
-                self._plain_until = time.monotonic() + PLAIN_SECONDS
+                self._web.lacking.note([WORK_OBJECTS], PLAIN_SECONDS)
                 log.info("this workspace takes no work objects", reason=refused.code)
         unfurls = {url: preview(linked, now) for url, linked in found.items()}
         self._web.call("chat.unfurl", patience=PATIENCE, unfurls=unfurls, **where)

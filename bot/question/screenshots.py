@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal
 from urllib.parse import urlsplit
@@ -221,14 +220,13 @@ def _words(reply: ScreenshotReply) -> str:
     if reply.kind == "nothing":
         return ""
     lines = [" ".join(line.split()) for line in (*reply.text, reply.shows)]
-    return _bounded([one for one in map(kept, lines) if one and one != WITHHELD])
-
-
-def _bounded(lines: Sequence[str]) -> str:
-    said = "\n".join(lines)
-    return said if len(said) <= _LONGEST_READ else said[:_LONGEST_READ].rsplit(" ", 1)[0] + " …"
+    read = [one for one in map(kept, lines) if one and one != WITHHELD]
+    return _cut("\n".join(read), _LONGEST_READ)
 
 
 def _short(words: str) -> str:
-    said = " / ".join(line.rstrip(".") for line in words.split("\n"))
-    return said if len(said) <= _LONGEST_TOLD else said[:_LONGEST_TOLD].rsplit(" ", 1)[0] + " …"
+    return _cut(" / ".join(line.rstrip(".") for line in words.split("\n")), _LONGEST_TOLD)
+
+
+def _cut(said: str, most: int) -> str:
+    return said if len(said) <= most else said[:most].rsplit(" ", 1)[0] + " …"

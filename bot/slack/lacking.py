@@ -10,15 +10,15 @@ REMEMBERED = 600.0
 
 
 class Lacking:
-    """Kinds of blocks and chunks that were refused lately. Thread-safe."""
+    """Kinds of blocks, chunks and previews that were refused lately. Thread-safe."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
         self._until: dict[str, float] = {}
 
-    def note(self, kinds: Iterable[str]) -> None:
+    def note(self, kinds: Iterable[str], seconds: float = REMEMBERED) -> None:
         for kind in kinds:
-            self._until[kind] = self._clock() + REMEMBERED
+            self._until[kind] = self._clock() + seconds
 
     def any_of(self, kinds: Iterable[str]) -> bool:
         return any(self._until.get(kind, 0.0) > self._clock() for kind in kinds)

@@ -13,6 +13,7 @@ import pytest
 from mcp import Client
 from mcp.client.streamable_http import StreamableHTTPError
 from mcp.shared.exceptions import MCPError
+from mcp_types import CallToolResult
 
 from agents.answer import Answer, Progress, Question
 from api.doors.tokens import LiveTokens
@@ -286,28 +287,28 @@ def test_a_token_may_ask_so_often_and_no_oftener(house: House) -> None:
     assert states == [200, 200, 200, 429]
 
 
-def test_a_failure_is_a_reference_to_the_log_and_nothing_from_inside(house: House) -> None:
+def failed_by(house: House, error: Exception) -> CallToolResult:
+    """What a question comes to whose agents raise this."""
+
     def fails(question: Question) -> Answer:
-        raise CopilotError("the database at 10.0.0.7 is away")
+        raise error
 
     wide = house.of("wide")
     house.agents.reset(fails)
     with serving(house.app()) as url:
         result = called_over_http(url, "ask", wide, question="how old?", domain="security")
     assert result.is_error
+    return result
+
+
+def test_a_failure_is_a_reference_to_the_log_and_nothing_from_inside(house: House) -> None:
+    result = failed_by(house, CopilotError("the database at 10.0.0.7 is away"))
     assert "can't be answered just now (reference " in said_by(result)
     assert "10.0.0.7" not in said_by(result)
 
 
 def test_a_bug_is_told_no_better(house: House) -> None:
-    def fails(question: Question) -> Answer:
-        raise KeyError("secret word")
-
-    wide = house.of("wide")
-    house.agents.reset(fails)
-    with serving(house.app()) as url:
-        result = called_over_http(url, "ask", wide, question="how old?", domain="security")
-    assert result.is_error
+    result = failed_by(house, KeyError("secret word"))
     assert "secret word" not in said_by(result)
     assert "something went wrong (reference " in said_by(result)
 

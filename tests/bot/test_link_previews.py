@@ -76,7 +76,8 @@ def desk(running_desk: Desk, source: Source) -> Desk:
     slack.api.scopes |= {"links:write"}
     slack.workspace.work_objects = True
     slack.workspace.details.clear()
-    previews._plain_until, previews.problem = float("-inf"), ""
+    running_desk.bot.web.lacking.forget()
+    previews.problem = ""
     return running_desk
 
 

@@ -14,6 +14,7 @@ from bot.app import build_bot
 from bot.memory.record import decoded, encoded
 from config.errors import ConfigError
 from config.models import Usage
+from config.settings import Settings
 from playground.slack_stand_in import SlackStandIn
 from tests.bot.conftest import Desk, answered, running, settings_for, words
 from tests.bot.fakes import CHANNEL, EVERYWHERE_ALIKE, Agents, answer, domain
@@ -194,6 +195,16 @@ def test_a_follow_up_does_not_carry_a_private_answer_into_the_thread(desk: Desk)
     assert "in May" not in repr(desk.agents.asked[-1].history)
 
 
+def built_of(settings: Settings) -> None:
+    build_bot(
+        settings,
+        domains={},
+        ask=Agents(),
+        answering=EVERYWHERE_ALIKE,
+        engine=create_engine("sqlite://"),
+    )
+
+
 def test_missing_tokens_are_all_named_with_where_to_get_them(
     slack: SlackStandIn, tmp_path: Path
 ) -> None:
@@ -201,13 +212,7 @@ def test_missing_tokens_are_all_named_with_where_to_get_them(
         update={"slack_bot_token": None, "slack_app_token": None}
     )
     with pytest.raises(ConfigError) as missing:
-        build_bot(
-            settings,
-            domains={},
-            ask=Agents(),
-            answering=EVERYWHERE_ALIKE,
-            engine=create_engine("sqlite://"),
-        )
+        built_of(settings)
     assert "SLACK_BOT_TOKEN" in str(missing.value)
     assert "SLACK_APP_TOKEN" in str(missing.value)
     assert "OAuth & Permissions" in str(missing.value)
@@ -218,12 +223,6 @@ def test_a_refused_token_is_named_and_never_shown(slack: SlackStandIn, tmp_path:
         update={"slack_bot_token": SecretStr("xoxb-wrong-secret")}
     )
     with pytest.raises(ConfigError) as refused:
-        build_bot(
-            settings,
-            domains={},
-            ask=Agents(),
-            answering=EVERYWHERE_ALIKE,
-            engine=create_engine("sqlite://"),
-        )
+        built_of(settings)
     assert "SLACK_BOT_TOKEN: invalid_auth" in str(refused.value)
     assert "wrong-secret" not in str(refused.value)
