@@ -19,7 +19,7 @@ from sqlalchemy import Engine, func, select
 
 from config.disk.private_files import private_file
 from durable.lease import Lease
-from durable.postgres import postgres_engine, wait_for_the_database
+from durable.postgres import end, postgres_engine, wait_for_the_database
 from durable.storage_failures import storage_failure, told_plainly
 from telemetry import metrics
 from telemetry.logs import ToStructlog
@@ -235,7 +235,7 @@ class DurableWorker:
         self.client.destroy()
         self.client = None
         if self._engine is not None:
-            self._engine.dispose()
+            end(self._engine)
         for thread in self._threads:
             thread.join(timeout=5)
         self._lease.release()

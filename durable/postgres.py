@@ -56,6 +56,14 @@ def postgres_engine(url: str | URL, poolclass: type[Pool] = _Pool, **options: An
     )
 
 
+def end(engine: Engine) -> None:
+    """Dispose of an engine for good: what a thread still begins with it works, on a connection
+    that is closed when it is given back."""
+    engine.dispose()
+    if isinstance(engine.pool, _Pool):
+        engine.pool.over = True
+
+
 def wait_for_the_database(engine: Engine, stopping: threading.Event, seconds: float) -> None:
     """New connections of this engine wait for a database that is away, at most so long.
 

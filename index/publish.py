@@ -14,6 +14,7 @@ from config.disk.private_files import private_folder
 from config.errors import IndexUnavailable
 from config.models import Embedder
 from config.settings import Settings
+from durable.postgres import end
 from enrichment.chunk import Chunk, DocumentCard
 from index.folders.build import VectorSource, embedded_texts
 from index.folders.generation_folder import Folder
@@ -168,7 +169,7 @@ class Index:
         self._open_ones.close()
         if self._server:
             self._server.close()
-        self.engine.dispose()
+        end(self.engine)
 
     def _alone(
         self, domain: str, wait_seconds: float, on_wait: Callable[[str], None] = logger.info

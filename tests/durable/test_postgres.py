@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from durable.lease import PostgresLease
-from durable.postgres import postgres_engine
+from durable.postgres import end, postgres_engine
 from tests.databases import postgresql_server
 
 
@@ -25,6 +25,16 @@ def test_what_comes_back_after_the_end_is_closed(url: str) -> None:
     engine.dispose()
     late.close()
     assert all(connection and connection.closed for connection in connections)
+
+
+def test_what_is_begun_after_the_end_leaves_nothing_open(url: str) -> None:
+    engine = postgres_engine(url)
+    end(engine)
+    for _ in range(2):
+        with engine.connect() as connection:
+            late = connection.connection.dbapi_connection
+        assert late is not None
+        assert late.closed
 
 
 def test_a_disposed_engine_begins_anew(url: str) -> None:
