@@ -721,6 +721,8 @@ class Copilot:
             warm=self.warm,
             answering=self.answering,
             published=PublishedDomains(snapshot=self.access.snapshot, embed=self.embedder),
+            model=self.model,
+            ask_anew=lambda name: self.ask(name, anew=True),
         )
         self.live_domains.on_problems = bot.tell_admins
         return bot

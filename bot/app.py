@@ -17,7 +17,12 @@ from agents.answer import Ask
 from agents.which_domain.answering import Answering
 from bot.access.gate import Gate
 from bot.beside_answers import PublishedDomains, beside_answers
+from bot.clock.ticking import Clock
+from bot.clock.timers import Timers
 from bot.connection import INBOX_FILE, bolt_app, connect, inbox_url, lease_for, reach_slack
+from bot.feature import Feature, additions_of
+from bot.feature_tools import FeatureTools
+from bot.features import build_features
 from bot.feedback import Feedback
 from bot.handoff.handoffs import Handoffs
 from bot.home.example_asked import ExampleAsked
@@ -39,6 +44,7 @@ from bot.warming import Warm, Warming
 from bot.worker import Worker
 from config.chat_model import build_vision_model
 from config.domain import Domain
+from config.models import ChatModel
 from config.settings import Settings
 from index.audit import AuditLog
 from index.readers import IdentitiesOf, by_email
@@ -68,6 +74,8 @@ def build_bot(
     identities: IdentitiesOf = by_email,
     warm: Warm | None = None,
     published: PublishedDomains | None = None,
+    model: ChatModel | None = None,
+    ask_anew: Callable[[str], Ask] | None = None,
 ) -> Bot:
     """`domains`: by name, or a callable that returns the current ones. `ask`: name → agents.
     `answering`: how one of several domains is chosen, and what the log is told.
@@ -77,6 +85,7 @@ def build_bot(
     `identities`: what a permission may name an asker by.
     `warm`: loads what answers need; runs beside the start, and `/readyz` waits for it.
     `published`: what suggested questions and previews of links are made from.
+    `model`, `ask_anew`: see `bot.feature_tools`.
     `streaming` defaults to whether a chat model is configured; without one, answers come whole.
     `socket=False` is for HTTP mode. Raises ConfigError that names what is missing or refused."""
     needed = {"slack_bot_token": "Slack app → OAuth & Permissions → Bot User OAuth Token"}
@@ -102,6 +111,8 @@ def build_bot(
         warm=warm,
         answering=answering,
         published=published,
+        model=model,
+        ask_anew=ask_anew,
     )
 
 
@@ -124,6 +135,8 @@ class Bot:
         warm: Warm | None,
         answering: Answering,
         published: PublishedDomains | None,
+        model: ChatModel | None,
+        ask_anew: Callable[[str], Ask] | None,
     ) -> None:
         self._settings = settings
         self._warming = Warming(warm)
@@ -149,14 +162,43 @@ class Bot:
             team_url=self.identity.team_url,
             published=published,
         )
+        self.timers = Timers(engine)
+        self.features: tuple[Feature, ...] = ()
         self.attempts = self._attempts(asking, streaming)
-        worker = self._worker(self._intake(), self._handoffs(asking), self._home(status))
+        intake, handoffs = self._intake(), self._handoffs(asking)
+        self.features = build_features(
+            FeatureTools(
+                web=self.web,
+                engine=engine,
+                records=self.records,
+                feedback=self.feedback,
+                handoffs=handoffs,
+                gate=self.gate,
+                domains=domains,
+                asking=asking,
+                intake=intake,
+                timers=self.timers,
+                put=lambda event_id, item: self.inbox.put(event_id, item),
+                identity=self.identity,
+                audit=self.audit,
+                published=published,
+                model=model,
+                ask_anew=ask_anew,
+            )
+        )
+        worker = self._worker(intake, handoffs, self._home(status))
         self.inbox = Inbox(
             database_url=inbox_url(settings),
             lease=lease_for(settings),
             handler=worker,
             concurrency=workers,
             upkeep=self.retention.daily,
+        )
+        self.clock = Clock(
+            self.timers,
+            put=self.inbox.put,
+            plans=[one.plan for one in self.features if one.plan],
+            is_able=self.inbox.is_able,
         )
         self.app = bolt_app(settings, self.identity)
         self._listen()
@@ -173,6 +215,7 @@ class Bot:
             except BaseException:
                 self.inbox.stop(0)
                 raise
+        self.clock.start()
         self._warming.start()
         if lacks := self.beside.troubles():
             log.warning("the slack app was installed with fewer scopes", lacks=lacks)
@@ -207,11 +250,12 @@ class Bot:
         if self._socket_mode:
             self._socket_mode.close()
             self._socket_mode = None
+        self.clock.stop()
         self.inbox.stop(drain_seconds)
 
     def missing(self) -> dict[str, str]:
         """What a question asked now would wait for, e.g. a socket that is dead."""
-        missing = {**self.inbox.missing(), **self._warming.missing()}
+        missing = {**self.inbox.missing(), **self.clock.missing(), **self._warming.missing()}
         if self._socket and not (self._socket_mode and self._socket_mode.is_connected()):
             missing["slack"] = "the bot is not connected to Slack"
         return missing
@@ -269,6 +313,7 @@ class Bot:
             ),
             streaming=streaming,
             earlier=self.beside.earlier,
+            additions=lambda shown: additions_of(self.features)(shown),
         )
 
     def _intake(self) -> Intake:
@@ -303,6 +348,7 @@ class Bot:
             team_url=self.identity.team_url,
             suggest=self.beside.suggest,
             troubles=self.beside.troubles,
+            more=[one.home for one in self.features if one.home],
         )
 
     def _worker(self, intake: Intake, handoffs: Handoffs, home: Home) -> Worker:
@@ -325,6 +371,7 @@ class Bot:
                 team_url=self.identity.team_url,
             ),
             link_previews=self.beside.previews,
+            features=self.features,
         )
 
     def _listen(self) -> None:
@@ -337,5 +384,6 @@ class Bot:
             feedback=self.feedback,
             details=self.beside.previews.details,
             bot_user=user,
+            features=self.features,
         )
         ignore_the_rest(self.app)

@@ -5,13 +5,14 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, replace
 from typing import Any
 
 import structlog
 from slack_bolt import App
 
+from bot.feature import Feature
 from bot.feedback import REASON_VIEW, Feedback, reason_view
 from bot.handoff.handoff_card import RESOLVE, RESOLVE_VIEW, TAKE, resolution_view
 from bot.home.home_view import EXAMPLE
@@ -40,6 +41,7 @@ def interact(
     feedback: Feedback,
     details: Callable[[Json], None],
     bot_user: str,
+    features: Sequence[Feature] = (),
 ) -> None:
     """Register every listener that isn't an event, and that of the event which waits for an answer
     as a click does: `details` of a linked document."""
@@ -49,6 +51,8 @@ def interact(
     _examples(app, store)
     _handoff(app, store, web)
     _details(app, details)
+    for feature in features:
+        feature.listen(app, store)
 
 
 def _shortcut(app: App, store: Store, bot_user: str) -> None:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
 from bot.access.doors import Door
 from bot.access.gate import Gate
+from bot.feature import Feature
 from bot.handoff.handoffs import Handoffs
 from bot.home.example_asked import ExampleAsked
 from bot.home.home_page import Home
@@ -41,6 +42,7 @@ class Worker:
     suggest: Suggest
     example_asked: ExampleAsked
     link_previews: LinkPreviews
+    features: Sequence[Feature] = ()
 
     def __call__(self, event_id: str, item: Item) -> None:
         about = {"messaging.system": "slack", "messaging.message.id": event_id}
@@ -49,7 +51,8 @@ class Worker:
 
     def _work_off(self, event_id: str, item: Item) -> None:
         if "event" in item:
-            self._event(event_id, item)
+            if not self._taken(event_id, item):
+                self._event(event_id, item)
         elif "asked" in item:
             self.intake.asked(event_id, Asked.stored(item["asked"]))
         elif "example" in item:
@@ -61,6 +64,30 @@ class Worker:
             self._handed_off(self.handoffs.take, item["take"])
         elif "resolve" in item:
             self._handed_off(self.handoffs.resolve, item["resolve"])
+        elif "timer" in item:
+            self._timer(**item["timer"])
+        else:
+            self._of_a_feature(event_id, item)
+
+    def _taken(self, event_id: str, item: Item) -> bool:
+        """By a feature, and so for nobody else."""
+        return any(
+            one.on_event(event_id, item["event"], item["team"])
+            for one in self.features
+            if one.on_event
+        )
+
+    def _of_a_feature(self, event_id: str, item: Item) -> None:
+        for one in self.features:
+            for key, handle in one.items.items():
+                if key in item:
+                    handle(event_id, item[key])
+                    return
+
+    def _timer(self, kind: str, subject: str) -> None:
+        for one in self.features:
+            if kind in one.timers:
+                one.timers[kind](subject)
 
     def _event(self, event_id: str, item: Item) -> None:
         match read(item["event"], bot_user=self.bot_user, team=item["team"]):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import timedelta
 
 import structlog
@@ -22,6 +22,7 @@ from bot.home.home_view import (
 )
 from bot.home.suggestions import Suggest, only_examples
 from bot.memory.record import Records, now
+from bot.message.blockkit import Json
 from bot.slack.web import SlackBusy, SlackRefused, SlackUnsure, Web
 from config.domain import Domain
 
@@ -30,6 +31,8 @@ __all__ = ["Home", "IndexStatus", "StatusOf"]
 log = structlog.get_logger()
 
 WEEK = timedelta(days=7)
+MoreForAdmins = Callable[[str, Sequence[Domain]], Iterator[Json]]
+"""(viewer, the domains whose admin they are) → blocks."""
 StatusOf = Callable[[str], IndexStatus | None]
 """Domain name → its index; None when nothing was ever published."""
 
@@ -47,8 +50,9 @@ class Home:
         team_url: str,
         suggest: Suggest = only_examples,
         troubles: Callable[[], Sequence[str]] = tuple,
+        more: Sequence[MoreForAdmins] = (),
     ) -> None:
-        """`troubles`: what Slack doesn't let the bot do, for admins."""
+        """`troubles`: what Slack doesn't let the bot do, for admins. `more`: see `bot.feature`."""
         self._web = web
         self._records = records
         self._feedback = feedback
@@ -58,6 +62,7 @@ class Home:
         self._team_url = team_url.rstrip("/")
         self._suggest = suggest
         self._troubles = troubles
+        self._more = more
 
     def publish(self, user: str, just_asked: JustAsked | None = None) -> None:
         """Show the user their home."""
@@ -66,12 +71,14 @@ class Home:
         offered = [self._offered(user, domain) for domain in theirs]
         why_not = "" if theirs else self._gate.why_not(user, domains)
         reports = [self._report(domain, user) for domain in domains if user in domain.admins]
+        administered = [domain for domain in domains if user in domain.admins]
+        more = [block for of in self._more for block in of(user, administered)]
         mine = [r for r in self._records.recent(asker=user, limit=25) if is_question(r)][:5]
         view = {
             "type": "home",
-            "blocks": list(blocks(offered, reports, mine, self._team_url, why_not, just_asked))[
-                :100
-            ],
+            "blocks": list(
+                blocks(offered, reports, mine, self._team_url, why_not, just_asked, more)
+            )[:100],
         }
         try:
             self._web.once("views.publish", user_id=user, view=view)

@@ -79,9 +79,10 @@ def blocks(
     team_url: str,
     why_not: str = "",
     just_asked: JustAsked | None = None,
+    more: Sequence[Json] = (),
 ) -> Iterator[Json]:
     """The home's blocks, at most a hundred. `offered`: what the viewer may ask; when there is
-    nothing, `why_not`."""
+    nothing, `why_not`. `more`: what features show below the reports."""
     yield {"type": "header", "text": {"type": "plain_text", "text": "What can I ask?"}}
     if just_asked:
         yield _asked_here(just_asked)
@@ -113,6 +114,7 @@ def blocks(
         if report.failing:
             failing = _questions(report.failing, team_url, readable=report.readable)
             yield section(f"*Failing this week*\n{failing}")
+    yield from more[:40]
     yield context(
         [
             "Answers come from your team's documents, with sources. "

@@ -74,6 +74,10 @@ class Inbox:
                 self._unstored.append((event_id, item))
             raise
 
+    def is_able(self) -> bool:
+        """Whether its database is there, as far as was last looked."""
+        return self._worker.is_able()
+
     def backlog(self) -> int:
         """Items stored and not yet worked off, over all workers."""
         return self._worker.backlog()

@@ -18,7 +18,8 @@ SEEN_AT_ONCE = 30
 """Characters of a button on a phone."""
 
 
-def buttons(answer: Answer, question_id: str) -> Iterator[Json]:
+def buttons(answer: Answer, question_id: str, more: Sequence[Json] = ()) -> Iterator[Json]:
+    """`more`: elements beside *Ask a human*, where that is offered."""
     if answer.options:
         yield actions(list(_options(answer.options[:MOST_CHOICES])), block_id="oncall_options")
     if answer.beside:
@@ -28,7 +29,7 @@ def buttons(answer: Answer, question_id: str) -> Iterator[Json]:
     if answer.path != "ambiguous_query":
         yield _verdict(question_id)
     style = {"style": "primary"} if answer.unsure else {}
-    yield actions([ask_human(question_id, **style)], block_id="oncall_human")
+    yield actions([ask_human(question_id, **style), *more], block_id="oncall_human")
 
 
 def ask_human(question_id: str, **more: str) -> Json:

@@ -41,11 +41,13 @@ def render(
     allowed_hosts: Sequence[str] = (),
     notes: Sequence[str] = (),
     lead: str = "",
+    more: Sequence[Json] = (),
     now: datetime | None = None,
 ) -> list[Outgoing]:
     """The messages of an answer, in order; sources and buttons close the last one.
 
-    `lead`: mrkdwn for a line above it, where it isn't plain what was asked."""
+    `lead`: mrkdwn for a line above it, where it isn't plain what was asked. `more`: elements beside
+    *Ask a human*."""
     now = now or datetime.now(UTC)
     beside = (passage.citation for one in answer.beside for passage in one.passages)
     cited = (*answer.citations, *answer.nearest, *beside)
@@ -63,7 +65,7 @@ def render(
     parts[-1] += [
         *_sources(answer, now),
         *_context(answer, notes),
-        *buttons(answer, question_id),
+        *buttons(answer, question_id, more),
     ]
     return [
         Outgoing(text=text, blocks=part, links=links)

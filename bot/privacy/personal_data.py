@@ -14,6 +14,7 @@ from sqlalchemy import Column, Connection, Engine, Table, delete, or_, select, u
 from agents.answer_cache.kept_answers import create_table, drop_saying
 from agents.thread.kept_threads import create_thread_tables, forget_threads_of, kept_of
 from bot.inbox.stored_items import StoredItem, StoredItems
+from bot.memory.all_kept import create_kept
 from bot.memory.proposals import propose
 from bot.memory.state_tables import (
     ERASED,
@@ -24,6 +25,7 @@ from bot.memory.state_tables import (
     screenshots,
 )
 from bot.privacy.cached_words import answers_of, cached_of
+from bot.privacy.feature_tables import erase_in_features, rows_of
 from bot.privacy.questions_gone import delete_questions, forget_screenshots, ids_of
 from index.audit import AuditLog
 
@@ -76,6 +78,7 @@ class PersonalData:
                 "handoffs": _rows(connection, handoffs, *_PEOPLE)(user),
                 "resolved": _rows(connection, questions, questions.c.resolved_by)(user),
                 "threads": kept_of(connection, askers),
+                **rows_of(connection, user),
             }
         proposals = [
             {"id": one.id, "domain": one.domain, "question": one.question,
@@ -111,6 +114,7 @@ class PersonalData:
             gone = delete_questions(connection, ids_of(connection, mine) - busy)
             said = connection.execute(delete(feedback).where(feedback.c.user == user)).rowcount
             helped = _forget_helper(connection, user)
+            erase_in_features(connection, user)
         return Erased(
             questions=gone, feedback=said, handoffs=helped, threads=kept, inbox=forgotten,
             still_working=len(working),
@@ -119,6 +123,7 @@ class PersonalData:
     def _create_tables(self) -> None:
         create_tables(self.engine)
         create_thread_tables(self.engine)
+        create_kept(self.engine)
         create_table(self.engine)
 
     def _withdraw(self, user: str) -> None:

@@ -10,6 +10,7 @@ from sqlalchemy import Connection, Select, delete, select
 from agents.thread.kept_threads import forget_places, slack_place
 from bot.memory.state_tables import feedback, handoffs, posts, questions, screenshots
 from bot.message.private import post_key
+from bot.privacy.feature_tables import forget_with_questions
 
 _AT_ONCE = 500
 
@@ -26,6 +27,7 @@ def delete_questions(connection: Connection, ids: Collection[str]) -> int:
         forget_screenshots(connection, batch)
         connection.execute(delete(feedback).where(feedback.c.question_id.in_(batch)))
         connection.execute(delete(handoffs).where(handoffs.c.question_id.in_(batch)))
+        forget_with_questions(connection, batch)
         connection.execute(delete(questions).where(questions.c.id.in_(batch)))
     return len(ids)
 

@@ -28,8 +28,10 @@ from sqlalchemy.exc import IntegrityError
 
 from agents.answer_cache import kept_answers
 from agents.thread.kept_threads import create_thread_tables, domains_kept, forget_begun_before
+from bot.memory.all_kept import create_kept
 from bot.memory.record import now
 from bot.memory.state_tables import FORGOTTEN, create_tables, feedback, handoffs, posts, questions
+from bot.privacy.feature_tables import purge_features
 from bot.privacy.questions_gone import delete_questions, forget_screenshots, ids_of
 from config.domain import Domain, RetentionPolicy
 from durable.migration import migrate
@@ -75,6 +77,7 @@ class Retention:
     def __post_init__(self) -> None:
         create_tables(self.engine)
         create_thread_tables(self.engine)
+        create_kept(self.engine)
         migrate(self.engine, _METADATA, "upkeep")
         kept_answers.create_table(self.engine)
         try:
@@ -119,10 +122,14 @@ class Retention:
         shortest = min(
             (domain.retention.days for domain in domains.values()), default=RetentionPolicy().days
         )
+
+        def days_of(name: str) -> int:
+            # Nobody can say how long the words of no domain, or of a removed one, are wanted.
+            return domains[name].retention.days if name in domains else shortest
+
         gone = blanked = 0
         for name in connection.scalars(select(questions.c.domain).distinct()).all():
-            # Nobody can say how long the questions of no domain, or of a removed one, are wanted.
-            days = domains[name].retention.days if name in domains else shortest
+            days = days_of(name)
             expired = _asked_before(connection, name, days, unfinished)
             waiting = expired & _open_handoffs(connection)
             waiting -= _asked_before(connection, name, 2 * days, unfinished)
@@ -130,8 +137,9 @@ class Retention:
             gone += delete_questions(connection, expired - waiting)
         threads = 0
         for name in domains_kept(connection):
-            days = domains[name].retention.days if name in domains else shortest
+            days = days_of(name)
             threads += forget_begun_before(connection, name, now() - timedelta(days=days))
+        purge_features(connection, days_of)
         _delete_strays(connection, shortest)
         kept_answers.purge(connection, lambda name: _days_cached(domains.get(name)))
         rows = self.audit.forget(connection, before=days_ago(self.audit_days))

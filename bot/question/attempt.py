@@ -9,6 +9,7 @@ import structlog
 
 from agents.answer import LONGEST_QUESTION, Answer, bounded, shown_of_each
 from agents.confidence.worth_saying import worth_saying
+from bot.feature import Additions, AnswerShown
 from bot.memory.record import Record, Records
 from bot.message import private
 from bot.message.blockkit import short
@@ -68,6 +69,8 @@ class Attempts:
     streaming: bool = False
     pace: Pace = field(default_factory=Pace)
     earlier: Look = look_nowhere
+    additions: Callable[[AnswerShown], Additions] = lambda shown: Additions()
+    """What stands below an answer besides; it has said all that it may when this is called."""
 
     def respond(self, job: Job) -> None:
         """Answer, apologise, or stay quiet. Safe to walk again after a crash."""
@@ -169,17 +172,29 @@ class Attempts:
         )
         for shown, of in self._shown(job, answer, domain, privately=privately):
             self.audit(shown, of)
+        added = self._added(job, answer, domain, privately=privately)
         asked = f"You asked in <#{job.event.channel}>: {mrkdwn(short(text, 300))}"
         messages = render(
             answer,
             question_id=job.event.id,
             allowed_hosts=domain.answer.links,
-            notes=[*job.notes, *_about_length(job.event, answer)],
+            notes=[*job.notes, *_about_length(job.event, answer), *added.notes],
+            more=added.buttons,
             lead=asked if privately else mrkdwn(short(job.event.lead, 300)),
         )
         if answer.path not in ("small_talk", "ambiguous_query"):
             messages = with_earlier(messages, found(domain))
         return self._delivered(job, messages, privately=privately)
+
+    def _added(self, job: Job, answer: Answer, domain: Domain, *, privately: bool) -> Additions:
+        """An answer goes out without them where they fail."""
+        record = self.records.get(job.event.id) or job.record
+        shown = AnswerShown(record=record, answer=answer, domain=domain, privately=privately)
+        try:
+            return self.additions(shown)
+        except Exception as error:
+            log.warning("nothing is added to an answer", cause=type(error).__name__)
+            return Additions()
 
     def _delivered(self, job: Job, messages: list[Outgoing], *, privately: bool) -> list[Outgoing]:
         """What the thread is told: where the asker alone reads it, that they were answered."""

@@ -1,0 +1,87 @@
+"""What the bot does beside answering, each in a room of its own that offers one `Feature`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+from slack_bolt import App
+
+from agents.answer import Answer
+from bot.memory.record import Record
+from bot.message.blockkit import Json
+from config.domain import Domain
+
+Store = Callable[[str, Json], None]
+"""Event id and item; returns when the item can't be lost. A known id does nothing."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Additions:
+    """What stands below an answer besides."""
+
+    notes: tuple[str, ...] = ()
+    """Plain sentences."""
+    buttons: tuple[Json, ...] = ()
+    """Elements beside *Ask a human*; two at most of each feature."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class AnswerShown:
+    """An answer that is about to be shown."""
+
+    record: Record
+    answer: Answer
+    domain: Domain
+    privately: bool = False
+    """To its asker alone."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class DigestPart:
+    """Lines of a shift's digest under one title."""
+
+    title: str
+    lines: Sequence[str]
+    """mrkdwn, the most urgent first."""
+
+
+def _nothing(app: App, store: Store) -> None:
+    """Listens to nothing."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Feature:
+    """Every handler is called again after a crash: what it does, it does once."""
+
+    listen: Callable[[App, Store], None] = _nothing
+    """Registers Bolt's listeners of its buttons and forms; each stores an item and returns."""
+    items: Mapping[str, Callable[[str, Any], None]] = field(default_factory=dict)
+    """Key of a stored item → handler(event id, what stands under the key)."""
+    timers: Mapping[str, Callable[[str], None]] = field(default_factory=dict)
+    """Kind of a timer → handler(subject)."""
+    plan: Callable[[], None] | None = None
+    """Called every minute: sets the timers that a schedule asks for. It may be called by several
+    workers at once."""
+    on_event: Callable[[str, Mapping[str, Any], str], bool] | None = None
+    """(event id, Slack's event, team): whether it was taken, and nobody else is to look at it."""
+    additions: Callable[[AnswerShown], Additions] | None = None
+    home: Callable[[str, Sequence[Domain]], Iterator[Json]] | None = None
+    """(viewer, the domains whose admin they are) → blocks for their App Home."""
+    digest: Callable[[Domain, datetime], Sequence[DigestPart]] | None = None
+    """(domain, since when, aware) → what a digest should say."""
+
+
+def additions_of(features: Sequence[Feature]) -> Callable[[AnswerShown], Additions]:
+    """What all of them add, in order."""
+
+    def of(shown: AnswerShown) -> Additions:
+        found = [one.additions(shown) for one in features if one.additions]
+        return Additions(
+            notes=tuple(note for each in found for note in each.notes),
+            buttons=tuple(button for each in found for button in each.buttons),
+        )
+
+    return of

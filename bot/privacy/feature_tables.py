@@ -1,0 +1,69 @@
+"""The tables of the bot's features, purged, handed out and erased by one rule."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from datetime import timedelta
+from typing import Any
+
+from sqlalchemy import Connection, delete, or_, select, update
+
+from bot.memory.all_kept import ALL_KEPT
+from bot.memory.kept_table import KeptTable
+from bot.memory.record import now
+from bot.memory.state_tables import ERASED
+
+
+def purge_features(
+    connection: Connection,
+    days_of: Callable[[str], int],
+    tables: Sequence[KeptTable] = ALL_KEPT,
+) -> int:
+    """Delete what is older than its domain keeps; how many rows went. `days_of`: domain → days."""
+    gone = 0
+    for kept in tables:
+        columns = kept.table.c
+        domain = columns[kept.domain]
+        for name in connection.scalars(select(domain).distinct()).all():
+            before = now() - timedelta(days=days_of(name))
+            old = delete(kept.table).where(domain == name, columns[kept.at] < before)
+            gone += connection.execute(old).rowcount
+    return gone
+
+
+def forget_with_questions(
+    connection: Connection, ids: Collection[str], tables: Sequence[KeptTable] = ALL_KEPT
+) -> None:
+    """`ids`: of questions that go, few enough for one statement."""
+    for kept in tables:
+        if kept.question:
+            column = kept.table.c[kept.question]
+            connection.execute(delete(kept.table).where(column.in_(list(ids))))
+
+
+def rows_of(
+    connection: Connection, user: str, tables: Sequence[KeptTable] = ALL_KEPT
+) -> dict[str, list[Mapping[str, Any]]]:
+    """Table → its rows that name the person."""
+    found: dict[str, list[Mapping[str, Any]]] = {}
+    for kept in tables:
+        named = [kept.table.c[name] == user for name in kept.people]
+        rows = connection.execute(select(kept.table).where(or_(*named))).mappings() if named else ()
+        found[kept.table.name] = [dict(row) for row in rows]
+    return found
+
+
+def erase_in_features(
+    connection: Connection, user: str, tables: Sequence[KeptTable] = ALL_KEPT
+) -> int:
+    """Take a person's words, then their id; how many rows named them."""
+    touched = 0
+    for kept in tables:
+        columns = kept.table.c
+        for words, whose in kept.words.items():
+            mine = update(kept.table).where(columns[whose] == user)
+            connection.execute(mine.values({words: ""}))
+        for name in kept.people:
+            mine = update(kept.table).where(columns[name] == user)
+            touched += connection.execute(mine.values({name: ERASED})).rowcount
+    return touched
