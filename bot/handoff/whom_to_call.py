@@ -40,6 +40,8 @@ class OnCall:
 
     who: str
     """Slack id; empty in a gap, or when Slack doesn't know them."""
+    named: bool
+    """Somebody has the shift, known to Slack or not."""
     until: datetime | None
     """UTC; None when it is further away than was looked."""
     zone: str
@@ -74,7 +76,12 @@ class WhomToCall:
         except ConfigError:
             return None
         turn = turn_at(seen.shifts, datetime.now(UTC))
-        return OnCall(who=self._slack_id(turn.who), until=turn.until, zone=zone_of(domain, seen))
+        return OnCall(
+            who=self._slack_id(turn.who),
+            named=bool(turn.who),
+            until=turn.until,
+            zone=zone_of(domain, seen),
+        )
 
     def _on_shift(self, domain: Domain, rota: str) -> Reached:
         now = datetime.now(UTC)
@@ -110,6 +117,10 @@ class WhomToCall:
             found = self._web.call("users.lookupByEmail", email=who, patience=PATIENCE)
         except SlackRefused as refused:
             log.warning("the rota names an e-mail that Slack doesn't know", reason=refused.code)
+            return ""
+        except (SlackBusy, SlackUnsure) as error:
+            # Somebody else is called, rather than nobody until Slack is back.
+            log.warning("slack does not say whose e-mail the rota names", reason=str(error))
             return ""
         return str((found.get("user") or {}).get("id") or "")
 
