@@ -45,6 +45,6 @@ def build_escalating(tools: FeatureTools) -> Feature:
             for one in asked:
                 # Erased by a command, of which no worker hears.
                 if one.handoff.taken_by == ERASED and not one.handoff.resolved_by:
-                    tools.timers.set(TAKER, one.record.id, datetime.now(UTC), keep=True)
+                    tools.timers.set(TAKER, one.record.id, datetime.now(UTC))
 
     return Feature(timers={CALL: clock.call, TAKER: clock.look_after}, plan=plan, home=report.home)
