@@ -26,7 +26,7 @@ TAKER_ASKED_AFTER = timedelta(hours=24)
 GIVEN_UP_AFTER = timedelta(days=7)
 """Nobody is called any more; digests tell of it as long as it is on record."""
 LOOK_AGAIN = timedelta(hours=1)
-"""While the rota can't be read, or shows no next shift."""
+"""At one that waits and has no timer."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -93,7 +93,7 @@ class HandoffClock:
             return due.due_at
         if not domain.escalation.rota or (domain.digest and domain.digest.at == SHIFT_CHANGE):
             return None  # the digest tells the next
-        return self._next_shift(domain, called[-1]) or now() + LOOK_AGAIN
+        return self._next_shift(domain, called[-1])
 
     def _next_shift(self, domain: Domain, last: Call) -> datetime | None:
         try:

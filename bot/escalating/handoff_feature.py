@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 from bot.escalating.asker_told import AskerTold
 from bot.escalating.call_posts import CallPosts
-from bot.escalating.handoff_clock import CALL, TAKER, HandoffClock
+from bot.escalating.handoff_clock import CALL, LOOK_AGAIN, TAKER, HandoffClock
 from bot.escalating.handoff_report import HandoffReport
 from bot.feature import Feature
 from bot.feature_tools import FeatureTools
@@ -41,10 +41,14 @@ def build_escalating(tools: FeatureTools) -> Feature:
 
     def plan() -> None:
         report.observe()
+        now = datetime.now(UTC)
         for asked in report.by_domain().values():
-            for one in asked:
-                # Erased by a command, of which no worker hears.
-                if one.handoff.taken_by == ERASED and not one.handoff.resolved_by:
-                    tools.timers.set(TAKER, one.record.id, datetime.now(UTC))
+            for one in (one for one in asked if not one.handoff.resolved_by):
+                if one.handoff.taken_by == ERASED:
+                    # By a command, of which no worker hears.
+                    tools.timers.set(TAKER, one.record.id, now)
+                elif not one.handoff.taken_by:
+                    # Whatever became of its timer, e.g. while Slack was away for hours.
+                    tools.timers.set(CALL, one.record.id, now + LOOK_AGAIN, keep=True)
 
     return Feature(timers={CALL: clock.call, TAKER: clock.look_after}, plan=plan, home=report.home)

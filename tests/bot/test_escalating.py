@@ -434,3 +434,13 @@ def test_no_timer_is_left_of_what_is_over(desk: Desk) -> None:
     with desk.bot.engine.connect() as connection:
         subjects = connection.scalars(select(_TIMERS.c.subject)).all()
     assert f"{CHANNEL}:{ts}" not in subjects
+
+
+def test_a_timer_that_came_to_nothing_is_set_again(desk: Desk) -> None:
+    ts, _ = ask_human(desk)
+    with desk.bot.engine.begin() as connection:
+        connection.execute(delete(_TIMERS))
+    for plan in desk.bot.clock._plans:
+        plan()
+    pass_time(desk, 61)
+    assert len(calls(desk, ts)) == 1
