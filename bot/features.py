@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from bot.digest.digest_feature import build_digest
+from bot.escalating.handoff_feature import build_escalating
 from bot.feature import Feature
 from bot.feature_tools import FeatureTools
 
 
 def build_features(tools: FeatureTools) -> tuple[Feature, ...]:
     """In the order in which they look at an event, and stand in App Home."""
-    return ()
+    built = (build_escalating(tools),)
+    # Last: it says what the others have to say.
+    return (*built, build_digest(tools, [one.digest for one in built if one.digest]))

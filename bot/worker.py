@@ -113,9 +113,9 @@ class Worker:
             self.intake.say_why_not(replace(record.event, user=pressed["user"]))
 
     def _may_act(self, door: Door, user: str, record: Record) -> bool:
-        """What was asked in a direct message is its asker's alone."""
+        """What was asked in a direct message is its asker's alone, and whose they had called."""
         if record.channel.startswith("D") and user != record.asker:
-            return False
+            return door is Door.HAND_OFF and self.handoffs.was_called(record.id, user)
         domain = self.handoffs.domain_of(record)
         return bool(domain and self.gate.open_to(door, user, [domain]))
 

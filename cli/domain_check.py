@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
+from zoneinfo import ZoneInfo
 
 from agents.confidence.kept_thresholds import kept_threshold
 from bot.handoff.rota import is_address, on_call
@@ -44,7 +45,7 @@ def misses(domain: Domain, published: frozenset[str] | None) -> Iterator[Problem
             all_known = False
             yield problem_at(domain.path, ["sources", "files", place], str(error))
     yield from _closed_files(domain)
-    yield from _rota(domain)
+    yield from _rotas(domain)
     yield from _golden(domain)
     if all_known:
         yield from _examples(domain, published or frozenset(), paths)
@@ -76,15 +77,20 @@ def _closed_files(domain: Domain) -> Iterator[Problem]:
         )
 
 
-def _rota(domain: Domain) -> Iterator[Problem]:
+def _rotas(domain: Domain) -> Iterator[Problem]:
     """A rota behind a URL is left alone: to check a file should ask nobody else."""
-    rota = domain.escalation.rota
-    try:
-        if rota and not is_address(rota):
-            on_call(rota, datetime.now(UTC), relative_to=domain.path.parent)
-    except ConfigError as error:
-        said = " ".join(str(error).split())  # YAML errors have several lines
-        yield problem_at(domain.path, ["escalation", "rota"], said)
+    escalation = domain.escalation
+    places: list[tuple[list[str | int], str]] = [(["escalation", "rota"], escalation.rota)]
+    for number, level in enumerate(escalation.levels):
+        places.append((["escalation", "levels", number, "rota"], level.rota))
+    zone = ZoneInfo(escalation.time_zone or "UTC")
+    for place, rota in places:
+        try:
+            if rota and not is_address(rota):
+                on_call(rota, datetime.now(UTC), relative_to=domain.path.parent, zone=zone)
+        except ConfigError as error:
+            said = " ".join(str(error).split())  # YAML errors have several lines
+            yield problem_at(domain.path, place, said)
 
 
 def _golden(domain: Domain) -> Iterator[Problem]:

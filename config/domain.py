@@ -95,12 +95,20 @@ def _cron(value: str) -> str:
     return value
 
 
+def _cron_or_shift_change(value: str) -> str:
+    if value != SHIFT_CHANGE and (problem := cron_problem(value)):
+        said = f"{value!r} {problem}; or write `{SHIFT_CHANGE}`"
+        raise PydanticCustomError("form", "{problem}", {"problem": said})
+    return value
+
+
 def _time_zone(value: str) -> str:
     if problem := time_zone_problem(value):
         raise PydanticCustomError("form", "{problem}", {"problem": f"{value!r} {problem}"})
     return value
 
 
+SHIFT_CHANGE = "shift_change"
 _DOMAIN = "[a-z0-9][a-z0-9-]{0,62}"
 _LABEL = "[A-Za-z0-9]([A-Za-z0-9-]*[A-Za-z0-9])?"
 # A single label may be a whole top-level domain: `com` would allow half of the web.
@@ -305,11 +313,67 @@ class Example(_Section):
     documents: list[Said] = Field(min_length=1)
 
 
+class EscalationLevel(_Section):
+    """Who is called when nobody before them has taken a hand-off."""
+
+    usergroup: GroupId = Field("", description="Slack user group id, S…")
+    user: UserId = Field("", description="Slack user id, U…")
+    rota: str = Field("", description="Whoever has the shift of this rota, by URL or path")
+    after_minutes: WholeNumber = Field(
+        ge=1, le=10_080, description="After the call before this one, while nobody has taken it"
+    )
+    name: Annotated[str, StringConstraints(max_length=60), AfterValidator(_one_line)] = Field(
+        "", description="What the team calls them, as in Security leads; shown where they are"
+    )
+
+    @model_validator(mode="after")
+    def _calls_one(self) -> Self:
+        if sum(bool(one) for one in (self.usergroup, self.user, self.rota)) != 1:
+            said = "write one of user, usergroup and rota; for more of them, more levels"
+            raise PydanticCustomError("level", "{problem}", {"problem": said})
+        return self
+
+
 class Escalation(_Section):
+    """Whom *Ask a human* calls, and who is called when nobody comes."""
+
     usergroup: GroupId = Field("", description="Slack user group id, S…")
     user: UserId = Field("", description="Slack user id, U…")
     rota: str = Field("", description="Who is on call now: an iCal or YAML rota, by URL or path")
     message: str = ""
+    remind_minutes: WholeNumber = Field(
+        15,
+        ge=0,
+        le=10_080,
+        description="The same people, or whoever has the shift by then, are called once more after "
+        "so long, while nobody has taken it. 0: never",
+    )
+    levels: list[EscalationLevel] = Field(
+        [], max_length=10, description="Who is called next, one after another"
+    )
+    time_zone: Annotated[str, AfterValidator(_time_zone)] | None = Field(
+        None,
+        description="Of times in a YAML rota that name no zone, and of those that are said in "
+        "Slack, as in Europe/Berlin; left out: the calendar's own, else UTC",
+    )
+
+
+class DigestPolicy(_Section):
+    """What is open when a shift begins. A text alone is `at`."""
+
+    at: Annotated[Said, AfterValidator(_cron_or_shift_change)] = Field(
+        description="`shift_change`: whenever somebody's shift in `escalation.rota` begins; or a "
+        "cron expression",
+        json_schema_extra={"examples": [SHIFT_CHANGE, "0 9 * * 1-5"]},
+    )
+    time_zone: Annotated[str, AfterValidator(_time_zone)] | None = Field(
+        None, description="Whose clock a cron is read by; left out: as `escalation.time_zone`"
+    )
+    to: Literal["channel", "on_call"] = Field(
+        "channel",
+        description="Where it is sent: the domain's first channel, or whoever is on call, as a "
+        "direct message, and the channel where that is nobody",
+    )
 
 
 class Limits(_Section):
@@ -407,6 +471,10 @@ def _written_short(value: object) -> object:
     return {"cron": value} if isinstance(value, str) else value
 
 
+def _digest_in_short(value: object) -> object:
+    return {"at": value} if isinstance(value, str) else value
+
+
 class Domain(_Section):
     """One help channel and the documents behind it."""
 
@@ -426,6 +494,13 @@ class Domain(_Section):
         "and told to the model",
     )
     escalation: Escalation = Escalation()
+    digest: Annotated[
+        DigestPolicy | None,
+        BeforeValidator(_digest_in_short, json_schema_input_type=str | DigestPolicy),
+    ] = Field(
+        None,
+        description="What is open, told when a shift begins: `shift_change`, or a cron expression",
+    )
     limits: Limits = Limits()
     access: Access = Access()
     retention: RetentionPolicy = RetentionPolicy()
@@ -447,6 +522,18 @@ class Domain(_Section):
         if len(set(names)) < len(names):
             said = "two servers have the same name; replies tell them apart by it"
             raise PydanticCustomError("form", "{problem}", {"problem": f"tools: {said}"})
+        return self
+
+    @model_validator(mode="after")
+    def _digest_has_its_time_and_place(self) -> Self:
+        if self.digest is None:
+            return self
+        if self.digest.at == SHIFT_CHANGE and not self.escalation.rota:
+            said = "digest: shift_change needs escalation.rota; add it, or write a cron expression"
+            raise PydanticCustomError("form", "{problem}", {"problem": said})
+        if not self.channels:
+            said = "digest: it has no channel to go to; add one to channels"
+            raise PydanticCustomError("form", "{problem}", {"problem": said})
         return self
 
     @property

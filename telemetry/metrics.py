@@ -30,6 +30,7 @@ ProcessCollector(registry=registry)
 SOON = (0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0)
 """Seconds, for what people wait for."""
 MODEL = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 15.0, 30.0, 60.0, 120.0)
+HUMAN = (60.0, 300.0, 900.0, 1_800.0, 3_600.0, 14_400.0, 86_400.0, 604_800.0)
 STEP = (0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0)
 
 
@@ -115,6 +116,36 @@ ANSWER_CACHE = _counter(
     "domain", "outcome",
 )  # fmt: skip
 VERDICTS = _counter("oncall_feedback_total", "Feedback given", "verdict")
+
+# Hand-offs to humans.
+
+HANDOFF_TAKEN = _seconds(
+    "oncall_handoff_taken_seconds",
+    "From asking for a human to somebody's taking it",
+    "domain",
+    buckets=HUMAN,
+)
+HANDOFF_RESOLVED = _seconds(
+    "oncall_handoff_resolved_seconds",
+    "From asking for a human to its being resolved",
+    "domain",
+    buckets=HUMAN,
+)
+HANDOFF_CALLS = _counter(
+    "oncall_handoff_calls_total",
+    "Calls of people: first, again, level-1, …, shift (to who came on call later), freed (whoever "
+    "had taken it is gone)",
+    "domain",
+    "step",
+)
+HANDOFFS_WAITING = _gauge(
+    "oncall_handoffs_waiting", "Hand-offs of the last week that nobody has taken", "domain"
+)
+HANDOFFS_OLDEST = _gauge(
+    "oncall_handoffs_oldest_seconds",
+    "Age of the one among them that waits longest; 0 for none",
+    "domain",
+)
 
 # Slack, Google, and the process itself.
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from agents.answer import Answer
 from agents.confidence.confidence_levels import in_words
+from bot.handoff.kept_calls import AGAIN, FIRST, Call
+from bot.handoff.known_rotas import said_at
 from bot.memory.record import Record, decoded
 from bot.memory.state_tables import ERASED, FORGOTTEN
 from bot.message.blockkit import Json, actions, button, context, section
@@ -21,6 +23,9 @@ from config.domain import Domain
 TAKE = "handoff_take"
 RESOLVE = "handoff_resolve"
 RESOLVE_VIEW = "handoff_resolution"
+MAX_CALLED, MOST_CALLED = 1_900, 15
+"""Characters, and lines, of who was called."""
+_STEPS = {FIRST: "Whoever is on call", AGAIN: "Whoever is on call"}
 MAX_TRIED = 400
 """Characters: the whole answer stands above the card."""
 
@@ -39,6 +44,13 @@ class Handoff:
     resolution: str
     requested_at: datetime | None = None
     """UTC, without a zone."""
+    taken_at: datetime | None = None
+    resolved_at: datetime | None = None
+
+    @property
+    def is_taken(self) -> bool:
+        """By somebody who may still come."""
+        return self.taken_by not in ("", ERASED)
 
 
 def card(
@@ -48,13 +60,15 @@ def card(
     now: datetime | None = None,
     *,
     private: bool = False,
+    called: Sequence[Call] = (),
 ) -> Outgoing:
     """Who is on it, the question, what was tried and cited; once resolved, the human's answer.
 
-    `private`: what was answered is not for everyone who sees the card."""
+    `private`: what was answered is not for everyone who sees the card. `called`: so far, in time
+    order."""
     answer = decoded(record.answer) if record.answer else None
     asker = record.asker or handoff.requested_by
-    headline = _headline(handoff, domain)
+    headline = _headline(handoff, domain, called)
     forgotten = record.state == FORGOTTEN
     asked = "_Asked too long ago to be kept here._" if forgotten else _quote(record.text)
     blocks = [section(headline), section(f"*Question* from {mention(asker)}\n{asked}")]
@@ -62,10 +76,12 @@ def card(
         if handoff.resolution:
             blocks.append(section(f"*Answer*\n{_quote(handoff.resolution)}"))
         return Outgoing(text=headline, blocks=blocks)
+    if lines := called_lines(called, domain.escalation.time_zone if domain else None):
+        blocks.append(context(["\n".join(lines)[:MAX_CALLED]], block_id="oncall_called"))
     if not forgotten:
         blocks.extend(_tried(answer, now or datetime.now(UTC), private=private))
     buttons = [button("Resolved", RESOLVE, record.id)]
-    if not handoff.taken_by:
+    if not handoff.is_taken:
         buttons.insert(0, button("I'll take it", TAKE, record.id, style="primary"))
     blocks.append(actions(buttons))
     return Outgoing(text=f"{headline} {mrkdwn(record.text)[:300]}", blocks=blocks)
@@ -89,16 +105,47 @@ def resolution_view(question_id: str, suggestion: str = "") -> Json:
     )
 
 
-def _headline(handoff: Handoff, domain: Domain | None) -> str:
+def called_lines(called: Sequence[Call], time_zone: str | None) -> list[str]:
+    """Who was called when; nothing while it is only those whom the headline names, as it should be.
+
+    `time_zone`: None for each reader's own."""
+    if len(called) < 2 and not any(one.why for one in called):
+        return []
+    return [_called_line(one, time_zone) for one in called][-MOST_CALLED:]
+
+
+def _called_line(call: Call, time_zone: str | None) -> str:
+    at = call.called_at.replace(tzinfo=UTC)
+    when = f"{said_at(at, time_zone)} ({time_zone})" if time_zone else slack_time(at)
+    label = mrkdwn(call.label)
+    if not call.who:
+        why = mrkdwn(call.why) or "nobody is configured"
+        return f"{when}: {label or _STEPS.get(call.step, 'The next')} not called: {why}"
+    told = f" ({label})" if label else ""
+    again = " again" if call.step == AGAIN else ""
+    why = f"; {mrkdwn(call.why)}" if call.why else ""
+    return f"{when}: called {mention(call.who)}{told}{again}{why}"
+
+
+def slack_time(at: datetime) -> str:
+    """In the reader's own time zone, by Slack; UTC in the words that other readers see."""
+    return f"<!date^{int(at.timestamp())}^{{time}}|{at:%H:%M} UTC>"
+
+
+def _headline(handoff: Handoff, domain: Domain | None, called: Sequence[Call]) -> str:
     if handoff.resolved_by:
         return f":white_check_mark: Resolved by {mention(handoff.resolved_by)}"
-    if handoff.taken_by:
+    if handoff.is_taken:
         return f":eyes: {mention(handoff.taken_by)} is on it"
+    if not handoff.called and any(one.who for one in called):
+        return ":raising_hand: Can somebody help here?"  # whoever was called is erased
+    if any(one.why for one in called) and not handoff.called:
+        return ":raising_hand: Nobody could be called here; can somebody help?"
     if not handoff.called:
         return ":raising_hand: Nobody is configured to be called here; can somebody help?"
     message = domain.escalation.message if domain else ""
-    called = f":raising_hand: {mention(handoff.called)} can you help here?"
-    return f"{called}\n{mrkdwn(message)}" if message else called
+    call = f":raising_hand: {mention(handoff.called)} can you help here?"
+    return f"{call}\n{mrkdwn(message)}" if message else call
 
 
 def _tried(answer: Answer | None, now: datetime, *, private: bool) -> Iterator[Json]:

@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from datetime import UTC, datetime
-from pathlib import Path
+from datetime import datetime
 from typing import Any
 
 import structlog
-from sqlalchemy import Engine, insert, select, update
+from prometheus_client import Histogram
+from sqlalchemy import Engine, RowMapping, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
 from agents.answer import Answer
 from bot.handoff.handoff_card import Handoff, card
-from bot.handoff.rota import on_call
+from bot.handoff.kept_calls import FIRST, LEVEL, Calls
+from bot.handoff.known_rotas import KnownRotas
 from bot.handoff.used_button import show_used
+from bot.handoff.whom_to_call import WhomToCall
 from bot.memory.record import Record, Records, decoded, now
-from bot.memory.state_tables import handoffs
+from bot.memory.state_tables import ERASED, handoffs
 from bot.message.blockkit import Json
 from bot.message.delivery import find_post, metadata_of, post_once, richest
 from bot.message.private import post_key
@@ -24,7 +26,8 @@ from bot.message.render import Outgoing
 from bot.slack.web import SlackRefused, Web
 from config.domain import Domain
 from config.domain import domain_of as channel_owner
-from config.errors import ConfigError, IndexUnavailable
+from config.errors import IndexUnavailable
+from telemetry import metrics
 
 log = structlog.get_logger()
 
@@ -52,14 +55,21 @@ class Handoffs:
         self._domains = domains
         self._bot_user = bot_user
         self._is_private = is_private
+        self.rotas = KnownRotas()
+        self.whom = WhomToCall(web, self.rotas)
+        self.calls = Calls(engine)
+        self._followers: list[Callable[[str], None]] = []
+
+    def follow(self, changed: Callable[[str], None]) -> None:
+        """`changed` is called with a question's id after its hand-off was asked for, taken, freed
+        or resolved, and again when that is repeated after a crash."""
+        self._followers.append(changed)
 
     def get(self, question_id: str) -> Handoff | None:
         query = select(handoffs).where(handoffs.c.question_id == question_id)
         with self._engine.connect() as connection:
             row = connection.execute(query).mappings().first()
-        if row is None:
-            return None
-        return Handoff(**{name: row[name] for name in Handoff.__dataclass_fields__})
+        return _handoff(row) if row else None
 
     def request(
         self, question_id: str, user: str, pressed: Mapping[str, str] | None = None
@@ -74,8 +84,7 @@ class Handoffs:
         domain = self.domain_of(record)
         known = self.get(question_id)
         if known is None:
-            called = self._on_call(domain)
-            self._insert(record, user, called)
+            self._insert(record, user, self._call_first(record, domain))
             known = self.get(question_id)
         if known is None:
             return
@@ -85,6 +94,7 @@ class Handoffs:
             key = post_key(record.event_id)
             self._records.found_in(key, pressed["ts"], pressed["channel"])
         show_used(self._web, self._records, record, known)
+        self._tell_followers(question_id)
 
     def _post_card(self, record: Record, known: Handoff, domain: Domain | None) -> None:
         event = record.event
@@ -103,24 +113,46 @@ class Handoffs:
         self._set(record.id, card_ts=ts)
 
     def take(self, question_id: str, user: str) -> None:
-        """Somebody is on it; the first who says so."""
-        known = self.get(question_id)
-        if known and not known.taken_by:
-            self._set(question_id, taken_by=user, taken_at=now())
+        """Somebody is on it; the first who says so, unless that one was erased since."""
+        values = {"taken_by": user, "taken_at": now()}
+        if self._set(question_id, handoffs.c.taken_by.in_(["", ERASED]), **values):
+            self._observe(question_id, metrics.HANDOFF_TAKEN)
+        self._refresh(question_id)
+        self._tell_followers(question_id)
+
+    def free(self, question_id: str, taker: str) -> None:
+        """Whoever had taken it can't go on."""
+        self._set(question_id, handoffs.c.taken_by == taker, taken_by="", taken_at=None)
         self._refresh(question_id)
 
     def resolve(self, question_id: str, user: str, resolution: str = "") -> None:
         """A human solved it; their words are kept when there are any."""
-        known = self.get(question_id)
-        if known is None:
+        if self.get(question_id) is None:
             return
-        values: Json = {"resolved_by": known.resolved_by or user, "resolved_at": now()}
+        values: Json = {"resolved_by": user, "resolved_at": now()}
+        if self._set(question_id, handoffs.c.resolved_by == "", **values):
+            self._observe(question_id, metrics.HANDOFF_RESOLVED)
         if resolution.strip():
-            values["resolution"] = resolution.strip()
-        self._set(question_id, **values)
+            self._set(question_id, resolution=resolution.strip())
         self._records.mark(question_id, resolved_by=user)
         self._refresh(question_id)
         self._tick(question_id)
+        self._tell_followers(question_id)
+
+    def was_called(self, question_id: str, user: str) -> bool:
+        """In a direct message of their own, which is where they may act on it."""
+        return any(one.who == user for one in self.calls.everything_of(question_id))
+
+    def show(self, question_id: str) -> None:
+        """What is known now, on the card and wherever it was asked for. Safe to repeat."""
+        self._refresh(question_id)
+
+    def asked_since(self, at: datetime) -> list[Handoff]:
+        """Oldest first; `at`: UTC, without a zone."""
+        query = select(handoffs).where(handoffs.c.requested_at >= at)
+        with self._engine.connect() as connection:
+            rows = connection.execute(query.order_by(handoffs.c.requested_at)).mappings().all()
+        return [_handoff(row) for row in rows]
 
     def any_open(self, channel: str) -> bool:
         """Somebody in the channel waits for a human."""
@@ -162,7 +194,8 @@ class Handoffs:
             log.warning("the hand-off card could not be updated", reason=refused.code)
 
     def _card(self, record: Record, handoff: Handoff, domain: Domain | None) -> Outgoing:
-        return card(record, handoff, domain, private=self._hides(record, domain))
+        called = self.calls.of(record.id)
+        return card(record, handoff, domain, private=self._hides(record, domain), called=called)
 
     def _hides(self, record: Record, domain: Domain | None) -> bool:
         """Some who see the card may not read what was answered: where the channel is none of the
@@ -191,30 +224,24 @@ class Handoffs:
         except SlackRefused as refused:
             log.debug("no tick on the thread", reason=refused.code)
 
-    def _on_call(self, domain: Domain | None) -> str:
-        """Slack id of whoever is on call: the rota first, else the configured user or group."""
+    def _call_first(self, record: Record, domain: Domain | None) -> str:
+        """Slack id of the first who can be reached, on record with those who couldn't be."""
         if domain is None:
             return ""
-        escalation = domain.escalation
-        if escalation.rota:
-            try:
-                folder = domain.path.parent if domain.path.name else Path()
-                found = on_call(escalation.rota, datetime.now(UTC), relative_to=folder)
-                if who := self._slack_id(found):
-                    return who
-            except ConfigError as error:
-                log.error("the rota can't be read", domain=domain.domain, reason=str(error))
-        return escalation.user or escalation.usergroup
+        reached = self.whom.first(domain)
+        self._keep_call(record, FIRST, domain, who=reached.who, why=reached.why)
+        for number, level in enumerate(domain.escalation.levels, start=1):
+            if reached.who:
+                break
+            reached = self.whom.level(domain, level)
+            more = {"who": reached.who, "why": reached.why, "label": level.name}
+            self._keep_call(record, f"{LEVEL}{number}", domain, **more)
+        # After a crash what was decided before it stands.
+        return next((one.who for one in self.calls.of(record.id) if one.who), "")
 
-    def _slack_id(self, who: str) -> str:
-        if "@" not in who:
-            return who
-        try:
-            found = self._web.call("users.lookupByEmail", email=who, patience=30.0)
-        except SlackRefused as refused:
-            log.warning("the rota names an e-mail that Slack doesn't know", reason=refused.code)
-            return ""
-        return str((found.get("user") or {}).get("id") or "")
+    def _keep_call(self, record: Record, step: str, domain: Domain, **more: str) -> None:
+        if self.calls.keep(record.id, step, domain.domain, **more) and more["who"]:
+            metrics.HANDOFF_CALLS.labels(domain.domain, step).inc()
 
     def domain_of(self, record: Record) -> Domain | None:
         """Whose question it is; None when no domain file knows its channel any more."""
@@ -232,7 +259,24 @@ class Handoffs:
         except IntegrityError:
             log.debug("a human was asked already", question=record.id)
 
-    def _set(self, question_id: str, **values: Any) -> None:
-        change = update(handoffs).where(handoffs.c.question_id == question_id).values(**values)
+    def _set(self, question_id: str, *only_if: Any, **values: Any) -> bool:
+        """False where that isn't so any more."""
+        change = update(handoffs).where(handoffs.c.question_id == question_id, *only_if)
         with self._engine.begin() as connection:
-            connection.execute(change)
+            return connection.execute(change.values(**values)).rowcount > 0
+
+    def _observe(self, question_id: str, seconds: Histogram) -> None:
+        """From when it was asked for until now."""
+        known, record = self.get(question_id), self._records.get(question_id)
+        if known and record and known.requested_at:
+            domain = self.domain_of(record)
+            took = (now() - known.requested_at).total_seconds()
+            seconds.labels(domain.domain if domain else "").observe(took)
+
+    def _tell_followers(self, question_id: str) -> None:
+        for changed in self._followers:
+            changed(question_id)
+
+
+def _handoff(row: RowMapping) -> Handoff:
+    return Handoff(**{name: row[name] for name in Handoff.__dataclass_fields__})

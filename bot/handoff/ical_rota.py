@@ -1,4 +1,4 @@
-"""iCalendar → the shifts of a moment: repetition, exceptions and zones by the libraries for it."""
+"""iCalendar → the shifts of a time: repetition, exceptions and zones by the libraries for it."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from zoneinfo import ZoneInfo
 
 from bot.handoff.shift import Shift
 from config.errors import ConfigError
+from config.reading.time_zones import time_zone_problem
 from config.slack_ids import EMAIL, MAYBE_ON_CALL_IN_PROSE, MENTION, ON_CALL, ON_CALL_IN_PROSE
 
 _NAMES = [
@@ -24,6 +25,7 @@ _NAMES = [
 _NEEDED = frozenset(
     {"DTSTART", "DTEND", "DURATION", "RRULE", "RDATE", "EXDATE", "RECURRENCE-ID", "STATUS"}
 )
+_ZONE = re.compile(r"^X-WR-TIMEZONE[^:\n]*:([^\n]*)", re.MULTILINE)
 _REMEDY = "export the calendar again, or write the rota as YAML"
 _FAR = 3000
 """Year of what never ends: the libraries count on from an end, and fail beyond the year 9999."""
@@ -49,15 +51,16 @@ _COME_AGAIN: Mapping[str, list[set[str]]] = {
 may be left, and that is known only at the end of the calendar, in the year 9999."""
 
 
-def shifts_at(text: str, at: datetime, *, rota: str) -> Iterator[Shift]:
-    """Shifts that hold `at`; who has them stands in summary, description or attendee.
+def calendar_shifts(text: str, start: datetime, end: datetime, *, rota: str) -> Iterator[Shift]:
+    """Shifts that are on at some time from `start` to `end`, in UTC; who has them stands in
+    summary, description or attendee.
 
     An attendee who declined has none; one who accepted comes first.
 
     Times without a zone, and whole days, are in the calendar's own zone (`X-WR-TIMEZONE`), else
     in UTC. Raises ConfigError for what no shift can be read from, naming `rota`."""
     try:
-        yield from _shifts(text, at)
+        yield from _shifts(text, start, end)
     except ConfigError as error:
         raise ConfigError(f"the rota {rota!r}: {error.problem}", remedy=error.remedy) from None
     except Exception as error:  # a broken calendar can fail anywhere in three libraries
@@ -67,24 +70,34 @@ def shifts_at(text: str, at: datetime, *, rota: str) -> Iterator[Shift]:
         ) from error
 
 
-def _shifts(text: str, at: datetime) -> Iterator[Shift]:
+def calendar_zone(text: str) -> str:
+    """The zone that a calendar says it is in; empty where it says none."""
+    found = _ZONE.search(text)
+    name = found[1].strip() if found else ""
+    return "" if not name or time_zone_problem(name) else name
+
+
+def _shifts(text: str, start: datetime, end: datetime) -> Iterator[Shift]:
     import recurring_ical_events
     from icalendar import Calendar
 
     calendar = Calendar.from_ical(text)
     events = calendar.walk("VEVENT")
-    _check(events, at)
+    _check(events, start, end)
     for event in events:
         _end_in_time(event)
     zone = ZoneInfo(str(calendar.get("X-WR-TIMEZONE", "UTC")))
-    moment = at.astimezone(zone)
-    for event in recurring_ical_events.of(calendar).between(moment, moment):
+    looked_at = (start.astimezone(zone), end.astimezone(zone))
+    for event in recurring_ical_events.of(calendar).between(*looked_at):
         if str(event.get("STATUS", "")).upper() != "CANCELLED":
-            start, end = (_moment(event[key].dt, zone) for key in ("DTSTART", "DTEND"))
-            yield Shift(start, end, _who(event), _title(event))
+            # In UTC at once, as in `yaml_rota`.
+            begins, ends = (
+                _moment(event[key].dt, zone).astimezone(UTC) for key in ("DTSTART", "DTEND")
+            )
+            yield Shift(begins, ends, _who(event), _title(event))
 
 
-def _check(events: list[Any], at: datetime) -> None:
+def _check(events: list[Any], start: datetime, end: datetime) -> None:
     """Raise ConfigError for a shift that would be read wrongly, or would take too long."""
     steps = 0.0
     for event in events:
@@ -93,9 +106,9 @@ def _check(events: list[Any], at: datetime) -> None:
                 raise _wrong(f"{key} of {_title(event)!r}: {problem}")
         if "DTSTART" not in event:
             raise _wrong(f"{_title(event)!r} has no DTSTART")
-        if not _is_over(event, at):
+        if not _is_over(event, start):
             _check_times(event)
-        steps += sum(_steps(rule, event, at) for rule in _values(event, "RRULE"))
+        steps += sum(_steps(rule, event, end) for rule in _values(event, "RRULE"))
         if steps > MAX_STEPS:
             raise ConfigError(
                 f"{_title(event)!r} repeats too often to be counted",

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from datetime import datetime
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, tzinfo
 from http.client import HTTPException
 from pathlib import Path
 from typing import IO
@@ -11,7 +12,9 @@ from urllib.error import HTTPError, URLError
 from urllib.parse import urlsplit
 from urllib.request import Request, urlopen
 
-from bot.handoff.ical_rota import shifts_at
+from bot.handoff.ical_rota import calendar_shifts, calendar_zone
+from bot.handoff.shift import Shift
+from bot.handoff.turns import named_at
 from bot.handoff.yaml_rota import yaml_shifts
 from config.errors import ConfigError
 
@@ -21,24 +24,43 @@ MAX_BYTES = 2_000_000
 """Of a rota: 10,000 shifts, at about 1.2 ms each to read."""
 
 
-def on_call(rota: str, at: datetime, *, relative_to: Path = Path()) -> str:
+@dataclass(frozen=True)
+class WrittenRota:
+    """A rota as it was read, its shifts not yet looked for."""
+
+    text: str = field(repr=False)
+    shown: str
+    """Where it is, as far as everybody may know."""
+
+    @property
+    def zone(self) -> str:
+        """That the calendar says it is in; empty where it says none."""
+        return calendar_zone(self.text) if self._is_calendar else ""
+
+    @property
+    def _is_calendar(self) -> bool:
+        return bool(_CALENDAR.search(self.text))
+
+    def shifts(self, start: datetime, end: datetime, zone: tzinfo = UTC) -> tuple[Shift, ...]:
+        """Those that are on at some time from `start` to `end`. `zone`: of times in YAML that name
+        none. Raises ConfigError for what can't be read."""
+        if self._is_calendar:
+            return tuple(calendar_shifts(self.text, start, end, rota=self.shown))
+        every = yaml_shifts(self.text, rota=self.shown, zone=zone)
+        return tuple(one for one in every if one.start <= end and start < one.end)
+
+
+def read_rota(rota: str, relative_to: Path = Path()) -> WrittenRota:
+    """Raises ConfigError when nothing can be read there."""
+    return WrittenRota(_read(rota, relative_to), _shown(rota))
+
+
+def on_call(rota: str, at: datetime, *, relative_to: Path = Path(), zone: tzinfo = UTC) -> str:
     """Slack id or e-mail of whoever has the shift; empty in a gap.
 
-    Of overlapping shifts the one that started last counts, of those that started together the
-    shortest: overrides are made that way.
     Raises ConfigError when the rota can't be read, or when a shift is on that names nobody."""
-    text = _read(rota, relative_to)
-    shown = _shown(rota)
-    is_calendar = _CALENDAR.search(text)
-    shifts = shifts_at(text, at, rota=shown) if is_calendar else yaml_shifts(text, rota=shown)
-    now = [shift for shift in shifts if shift.start <= at < shift.end]
-    named = [shift for shift in now if shift.who]
-    if now and not named:
-        raise ConfigError(
-            f"the rota {shown!r}: the shift {now[0].title!r} names no Slack id or e-mail address",
-            remedy="write who has it into its title, or invite them",
-        )
-    return max(named, key=lambda shift: (shift.start, shift.start - shift.end)).who if now else ""
+    written = read_rota(rota, relative_to)
+    return named_at(written.shifts(at, at, zone), at, rota=written.shown)
 
 
 def is_address(rota: str) -> bool:

@@ -81,7 +81,7 @@ def _line(handoff: Handoff) -> Json:
     asked = f"asked {_when(handoff.requested_at)} by {mention(handoff.requested_by)}"
     if handoff.resolved_by:
         said = f":white_check_mark: {mention(handoff.resolved_by)} resolved it · {asked}"
-    elif handoff.taken_by:
+    elif handoff.is_taken:
         said = f":eyes: {mention(handoff.taken_by)} took it · {asked}"
     else:
         said = f":raising_hand: A human was {asked}"

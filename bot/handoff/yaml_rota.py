@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, tzinfo
 from typing import Any
 
 import yaml
@@ -18,8 +18,10 @@ _KEYS = {"from", "to", "user"}
 _MAX_SHOWN = 40
 
 
-def yaml_shifts(text: str, *, rota: str) -> Iterator[Shift]:
-    """Every shift of the list; times with a zone, or UTC; users as Slack ids or e-mail addresses.
+def yaml_shifts(text: str, *, rota: str, zone: tzinfo = UTC) -> Iterator[Shift]:
+    """Every shift of the list, in UTC; users as Slack ids or e-mail addresses.
+
+    `zone`: of times without one.
 
     Raises ConfigError that names `rota`, the entry (from 1) and its line."""
     loader = yaml.SafeLoader(text)
@@ -36,14 +38,14 @@ def yaml_shifts(text: str, *, rota: str) -> Iterator[Shift]:
         raise _wrong(rota, "holds no shifts")
     for number, node in enumerate(root.value, start=1):
         try:
-            yield _shift(loader, node)
-        except (ValueError, RecursionError, yaml.YAMLError) as error:
+            yield _shift(loader, node, zone)
+        except (ValueError, OverflowError, RecursionError, yaml.YAMLError) as error:
             said = " ".join(str(error).split())
             line = node.start_mark.line + 1
             raise _wrong(rota, f"has a wrong shift {number} (line {line}): {said}") from None
 
 
-def _shift(loader: yaml.SafeLoader, node: yaml.Node) -> Shift:
+def _shift(loader: yaml.SafeLoader, node: yaml.Node, zone: tzinfo) -> Shift:
     entry: Any = loader.construct_document(node)
     if not isinstance(node, yaml.MappingNode):
         raise ValueError(f"expected from, to and user, not {_shown(entry)}")
@@ -54,13 +56,13 @@ def _shift(loader: yaml.SafeLoader, node: yaml.Node) -> Shift:
         raise ValueError(f"unknown key {_shown(unknown[0])}")
     if missing := sorted(_KEYS - set(entry)):
         raise ValueError(f"no {' and no '.join(missing)}")
-    start, end = _time(entry["from"]), _time(entry["to"])
+    start, end = _time(entry["from"], zone), _time(entry["to"], zone)
     if end <= start:
         raise ValueError("it ends before it starts")
     return Shift(start, end, _user(entry["user"]))
 
 
-def _time(value: object) -> datetime:
+def _time(value: object, zone: tzinfo) -> datetime:
     if isinstance(value, datetime):
         moment = value
     elif isinstance(value, date):
@@ -69,7 +71,9 @@ def _time(value: object) -> datetime:
         moment = datetime.fromisoformat(value)
     else:
         raise ValueError(f"{_shown(value)} is no time")
-    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+    # In UTC at once: two times of one zone are compared by the clock on the wall, which goes back
+    # an hour in autumn.
+    return (moment if moment.tzinfo else moment.replace(tzinfo=zone)).astimezone(UTC)
 
 
 def _user(value: object) -> str:

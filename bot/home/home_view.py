@@ -176,7 +176,7 @@ def _questions(records: Sequence[Record], team_url: str, *, readable: Set[str] |
             shown = "a direct message"
         else:
             shown = "a channel that you are not in"
-        lines.append(f"• {shown} · {_outcome(record)}")
+        lines.append(f"• {shown} · {outcome(record)}")
     return "\n".join(lines)
 
 
@@ -195,7 +195,8 @@ def went_wrong(record: Record) -> bool:
     return record.state == "posted" and record.path in UNSURE and is_question(record)
 
 
-def _outcome(record: Record) -> str:
+def outcome(record: Record) -> str:
+    """What came of it, in a few words."""
     if record.resolved_by:
         return "resolved"
     if record.state == "failed":

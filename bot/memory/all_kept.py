@@ -6,11 +6,13 @@ from collections.abc import Callable
 
 from sqlalchemy import Engine
 
+from bot.memory.call_tables import KEPT_CALLS, create_calls
+from bot.memory.digest_tables import KEPT_DIGESTS, create_digests
 from bot.memory.kept_table import KeptTable
 
-ALL_KEPT: tuple[KeptTable, ...] = ()
+ALL_KEPT: tuple[KeptTable, ...] = (KEPT_CALLS, KEPT_DIGESTS)
 """Purged, handed out and erased by `bot/privacy/feature_tables.py`."""
-_CREATE: tuple[Callable[[Engine], None], ...] = ()
+_CREATE: tuple[Callable[[Engine], None], ...] = (create_calls, create_digests)
 
 
 def create_kept(engine: Engine) -> None:

@@ -56,8 +56,10 @@ def post_once(
     metadata: Json,
     find: Callable[[], str | None],
     busy: Callable[[float], None] = lambda seconds: None,
+    placed: Callable[[str], None] = lambda channel: None,
 ) -> str:
-    """Post a message and return its timestamp.
+    """Post a message and return its timestamp. `placed` hears the id of the conversation that Slack
+    put it into, which of one that was sent to a person is known only then.
 
     After a lost reply nobody knows whether it was posted, so `find` looks before it is posted
     again. Raises SlackRefused, or SlackUnsure or SlackBusy when patience has run out."""
@@ -71,7 +73,9 @@ def post_once(
     pauses = backoff(LONGEST_WAIT)
     while True:
         try:
-            return str(richest(web, web.once, "chat.postMessage", message, arguments)["ts"])
+            posted = richest(web, web.once, "chat.postMessage", message, arguments)
+            placed(str(posted.get("channel") or ""))
+            return str(posted["ts"])
         except SlackBusy as limit:
             busy(limit.after)
             # Everybody who waits was told the same second: spread them out.

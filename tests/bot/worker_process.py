@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import os
 import sys
+from pathlib import Path
 
 from bot.app import build_bot
 from config.errors import CopilotError
@@ -18,10 +20,12 @@ def main() -> None:
     agents = Agents(lambda question: answer(f"{question.text}: every 90 days [1]."))
     agents.seconds = float(os.environ.get("THINK_SECONDS", "0.3"))
     limits = {"questions_per_user_per_hour": 10_000, "questions_per_channel_per_hour": 10_000}
+    more = json.loads(os.environ.get("DOMAIN", "{}"))
+    here = Path(os.environ.get("ONCALL_DATA_DIR", "")) / "security.yaml"
     try:
         bot = build_bot(
             settings,
-            domains={"security": domain(limits=limits)},
+            domains={"security": domain(limits=limits, **more).read_from(here)},
             ask=agents,
             answering=EVERYWHERE_ALIKE,
             engine=open_database(settings),

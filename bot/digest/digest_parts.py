@@ -1,0 +1,112 @@
+"""What a digest says of questions and hand-offs, as far as its reader may see them."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+
+from sqlalchemy import Engine, select
+
+from bot.escalating.handoff_report import AskedFor, HandoffReport, state_of
+from bot.feature import DigestPart
+from bot.home.home_view import is_question, outcome, permalink, went_wrong
+from bot.memory.record import Record, Records
+from bot.memory.state_tables import feedback, questions
+from bot.message.blockkit import link, short
+from config.domain import Domain
+
+MaySee = Callable[[str], bool]
+"""Channel id → whether the reader may see what stands in it."""
+LOOKED_AT = 1_000
+"""Questions, the newest."""
+OPEN_FOR = timedelta(days=30)
+TEXT = 120
+"""Characters of a question."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class OpenQuestions:
+    records: Records
+    engine: Engine
+    report: HandoffReport
+    team_url: str
+
+    def parts(self, domain: Domain, since: datetime, may_see: MaySee) -> Iterator[DigestPart]:
+        """Those that say something, the most urgent first."""
+        waiting = self._waiting(domain)
+        known = {one.record.id for one in waiting}
+        since = since.astimezone(UTC).replace(tzinfo=None)
+        asked = [
+            record
+            for record in self.records.recent(domain=domain.domain, limit=LOOKED_AT)
+            if record.asked_at >= since
+        ]
+        unanswered = [one for one in asked if _is_unanswered(one) and one.id not in known]
+        unhelped = [
+            one
+            for one in self._unhelped(domain, since)
+            if one.id not in known and one not in unanswered
+        ]
+        told = (
+            ("Waiting for a human", [(one.record, state_of(one)) for one in waiting]),
+            ("Without an answer", [(one, outcome(one)) for one in unanswered]),
+            (
+                "Answered, and not helped",
+                [(one, "*Not helpful*, not resolved") for one in unhelped],
+            ),
+            ("Asked more than once", list(_repeated(asked))),
+        )
+        for title, found in told:
+            if lines := self._lines(found, may_see):
+                yield DigestPart(title=title, lines=lines)
+
+    def _waiting(self, domain: Domain) -> list[AskedFor]:
+        """Open hand-offs: those that nobody took before the others."""
+        asked = self.report.by_domain(OPEN_FOR)[domain.domain]
+        still_open = [one for one in asked if not one.handoff.resolved_by]
+        return sorted(still_open, key=lambda one: one.handoff.is_taken)
+
+    def _unhelped(self, domain: Domain, since: datetime) -> list[Record]:
+        query = (
+            select(questions.c.id)
+            .join(feedback, feedback.c.question_id == questions.c.id)
+            .where(questions.c.domain == domain.domain, questions.c.resolved_by == "")
+            .where(feedback.c.verdict == "unhelpful", feedback.c.given_at >= since)
+        )
+        with self.engine.connect() as connection:
+            ids = sorted(set(connection.scalars(query)))
+        return [record for one in ids if (record := self.records.get(one))]
+
+    def _lines(self, found: Sequence[tuple[Record, str]], may_see: MaySee) -> list[str]:
+        """What stands elsewhere is counted, never told."""
+        lines, elsewhere = [], 0
+        for record, said in found:
+            if record.channel.startswith("D") or not may_see(record.channel):
+                elsewhere += 1
+                continue
+            text = short(record.text, TEXT) or "a question asked long ago"
+            lines.append(f"{link(permalink(self.team_url, record), text)} · {said}")
+        if elsewhere:
+            more = " more" if lines else ""
+            lines.append(
+                f"{elsewhere}{more} in direct messages, or where not everyone here may read"
+            )
+        return lines
+
+
+def _is_unanswered(record: Record) -> bool:
+    return not record.resolved_by and (went_wrong(record) or record.state == "limited")
+
+
+def _repeated(asked: Sequence[Record]) -> Iterator[tuple[Record, str]]:
+    """The last of each, the most often asked first; alike but for case and punctuation."""
+    alike: dict[str, list[Record]] = defaultdict(list)
+    for record in asked:  # the newest first
+        if is_question(record) and not record.channel.startswith("D"):
+            alike[" ".join(re.findall(r"\w+", record.text.casefold()))].append(record)
+    for records in sorted(alike.values(), key=len, reverse=True):
+        if len(records) > 1:
+            yield records[0], f"asked {len(records)} times"

@@ -1,0 +1,64 @@
+"""In which order people are called for a hand-off, and when the next of them is due. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from bot.handoff.kept_calls import AGAIN, FIRST, LEVEL, Call
+from config.domain import Escalation, EscalationLevel
+
+NOT_AT_ALL = timedelta(0)
+
+
+@dataclass(frozen=True)
+class Step:
+    name: str
+    wait: timedelta
+    """After the call before it."""
+    level: EscalationLevel | None = None
+    """None: whoever is called first."""
+
+
+@dataclass(frozen=True)
+class NextCall:
+    step: Step
+    due_at: datetime
+    """UTC, without a zone."""
+
+
+def steps_of(escalation: Escalation) -> list[Step]:
+    again = timedelta(minutes=escalation.remind_minutes)
+    return [
+        Step(FIRST, NOT_AT_ALL),
+        *([Step(AGAIN, again)] if again else []),
+        *(
+            Step(f"{LEVEL}{number}", timedelta(minutes=level.after_minutes), level)
+            for number, level in enumerate(escalation.levels, start=1)
+        ),
+    ]
+
+
+def next_call(escalation: Escalation, called: Sequence[Call]) -> NextCall | None:
+    """None once everybody was called. `called`: in time order, the first call among them.
+
+    Nobody waits for people who could not be reached."""
+    steps = steps_of(escalation)
+    made = {one.step: one for one in called}
+    reached = max((at for at, step in enumerate(steps) if step.name in made), default=0)
+    for step in steps[reached + 1 :]:
+        if step.name == AGAIN and not made[FIRST].who:
+            continue
+        wait = step.wait if called[-1].who else NOT_AT_ALL
+        return NextCall(step, called[-1].called_at + wait)
+    return None
+
+
+def lasting(time: timedelta) -> str:
+    """`15 minutes`, `3 hours`, `2 days`."""
+    minutes = max(1, round(time.total_seconds() / 60))
+    for unit, length in (("day", 24 * 60), ("hour", 60)):
+        if minutes >= 2 * length:
+            return f"{round(minutes / length)} {unit}s"
+    return f"{minutes} minute{'s' if minutes > 1 else ''}"

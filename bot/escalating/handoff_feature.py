@@ -1,0 +1,54 @@
+"""The clock of hand-offs as a feature of the bot."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+from bot.escalating.asker_told import AskerTold
+from bot.escalating.call_posts import CallPosts
+from bot.escalating.handoff_clock import CALL, LOOK_AGAIN, TAKER, HandoffClock
+from bot.escalating.handoff_report import HandoffReport
+from bot.feature import Feature
+from bot.feature_tools import FeatureTools
+from bot.memory.state_tables import ERASED
+
+
+def build_escalating(tools: FeatureTools) -> Feature:
+    calls, bot_user = tools.handoffs.calls, tools.identity.user
+    team_url = tools.identity.team_url.rstrip("/")
+    clock = HandoffClock(
+        handoffs=tools.handoffs,
+        records=tools.records,
+        timers=tools.timers,
+        posts=CallPosts(web=tools.web, calls=calls, bot_user=bot_user),
+        told=AskerTold(
+            web=tools.web,
+            calls=calls,
+            people=tools.gate.people,
+            team_url=team_url,
+            bot_user=bot_user,
+        ),
+        people=tools.gate.people,
+    )
+    report = HandoffReport(
+        handoffs=tools.handoffs,
+        records=tools.records,
+        domains=tools.domains,
+        gate=tools.gate,
+        team_url=team_url,
+    )
+    tools.handoffs.follow(clock.changed)
+
+    def plan() -> None:
+        report.observe()
+        now = datetime.now(UTC)
+        for asked in report.by_domain().values():
+            for one in (one for one in asked if not one.handoff.resolved_by):
+                if one.handoff.taken_by == ERASED:
+                    # By a command, of which no worker hears.
+                    tools.timers.set(TAKER, one.record.id, now)
+                elif not one.handoff.taken_by:
+                    # Whatever became of its timer, e.g. while Slack was away for hours.
+                    tools.timers.set(CALL, one.record.id, now + LOOK_AGAIN, keep=True)
+
+    return Feature(timers={CALL: clock.call, TAKER: clock.look_after}, plan=plan, home=report.home)

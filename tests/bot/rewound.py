@@ -1,0 +1,32 @@
+"""Time that has passed, for tests: what is on record was longer ago."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+from sqlalchemy import Column, Engine, Table, select, update
+
+from bot.clock.timers import _TIMERS
+from bot.memory.call_tables import calls
+from bot.memory.state_tables import handoffs
+
+_MOMENTS: tuple[tuple[Table, tuple[Column[Any], ...], str], ...] = (
+    (calls, (calls.c.question_id, calls.c.step), "called_at"),
+    (handoffs, (handoffs.c.question_id,), "requested_at"),
+    (handoffs, (handoffs.c.question_id,), "taken_at"),
+    (_TIMERS, (_TIMERS.c.key,), "due_at"),
+)
+
+
+def rewind(engine: Engine, minutes: float, question_id: str = "") -> None:
+    """Of one question's hand-off, or of all; and every timer of theirs."""
+    for table, key, moment in _MOMENTS:
+        with engine.begin() as connection:
+            for row in connection.execute(select(table)).mappings().all():
+                mine = row.get("question_id") or row.get("subject")
+                if row[moment] is None or (question_id and mine != question_id):
+                    continue
+                same = [column == row[column.name] for column in key]
+                earlier = row[moment] - timedelta(minutes=minutes)
+                connection.execute(update(table).where(*same).values({moment: earlier}))
