@@ -65,6 +65,10 @@ class GoogleClient:
         return self.drive.permissions()
 
     @cached_property
+    def comments(self) -> Any:
+        return self.drive.comments()
+
+    @cached_property
     def changes(self) -> Any:
         return self.drive.changes()
 
@@ -97,6 +101,11 @@ class GoogleClient:
         """The answer: a dict, or bytes of a download. Raises GoogleRefused, or ConfigError when
         the credentials themselves are refused."""
         return self._persistently(partial(self._once, request), before=before)
+
+    def call_unless(self, done: Callable[[], Any], request: Any) -> Any:
+        """As `call`, for what may take effect once only. `done`: what an earlier attempt made, None
+        where it made nothing; asked before each, as a reply may have been lost."""
+        return self._persistently(lambda: done() or self._once(request))
 
     def batch(self, service: Any, requests: Sequence[Any]) -> list[Any]:
         """Answers in order, a GoogleRefused in place of one; up to 100 of them in an HTTP call.

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from playground.google.docs_writer.demo_source import split_front_matter
 
@@ -40,6 +40,12 @@ class StoredFile:
     an export gives. Else the file's own bytes."""
     modified: datetime = datetime(2026, 1, 1, tzinfo=UTC)
     owner: str = ""
+    owner_email: str = ""
+    """Empty: made of the owner's name."""
+    last_editor: str = ""
+    """Address of whoever edited it last; Drive doesn't always tell."""
+    account_role: Literal["reader", "commenter", "writer"] = "commenter"
+    """What it is shared with the service account as."""
     properties: Mapping[str, str] = field(default_factory=dict)
     permissions: tuple[Mapping[str, Any], ...] = (ANYONE_AT_TIDEWATER,)
     can_list_permissions: bool = True
@@ -212,5 +218,6 @@ def _document(text: str, path: Path) -> StoredFile:
         content=body,
         modified=modified.replace(tzinfo=modified.tzinfo or UTC),
         owner=keys.get("owner", ""),
+        owner_email=keys.get("owner_email", ""),
         properties={name: keys[name] for name in ("status", "domain") if name in keys},
     )
