@@ -7,10 +7,11 @@ from collections.abc import Callable
 from sqlalchemy import Engine
 
 from bot.memory.kept_table import KeptTable
+from bot.memory.owner_tables import KEPT_OF_OWNERS, create_owner_tables
 
-ALL_KEPT: tuple[KeptTable, ...] = ()
+ALL_KEPT: tuple[KeptTable, ...] = (*KEPT_OF_OWNERS,)
 """Purged, handed out and erased by `bot/privacy/feature_tables.py`."""
-_CREATE: tuple[Callable[[Engine], None], ...] = ()
+_CREATE: tuple[Callable[[Engine], None], ...] = (create_owner_tables,)
 
 
 def create_kept(engine: Engine) -> None:

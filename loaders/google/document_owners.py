@@ -11,9 +11,7 @@ from loaders.google.google_errors import GoogleRefused
 
 OwnerRole = Literal["owner", "editor", "manager"]
 """`editor`: who edited it last. `manager`: of the shared drive that holds it."""
-FIELDS = (
-    "id,name,webViewLink,trashed,driveId,owners(emailAddress),lastModifyingUser(emailAddress)"
-)
+FIELDS = "id,name,webViewLink,trashed,driveId,owners(emailAddress),lastModifyingUser(emailAddress)"
 MANAGERS = ("organizer", "fileOrganizer")
 PERMISSION_FIELDS = "nextPageToken,permissions(type,role,emailAddress,deleted)"
 

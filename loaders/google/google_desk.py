@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 from config.settings import Settings
 from loaders.google.document_comments import Commented, comment_once
@@ -19,35 +20,32 @@ TIMEOUT = 20.0
 
 @dataclass(frozen=True)
 class GoogleDesk:
-    """See `bot.owners.document_desk.DocumentDesk`. Thread-safe."""
+    """See `bot.owners.document_desk.DocumentDesk`. Thread-safe; opened when first asked."""
 
-    calls: DriveCalls
-    writing: GoogleClient | None
-    """None: comments are not switched on."""
+    settings: Settings
+    attempts: int = ATTEMPTS
 
     @property
     def comments_are_on(self) -> bool:
-        return self.writing is not None
+        return self.settings.google_comments
 
     def owners(self, document: str) -> OwnersFound:
-        return owners_of(document, self.calls)
+        return owners_of(document, self._reading)
 
     def comment(self, document: str, *, mark: str, content: str, quoted: str) -> Commented:
-        if self.writing is None:
+        if not self.comments_are_on:
             return Commented(outcome="gone" if self.owners(document).gone else "off")
-        return comment_once(self.writing, document, mark=mark, content=content, quoted=quoted)
+        return comment_once(self._writing, document, mark=mark, content=content, quoted=quoted)
 
+    @cached_property
+    def _reading(self) -> DriveCalls:
+        return open_drive(self.settings, attempts=self.attempts, timeout=TIMEOUT).calls
 
-def open_desk(
-    settings: Settings, *, attempts: int = ATTEMPTS, timeout: float = TIMEOUT
-) -> GoogleDesk:
-    """Makes no call yet. Raises ConfigError for a missing or unreadable key."""
-    drive = open_drive(settings, attempts=attempts, timeout=timeout)
-    api_url = settings.google_api_url or ""
-    writing = None
-    if settings.google_comments:
-        # As the service account, whatever GOOGLE_DELEGATE says: nobody's name stands on a comment
-        # that they didn't write.
-        credentials = read_credentials(settings.google_credentials, scope=COMMENTS, api_url=api_url)
-        writing = GoogleClient(credentials, api_url=api_url, attempts=attempts, timeout=timeout)
-    return GoogleDesk(drive.calls, writing)
+    @cached_property
+    def _writing(self) -> GoogleClient:
+        """As the service account, whatever GOOGLE_DELEGATE says: nobody's name stands on a comment
+        that they didn't write."""
+        api_url = self.settings.google_api_url or ""
+        key = self.settings.google_credentials
+        credentials = read_credentials(key, scope=COMMENTS, api_url=api_url)
+        return GoogleClient(credentials, api_url=api_url, attempts=self.attempts, timeout=TIMEOUT)

@@ -19,6 +19,14 @@ SLIDES = "application/vnd.google-apps.presentation"
 SHORTCUT = "application/vnd.google-apps.shortcut"
 ROOT = "demo"
 
+OWNERS: Mapping[str, str] = {
+    "Security Engineering": "ines.okafor@tidewater.example",
+    "Platform Reliability": "dana.whitlock@tidewater.example",
+    "Head of Platform": "dana.whitlock@tidewater.example",
+    "Privacy": "marek.vos@tidewater.example",
+    "DPO": "marek.vos@tidewater.example",
+}
+"""Team of the demo → whose account its documents are in."""
 ANYONE_AT_TIDEWATER: Mapping[str, Any] = {
     "id": "domain-tidewater",
     "type": "domain",
@@ -208,6 +216,11 @@ def _folder(path: Path) -> StoredFile:
     )
 
 
+def _address_of(owner: str) -> str:
+    """Of the person whose account owns what a team of the demo answers for."""
+    return next((OWNERS[team] for team in OWNERS if owner.startswith(team)), "")
+
+
 def _document(text: str, path: Path) -> StoredFile:
     keys, body = split_front_matter(text)
     modified = datetime.fromisoformat(keys.get("modified", "2026-01-01"))
@@ -218,6 +231,6 @@ def _document(text: str, path: Path) -> StoredFile:
         content=body,
         modified=modified.replace(tzinfo=modified.tzinfo or UTC),
         owner=keys.get("owner", ""),
-        owner_email=keys.get("owner_email", ""),
+        owner_email=_address_of(keys.get("owner", "")),
         properties={name: keys[name] for name in ("status", "domain") if name in keys},
     )
