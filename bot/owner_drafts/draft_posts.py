@@ -48,10 +48,11 @@ class DraftPosts:
         known = self.drafts.messages(draft.key).get(part)
         if known and known.ts:
             return True
-        if not self.drafts.claim(draft, part):
+        count = self.drafts.claim(draft, part)
+        if not count:
             return False
         found = self._find(draft, part) if known else None
-        channel, ts = found or self._post(draft, part)
+        channel, ts = found or self._post(draft, part, last=count == MOST_A_DAY)
         self.drafts.posted(draft.key, part, channel, ts)
         return True
 
@@ -75,10 +76,9 @@ class DraftPosts:
             self._update(message, draft_message(draft, sight, reminder=part == REMINDER))
         self.drafts.withdraw(key, part)
 
-    def _post(self, draft: Draft, part: int) -> tuple[str, str]:
+    def _post(self, draft: Draft, part: int, *, last: bool) -> tuple[str, str]:
         """Channel and timestamp."""
         sight = self.sight(draft.addressee, draft)
-        last = self.drafts.sent_lately(draft.addressee) >= MOST_A_DAY
         message = draft_message(draft, sight, reminder=part == REMINDER, last=last)
         arguments = {
             "channel": draft.addressee,  # Slack takes a user's id for their direct messages

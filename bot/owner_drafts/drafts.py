@@ -143,8 +143,8 @@ class Drafts:
         with self._engine.connect() as connection:
             return {row.part: _message(row) for row in connection.execute(query)}
 
-    def claim(self, draft: Draft, part: int) -> bool:
-        """Whether this message may be posted today; from then on it counts.
+    def claim(self, draft: Draft, part: int) -> int:
+        """The how manieth of today this message is, once it may be posted; 0: not today.
 
         Workers that claim the last place at the same moment may all be refused: each counts after
         it has claimed."""
@@ -158,12 +158,12 @@ class Drafts:
                 with self._engine.begin() as connection:
                     connection.execute(insert(owner_messages).values(**values))
             except IntegrityError:
-                return True
-            if self.sent_lately(draft.addressee) <= MOST_A_DAY:
-                return True
+                return max(1, self.sent_lately(draft.addressee))
+            if (count := self.sent_lately(draft.addressee)) <= MOST_A_DAY:
+                return count
             with self._engine.begin() as connection:
                 connection.execute(delete(owner_messages).where(mine))
-            return False
+            return 0
 
     def sent_lately(self, user: str) -> int:
         query = select(func.count()).where(

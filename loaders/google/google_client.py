@@ -43,10 +43,13 @@ class GoogleClient:
         reads_per_minute: int = 300,
         attempts: int = ATTEMPTS,
         timeout: float = TIMEOUT,
+        writes: bool = False,
         clock: Callable[[], float] = time.monotonic,
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
+        """`writes`: nothing is sent twice unless `call` or `call_unless` does."""
         self._credentials = credentials
+        self._writes = writes
         self._api_url = api_url.rstrip("/")
         self._attempts = attempts
         self._timeout = timeout
@@ -217,12 +220,11 @@ class GoogleClient:
         """An idle connection or a new one; one that broke is closed."""
         from google_auth_httplib2 import AuthorizedHttp
         from googleapiclient.errors import HttpError
-        from httplib2 import Http
 
         try:
             connection = self._idle.pop()
         except IndexError:
-            connection = AuthorizedHttp(self._credentials, http=Http(timeout=self._timeout))
+            connection = AuthorizedHttp(self._credentials, http=self._new_http())
         try:
             yield connection
         except HttpError:
@@ -232,6 +234,15 @@ class GoogleClient:
             connection.close()
             raise
         self._idle.append(connection)
+
+    def _new_http(self) -> Any:
+        if self._writes:
+            from loaders.google.sent_once import SendingOnce
+
+            return SendingOnce(timeout=self._timeout)
+        from httplib2 import Http
+
+        return Http(timeout=self._timeout)
 
 
 class _Stumble(Exception):

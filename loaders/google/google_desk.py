@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -24,6 +26,7 @@ class GoogleDesk:
 
     settings: Settings
     attempts: int = ATTEMPTS
+    sleep: Callable[[float], None] = time.sleep
 
     @property
     def comments_are_on(self) -> bool:
@@ -39,7 +42,10 @@ class GoogleDesk:
 
     @cached_property
     def _reading(self) -> DriveCalls:
-        return open_drive(self.settings, attempts=self.attempts, timeout=TIMEOUT).calls
+        opened = open_drive(
+            self.settings, attempts=self.attempts, timeout=TIMEOUT, sleep=self.sleep
+        )
+        return opened.calls
 
     @cached_property
     def _writing(self) -> GoogleClient:
@@ -48,4 +54,11 @@ class GoogleDesk:
         api_url = self.settings.google_api_url or ""
         key = self.settings.google_credentials
         credentials = read_credentials(key, scope=COMMENTS, api_url=api_url)
-        return GoogleClient(credentials, api_url=api_url, attempts=self.attempts, timeout=TIMEOUT)
+        return GoogleClient(
+            credentials,
+            api_url=api_url,
+            attempts=self.attempts,
+            timeout=TIMEOUT,
+            writes=True,
+            sleep=self.sleep,
+        )
