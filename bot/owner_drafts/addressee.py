@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from bot.owner_drafts.draft_rights import DraftRights
-from bot.owner_drafts.drafts import Draft
+from bot.owner_drafts.drafts_on_record import OwnerDraft
 from loaders.google.document_owners import OwnersFound
 
 MOST_ASKED_FOR = 8
@@ -20,7 +20,7 @@ class Addressee:
     role: str
 
 
-def addressee_of(draft: Draft, owners: OwnersFound, rights: DraftRights) -> Addressee | None:
+def addressee_of(draft: OwnerDraft, owners: OwnersFound, rights: DraftRights) -> Addressee | None:
     """The first who may see the words and read the document; else the first who may at least know
     which document it is; None when there is nobody at all.
 
@@ -37,7 +37,7 @@ def addressee_of(draft: Draft, owners: OwnersFound, rights: DraftRights) -> Addr
     return fallback or last
 
 
-def _candidates(draft: Draft, owners: OwnersFound, rights: DraftRights) -> Iterator[Addressee]:
+def _candidates(draft: OwnerDraft, owners: OwnersFound, rights: DraftRights) -> Iterator[Addressee]:
     """Colleagues who are in Slack now, whoever should be asked first."""
     for email, role in owners.people[:MOST_ASKED_FOR]:
         known = rights.gate.people.known_by_email(email)

@@ -14,7 +14,7 @@ from bot.connection import Identity
 from bot.feature import Store
 from bot.memory.record import now
 from bot.owner_drafts.draft_posts import DraftPosts
-from bot.owner_drafts.drafts import Draft, Drafts
+from bot.owner_drafts.drafts_on_record import Drafts, OwnerDraft
 from bot.owners.document_desk import DocumentDesk
 from bot.slack.web import SlackBusy, SlackRefused, SlackUnsure, Web
 from config.errors import CopilotError
@@ -82,20 +82,22 @@ class DraftDecisions:
         if draft and draft.state == "gone":
             self._follow_up(draft)
 
-    def _pressed(self, pressed: Mapping[str, Any]) -> tuple[Draft | None, str]:
+    def _pressed(self, pressed: Mapping[str, Any]) -> tuple[OwnerDraft | None, str]:
         draft, user = self.drafts.get(str(pressed["key"])), str(pressed["user"])
         if draft and not self.posts.rights.may_decide(user, draft):
             self._whisper(user, str(pressed.get("channel") or ""), NOT_YOURS)
             return None, user
         return draft, user
 
-    def _may_accept_unseen(self, user: str, draft: Draft) -> bool:
+    def _may_accept_unseen(self, user: str, draft: OwnerDraft) -> bool:
         """Without the form, which says who will read it: only what they see, of words that were
         said in public."""
         sight = self.posts.sight(user, draft)
         return bool(draft.words and sight.words and sight.place and sight.public)
 
-    def _decide(self, event_id: str, draft: Draft, user: str, state: str, **values: str) -> None:
+    def _decide(
+        self, event_id: str, draft: OwnerDraft, user: str, state: str, **values: str
+    ) -> None:
         event = event_id[:160]
         self.drafts.decide(draft.key, state, decided_by=user, decided_event=event, **values)
         decided = self.drafts.get(draft.key)
@@ -107,14 +109,14 @@ class DraftDecisions:
             self.posts.show(decided)  # somebody was first, and this message may not say so yet
         self._refresh_home(event_id, user)
 
-    def _follow_up(self, draft: Draft) -> None:
+    def _follow_up(self, draft: OwnerDraft) -> None:
         if draft.state == "accepted" and draft.comment in {"", "later"}:
             draft = self._commented(draft)
         self.posts.show(draft)
         if draft.comment != "later":
             self._tell_outcome(draft)
 
-    def _commented(self, draft: Draft) -> Draft:
+    def _commented(self, draft: OwnerDraft) -> OwnerDraft:
         result = self._comment(draft)
         if result.outcome == "later" and now() - (draft.decided_at or now()) >= GIVE_UP:
             result = Commented(outcome="refused", why=result.why)
@@ -126,7 +128,7 @@ class DraftDecisions:
         )
         return self.drafts.get(draft.key) or draft
 
-    def _comment(self, draft: Draft) -> Commented:
+    def _comment(self, draft: OwnerDraft) -> Commented:
         if not draft.document or self.desk is None or self.posts.rights.is_file(draft):
             return Commented(outcome="off")
         try:
@@ -139,14 +141,14 @@ class DraftDecisions:
         except CopilotError as error:
             return Commented(outcome="refused", why=error.problem)
 
-    def _content(self, draft: Draft) -> str:
+    def _content(self, draft: OwnerDraft) -> str:
         place = f'For "{draft.final_heading}":\n\n' if draft.final_heading else ""
         public = self.posts.rights.said_in_public(draft)
         source = f" {draft.permalink}" if draft.permalink and public else ""
         day = f"{draft.decided_at:%Y-%m-%d}" if draft.decided_at else "today"
         return f"{place}{draft.final_words}\n\nAccepted in Slack, {day}.{source} {draft.mark}"
 
-    def _tell_outcome(self, draft: Draft) -> None:
+    def _tell_outcome(self, draft: OwnerDraft) -> None:
         outcome = {
             "id": draft.id, "outcome": draft.state, "by": draft.decided_by,
             "document": draft.document, "heading": draft.final_heading or draft.heading,

@@ -13,7 +13,7 @@ from bot.clock.timers import Timers
 from bot.memory.record import now
 from bot.owner_drafts.addressee import Addressee, addressee_of
 from bot.owner_drafts.draft_posts import DraftPosts
-from bot.owner_drafts.drafts import DAY, REMINDER, Draft, Drafts
+from bot.owner_drafts.drafts_on_record import DAY, REMINDER, Drafts, OwnerDraft
 from bot.owners.document_desk import DocumentDesk
 from bot.owners.suggestion import Suggestion
 from config.errors import CopilotError
@@ -78,7 +78,7 @@ class DraftDelivery:
         if not self.posts.post(draft, part=REMINDER):
             self._later(REMIND, key, DAY)
 
-    def _owners(self, draft: Draft) -> OwnersFound:
+    def _owners(self, draft: OwnerDraft) -> OwnersFound:
         """Nobody, where the document isn't one of Drive's: a file names a team, no address."""
         if not draft.document or self.desk is None or self.posts.rights.is_file(draft):
             return NOBODY_KNOWN
@@ -88,7 +88,7 @@ class DraftDelivery:
             log.error("drive doesn't say whose a document is", reason=str(error))
             return OwnersFound(later=True)
 
-    def _addressed(self, draft: Draft, found: Addressee, owners: OwnersFound) -> Draft:
+    def _addressed(self, draft: OwnerDraft, found: Addressee, owners: OwnersFound) -> OwnerDraft:
         """With what is known of the document now."""
         domain = self.posts.domains().get(draft.domain)
         snapshot = self.posts.rights.snapshot_for(found.user, domain) if domain else None
@@ -106,7 +106,7 @@ class DraftDelivery:
         self.timers.set(kind, key, datetime.now(UTC) + after)
 
 
-def _url(snapshot: Snapshot | None, draft: Draft) -> str:
+def _url(snapshot: Snapshot | None, draft: OwnerDraft) -> str:
     """Opens the heading meant; empty where no section is called so."""
     if snapshot is None or not draft.heading or draft.document not in snapshot.documents:
         return ""

@@ -5,14 +5,14 @@ from __future__ import annotations
 from bot.message.blockkit import Json, context, section, short
 from bot.message.modal import input_block, modal, submitted, text_input
 from bot.owner_drafts.draft_view import Sight, audience_note, place_of, quoted
-from bot.owner_drafts.drafts import Draft
+from bot.owner_drafts.drafts_on_record import OwnerDraft
 
 EDIT_VIEW = "owner_draft_words"
 DISMISS_VIEW = "owner_draft_reason"
 LONGEST_HEADING = 300
 
 
-def words_form(draft: Draft, sight: Sight) -> Json:
+def words_form(draft: OwnerDraft, sight: Sight) -> Json:
     """The words and the heading, to be accepted."""
     words = draft.words if sight.words else ""
     heading = draft.heading if sight.place else ""
@@ -37,7 +37,7 @@ def words_form(draft: Draft, sight: Sight) -> Json:
     )
 
 
-def reason_form(draft: Draft, sight: Sight) -> Json:
+def reason_form(draft: OwnerDraft, sight: Sight) -> Json:
     blocks = [
         section(f"For {place_of(draft, sight)}"),
         input_block("reason", "Why?", text_input(multiline=True)),

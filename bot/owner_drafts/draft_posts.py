@@ -12,7 +12,7 @@ from bot.message.delivery import metadata_of, richest
 from bot.message.render import Outgoing
 from bot.owner_drafts.draft_rights import DraftRights
 from bot.owner_drafts.draft_view import Sight, draft_message, gone_message
-from bot.owner_drafts.drafts import MOST_A_DAY, REMINDER, Draft, DraftMessage, Drafts
+from bot.owner_drafts.drafts_on_record import MOST_A_DAY, REMINDER, DraftMessage, Drafts, OwnerDraft
 from bot.owners.document_desk import DocumentDesk
 from bot.slack.web import LONGEST_WAIT, SlackBusy, SlackRefused, SlackUnsure, Web, backoff
 from config.domain import Domain
@@ -32,7 +32,7 @@ class DraftPosts:
     desk: DocumentDesk | None
     domains: Callable[[], Mapping[str, Domain]]
 
-    def sight(self, user: str, draft: Draft) -> Sight:
+    def sight(self, user: str, draft: OwnerDraft) -> Sight:
         domain = self.domains().get(draft.domain)
         return Sight(
             words=self.rights.sees_words(user, draft),
@@ -42,7 +42,7 @@ class DraftPosts:
             domain=domain.title if domain else draft.domain,
         )
 
-    def post(self, draft: Draft, part: int) -> bool:
+    def post(self, draft: OwnerDraft, part: int) -> bool:
         """Post a draft to its addressee, or its reminder; False where too many were today. Safe to
         repeat. Raises SlackRefused, SlackBusy and SlackUnsure."""
         known = self.drafts.messages(draft.key).get(part)
@@ -56,7 +56,7 @@ class DraftPosts:
         self.drafts.posted(draft.key, part, channel, ts)
         return True
 
-    def show(self, draft: Draft) -> None:
+    def show(self, draft: OwnerDraft) -> None:
         """What is known of it now, on all its messages."""
         for part, message in self.drafts.messages(draft.key).items():
             if message.ts:
@@ -76,7 +76,7 @@ class DraftPosts:
             self._update(message, draft_message(draft, sight, reminder=part == REMINDER))
         self.drafts.withdraw(key, part)
 
-    def _post(self, draft: Draft, part: int, *, last: bool) -> tuple[str, str]:
+    def _post(self, draft: OwnerDraft, part: int, *, last: bool) -> tuple[str, str]:
         """Channel and timestamp."""
         sight = self.sight(draft.addressee, draft)
         message = draft_message(draft, sight, reminder=part == REMINDER, last=last)
@@ -98,7 +98,7 @@ class DraftPosts:
                 if found := self._find(draft, part):
                     return found
 
-    def _find(self, draft: Draft, part: int) -> tuple[str, str] | None:
+    def _find(self, draft: OwnerDraft, part: int) -> tuple[str, str] | None:
         """A message whose reply was lost. Of somebody who never had one the conversation isn't
         known: better the same draft twice than none."""
         channel = self.drafts.conversation_with(draft.addressee)

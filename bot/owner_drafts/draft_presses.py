@@ -23,7 +23,7 @@ from bot.owner_drafts.draft_forms import (
 )
 from bot.owner_drafts.draft_posts import DraftPosts
 from bot.owner_drafts.draft_view import ACCEPT, DISMISS, EDIT, Sight, draft_message
-from bot.owner_drafts.drafts import Draft
+from bot.owner_drafts.drafts_on_record import OwnerDraft
 from bot.slack.web import SlackBusy, SlackRefused, SlackUnsure
 
 log = structlog.get_logger()
@@ -76,14 +76,14 @@ class DraftPresses:
     def _asks_why(self, body: Json, action: Json) -> None:
         self._open(body, str(action.get("value") or ""), reason_form)
 
-    def _open(self, body: Json, key: str, form: Callable[[Draft, Sight], Json]) -> None:
+    def _open(self, body: Json, key: str, form: Callable[[OwnerDraft, Sight], Json]) -> None:
         try:
             view = self._form(_user(body), key, form)
             self.posts.web.once("views.open", trigger_id=body.get("trigger_id"), view=view)
         except (SlackRefused, SlackUnsure, SlackBusy) as error:
             log.warning("a form did not open", reason=str(error))
 
-    def _form(self, user: str, key: str, form: Callable[[Draft, Sight], Json]) -> Json:
+    def _form(self, user: str, key: str, form: Callable[[OwnerDraft, Sight], Json]) -> Json:
         """For whoever may decide on a draft that still waits; else why not."""
         draft = self.posts.drafts.get(key)
         if draft is None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from bot.access.doors import Door
 from bot.access.gate import Gate
 from bot.beside_answers import PublishedDomains
-from bot.owner_drafts.drafts import Draft
+from bot.owner_drafts.drafts_on_record import OwnerDraft
 from bot.question.asking import Asking
 from config.domain import Domain
 from config.errors import CopilotError
@@ -31,13 +31,13 @@ class DraftRights:
     def is_colleague(self, user: str) -> bool:
         return bool(user) and self.gate.people.known(user).standing == "member"
 
-    def may_decide(self, user: str, draft: Draft) -> bool:
+    def may_decide(self, user: str, draft: OwnerDraft) -> bool:
         """Its addressee, or an admin of its domain; a button may reach others."""
         domain = self.domains().get(draft.domain)
         named = user == draft.addressee or bool(domain and user in domain.admins)
         return named and self.is_colleague(user)
 
-    def sees_words(self, user: str, draft: Draft) -> bool:
+    def sees_words(self, user: str, draft: OwnerDraft) -> bool:
         """What was said in a thread is for those who may see its channel."""
         if user == draft.by:
             return True
@@ -48,7 +48,7 @@ class DraftRights:
             return False
         return user in domain.admins or bool(self.gate.open_to(Door.HOME, user, [domain]))
 
-    def reads(self, user: str, draft: Draft) -> bool:
+    def reads(self, user: str, draft: OwnerDraft) -> bool:
         """Whether they may read the document, and so how it and its headings are called."""
         if not draft.document or (user == draft.addressee and draft.role in OF_DRIVE):
             return True
@@ -60,11 +60,11 @@ class DraftRights:
         snapshot = self.snapshot_for(user, domain)
         return bool(snapshot and draft.document in snapshot.documents)
 
-    def said_in_public(self, draft: Draft) -> bool:
+    def said_in_public(self, draft: OwnerDraft) -> bool:
         """Whether every colleague may read the words where they were said."""
         return bool(draft.channel) and self.gate.channels.is_public(draft.channel)
 
-    def is_file(self, draft: Draft) -> bool:
+    def is_file(self, draft: OwnerDraft) -> bool:
         """Of the operator's own files, which name a team as their owner and take no comments."""
         domain = self.domains().get(draft.domain)
         if domain is None or self.published is None:

@@ -11,7 +11,7 @@ from bot.memory.state_tables import ERASED
 from bot.message.blockkit import Json, actions, button, context, link, section, short
 from bot.message.harmless.harmless_words import mrkdwn, visible
 from bot.message.render import Outgoing
-from bot.owner_drafts.drafts import Draft
+from bot.owner_drafts.drafts_on_record import OwnerDraft
 
 ACCEPT = "owner_draft_accept"
 EDIT = "owner_draft_edit"
@@ -53,7 +53,7 @@ class Sight:
 
 
 def draft_message(
-    draft: Draft, sight: Sight, *, reminder: bool = False, last: bool = False
+    draft: OwnerDraft, sight: Sight, *, reminder: bool = False, last: bool = False
 ) -> Outgoing:
     """`last`: no other will come today."""
     if not draft.waits:
@@ -70,7 +70,7 @@ def draft_message(
     return Outgoing(text=headline, blocks=blocks)
 
 
-def buttons(draft: Draft, sight: Sight) -> list[Json]:
+def buttons(draft: OwnerDraft, sight: Sight) -> list[Json]:
     dismiss = button("Dismiss…", DISMISS, draft.key)
     if not (sight.words and draft.words):
         return [button("Write…", EDIT, draft.key), dismiss]
@@ -87,7 +87,7 @@ def gone_message() -> Outgoing:
     return Outgoing(text=text, blocks=[section(text)])
 
 
-def audience_note(draft: Draft, sight: Sight) -> str:
+def audience_note(draft: OwnerDraft, sight: Sight) -> str:
     """Who will read what is accepted; a sentence or two."""
     if not draft.document:
         return "Nobody knows which document this belongs to: accept it, and copy the words."
@@ -99,7 +99,7 @@ def audience_note(draft: Draft, sight: Sight) -> str:
     return who
 
 
-def place_of(draft: Draft, sight: Sight) -> str:
+def place_of(draft: OwnerDraft, sight: Sight) -> str:
     """mrkdwn: the document and the heading, as far as they may be named."""
     if not draft.document:
         return f"*{mrkdwn(sight.domain)}*"
@@ -111,16 +111,16 @@ def place_of(draft: Draft, sight: Sight) -> str:
     return f"{named} › {mrkdwn(heading)}" if heading else named
 
 
-def home_line(draft: Draft, sight: Sight) -> str:
-    return f"• {_headline(draft, sight)}"
+def home_line(draft: OwnerDraft, sight: Sight) -> str:
+    return _headline(draft, sight)
 
 
-def _headline(draft: Draft, sight: Sight) -> str:
+def _headline(draft: OwnerDraft, sight: Sight) -> str:
     told = _WHAT.get(draft.kind, "Somebody suggests a change to {place}.")
     return told.replace("{place}", place_of(draft, sight))
 
 
-def _said(draft: Draft, sight: Sight) -> Iterator[Json]:
+def _said(draft: OwnerDraft, sight: Sight) -> Iterator[Json]:
     if not sight.words:
         yield section(
             "_It comes from a conversation that you can't see, so its words aren't shown._"
@@ -134,20 +134,20 @@ def _said(draft: Draft, sight: Sight) -> Iterator[Json]:
         yield section("_Whoever suggested this had their words erased._")
 
 
-def _notes(draft: Draft, sight: Sight) -> Iterator[str]:
+def _notes(draft: OwnerDraft, sight: Sight) -> Iterator[str]:
     if draft.role in _WHY:
         yield _WHY[draft.role].format(domain=mrkdwn(sight.domain))
     yield audience_note(draft, sight)
 
 
-def _about(draft: Draft, sight: Sight, *, last: bool) -> Iterator[str]:
+def _about(draft: OwnerDraft, sight: Sight, *, last: bool) -> Iterator[str]:
     if sight.words and draft.permalink:
         yield link(draft.permalink, "Open the conversation")
     if last:
         yield "This is the last message of today: whatever else comes waits in my *Home* tab."
 
 
-def _decided(draft: Draft, sight: Sight) -> Outgoing:
+def _decided(draft: OwnerDraft, sight: Sight) -> Outgoing:
     who, at = mention(draft.decided_by) if draft.decided_by else "", when(draft.decided_at)
     place = place_of(draft, sight)
     headline = {
@@ -163,7 +163,7 @@ def _decided(draft: Draft, sight: Sight) -> Outgoing:
     return Outgoing(text=headline, blocks=blocks)
 
 
-def _accepted(draft: Draft, sight: Sight) -> Iterator[Json]:
+def _accepted(draft: OwnerDraft, sight: Sight) -> Iterator[Json]:
     words = draft.final_words or (draft.words if draft.state == "gone" else "")
     if not (sight.words and words):
         if outcome := _outcome(draft):
@@ -177,7 +177,7 @@ def _accepted(draft: Draft, sight: Sight) -> Iterator[Json]:
     yield copied(words)
 
 
-def _outcome(draft: Draft) -> str:
+def _outcome(draft: OwnerDraft) -> str:
     """What became of the comment."""
     reason = f" ({mrkdwn(draft.comment_why)})" if draft.comment_why else ""
     return {

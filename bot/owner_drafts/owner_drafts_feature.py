@@ -11,7 +11,7 @@ from bot.owner_drafts.delivery_of_drafts import REMIND, SEND, DraftDelivery
 from bot.owner_drafts.draft_posts import DraftPosts
 from bot.owner_drafts.draft_presses import ACCEPTED, DISMISSED, EDITED, DraftPresses
 from bot.owner_drafts.draft_rights import DraftRights
-from bot.owner_drafts.drafts import Drafts
+from bot.owner_drafts.drafts_on_record import Drafts
 from bot.owner_drafts.waiting_at_home import WaitingAtHome
 
 WITHDRAWN = "owner_withdrawn"

@@ -52,7 +52,7 @@ def _refused(refused: GoogleRefused) -> Commented:
     if refused.status in (404, 410):
         return Commented(outcome="gone", why=refused.in_words())
     if refused.reason == "insufficientFilePermissions":
-        return Commented(outcome="refused", why="its service account is no commenter there")
+        return Commented(outcome="refused", why="my account is no commenter there")
     return Commented(outcome="refused", why=refused.in_words())
 
 

@@ -13,7 +13,7 @@ from typing import Any
 
 from bot.app import Bot
 from bot.beside_answers import PublishedDomains
-from bot.owner_drafts.drafts import Draft, Drafts, key_of
+from bot.owner_drafts.drafts_on_record import Drafts, OwnerDraft, key_of
 from bot.owners.suggestion import Suggestion
 from enrichment.chunk import DocumentCard
 from index.search import Snapshot
@@ -95,7 +95,7 @@ class OwnersOffice:
         self.bot.inbox.put(suggestion.event_id, suggestion.item())
         return key_of(suggestion.id)
 
-    def draft(self, key: str) -> Draft:
+    def draft(self, key: str) -> OwnerDraft:
         found = self.drafts.get(key)
         assert found
         return found
@@ -132,7 +132,7 @@ class OwnersOffice:
         }
         return self.slack.submit_view(entered, user)
 
-    def decided(self, key: str) -> Draft:
+    def decided(self, key: str) -> OwnerDraft:
         return eventually(lambda: None if self.draft(key).waits else self.draft(key))
 
     def settle(self) -> None:

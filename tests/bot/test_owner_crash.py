@@ -8,7 +8,7 @@ from pathlib import Path
 from bot.clock.timers import Timers
 from bot.owner_drafts.delivery_of_drafts import SEND
 from bot.owner_drafts.draft_view import ACCEPT
-from bot.owner_drafts.drafts import Drafts
+from bot.owner_drafts.drafts_on_record import Drafts
 from bot.owners.suggestion import Suggestion
 from config.settings import Settings
 from index.store.database import open_database

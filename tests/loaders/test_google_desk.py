@@ -101,7 +101,7 @@ def test_what_became_of_it_is_told(google: GoogleStandIn, tmp_path: Path) -> Non
     refused = asked.comment("read", **words)
     assert (refused.outcome, refused.why) == (
         "refused",
-        "its service account is no commenter there",
+        "my account is no commenter there",
     )
     google.faults.add(GoogleFault(method="comments.create", status=500, times=None))
     assert asked.comment("guide2", **words).outcome == "later"

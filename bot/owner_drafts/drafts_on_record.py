@@ -24,7 +24,7 @@ REMINDER = 1
 
 
 @dataclass(frozen=True, kw_only=True)
-class Draft:
+class OwnerDraft:
     """A suggestion, and what became of it; see `bot.memory.owner_tables`."""
 
     key: str
@@ -61,8 +61,8 @@ class Draft:
 
     @property
     def mark(self) -> str:
-        """By which our comment is known again."""
-        return f"[copilot {self.key}]"
+        """By which our comment is known again among those of its document."""
+        return f"[copilot {self.key[:8]}]"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -106,7 +106,7 @@ class Drafts:
             return key
         return key
 
-    def get(self, key: str) -> Draft | None:
+    def get(self, key: str) -> OwnerDraft | None:
         with self._engine.connect() as connection:
             row = connection.execute(select(owner_drafts).where(owner_drafts.c.key == key)).first()
         return _draft(row) if row else None
@@ -125,7 +125,7 @@ class Drafts:
             done = connection.execute(change.values(state=state, decided_at=now(), **values))
             return done.rowcount > 0
 
-    def waiting(self, user: str, domains: Collection[str], limit: int) -> Sequence[Draft]:
+    def waiting(self, user: str, domains: Collection[str], limit: int) -> Sequence[OwnerDraft]:
         """Addressed to this person or in these domains; the oldest first."""
         theirs = or_(owner_drafts.c.addressee == user, owner_drafts.c.domain.in_(list(domains)))
         query = (
@@ -143,7 +143,7 @@ class Drafts:
         with self._engine.connect() as connection:
             return {row.part: _message(row) for row in connection.execute(query)}
 
-    def claim(self, draft: Draft, part: int) -> int:
+    def claim(self, draft: OwnerDraft, part: int) -> int:
         """The how manieth of today this message is, once it may be posted; 0: not today.
 
         Workers that claim the last place at the same moment may all be refused: each counts after
@@ -188,7 +188,8 @@ class Drafts:
     def withdrawn(self) -> list[tuple[str, int]]:
         """Messages that show words which were erased, or whose question was."""
         joined = owner_messages.outerjoin(owner_drafts, owner_drafts.c.key == owner_messages.c.key)
-        erased = or_(owner_drafts.c.by == ERASED, owner_drafts.c.final_by == ERASED)
+        people = (owner_drafts.c.by, owner_drafts.c.final_by, owner_drafts.c.decided_by)
+        erased = or_(*(column == ERASED for column in people))
         query = (
             select(owner_messages.c.key, owner_messages.c.part)
             .select_from(joined)
@@ -205,9 +206,9 @@ class Drafts:
             connection.execute(update(owner_messages).where(mine).values(withdrawn=True))
 
 
-def _draft(row: Row[Any]) -> Draft:
+def _draft(row: Row[Any]) -> OwnerDraft:
     known = row._mapping
-    return Draft(**{name: known[name] for name in Draft.__dataclass_fields__})
+    return OwnerDraft(**{name: known[name] for name in OwnerDraft.__dataclass_fields__})
 
 
 def _message(row: Row[Any]) -> DraftMessage:
