@@ -60,6 +60,7 @@ if TYPE_CHECKING:
     from jobs.schedule.job_runner import JobRunner
     from jobs.schedule.kept_runs import KeptRuns
     from jobs.schedule.recorded_run import Started
+    from loaders.google.google_desk import GoogleDesk
 
 
 def beyond_the_file(settings: Settings) -> Check:
@@ -193,6 +194,17 @@ class Copilot:
             directory=KnownMembers(directory),
             slack=KnownMembers(open_user_groups(self.settings)),
         )
+
+    @cached_property
+    def document_desk(self) -> GoogleDesk | None:
+        """Says whose a document is, and comments on it; None without a key.
+
+        Raises ConfigError for comments that were switched on without one."""
+        from loaders.google.google_desk import GoogleDesk
+
+        if self.settings.google_comments:
+            self.settings.require(google_credentials="GOOGLE_COMMENTS=on writes by its account")
+        return GoogleDesk(self.settings) if self.settings.google_credentials else None
 
     @cached_property
     def thresholds(self) -> KeptThresholds:
@@ -723,6 +735,7 @@ class Copilot:
             published=PublishedDomains(snapshot=self.access.snapshot, embed=self.embedder),
             model=self.model,
             ask_anew=lambda name: self.ask(name, anew=True),
+            document_desk=self.document_desk,
         )
         self.live_domains.on_problems = bot.tell_admins
         return bot

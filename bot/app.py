@@ -32,6 +32,7 @@ from bot.interactions import interact
 from bot.listeners import ignore_the_rest, listen
 from bot.memory.record import Records
 from bot.notices import tell_each
+from bot.owners.document_desk import DocumentDesk
 from bot.privacy.cached_words import forget_cached
 from bot.privacy.retention import Retention, scrub_all
 from bot.question.asking import Asking, EveryoneMayRead
@@ -76,6 +77,7 @@ def build_bot(
     published: PublishedDomains | None = None,
     model: ChatModel | None = None,
     ask_anew: Callable[[str], Ask] | None = None,
+    document_desk: DocumentDesk | None = None,
 ) -> Bot:
     """`domains`: by name, or a callable that returns the current ones. `ask`: name → agents.
     `answering`: how one of several domains is chosen, and what the log is told.
@@ -85,7 +87,7 @@ def build_bot(
     `identities`: what a permission may name an asker by.
     `warm`: loads what answers need; runs beside the start, and `/readyz` waits for it.
     `published`: what suggested questions and previews of links are made from.
-    `model`, `ask_anew`: see `bot.feature_tools`.
+    `model`, `ask_anew`, `document_desk`: see `bot.feature_tools`.
     `streaming` defaults to whether a chat model is configured; without one, answers come whole.
     `socket=False` is for HTTP mode. Raises ConfigError that names what is missing or refused."""
     needed = {"slack_bot_token": "Slack app → OAuth & Permissions → Bot User OAuth Token"}
@@ -113,6 +115,7 @@ def build_bot(
         published=published,
         model=model,
         ask_anew=ask_anew,
+        document_desk=document_desk,
     )
 
 
@@ -137,6 +140,7 @@ class Bot:
         published: PublishedDomains | None,
         model: ChatModel | None,
         ask_anew: Callable[[str], Ask] | None,
+        document_desk: DocumentDesk | None,
     ) -> None:
         self._settings = settings
         self._warming = Warming(warm)
@@ -184,6 +188,7 @@ class Bot:
                 published=published,
                 model=model,
                 ask_anew=ask_anew,
+                document_desk=document_desk,
             )
         )
         worker = self._worker(intake, handoffs, self._home(status))

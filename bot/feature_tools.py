@@ -16,6 +16,7 @@ from bot.feature import Store
 from bot.feedback import Feedback
 from bot.handoff.handoffs import Handoffs
 from bot.memory.record import Records
+from bot.owners.document_desk import DocumentDesk
 from bot.owners.suggestion import Suggestion
 from bot.question.asking import Asking
 from bot.question.intake import Intake
@@ -47,6 +48,8 @@ class FeatureTools:
     """Names things; None: they are named by people's own words."""
     ask_anew: Callable[[str], Ask] | None = None
     """Domain name → its agents, answering from the documents of today, never from a cache."""
+    document_desk: DocumentDesk | None = None
+    """None: nobody says whose a document is, and nothing is written there."""
 
     def suggest(self, suggestion: Suggestion) -> None:
         """To the document's owner, once."""

@@ -6,10 +6,14 @@ from bot.digest.digest_feature import build_digest
 from bot.escalating.handoff_feature import build_escalating
 from bot.feature import Feature
 from bot.feature_tools import FeatureTools
+from bot.owner_drafts.owner_drafts_feature import build_owner_drafts
 
 
 def build_features(tools: FeatureTools) -> tuple[Feature, ...]:
     """In the order in which they look at an event, and stand in App Home."""
-    built = (build_escalating(tools),)
+    built = (
+        build_escalating(tools),
+        build_owner_drafts(tools),
+    )
     # Last: it says what the others have to say.
     return (*built, build_digest(tools, [one.digest for one in built if one.digest]))

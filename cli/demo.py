@@ -136,6 +136,7 @@ def _local(settings: Settings, google: GoogleStandIn, slack: SlackStandIn) -> Se
                 settings.data_dir / "demo-google-key.json"
             ),
             "google_delegate": None,
+            "google_comments": True,
             "log_level": settings.log_level or "warning",
         }
     )

@@ -137,6 +137,12 @@ class Settings(BaseSettings):
         description="Read who is in Google groups as this administrator (domain-wide delegation), "
         "or as the service account itself when it is named and has the role Groups Reader",
     )
+    google_comments: bool = Field(
+        False,
+        validation_alias=_from("GOOGLE_COMMENTS"),
+        description="`on` writes what the owner of a document accepted as a comment on it, as the "
+        "service account, which needs the role Commenter there; otherwise the owner copies it",
+    )
     google_api_url: str | None = Field(
         None,
         validation_alias=_from("GOOGLE_API_URL"),

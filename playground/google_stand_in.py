@@ -20,6 +20,7 @@ from types import MappingProxyType
 from playground.google.directory import Directory
 from playground.google.doc_pictures import DocPictures
 from playground.google.drive_api import DriveApi
+from playground.google.file_comments import FileComments
 from playground.google.file_content import Contents
 from playground.google.google_faults import GoogleFault, GoogleFaults
 from playground.google.google_routes import Handler, Service
@@ -69,12 +70,20 @@ class GoogleStandIn:
         api = DriveApi(self.drive, self.url, page_limit)
         self.pictures = DocPictures(self.url, dict(pictures))
         contents = Contents(api, self.pictures)
-        reader = Reader(api, contents)
+        self.comments = FileComments(api, ACCOUNT)
+        reader = Reader(api, contents, self.comments)
         self.directory = Directory(
             {name: list(members) for name, members in groups.items()}, groups_admins
         )
         self._service = Service(
-            api, contents, self.directory, tokens, self.faults, reader.page, self.pictures
+            api,
+            contents,
+            self.directory,
+            tokens,
+            self.faults,
+            reader.page,
+            self.pictures,
+            self.comments,
         )
         self._server.RequestHandlerClass = type("Handler", (Handler,), {"service": self._service})
         self._thread = threading.Thread(

@@ -70,7 +70,11 @@ def speaks(user: str, item: Any) -> bool:
     """Whether this person is named as who did or wrote something in it, however deep."""
     if isinstance(item, Mapping):
         # Someone who is only mentioned stands in an element of a rich text, by `user_id` too.
-        named = item.get("user") or (item.get("user_id") if item.get("type") != "user" else None)
+        named = (
+            item.get("user")
+            or item.get("by")
+            or (item.get("user_id") if item.get("type") != "user" else None)
+        )
         return named == user or any(speaks(user, value) for value in item.values())
     return isinstance(item, list | tuple) and any(speaks(user, value) for value in item)
 

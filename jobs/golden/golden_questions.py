@@ -46,7 +46,7 @@ class ProposedBy(_Entry):
     """Where a proposed question comes from."""
 
     by: str = Field("", description="Slack user id, or the model that wrote it")
-    origin: str = Field("", description="`correction`, `handoff` or `generated`")
+    origin: str = Field("", description="`correction`, `handoff`, `accepted` or `generated`")
     source: str = Field("", description="Where the answer stands, in its author's words")
     kind: Kind | None = Field(None, description="What it would be, once somebody confirms it")
 

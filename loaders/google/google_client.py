@@ -43,10 +43,13 @@ class GoogleClient:
         reads_per_minute: int = 300,
         attempts: int = ATTEMPTS,
         timeout: float = TIMEOUT,
+        writes: bool = False,
         clock: Callable[[], float] = time.monotonic,
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
+        """`writes`: nothing is sent twice unless `call` or `call_unless` does."""
         self._credentials = credentials
+        self._writes = writes
         self._api_url = api_url.rstrip("/")
         self._attempts = attempts
         self._timeout = timeout
@@ -63,6 +66,10 @@ class GoogleClient:
     @cached_property
     def permissions(self) -> Any:
         return self.drive.permissions()
+
+    @cached_property
+    def comments(self) -> Any:
+        return self.drive.comments()
 
     @cached_property
     def changes(self) -> Any:
@@ -97,6 +104,11 @@ class GoogleClient:
         """The answer: a dict, or bytes of a download. Raises GoogleRefused, or ConfigError when
         the credentials themselves are refused."""
         return self._persistently(partial(self._once, request), before=before)
+
+    def call_unless(self, done: Callable[[], Any], request: Any) -> Any:
+        """As `call`, for what may take effect once only. `done`: what an earlier attempt made, None
+        where it made nothing; asked before each, as a reply may have been lost."""
+        return self._persistently(lambda: done() or self._once(request))
 
     def batch(self, service: Any, requests: Sequence[Any]) -> list[Any]:
         """Answers in order, a GoogleRefused in place of one; up to 100 of them in an HTTP call.
@@ -208,12 +220,11 @@ class GoogleClient:
         """An idle connection or a new one; one that broke is closed."""
         from google_auth_httplib2 import AuthorizedHttp
         from googleapiclient.errors import HttpError
-        from httplib2 import Http
 
         try:
             connection = self._idle.pop()
         except IndexError:
-            connection = AuthorizedHttp(self._credentials, http=Http(timeout=self._timeout))
+            connection = AuthorizedHttp(self._credentials, http=self._new_http())
         try:
             yield connection
         except HttpError:
@@ -223,6 +234,15 @@ class GoogleClient:
             connection.close()
             raise
         self._idle.append(connection)
+
+    def _new_http(self) -> Any:
+        if self._writes:
+            from loaders.google.sent_once import SendingOnce
+
+            return SendingOnce(timeout=self._timeout)
+        from httplib2 import Http
+
+        return Http(timeout=self._timeout)
 
 
 class _Stumble(Exception):

@@ -1,4 +1,4 @@
-"""The service account that reads: its key, from a file."""
+"""The service account: its key, from a file."""
 
 from __future__ import annotations
 
@@ -12,6 +12,9 @@ if TYPE_CHECKING:
     from google.oauth2.service_account import Credentials
 
 DRIVE = "https://www.googleapis.com/auth/drive.readonly"
+COMMENTS = "https://www.googleapis.com/auth/drive"
+"""The narrowest that comments.create takes for documents of others: `drive.file` reaches only what
+an app made. What the account may do with a document is bounded by its role there: commenter."""
 GROUP_MEMBERS = "https://www.googleapis.com/auth/admin.directory.group.member.readonly"
 _OTHER_KEYS = {
     "authorized_user": "it is a person's own login, as `gcloud auth application-default login` "
@@ -29,7 +32,7 @@ KEY_REMEDY = (
 def read_credentials(
     path: Path | None, *, scope: str = DRIVE, delegate: str = "", api_url: str = ""
 ) -> Credentials:
-    """The service account's key, for reading only. Raises ConfigError.
+    """The service account's key, for reading only unless `scope` says more. Raises ConfigError.
 
     `delegate`: the user to act as, unless it is the service account itself. With `api_url` tokens
     come from that host too."""

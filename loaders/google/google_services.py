@@ -12,13 +12,17 @@ CALLED: Mapping[str, Mapping[str, tuple[str, ...]]] = {
     "docs": {"documents": ("get",)},
     "drive": {
         "changes": ("getStartPageToken", "list"),
+        "comments": ("create", "list"),
         "files": ("export", "get", "list"),
         "permissions": ("list",),
     },
 }
-"""Every method that we use, and no other: this program only reads."""
+"""Every method that we use, and no other: `comments.create` alone writes, by a token of its own."""
 ANSWER = {"type": "object", "properties": {"nextPageToken": {"type": "string"}}}
 """All that the client needs to know of an answer: that it is JSON, and how it is paged."""
+
+BODY = {"type": "object"}
+"""Likewise of what is sent."""
 
 
 def build_service(name: str, version: str, connection: Any, host: str = "") -> Any:
@@ -50,5 +54,7 @@ def _description(name: str, version: str) -> dict[str, Any]:
         for method in kept.values():
             if "response" in method:
                 method["response"] = ANSWER
+            if "request" in method:
+                method["request"] = BODY
         resources[resource] = {"methods": kept}
     return {**document, "resources": resources, "schemas": {}}

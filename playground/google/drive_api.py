@@ -64,10 +64,10 @@ class DriveApi:
         }
         if token:
             result["nextPageToken"] = token
-        return _shown(result, fields)
+        return shown(result, fields)
 
     def get_file(self, file_id: str, params: Params) -> Json:
-        return _shown(self.resource(self.find(file_id, params)), _fields(params, DEFAULT_FILE))
+        return shown(self.resource(self.find(file_id, params)), _fields(params, DEFAULT_FILE))
 
     def find(self, file_id: str, params: Params | None = None) -> StoredFile:
         """The file, or 404. Items of a shared drive hide from callers who don't expect them."""
@@ -80,7 +80,7 @@ class DriveApi:
     def start_token(self, params: Params) -> Json:
         token = str(self.drive.origin * POSITIONS + self.drive.position())
         result = {"kind": "drive#startPageToken", "startPageToken": token}
-        return _shown(result, _fields(params, "*"))
+        return shown(result, _fields(params, "*"))
 
     def list_changes(self, params: Params) -> Json:
         since = self._position(params.get("pageToken", ""))
@@ -101,7 +101,7 @@ class DriveApi:
         else:
             result["newStartPageToken"] = self._token(self.drive.position())
         default = "kind,nextPageToken,newStartPageToken,changes(kind,type,changeType,time,removed,"
-        return _shown(result, _fields(params, f"{default}fileId,file({DEFAULT_FILE}))"))
+        return shown(result, _fields(params, f"{default}fileId,file({DEFAULT_FILE}))"))
 
     def list_permissions(self, file_id: str, params: Params) -> Json:
         file = self.find(file_id, params)
@@ -112,7 +112,7 @@ class DriveApi:
         if token:
             result["nextPageToken"] = token
         default = "kind,nextPageToken,permissions(id,type,kind,role)"
-        return _shown(result, _fields(params, default))
+        return shown(result, _fields(params, default))
 
     def list_drives(self, params: Params) -> Json:
         ids = sorted({file.drive_id for file in self.drive.all_visible() if file.drive_id})
@@ -121,7 +121,7 @@ class DriveApi:
         result: Json = {"kind": "drive#driveList", "drives": drives}
         if token:
             result["nextPageToken"] = token
-        return _shown(result, _fields(params, "*"))
+        return shown(result, _fields(params, "*"))
 
     def resource(self, file: StoredFile) -> Json:
         """Every field that the stand-in knows of a file."""
@@ -133,7 +133,7 @@ class DriveApi:
             "mimeType": file.mime_type,
             "parents": list(file.parents),
             "trashed": file.trashed,
-            "modifiedTime": _rfc3339(file.modified),
+            "modifiedTime": rfc3339(file.modified),
             "version": str(file.version),
             "webViewLink": self.view_link(file),
             "shared": True,
@@ -156,11 +156,9 @@ class DriveApi:
         elif file.can_list_permissions:
             fields["permissions"] = [dict(each) for each in file.permissions]
         if file.owner and not file.drive_id:
-            address = "-".join(file.owner.lower().replace(",", "").split())
-            email = f"{address}@tidewater.example"
-            fields["owners"] = [
-                {"kind": "drive#user", "displayName": file.owner, "emailAddress": email}
-            ]
+            fields["owners"] = [_user(file.owner, file.owner_email)]
+        if file.last_editor:
+            fields["lastModifyingUser"] = _user(file.last_editor, file.last_editor)
         return fields
 
     def view_link(self, file: StoredFile) -> str:
@@ -179,7 +177,7 @@ class DriveApi:
             "kind": "drive#change",
             "type": "file",
             "changeType": "file",
-            "time": _rfc3339(datetime(2026, 1, 1, tzinfo=UTC)),
+            "time": rfc3339(datetime(2026, 1, 1, tzinfo=UTC)),
             "removed": file is None,
             "fileId": file_id,
         }
@@ -206,11 +204,15 @@ class DriveApi:
         self, items: Sequence[Any], params: Params, default: int
     ) -> tuple[Sequence[Any], str]:
         """One page of a listing, and the token of the next or an empty string."""
-        size, token = self._size(params, default), params.get("pageToken", "")
-        start = _offset(token) if token else 0
-        end = start + size
-        following = base64.urlsafe_b64encode(f"at {end}".encode()).decode()
-        return items[start:end], following if end < len(items) else ""
+        return paged(items, self._size(params, default), params.get("pageToken", ""))
+
+
+def paged(items: Sequence[Any], size: int, token: str) -> tuple[Sequence[Any], str]:
+    """The page that a token names, the first without one, and the token of the next."""
+    start = _offset(token) if token else 0
+    end = start + size
+    following = base64.urlsafe_b64encode(f"at {end}".encode()).decode()
+    return items[start:end], following if end < len(items) else ""
 
 
 GOOGLE = "application/vnd.google-apps."
@@ -221,13 +223,19 @@ def _fields(params: Params, default: str) -> str:
     return params.get("fields") or default
 
 
-def _shown(result: Json, fields: str) -> Json:
+def shown(result: Json, fields: str) -> Json:
+    """What the `fields` of a request leave of an answer."""
     try:
         shown = select(result, parse_fields(fields))
     except BadQuery as error:
         raise ApiError(400, "invalidParameter", str(error)) from error
     assert isinstance(shown, dict)  # noqa: S101 - a dict selects to a dict
     return shown
+
+
+def _user(name: str, email: str) -> Json:
+    address = email or "-".join(name.lower().replace(",", "").split()) + "@tidewater.example"
+    return {"kind": "drive#user", "displayName": name, "me": False, "emailAddress": address}
 
 
 def _restricted(for_readers: bool) -> Json:
@@ -248,5 +256,5 @@ def _offset(token: str) -> int:
     raise ApiError(400, "invalid", "Invalid Value")
 
 
-def _rfc3339(time: datetime) -> str:
+def rfc3339(time: datetime) -> str:
     return time.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")

@@ -16,6 +16,7 @@ from urllib.parse import parse_qsl, unquote, urlsplit
 from playground.google.directory import Directory
 from playground.google.doc_pictures import PLACE, DocPictures
 from playground.google.drive_api import DriveApi, Params
+from playground.google.file_comments import FileComments
 from playground.google.file_content import Contents
 from playground.google.google_batch import LIMITS, Answered, answer_batch
 from playground.google.google_faults import ApiError, GoogleFault, GoogleFaults
@@ -23,6 +24,7 @@ from playground.google.google_tokens import (
     DRIVE_SCOPES,
     GROUP_SCOPES,
     READ_SCOPES,
+    WRITE_SCOPES,
     TokenError,
     Tokens,
 )
@@ -36,13 +38,21 @@ ROUTES: tuple[tuple[str, str], ...] = (
     (r"/drive/v3/files", "files.list"),
     (r"/drive/v3/files/(?P<id>[^/]+)/export", "files.export"),
     (r"/drive/v3/files/(?P<id>[^/]+)/permissions", "permissions.list"),
+    (r"/drive/v3/files/(?P<id>[^/]+)/comments", "comments.list"),
+    (r"/drive/v3/files/(?P<id>[^/]+)/comments/(?P<comment>[^/]+)", "comments.get"),
     (r"/drive/v3/files/(?P<id>[^/]+)", "files.get"),
     (r"/drive/v3/changes/startPageToken", "changes.getStartPageToken"),
     (r"/drive/v3/changes", "changes.list"),
     (r"/drive/v3/drives", "drives.list"),
     (r"/admin/directory/v1/groups/(?P<id>[^/]+)/members", "members.list"),
 )
-SCOPES = {"documents.get": READ_SCOPES, "members.list": GROUP_SCOPES}
+POSTED = re.compile(r"/drive/v3/files/(?P<id>[^/]+)/comments")
+"""The one method that writes: comments.create."""
+SCOPES = {
+    "documents.get": READ_SCOPES,
+    "members.list": GROUP_SCOPES,
+    "comments.create": WRITE_SCOPES,
+}
 """Method → scopes that reach it; all others are Drive's."""
 PAGE = re.compile(r"/(?:document|spreadsheets|presentation|file|drive)/(?:u/\d+/)?.*|/")
 
@@ -56,7 +66,9 @@ def _route(address: str) -> tuple[str, str, Params] | None:
     parts = urlsplit(address)
     for pattern, method in ROUTES:
         if match := re.fullmatch(pattern, parts.path):
-            return method, unquote(match.groupdict().get("id", "")), _params(parts.query)
+            named = match.groupdict()
+            more = {"comment": unquote(named["comment"])} if "comment" in named else {}
+            return method, unquote(named.get("id", "")), _params(parts.query) | more
     return None
 
 
@@ -72,13 +84,16 @@ class Service:
     page: Callable[[str, Params], tuple[int, Body]]
     """Path and query of a reader page → status and HTML."""
     pictures: DocPictures
+    comments: FileComments
     requests: Counter[str] = field(default_factory=Counter)
     """API requests that arrived, by method."""
     lock: threading.Lock = field(default_factory=threading.Lock)
     connections: set[socket.socket] = field(default_factory=set)
     stopping: threading.Event = field(default_factory=threading.Event)
 
-    def call(self, method: str, file_id: str, params: Params, asker: str) -> Body:
+    def call(
+        self, method: str, file_id: str, params: Params, asker: str, content: bytes = b""
+    ) -> Body:
         """Content of a successful answer. Raises ApiError."""
         if method == "files.export":
             return self.contents.export(file_id, params)
@@ -92,12 +107,20 @@ class Service:
             "changes.getStartPageToken": lambda: self.api.start_token(params),
             "changes.list": lambda: self.api.list_changes(params),
             "drives.list": lambda: self.api.list_drives(params),
+            "comments.list": lambda: self.comments.list(file_id, params),
+            "comments.get": lambda: self.comments.get(file_id, params.get("comment", ""), params),
+            "comments.create": lambda: self.comments.create(file_id, params, content),
             "members.list": lambda: self.directory.list_members(file_id, params, asker),
         }
         return JSON, json.dumps(answers[method](), ensure_ascii=False).encode()
 
     def answered(
-        self, method: str, file_id: str, params: Params, authorization: str
+        self,
+        method: str,
+        file_id: str,
+        params: Params,
+        authorization: str,
+        content: bytes = b"",
     ) -> tuple[int, Body, Mapping[str, str], GoogleFault | None]:
         """Status, body, further headers, and what is to go wrong on the way."""
         self.count(method)
@@ -106,7 +129,7 @@ class Service:
             asker = self.tokens.check(authorization, SCOPES.get(method, DRIVE_SCOPES))
             if fault and fault.kind == "error":
                 raise ApiError(fault.status, fault.reason, retry_after=fault.retry_after)
-            return 200, self.call(method, file_id, params, asker), {}, fault
+            return 200, self.call(method, file_id, params, asker, content), {}, fault
         except ApiError as error:
             worded = error.docs_body() if method == "documents.get" else error.drive_body()
             headers = {} if error.retry_after is None else {"Retry-After": str(error.retry_after)}
@@ -177,6 +200,13 @@ class Handler(BaseHTTPRequestHandler):
             self._answer_batch(path, content)
         elif path == "/token":
             self._answer_token(content)
+        elif posted := POSTED.fullmatch(path):
+            address, file_id = urlsplit(self.path), unquote(posted["id"])
+            authorization = self.headers.get("Authorization", "")
+            status, body, headers, fault = self.service.answered(
+                "comments.create", file_id, _params(address.query), authorization, content
+            )
+            self._send_damaged(body, fault) if fault else self._send(status, body, headers)
         else:
             self._send(404, (JSON, b'{"error": {"code": 404}}'))
 

@@ -24,6 +24,8 @@ READ_SCOPES = frozenset(
     for name in ("drive", "drive.readonly", "documents", "documents.readonly")
 )
 DRIVE_SCOPES = frozenset(scope for scope in READ_SCOPES if "/drive" in scope)
+WRITE_SCOPES = frozenset({"https://www.googleapis.com/auth/drive"})
+"""`drive.file` reaches only what an app made itself."""
 GROUP_SCOPES = frozenset(
     f"https://www.googleapis.com/auth/admin.directory.{name}"
     for name in ("group", "group.readonly", "group.member", "group.member.readonly")

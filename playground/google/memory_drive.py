@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from playground.google.docs_writer.demo_source import split_front_matter
 
@@ -19,6 +19,14 @@ SLIDES = "application/vnd.google-apps.presentation"
 SHORTCUT = "application/vnd.google-apps.shortcut"
 ROOT = "demo"
 
+OWNERS: Mapping[str, str] = {
+    "Security Engineering": "ines.okafor@tidewater.example",
+    "Platform Reliability": "dana.whitlock@tidewater.example",
+    "Head of Platform": "dana.whitlock@tidewater.example",
+    "Privacy": "marek.vos@tidewater.example",
+    "DPO": "marek.vos@tidewater.example",
+}
+"""Team of the demo → whose account its documents are in."""
 ANYONE_AT_TIDEWATER: Mapping[str, Any] = {
     "id": "domain-tidewater",
     "type": "domain",
@@ -40,6 +48,12 @@ class StoredFile:
     an export gives. Else the file's own bytes."""
     modified: datetime = datetime(2026, 1, 1, tzinfo=UTC)
     owner: str = ""
+    owner_email: str = ""
+    """Empty: made of the owner's name."""
+    last_editor: str = ""
+    """Address of whoever edited it last; Drive doesn't always tell."""
+    account_role: Literal["reader", "commenter", "writer"] = "commenter"
+    """What it is shared with the service account as."""
     properties: Mapping[str, str] = field(default_factory=dict)
     permissions: tuple[Mapping[str, Any], ...] = (ANYONE_AT_TIDEWATER,)
     can_list_permissions: bool = True
@@ -202,6 +216,11 @@ def _folder(path: Path) -> StoredFile:
     )
 
 
+def _address_of(owner: str) -> str:
+    """Of the person whose account owns what a team of the demo answers for."""
+    return next((OWNERS[team] for team in OWNERS if owner.startswith(team)), "")
+
+
 def _document(text: str, path: Path) -> StoredFile:
     keys, body = split_front_matter(text)
     modified = datetime.fromisoformat(keys.get("modified", "2026-01-01"))
@@ -212,5 +231,6 @@ def _document(text: str, path: Path) -> StoredFile:
         content=body,
         modified=modified.replace(tzinfo=modified.tzinfo or UTC),
         owner=keys.get("owner", ""),
+        owner_email=_address_of(keys.get("owner", "")),
         properties={name: keys[name] for name in ("status", "domain") if name in keys},
     )

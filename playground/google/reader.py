@@ -12,10 +12,11 @@ from string import Template
 from typing import Any
 
 from playground.google.drive_api import DriveApi, Params
+from playground.google.file_comments import FileComments
 from playground.google.file_content import Contents
 from playground.google.google_faults import ApiError
 from playground.google.memory_drive import DOCUMENT, FOLDER, ROOT, StoredFile
-from playground.google.reader_html import TabHtml, headings
+from playground.google.reader_html import TabHtml, comment_html, headings
 
 PAGE_FOLDER = Path(__file__).parents[1] / "page" / "assets"
 HTML = "text/html; charset=utf-8"
@@ -28,6 +29,7 @@ PageAnswer = tuple[int, tuple[str, bytes]]
 class Reader:
     api: DriveApi
     contents: Contents
+    comments: FileComments
 
     @cached_property
     def _template(self) -> Template:
@@ -71,11 +73,14 @@ class Reader:
         ids = [tab["tabProperties"].get("tabId", "t.0") for tab in tabs]
         shown = params.get("tab", ids[0])
         shown = shown if shown in ids else ids[0]
+        comments = self.comments.of(file.id)
         main = "".join(
             f'<section data-tab="{escape(tab_id)}"{"" if tab_id == shown else " hidden"}>'
-            f"{TabHtml(tab).body()}</section>"
+            f"{TabHtml(tab, comments).body()}</section>"
             for tab_id, tab in zip(ids, tabs, strict=True)
         )
+        elsewhere = [each for each in comments if not _stands_in(each, tabs)]
+        main = "".join(map(comment_html, elsewhere)) + main
         outline = "".join(
             _outline(tab_id, tab, len(tabs) > 1, tab_id == shown)
             for tab_id, tab in zip(ids, tabs, strict=True)
@@ -93,6 +98,12 @@ class Reader:
             layout="with-outline" if outline else "plain",
         )
         return HTML, page.encode()
+
+
+def _stands_in(comment: Mapping[str, Any], tabs: list[Mapping[str, Any]]) -> bool:
+    """Whether it quotes one of the headings, beside which it is shown."""
+    quoted = (comment.get("quotedFileContent") or {}).get("value")
+    return any(text == quoted for tab in tabs for _, _, text in headings(tab))
 
 
 def _outline(tab_id: str, tab: Mapping[str, Any], has_siblings: bool, shown: bool) -> str:

@@ -22,8 +22,10 @@ ROMAN = ((10, "x"), (9, "ix"), (5, "v"), (4, "iv"), (1, "i"))
 class TabHtml:
     """Writes one tab. List numbers run on from paragraph to paragraph."""
 
-    def __init__(self, tab: Json) -> None:
+    def __init__(self, tab: Json, comments: Sequence[Json] = ()) -> None:
+        """`comments`: each is shown below the heading that it quotes."""
         self.parts: Json = tab["documentTab"]
+        self.comments = comments
         self.notes: list[tuple[str, str]] = []
         """Number and id of the footnotes referred to, in order."""
         self._counts: dict[tuple[str, int], int] = {}
@@ -73,8 +75,16 @@ class TabHtml:
         tag = HEADING_TAGS.get(style["namedStyleType"], "p")
         if heading := style.get("headingId"):
             anchor = f'<a class="anchor" href="#heading={heading}" aria-label="Link here">¶</a>'
-            return f'<{tag} id="{escape(heading)}"{attributes}>{inner}{anchor}</{tag}>'
+            beside = "".join(map(comment_html, self._quoting(text_of(paragraph))))
+            return f'<{tag} id="{escape(heading)}"{attributes}>{inner}{anchor}</{tag}>{beside}'
         return f"<{tag}{attributes}>{inner}</{tag}>"
+
+    def _quoting(self, heading: str) -> list[Json]:
+        return [
+            each
+            for each in self.comments
+            if (each.get("quotedFileContent") or {}).get("value") == heading
+        ]
 
     def _inline(self, element: Json) -> str:
         if run := element.get("textRun"):
@@ -122,6 +132,11 @@ class TabHtml:
                 cells.append(f"<{tag}{spans}>{self.content(cell['content'])}</{tag}>")
             rows.append(f"<tr>{''.join(cells)}</tr>")
         return f'<div class="table"><table>{"".join(rows)}</table></div>'
+
+
+def comment_html(comment: Json) -> str:
+    author, content = escape(comment["author"]["displayName"]), escape(comment["content"])
+    return f'<aside class="comment" aria-label="Comment"><b>{author}</b><p>{content}</p></aside>'
 
 
 def headings(tab: Json) -> list[tuple[int, str, str]]:

@@ -11,6 +11,7 @@ from bot.app import build_bot
 from config.errors import CopilotError
 from config.settings import Settings
 from index.store.database import open_database
+from loaders.google.google_desk import GoogleDesk
 from telemetry.health import serve_health
 from tests.bot.fakes import EVERYWHERE_ALIKE, Agents, answer, domain
 
@@ -30,6 +31,7 @@ def main() -> None:
             answering=EVERYWHERE_ALIKE,
             engine=open_database(settings),
             streaming=bool(os.environ.get("STREAMING")),
+            document_desk=GoogleDesk(settings) if settings.google_credentials else None,
         )
         if port := os.environ.get("HEALTH_PORT"):
             serve_health(bot, int(port))

@@ -226,6 +226,18 @@ def closed_groups(town: Town, settings: Settings) -> object:
     return dict(copilot.groups.closed(copilot.domain("drive")))
 
 
+def commented(town: Town, settings: Settings) -> object:
+    """What becomes of what an owner accepts."""
+
+    def act() -> object:
+        desk = Copilot(settings).document_desk
+        return (
+            desk and desk.comment("oolong", mark="[m]", content="Steep it [m]", quoted="").outcome
+        )
+
+    return outcome(act)
+
+
 def google_pauses(town: Town, settings: Settings) -> object:
     """Seconds waited while three documents are read."""
     clock = Clock()
@@ -475,6 +487,7 @@ PROBES = {
     "GOOGLE_GROUPS_ADMIN": Probe(
         one=BOSS, other="nobody@tidewater.example", observe=closed_groups, besides=GOOGLE
     ),
+    "GOOGLE_COMMENTS": Probe(one="on", other=None, observe=commented, besides=GOOGLE),
     "GOOGLE_READS_PER_MINUTE": Probe(one="300", other="10", observe=google_pauses, besides=GOOGLE),
     "ONCALL_API_TOKEN": Probe(one=None, other="secret", observe=open_to_all),
     "ONCALL_API_REQUESTS_PER_MINUTE": Probe(

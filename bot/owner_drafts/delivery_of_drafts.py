@@ -1,0 +1,114 @@
+"""From a suggestion to a draft in somebody's direct messages: found whose it is, sent, reminded."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import structlog
+
+from bot.clock.timers import Timers
+from bot.memory.record import now
+from bot.owner_drafts.addressee import Addressee, addressee_of
+from bot.owner_drafts.draft_posts import DraftPosts
+from bot.owner_drafts.drafts_on_record import DAY, REMINDER, Drafts, OwnerDraft
+from bot.owners.document_desk import DocumentDesk
+from bot.owners.suggestion import Suggestion
+from config.errors import CopilotError
+from index.search import Snapshot
+from loaders.google.document_owners import OwnersFound
+
+log = structlog.get_logger()
+
+SEND = "owner_draft_send"
+REMIND = "owner_draft_remind"
+REMIND_AFTER = timedelta(days=7)
+ASK_DRIVE_AGAIN = timedelta(minutes=10)
+NOBODY_KNOWN = OwnersFound()
+
+
+@dataclass(frozen=True, kw_only=True)
+class DraftDelivery:
+    """Every method is safe to repeat."""
+
+    drafts: Drafts
+    posts: DraftPosts
+    desk: DocumentDesk | None
+    timers: Timers
+    gone: Callable[[str], None]
+    """Called with the key of a draft whose document is."""
+
+    def suggested(self, event_id: str, item: Mapping[str, Any]) -> None:
+        self.send(self.drafts.add(Suggestion.stored(item)))
+
+    def send(self, key: str) -> None:
+        """To its addressee; later, where nobody can tell yet who that is, or they had enough."""
+        draft = self.drafts.get(key)
+        if draft is None or not draft.waits:
+            return
+        if not draft.addressee:
+            owners = self._owners(draft)
+            if owners.later and now() - draft.made_at < DAY:
+                self._later(SEND, key, ASK_DRIVE_AGAIN)
+                return
+            found = addressee_of(draft, owners, self.posts.rights)
+            if found is None:
+                log.warning("a suggestion waits for somebody to decide on it", domain=draft.domain)
+                self._later(SEND, key, DAY)
+                return
+            draft = self._addressed(draft, found, owners)
+        if not self.posts.post(draft, part=0):
+            self._later(SEND, key, DAY)
+            return
+        self.timers.set(REMIND, key, draft.made_at.replace(tzinfo=UTC) + REMIND_AFTER, keep=True)
+        after = self.drafts.get(key)
+        if after and not after.waits:  # decided at Home meanwhile
+            self.posts.show(after)
+
+    def remind(self, key: str) -> None:
+        """Once; after that it waits in Home."""
+        draft = self.drafts.get(key)
+        if draft is None or draft.state not in {"waiting", "gone"}:
+            return
+        if draft.state == "gone" or (draft.document and self._owners(draft).gone):
+            self.gone(key)
+            return
+        if not self.posts.post(draft, part=REMINDER):
+            self._later(REMIND, key, DAY)
+
+    def _owners(self, draft: OwnerDraft) -> OwnersFound:
+        """Nobody, where the document isn't one of Drive's: a file names a team, no address."""
+        if not draft.document or self.desk is None or self.posts.rights.is_file(draft):
+            return NOBODY_KNOWN
+        try:
+            return self.desk.owners(draft.document)
+        except CopilotError as error:
+            log.error("drive doesn't say whose a document is", reason=str(error))
+            return OwnersFound(later=True)
+
+    def _addressed(self, draft: OwnerDraft, found: Addressee, owners: OwnersFound) -> OwnerDraft:
+        """With what is known of the document now."""
+        domain = self.posts.domains().get(draft.domain)
+        snapshot = self.posts.rights.snapshot_for(found.user, domain) if domain else None
+        card = snapshot.documents.get(draft.document) if snapshot else None
+        title = owners.title or (card.title if card else "")
+        url = _url(snapshot, draft) or owners.url or (card.url if card else "")
+        document = "" if owners.gone else draft.document
+        self.drafts.note(
+            draft.key, addressee=found.user, role=found.role, title=title, url=url,
+            document=document,
+        )  # fmt: skip
+        return self.drafts.get(draft.key) or draft
+
+    def _later(self, kind: str, key: str, after: timedelta) -> None:
+        self.timers.set(kind, key, datetime.now(UTC) + after)
+
+
+def _url(snapshot: Snapshot | None, draft: OwnerDraft) -> str:
+    """Opens the heading meant; empty where no section is called so."""
+    if snapshot is None or not draft.heading or draft.document not in snapshot.documents:
+        return ""
+    sections = snapshot.chunks(draft.document)
+    return next((one.url for one in sections if one.heading == draft.heading), "")

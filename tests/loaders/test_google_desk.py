@@ -1,0 +1,128 @@
+"""Whose a document is, and the one comment on it, by the real client against the local Google."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from config.errors import ConfigError
+from config.settings import Settings
+from loaders.google.drive.google_drive import open_drive
+from loaders.google.google_desk import GoogleDesk
+from loaders.google.google_errors import GoogleRefused
+from playground.google_stand_in import GoogleFault, GoogleStandIn, StoredFile
+
+INES, DANA = "ines@tidewater.example", "dana@tidewater.example"
+
+
+def permission(role: str, email: str, **more: Any) -> dict[str, Any]:
+    return {"id": email, "type": "user", "role": role, "emailAddress": email, **more}
+
+
+MANAGERS = (
+    permission("reader", "reader@tidewater.example"),
+    permission("fileOrganizer", DANA),
+    permission("organizer", INES),
+    permission("organizer", "left@tidewater.example", deleted=True),
+)
+FILES = (
+    StoredFile(id="mine", name="Mine", owner="Ines", owner_email="Ines@Tidewater.example",
+               last_editor=DANA),
+    StoredFile(id="shared", name="Shared", drive_id="D", last_editor=DANA, permissions=MANAGERS),
+    StoredFile(id="managed", name="Managed", drive_id="D", permissions=MANAGERS),
+    StoredFile(id="closed", name="Closed", drive_id="D", can_list_permissions=False),
+    StoredFile(id="read", name="Read", account_role="reader"),
+    *(StoredFile(id=f"guide{number}", name="Guide") for number in range(4)),
+)  # fmt: skip
+
+
+@pytest.fixture
+def google() -> Iterator[GoogleStandIn]:
+    with GoogleStandIn(FILES, page_limit=2) as running:
+        yield running
+
+
+def desk(google: GoogleStandIn, folder: Path, *, comments: bool = True) -> GoogleDesk:
+    settings = Settings(
+        google_credentials=google.write_credentials(folder / "key.json"),
+        google_api_url=google.url,
+        google_comments=comments,
+    )
+    return GoogleDesk(settings, sleep=lambda seconds: None)
+
+
+def said(google: GoogleStandIn, document: str) -> list[str]:
+    return [one["content"] for one in google.comments.of(document)]
+
+
+def test_who_is_asked_first(google: GoogleStandIn, tmp_path: Path) -> None:
+    asked = desk(google, tmp_path)
+    assert asked.owners("mine").people == ((INES, "owner"), (DANA, "editor"))
+    assert asked.owners("shared").people == ((DANA, "editor"), (INES, "manager"))
+    assert asked.owners("managed").people == ((INES, "manager"), (DANA, "manager"))
+    assert asked.owners("closed").people == ()
+    assert asked.owners("mine").title == "Mine"
+
+
+def test_gone_and_not_answering_are_told_apart(google: GoogleStandIn, tmp_path: Path) -> None:
+    asked = desk(google, tmp_path)
+    assert asked.owners("nothing").gone
+    google.drive.trash("mine")
+    assert asked.owners("mine").gone
+    google.faults.add(GoogleFault(method="files.get", status=503, times=None))
+    away = asked.owners("shared")
+    assert (away.later, away.gone) == (True, False)
+
+
+@pytest.mark.parametrize("kind", ["drop", "truncate", "garble"])
+def test_a_comment_whose_reply_was_lost_is_not_made_again(
+    google: GoogleStandIn, tmp_path: Path, kind: Any
+) -> None:
+    asked = desk(google, tmp_path)
+    for number in range(3):  # so that ours is on a later page
+        asked.comment("guide0", mark=f"[m{number}]", content=f"x [m{number}]", quoted="")
+    google.faults.add(GoogleFault(kind=kind, method="comments.create", times=2))
+    for _ in range(2):
+        made = asked.comment("guide0", mark="[m9]", content="words [m9]", quoted="Ages")
+        assert made.outcome == "made"
+        assert made.id
+    assert said(google, "guide0").count("words [m9]") == 1
+    # Of its own accord the HTTP client would have sent it again.
+    assert google.requests["comments.create"] == 3 + 1
+
+
+def test_what_became_of_it_is_told(google: GoogleStandIn, tmp_path: Path) -> None:
+    asked = desk(google, tmp_path)
+    words: dict[str, str] = {"mark": "[m]", "content": "w [m]", "quoted": ""}
+    assert asked.comment("nothing", **words).outcome == "gone"
+    refused = asked.comment("read", **words)
+    assert (refused.outcome, refused.why) == (
+        "refused",
+        "my account is no commenter there",
+    )
+    google.faults.add(GoogleFault(method="comments.create", status=500, times=None))
+    assert asked.comment("guide2", **words).outcome == "later"
+
+
+def test_without_leave_nothing_is_written(google: GoogleStandIn, tmp_path: Path) -> None:
+    asked = desk(google, tmp_path, comments=False)
+    words: dict[str, str] = {"mark": "[m]", "content": "w [m]", "quoted": ""}
+    assert asked.comment("guide3", **words).outcome == "off"
+    assert asked.comment("nothing", **words).outcome == "gone"
+    assert google.requests["comments.create"] == 0
+
+
+def test_the_reading_token_can_write_nothing(google: GoogleStandIn, tmp_path: Path) -> None:
+    settings = desk(google, tmp_path).settings
+    client = open_drive(settings).calls.client
+    request = client.comments.create(fileId="guide3", body={"content": "no"}, fields="id")
+    with pytest.raises(GoogleRefused, match="insufficientPermissions"):
+        client.call(request)
+
+
+def test_a_key_that_is_missing_is_named_when_it_is_needed() -> None:
+    with pytest.raises(ConfigError, match="GOOGLE_APPLICATION_CREDENTIALS"):
+        GoogleDesk(Settings(google_comments=True)).owners("mine")
