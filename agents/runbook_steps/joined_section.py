@@ -4,7 +4,7 @@ they can be read alone, is there once. Pure."""
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 
 from enrichment.chunk import Chunk
@@ -12,10 +12,10 @@ from enrichment.chunk import Chunk
 _PART = re.compile(r"\(part \d+ of \d+\)")
 _FENCE = re.compile(r"`{3,}")
 _NOTE = re.compile(r"\[\^[^\[\]]+\]: ")
-ITEM = re.compile(
-    r"(?P<indent> *)(?P<marker>(?:\(?(?:\d{1,3}(?:\.\d{1,3})*|[A-Za-z]|[ivxl]{2,6})[.)]|\d{1,3}(?:\.\d{1,3})+|[-*+•◦▪‣○●■]))"
-    r" (?P<text>.*)"
+_MARKER = (
+    r"(?:\(?(?:\d{1,3}(?:\.\d{1,3})*|[A-Za-z]|[ivxl]{2,6})[.)]|\d{1,3}(?:\.\d{1,3})+|[-*+•◦▪‣○●■])"
 )
+ITEM = re.compile(rf"(?P<indent> *)(?P<marker>{_MARKER}) (?P<text>.*)")
 """A list item as chunks hold it: three spaces for each level, the marker that a reader sees."""
 
 
@@ -106,12 +106,15 @@ def _repeated(lines: Sequence[str], fresh: Sequence[str]) -> int:
             if not is_lead:
                 break
             level = depth
-        elif line and not any(one.endswith(line) for one in (*said, *path)):
-            break
-        elif _FENCE.match(line) or line.startswith("|"):
+        elif line and (_stands_apart(line) or not _is_said(line, (*said, *path))):
             break
         count = at + 1
     return count
+
+
+def _is_said(line: str, lines: Iterable[str]) -> bool:
+    """A lead may be the last sentence of what stands there."""
+    return any(one.endswith(line) for one in lines)
 
 
 def _open_path(lines: Sequence[str]) -> list[str]:

@@ -7,9 +7,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from agents.runbook_steps.joined_section import ITEM, is_footnote
-from agents.runbook_steps.step_words import with_cues
 from agents.runbook_steps.runbook_step import RunbookStep
 from agents.runbook_steps.step_parts import parts_of
+from agents.runbook_steps.step_words import with_cues
 from loaders.markdown_parser import read_blocks
 
 FEWEST = 2
@@ -66,66 +66,67 @@ def steps_in(text: str) -> tuple[RunbookStep, ...]:
 
 def _lists(text: str) -> Iterator[list[_Item]]:
     """Outermost numbered lists, as their items in reading order."""
-    lines = text.split("\n")
     code = _code_lines(text)
-    items: list[_Item] = []
-    seen: set[str] = set()
-    above = ""
-    for at, line in enumerate(lines):
-        if is_footnote(line) and at not in code:
-            if line in seen:  # it is repeated below what refers to it in another chunk
-                continue
-            seen.add(line)
-            if items:
-                (items[-1].waiting or items[-1].lines).append(line)
-            continue
-        found = None if at in code else ITEM.fullmatch(line)
-        indent = len(found["indent"]) if found else 0
-        mark = found["marker"] if found else ""
-        numbered = found is not None and _is_number(items, indent, mark)
-        if found and numbered and (indent == 0 or items):
-            if indent <= (items[0].indent if items else 0):
-                if items and _goes_on(items, mark):
-                    _settle(items)
-                else:
-                    if items:
-                        yield _ended(items, code_follows=False)
-                    items = []
-            elif items:
-                _settle(items)
-            items.append(_placed(items, indent, mark, found["text"], above))
-            above = ""
-        elif items and (found is None or indent > 0) and _is_inside(items[-1], line, at, code):
-            items[-1].lines.append(line)
-        elif items:
-            items[-1].waiting.append(line)
-            above = line or above
+    reading = _Reading()
+    for at, line in enumerate(text.split("\n")):
+        if at in code or not is_footnote(line):
+            yield from reading.read(line, in_code=at in code)
         else:
-            above = line or above
-    if items:
-        yield _ended(items, code_follows=True)
+            reading.note(line)
+    if reading.items:
+        yield reading.items
 
 
-def _is_inside(item: _Item, line: str, at: int, code: frozenset[int]) -> bool:
-    """Right below the item: another line of it, a bullet of its own, or code in a fence."""
-    if item.waiting:
-        return False
-    if at in code or not line:
-        return True
-    if line.startswith("|"):
-        return False
-    return bool(item.lines and item.lines[-1]) or line.startswith(" ")
+@dataclass
+class _Reading:
+    """Where the reading of a section has got to."""
 
+    items: list[_Item] = field(default_factory=list)
+    """Of the list that is being read."""
+    above: str = ""
+    """The last line that is of no list."""
+    notes: set[str] = field(default_factory=set)
 
-def _settle(items: list[_Item]) -> None:
-    """What stood between is of the step above it: the numbers go on."""
-    items[-1].lines += items[-1].waiting
-    items[-1].waiting = []
+    def read(self, line: str, *, in_code: bool) -> Iterator[list[_Item]]:
+        """Yields the list that ends here, if one does."""
+        found = None if in_code else ITEM.fullmatch(line)
+        indent = len(found["indent"]) if found else 0
+        if found and _is_number(self.items, indent, found["marker"]) and (self.items or not indent):
+            outermost = bool(self.items) and indent <= self.items[0].indent
+            if outermost and not _goes_on(self.items, found["marker"]):
+                yield self.items
+                self.items = []
+            self._settle()
+            item = _placed(self.items, indent, found["marker"], found["text"], self.above)
+            self.items.append(item)
+            self.above = ""
+        elif self.items and (indent or not found) and self._is_inside(line, in_code=in_code):
+            self.items[-1].lines.append(line)
+        else:
+            if self.items:
+                self.items[-1].waiting.append(line)
+            self.above = line or self.above
 
+    def note(self, line: str) -> None:
+        """A footnote stands below what first refers to it, and again in other chunks."""
+        if line not in self.notes and self.items:
+            (self.items[-1].waiting or self.items[-1].lines).append(line)
+        self.notes.add(line)
 
-def _ended(items: list[_Item], *, code_follows: bool) -> list[_Item]:
-    items[-1].waiting = []
-    return items
+    def _is_inside(self, line: str, *, in_code: bool) -> bool:
+        """Right below the item: another line of it, a bullet of its own, or code in a fence."""
+        last = self.items[-1]
+        if last.waiting or line.startswith("|"):
+            return False
+        if in_code or not line:
+            return True
+        return bool(last.lines and last.lines[-1]) or line.startswith(" ")
+
+    def _settle(self) -> None:
+        """What stood between is of the step above it: the numbers go on."""
+        for item in self.items[-1:]:
+            item.lines += item.waiting
+            item.waiting = []
 
 
 def _goes_on(items: Sequence[_Item], mark: str) -> bool:

@@ -36,8 +36,9 @@ _BESIDE_A_STEP = re.compile(
     r"\b(?:in parallel (?:with|to)|at the same time as|while) (?:the )?(?:step|steps) \d",
     re.IGNORECASE,
 )
+_NUMBER = r"\d{1,3}(?:\.\w{1,3})*"
 _STEPS = re.compile(
-    r"\bsteps? (\d{1,3}(?:\.\w{1,3})*)(?:(\s*(?:to|–|-|through)\s*|\s*(?:,|and|or)\s*)(\d{1,3}(?:\.\w{1,3})*))?",
+    rf"\bsteps? ({_NUMBER})(?:(\s*(?:to|–|-|through)\s*|\s*(?:,|and|or)\s*)({_NUMBER}))?",
     re.IGNORECASE,
 )
 _OF_ANOTHER = re.compile(r"(?:\]\([^)]*\)|\b(?:runbook|guide|page|document|playbook)),?\s*$", re.I)
