@@ -33,7 +33,10 @@ def summary_messages(
     title = mrkdwn(short(checklist.runbook.name, 250))
     head = f":checkered_flag: *{title}*: finished by {who} after {took}. For the review:"
     sized: list[tuple[Json, int]] = [(section(head), len(head)), *prose_blocks(fence, Links())]
-    return [Outgoing(text=head if n == 0 else title, blocks=body) for n, body in enumerate(bodies(sized))]
+    return [
+        Outgoing(text=head if n == 0 else title, blocks=body)
+        for n, body in enumerate(bodies(sized))
+    ]
 
 
 def _lines(checklist: Checklist, standing: ChecklistStanding, name_of: NameOf) -> Iterator[str]:
@@ -60,8 +63,8 @@ def _lines(checklist: Checklist, standing: ChecklistStanding, name_of: NameOf) -
         words = _flat(first_words(step, LONGEST_LINE))
         yield f"{at}  {state:10}  {step.number:{wide}}  {words}{who}"
         for report in standing.reports.get(place, ()):
-            said = _flat(short(report.words, 500))
-            yield f"{report.at:%H:%M}  reported    {'':{wide}}  “{said}” ({_flat(name_of(report.by))})"
+            said, by = _flat(short(report.words, 500)), _flat(name_of(report.by))
+            yield f"{report.at:%H:%M}  {'reported':10}  {'':{wide}}  “{said}” ({by})"
 
 
 def _flat(text: str) -> str:

@@ -58,7 +58,9 @@ def checklist_message(checklist: Checklist, standing: ChecklistStanding, part: i
         blocks += step_blocks(checklist, standing, place, is_next=place == next_one)
     if is_last:
         blocks += _foot(checklist, standing)
-    text = f"Checklist: {mrkdwn(short(checklist.runbook.name, 200))}, {progress(checklist, standing)}"
+    text = (
+        f"Checklist: {mrkdwn(short(checklist.runbook.name, 200))}, {progress(checklist, standing)}"
+    )
     return Outgoing(text=text, blocks=blocks)
 
 
@@ -77,7 +79,9 @@ def _head(checklist: Checklist, standing: ChecklistStanding) -> Iterator[Json]:
     if standing.is_finished and standing.finished_at:
         took = lasted(checklist.started_at, standing.finished_at)
         who = mention(standing.finished_by)
-        told.append(f":checkered_flag: Finished by {who} {clock(standing.finished_at)} after {took}")
+        told.append(
+            f":checkered_flag: Finished by {who} {clock(standing.finished_at)} after {took}"
+        )
     else:
         if standing.marks:
             told.append(lasted(checklist.started_at, standing.last_at))

@@ -103,7 +103,9 @@ class KeptChecklists:
         about = reports.c.checklist == checklist.id
         with self._engine.connect() as connection:
             pressed = [_of(Press, row) for row in connection.execute(select(presses).where(of_it))]
-            said = [_of(StepReport, row) for row in connection.execute(select(reports).where(about))]
+            said = [
+                _of(StepReport, row) for row in connection.execute(select(reports).where(about))
+            ]
         return standing_of(checklist, pressed, said)
 
     def compared(self, checklist: Checklist, generation: int, changed: str) -> None:

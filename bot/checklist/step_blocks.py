@@ -119,9 +119,7 @@ def _condition(step: RunbookStep, links: Links) -> str:
 def _body(step: RunbookStep, mark: StepMark | None, links: Links) -> Iterator[str]:
     """Commands stand apart, to be copied, until the step is ticked."""
     if mark:
-        whole = " ".join(
-            _inline(part.text) if _is_line(part) else part.text for part in step.parts
-        )
+        whole = " ".join(_inline(part.text) if _is_line(part) else part.text for part in step.parts)
         parts: Iterable[StepPart] = (StepPart(kind="words", text=whole),)
         if not all(part.kind == "words" or _is_line(part) for part in step.parts):
             parts = step.parts
