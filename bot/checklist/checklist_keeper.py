@@ -100,6 +100,7 @@ class ChecklistKeeper:
                 user=user,
                 team="",
                 text="",
+                key=checklist.id,
             )
         )
         return False

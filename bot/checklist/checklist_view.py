@@ -23,8 +23,8 @@ TAKE_OVER = "checklist_take"
 FINISH = "checklist_finish"
 MOST_CHARACTERS = 10_500
 """Of the steps of a message, at their largest; Slack fails near 13,200 of a whole message."""
-MOST_BLOCKS = 42
-"""Of 50: a title, a line or two below it, and the buttons at the end."""
+MOST_BLOCKS = 44
+"""Of 50: a title, two lines below it, and the buttons at the end with a line above them."""
 LONGEST_ID = 40
 """Characters of a Slack id, at the most."""
 
@@ -55,6 +55,8 @@ def checklist_message(checklist: Checklist, standing: ChecklistStanding, part: i
     next_one = next(open_ones, None)
     blocks = list(_head(checklist, standing)) if part == 0 else [_goes_on(checklist, shown[part])]
     for place in shown[part]:
+        if checklist.runbook.steps[place].level == 0 and place > shown[part].start:
+            blocks.append({"type": "divider"})
         blocks += step_blocks(checklist, standing, place, is_next=place == next_one)
     if is_last:
         blocks += _foot(checklist, standing)
@@ -124,7 +126,7 @@ def _foot(checklist: Checklist, standing: ChecklistStanding) -> Iterator[Json]:
 
 
 def _largest(checklist: Checklist, place: int) -> tuple[int, int]:
-    """(blocks, characters) of a step at its largest."""
+    """(blocks, characters) of a step at its largest, with the line above it."""
     at, who = checklist.started_at + timedelta(hours=1), "U" * LONGEST_ID
     said = [
         StepReport(id=str(n), step=place, words="w" * SHOWN_REPORT, by=who, at=at) for n in range(2)
@@ -140,7 +142,8 @@ def _largest(checklist: Checklist, place: int) -> tuple[int, int]:
         )
         for marks in ({}, {place: mark})
     ]
-    return max(map(len, forms)), max(map(_characters, forms))
+    line = checklist.runbook.steps[place].level == 0
+    return line + max(map(len, forms)), max(map(_characters, forms))
 
 
 def _characters(node: Any) -> int:

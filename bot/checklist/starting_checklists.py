@@ -30,7 +30,7 @@ log = structlog.get_logger()
 
 _WANTED = re.compile(
     r"\W*(?:please\s+)?(?P<verb>(?:start|begin|open|show|make|give me|show me)\s+)?"
-    r"(?:the\s+|a\s+|an\s+)?check-?list(?:\s+please)?\W*",
+    r"(?:the\s+|a\s+|an\s+)?check-?list(?:,?\s+please)?\W*",
     re.IGNORECASE,
 )
 

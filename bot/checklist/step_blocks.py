@@ -98,7 +98,7 @@ def _lines(
         yield from _leads(step, steps)
     if mark:
         verb = "" if mark.act == "done" else "Not needed: "
-        yield f"_{verb}{mention(mark.by)} {clock(mark.at)}_"
+        yield f"{verb}{mention(mark.by)} {clock(mark.at)}"
     if said:
         yield from _reported(said)
 
@@ -125,9 +125,9 @@ def _body(step: RunbookStep, mark: StepMark | None, links: Links) -> Iterator[st
             parts = step.parts
     else:
         parts = step.parts
-    for part in parts:
+    for at, part in enumerate(parts):
         text = part.text if part.kind == "words" else _fenced(part.text)
-        if part.kind == "words" and part is not step.parts[0]:
+        if part.kind == "words" and at:  # the sign that ended the sentence before a command
             text = text.lstrip(" .,;:")
         text = re.sub(r"(`) ([.,;:])", r"\1\2", text) if mark else text
         for piece in fitting(text, LONGEST_SECTION, lambda cut: _shown(cut, links)):
