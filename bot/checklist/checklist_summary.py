@@ -55,16 +55,23 @@ def _lines(checklist: Checklist, standing: ChecklistStanding, name_of: NameOf) -
     )
     yield ""
     wide = max(len(step.number) for step in steps)
+    people = {mark.by for mark in marks.values()} | {
+        report.by for said in standing.reports.values() for report in said
+    }
+    called = {one: _flat(name_of(one)) for one in people}
+    long = max((len(name) for name in called.values()), default=0)
+
+    def row(at: str, state: str, number: str, who: str, words: str) -> str:
+        return f"{at}  {state:10}  {number:{wide}}  {called.get(who, ''):{long}}  {words}"
+
     for place, step in enumerate(steps):
         mark = marks.get(place)
-        at = f"{mark.at:%H:%M}" if mark else "  -  "
-        who = f" ({_flat(name_of(mark.by))})" if mark else ""
-        state = STATES[mark.act if mark else ""]
+        at, state = (f"{mark.at:%H:%M}", STATES[mark.act]) if mark else ("  -  ", STATES[""])
         words = _flat(first_words(step, LONGEST_LINE))
-        yield f"{at}  {state:10}  {step.number:{wide}}  {words}{who}"
+        yield row(at, state, step.number, mark.by if mark else "", words)
         for report in standing.reports.get(place, ()):
-            said, by = _flat(short(report.words, 500)), _flat(name_of(report.by))
-            yield f"{report.at:%H:%M}  {'reported':10}  {'':{wide}}  “{said}” ({by})"
+            said = f"“{_flat(short(report.words, 500))}”"
+            yield row(f"{report.at:%H:%M}", "reported", "", report.by, said)
 
 
 def _flat(text: str) -> str:
