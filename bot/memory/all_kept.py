@@ -7,17 +7,20 @@ from collections.abc import Callable
 from sqlalchemy import Engine
 
 from bot.memory.call_tables import KEPT_CALLS, create_calls
+from bot.memory.checklist_tables import CHECKLISTS_KEPT, create_checklist_tables
 from bot.memory.digest_tables import KEPT_DIGESTS, create_digests
 from bot.memory.kept_table import KeptTable
 from bot.memory.owner_tables import KEPT_OF_OWNERS, create_owner_tables
 
 ALL_KEPT: tuple[KeptTable, ...] = (
+    *CHECKLISTS_KEPT,
     KEPT_CALLS,
     KEPT_DIGESTS,
     *KEPT_OF_OWNERS,
 )
 """Purged, handed out and erased by `bot/privacy/feature_tables.py`."""
 _CREATE: tuple[Callable[[Engine], None], ...] = (
+    create_checklist_tables,
     create_calls,
     create_digests,
     create_owner_tables,

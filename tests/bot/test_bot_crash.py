@@ -22,7 +22,9 @@ ROOT = Path(__file__).parents[2]
 
 
 @contextmanager
-def worker(slack: SlackStandIn, data_dir: Path, **more: str) -> Iterator[subprocess.Popen[str]]:
+def worker(
+    slack: SlackStandIn, data_dir: Path, module: str = "tests.bot.worker_process", **more: str
+) -> Iterator[subprocess.Popen[str]]:
     environment = {
         "PATH": os.environ["PATH"],
         "PYTHONPATH": str(ROOT),
@@ -33,7 +35,7 @@ def worker(slack: SlackStandIn, data_dir: Path, **more: str) -> Iterator[subproc
         **more,
     }
     process = subprocess.Popen(
-        [sys.executable, "-m", "tests.bot.worker_process"],
+        [sys.executable, "-m", module],
         cwd=ROOT, env=environment, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
     )  # fmt: skip
     try:

@@ -1,0 +1,151 @@
+"""What comes of a press: who may, what is kept, what is shown."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import structlog
+
+from bot.access.doors import Door
+from bot.checklist.checklist_posts import ChecklistPosts
+from bot.checklist.checklist_standing import ACTS, Checklist, Press, StepReport
+from bot.checklist.kept_checklists import KeptChecklists
+from bot.checklist.runbook_found import what_became
+from bot.checklist.step_blocks import first_words
+from bot.feature_tools import FeatureTools
+from bot.memory.record import now
+from bot.message.modal import MAX_TEXT
+from bot.owners.suggestion import Suggestion
+from bot.slack.event import Asked
+from config.domain import Domain
+
+log = structlog.get_logger()
+
+SHOW = "checklist_show"
+SUM_UP = "checklist_sum_up"
+WATCHED = timedelta(days=14)
+"""An older checklist that nobody finished is no longer compared with its runbook."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ChecklistKeeper:
+    tools: FeatureTools
+    kept: KeptChecklists
+    posts: ChecklistPosts
+
+    def pressed(self, event_id: str, item: Mapping[str, Any]) -> None:
+        checklist = self.kept.get(str(item["checklist"]))
+        act, user = str(item["act"]), str(item["user"])
+        if checklist is None or act not in ACTS or not self.may(user, checklist, str(item["at"])):
+            return
+        step = int(item["step"])
+        at = moment(str(item["at"]))
+        press = Press(id=str(item["id"]), step=step, act=act, by=user, at=at)
+        self.kept.press(checklist, press)
+        if act == "finish":
+            # Two may press it: one worker posts the summary.
+            self.tools.put(f"{SUM_UP}-{checklist.id}", {SUM_UP: {"checklist": checklist.id}})
+        self._compare(checklist)
+        everywhere = act in ("finish", "skipped", "undone", "take")
+        steps = range(len(checklist.runbook.steps)) if everywhere else [step]
+        self.posts.show(checklist, steps)
+
+    def reported(self, event_id: str, item: Mapping[str, Any]) -> None:
+        checklist = self.kept.get(str(item["checklist"]))
+        user, step = str(item["user"]), int(item["step"])
+        words = str(item["words"]).strip()[:MAX_TEXT]
+        if checklist is None or not words or not 0 <= step < len(checklist.runbook.steps):
+            return
+        if not self.may(user, checklist, str(item["id"])):
+            return
+        report = StepReport(id=str(item["id"]), step=step, words=words, by=user, at=now())
+        self.kept.report(checklist, report)
+        self._tell_owner(checklist, report)
+        self.posts.show(checklist, [step])
+
+    def show(self, event_id: str, item: Mapping[str, Any]) -> None:
+        """One worker posts it; whatever was pressed meanwhile is in it."""
+        if checklist := self.kept.get(str(item["checklist"])):
+            self.posts.post(checklist)
+
+    def sum_up(self, event_id: str, item: Mapping[str, Any]) -> None:
+        if checklist := self.kept.get(str(item["checklist"])):
+            self.posts.post_summary(checklist)
+
+    def watch(self) -> None:
+        """Whether the runbooks of what is under way have changed; several workers may ask."""
+        for checklist in self.kept.open_since(now() - WATCHED):
+            before = checklist.changed
+            after = self._compare(checklist)
+            if after is not None and after.changed != before:
+                named = f"{SHOW}-{checklist.id}-{after.generation}"
+                self.tools.put(named, {SHOW: {"checklist": checklist.id}})
+
+    def may(self, user: str, checklist: Checklist, pressed: str) -> bool:
+        """Whoever may ask in its domain, and see the thread; who may not is told why, alone."""
+        if checklist.is_direct:
+            return user == checklist.started_by
+        domain = self.domain_of(checklist)
+        gate = self.tools.gate
+        if domain and gate.open_to(Door.HAND_OFF, user, [domain]):
+            return gate.may_see(user, checklist.channel)
+        self.tools.intake.say_why_not(
+            Asked(
+                channel=checklist.channel,
+                ts=pressed,
+                thread_ts=checklist.thread_ts,
+                user=user,
+                team="",
+                text="",
+                key=checklist.id,
+            )
+        )
+        return False
+
+    def domain_of(self, checklist: Checklist) -> Domain | None:
+        return self.tools.domains().get(checklist.domain)
+
+    def _compare(self, checklist: Checklist) -> Checklist | None:
+        """The checklist again where a new generation is published."""
+        if self.tools.published is None:
+            return None
+        found = what_became(checklist, self.tools.published.snapshot)
+        if found is None:
+            return None
+        self.kept.compared(checklist, *found)
+        return self.kept.get(checklist.id)
+
+    def _tell_owner(self, checklist: Checklist, report: StepReport) -> None:
+        step = checklist.runbook.steps[report.step]
+        self.tools.suggest(
+            Suggestion(
+                id=report.id,
+                kind="step",
+                domain=checklist.domain,
+                document=checklist.document,
+                heading=checklist.runbook.heading,
+                question=f"Step {step.number}: {first_words(step, 300)}",
+                words=report.words,
+                by=report.by,
+                question_id=checklist.question_id,
+                channel=checklist.channel,
+                permalink=thread_link(self.tools.identity.team_url, checklist),
+            )
+        )
+
+
+def moment(ts: str) -> datetime:
+    """UTC without a zone, of a timestamp of Slack's; now where it is none."""
+    try:
+        return datetime.fromtimestamp(float(ts), UTC).replace(tzinfo=None)
+    except (ValueError, OverflowError, OSError):
+        return now()
+
+
+def thread_link(team_url: str, checklist: Checklist) -> str:
+    """Empty when the workspace's address is unknown."""
+    place = f"archives/{checklist.channel}/p{checklist.thread_ts.replace('.', '')}"
+    return f"{team_url.rstrip('/')}/{place}" if team_url else ""

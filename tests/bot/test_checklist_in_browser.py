@@ -1,0 +1,151 @@
+"""A checklist as people see it, in a real browser: desktop and phone, light and dark.
+
+SCREENSHOTS=folder keeps the pictures."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.sync_api import Locator, Page, expect
+
+from playground.slack_stand_in import SlackStandIn
+from tests.bot.conftest import running
+from tests.bot.fakes import CHANNEL, Agents, domain
+from tests.bot.runbooks import FAILOVER, LAG, Published, RunbookShelf, citing, demo_text
+from tests.bot.test_seen_in_browser import RAW
+from tests.chromium import launched, needs_chromium
+
+pytestmark = needs_chromium
+
+PHONE = {"width": 390, "height": 2600}
+"""As wide as one; so high that a picture holds the whole."""
+SHELF = RunbookShelf(demo_text(FAILOVER), demo_text(LAG))
+
+
+class Incident:
+    def __init__(self, slack: SlackStandIn, agents: Agents, page: Page) -> None:
+        self.slack, self.agents, self.page = slack, agents, page
+
+    def ask(self, text: str, document: str, heading: str) -> Locator:
+        self.agents.reset(citing(SHELF, document, heading))
+        ts = self.slack.post_as_user(CHANNEL, f"<@{self.slack.bot_user_id}> {text}")
+        self.page.goto(f"{self.slack.url}archives/{CHANNEL}?thread_ts={ts}")
+        return self.page.get_by_role("complementary", name="Thread")
+
+    def act_as(self, user: str) -> None:
+        self.page.get_by_label("Act as somebody else").select_option(user)
+
+    def pictures(self, name: str, pane: Locator) -> None:
+        """In all four forms nothing is pushed out of sight, and nothing raw is shown."""
+        wide = self.page.viewport_size
+        for scheme, size in (("dark", wide), ("dark", PHONE), ("light", PHONE), ("light", wide)):
+            self.page.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]  # one of two
+            self.page.set_viewport_size(size)
+            across = self.page.evaluate("document.documentElement.scrollWidth - innerWidth")
+            assert across <= 0, f"{name} is wider than the window"
+            self.picture(f"{name}-{scheme}-{size['width']}", pane)
+
+    def picture(self, name: str, pane: Locator) -> None:
+        assert not RAW.findall(pane.inner_text()), pane.inner_text()
+        if folder := os.environ.get("SCREENSHOTS"):
+            self.page.mouse.move(0, 0)
+            pane.screenshot(path=Path(folder) / f"{name}.png", animations="disabled")
+
+
+@pytest.fixture(scope="module")
+def incident(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Incident]:
+    agents = Agents()
+    known = {"security": domain(limits={"questions_per_user_per_hour": 10_000})}
+    with (
+        SlackStandIn(enforce_rate_limits=False) as slack,
+        running(
+            slack,
+            tmp_path_factory.mktemp("incident"),
+            agents,
+            known,
+            published=Published(SHELF).domains(),
+        ),
+        launched() as browser,
+    ):
+        context: Any = browser.new_context(viewport={"width": 1280, "height": 2300})
+        context.set_default_timeout(30_000)
+        page = context.new_page()
+        complaints: list[str] = []
+        page.on("pageerror", lambda error: complaints.append(str(error)))
+        yield Incident(slack, agents, page)
+        context.close()
+        assert complaints == []
+
+
+def see(locator: Locator) -> None:
+    expect(locator.first).to_be_visible(timeout=30_000)
+
+
+def test_a_failover_is_ticked_off_handed_over_and_summed_up(incident: Incident) -> None:
+    thread = incident.ask(
+        "LedgerPrimaryDown in EU, what do we do?",
+        "ledger-db-failover-runbook",
+        "Unplanned failover",
+    )
+    incident.act_as("U0INES")
+    thread.get_by_role("button", name="Start checklist").click()
+    card = thread.locator(".message", has_text="Runbook of")
+    see(card.get_by_text("0 of 16 steps"))
+    see(card.locator("pre", has_text="ledgerctl fence --node ldg-eu-a --reason SEV1"))
+    see(card.get_by_text("Runbook of 27 March 2026"))
+    incident.pictures("checklist-new", card)
+
+    for number in ("1", "1.1", "1.2", "2"):
+        card.get_by_role("button", name=f"Done: step {number}", exact=True).click()
+        expect(card.get_by_role("button", name=f"Done: step {number}", exact=True)).to_have_count(0)
+    see(card.get_by_text("4 of 16 steps"))
+    incident.act_as("U0DANA")
+    card.get_by_role("button", name="Take over").click()
+    see(card.get_by_text(re.compile(r"Driving: @Dana .* since \d\d:\d\d UTC")))
+    section = card.locator(
+        ".actions", has=incident.page.get_by_role("button", name="Done: step 3.2")
+    )
+    section.get_by_role("button", name="More choices").click()
+    incident.picture("checklist-menu", card)
+    section.get_by_role("menuitem", name="Not needed").click()
+    see(card.get_by_text(re.compile("Not needed: @Dana")))
+    section = card.locator(".actions", has=incident.page.get_by_role("button", name="Done: step 5"))
+    section.get_by_role("button", name="More choices").click()
+    section.get_by_role("menuitem", name="Wrong or outdated").click()
+    dialog = incident.page.get_by_role("dialog", name="Wrong or outdated")
+    see(dialog)
+    dialog.get_by_label("What is wrong?").fill("The standby is ldg-eu-c since the move in May.")
+    incident.picture("checklist-report", dialog)
+    dialog.get_by_role("button", name="Send").click()
+    see(card.get_by_text("The standby is ldg-eu-c since the move in May."))
+    incident.pictures("checklist-half", card)
+
+    card.get_by_role("button", name="Finish").click()
+    incident.page.get_by_role("dialog").get_by_role("button", name="Finish").click()
+    summary = thread.locator(".message", has_text="For the review:")
+    see(summary.locator("pre", has_text="4 done, 1 not needed, 11 left open"))
+    see(card.get_by_text("Finished by"))
+    expect(card.get_by_role("button", name=re.compile("Done"))).to_have_count(0)
+    incident.pictures("checklist-summary", summary)
+    incident.pictures("checklist-finished", card)
+
+
+def test_branches_say_when_they_hold_and_where_they_lead(incident: Incident) -> None:
+    thread = incident.ask(
+        "the settlement consumer lags", "sluice-lag-and-dlq-runbook", "Lag, step by step"
+    )
+    thread.get_by_role("button", name="Start checklist").click()
+    card = thread.locator(".message", has_text="Runbook of")
+    see(card.get_by_text("Only if:"))
+    see(card.get_by_text("Step 3: Poison message."))
+    see(
+        card.get_by_role("link", name="Production Deploy Policy").or_(
+            card.get_by_text("Production Deploy Policy")
+        )
+    )
+    incident.pictures("checklist-branches", card)
