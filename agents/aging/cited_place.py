@@ -16,7 +16,9 @@ from index.search import Snapshot
 
 Row = tuple[str, ...]
 
-_FORMAT = str.maketrans(dict.fromkeys("*_`|\"'“”‘’«»„\u00ad\u200b\ufeff", "") | {"–": "-", "—": "-"})
+_FORMAT = str.maketrans(
+    dict.fromkeys("*_`|\"'“”‘’«»„\u00ad\u200b\ufeff", "") | {"–": "-", "—": "-"}
+)
 _WORD = re.compile(r"[^\W_]+|[^\w\s]")
 _MEANING = frozenset("<>=%≥≤±+€$£#&@§")
 _ADDRESS = re.compile(r"https?://\S+")

@@ -6,11 +6,12 @@ from collections.abc import Callable
 
 from sqlalchemy import Engine
 
+from bot.memory.aging_tables import AGING_KEPT, create_aging_tables
 from bot.memory.kept_table import KeptTable
 
-ALL_KEPT: tuple[KeptTable, ...] = ()
+ALL_KEPT: tuple[KeptTable, ...] = (*AGING_KEPT,)
 """Purged, handed out and erased by `bot/privacy/feature_tables.py`."""
-_CREATE: tuple[Callable[[Engine], None], ...] = ()
+_CREATE: tuple[Callable[[Engine], None], ...] = (create_aging_tables,)
 
 
 def create_kept(engine: Engine) -> None:

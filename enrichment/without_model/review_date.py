@@ -9,7 +9,9 @@ from datetime import date
 
 from loaders.document import Block, Document, Table
 
-_MONTH_NAMES = "january february march april may june july august september october november december"
+_MONTH_NAMES = (
+    "january february march april may june july august september october november december"
+)
 _MONTHS = {name[:3]: number for number, name in enumerate(_MONTH_NAMES.split(), start=1)}
 _MONTH = r"(?:jan|feb|mar|apr|may|june?|july?|aug|sept?|oct|nov|dec)[a-z]{0,6}\.?"
 _DATE = re.compile(
@@ -47,7 +49,7 @@ _NEXT = re.compile(
     r"(?:\s+due)?(?:\s+(?:on|in|by))?\s+",
     re.IGNORECASE,
 )
-_FILLER = re.compile(r"\s*(?:the\s+)?(?:end\s+of\s+)?", re.IGNORECASE)
+_FILLER = re.compile(r"^\s*(?:the\s+)?(?:end\s+of\s+)?", re.IGNORECASE)
 _ABOUT_ITSELF = re.compile(
     r"\W*(?:document\s+)?(?:owners?|authors?|status|version|approved(?:\s+by|\s+on)?|approver"
     r"|classification|effective(?:\s+date|\s+from)?|last\s+(?:review(?:ed)?|updated|change[d]?)"
@@ -77,7 +79,7 @@ def review_date(document: Document) -> date | None:
 def date_in(text: str) -> date | None:
     """The date that a text begins with; a month or a quarter is over at its end, and of two
     readings of 01/02/2026 the later one counts."""
-    match = _DATE.match(text, _FILLER.match(text).end())  # type: ignore[union-attr] - matches always
+    match = _DATE.match(_FILLER.sub("", text, count=1))
     if match is None:
         return None
     got = match.groupdict()
@@ -121,9 +123,9 @@ def _in_fields(table: Table) -> Iterator[date]:
     named = [name for name, _ in pairs]
     speaks_of_itself = any(_ABOUT_ITSELF.fullmatch(name) for name in named)
     for name, value in pairs:
-        if _LABEL.fullmatch(name) and (speaks_of_itself or len(pairs) == 1):
-            if day := date_in(value):
-                yield day
+        is_due = _LABEL.fullmatch(name) and (speaks_of_itself or len(pairs) == 1)
+        if is_due and (day := date_in(value)):
+            yield day
 
 
 def _real(year: int, month: int, day: int) -> date | None:

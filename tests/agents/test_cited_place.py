@@ -133,7 +133,11 @@ def test_prose_changes_with_its_words_and_not_with_the_table_beside_it() -> None
     assert (kept.row, kept.path) == ((), "Lost or stolen")
     assert has_changed(kept, now(LAPTOPS.replace("after 4 hours", "after 8 hours"), kept))
     assert has_changed(kept, now(LAPTOPS.replace("locks the laptop", "must lock it"), kept))
-    for same in ("wipes it\nafter 4 hours", "wipes *it* after **4 hours**", "wipes it after 4 hours "):
+    for same in (
+        "wipes it\nafter 4 hours",
+        "wipes *it* after **4 hours**",
+        "wipes it after 4 hours ",
+    ):
         assert not has_changed(kept, now(LAPTOPS.replace("wipes it after 4 hours", same), kept))
 
 
@@ -151,7 +155,9 @@ def test_a_quote_that_no_longer_stands_there_names_no_place() -> None:
     unit = next(u for c in snapshot.chunks(document) for u in c.units if "API" in u.text)
     there = cited(unit, snapshot, document)
     assert places_cited(there, snapshot)
-    assert places_cited(replace(there, quote="API signing key | 61 days | 180 days"), snapshot) == ()
+    assert (
+        places_cited(replace(there, quote="API signing key | 61 days | 180 days"), snapshot) == ()
+    )
     assert places_cited(replace(there, document=""), snapshot) == ()
     assert places_cited(replace(there, document="unknown"), snapshot) == ()
 
