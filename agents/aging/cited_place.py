@@ -29,7 +29,7 @@ _BETWEEN_QUOTES = " … "
 
 
 @dataclass(frozen=True, kw_only=True)
-class CitedPlace:
+class KnownPlace:
     """Where it is, and marks of what it says."""
 
     document: str
@@ -58,7 +58,7 @@ class CitedPlace:
         """For people: `Title › Heading`."""
         return " › ".join(filter(None, (self.title, self.path)))
 
-    def is_in(self, kept: CitedPlace) -> bool:
+    def is_in(self, kept: KnownPlace) -> bool:
         """Whether it is the kept place; a label may have grown by a column since."""
         if (self.document, self.path, bool(self.row)) != (kept.document, kept.path, bool(kept.row)):
             return False
@@ -66,7 +66,7 @@ class CitedPlace:
         return not count or any(_words_of(row[:count]) == _words_of(kept.row) for row in self.cells)
 
 
-def places_cited(citation: Citation, snapshot: Snapshot) -> tuple[CitedPlace, ...]:
+def places_cited(citation: Citation, snapshot: Snapshot) -> tuple[KnownPlace, ...]:
     """The rows and the section that its quote stands in, in this generation; none where the quote
     isn't there any more, word for word, or the document isn't for whoever the snapshot is of."""
     card = next(iter(snapshot.cards([citation.document])), None) if citation.document else None
@@ -74,7 +74,7 @@ def places_cited(citation: Citation, snapshot: Snapshot) -> tuple[CitedPlace, ..
         return ()
     chunks = snapshot.chunks(card.id)
     wanted = {_words(part) for part in citation.quote.split(_BETWEEN_QUOTES)} - {()}
-    found: dict[str, CitedPlace] = {}
+    found: dict[str, KnownPlace] = {}
     for chunk in _likeliest_first(chunks, citation):
         if not wanted or (chunk.heading or chunk.document_title) != citation.heading:
             continue
@@ -90,7 +90,7 @@ def places_cited(citation: Citation, snapshot: Snapshot) -> tuple[CitedPlace, ..
     return tuple(found.values())
 
 
-def whole_section(citation: Citation, snapshot: Snapshot) -> CitedPlace | None:
+def whole_section(citation: Citation, snapshot: Snapshot) -> KnownPlace | None:
     """Where a citation opens, whatever it quotes; None where that is gone."""
     card = next(iter(snapshot.cards([citation.document])), None) if citation.document else None
     chunks = snapshot.chunks(card.id) if card else ()
@@ -100,7 +100,7 @@ def whole_section(citation: Citation, snapshot: Snapshot) -> CitedPlace | None:
     return None
 
 
-def as_it_is_now(kept: CitedPlace, snapshot: Snapshot) -> CitedPlace | None:
+def as_it_is_now(kept: KnownPlace, snapshot: Snapshot) -> KnownPlace | None:
     """A place that was kept, as this generation has it; None where it is gone."""
     card = next(iter(snapshot.cards([kept.document])), None)
     chunks = snapshot.chunks(kept.document) if card else ()
@@ -113,7 +113,7 @@ def as_it_is_now(kept: CitedPlace, snapshot: Snapshot) -> CitedPlace | None:
 
 def place_now(
     card: DocumentCard, headings: Sequence[str], row: Row, chunks: Iterable[Chunk]
-) -> CitedPlace:
+) -> KnownPlace:
     """What stands there. `chunks`: all of the document's."""
     section = [chunk for chunk in chunks if tuple(chunk.heading_path) == tuple(headings)]
     cells: tuple[Row, ...] = ()
@@ -127,7 +127,7 @@ def place_now(
         units = [u.text for c in section for u in c.units if not (c.table and u.kind == "row")]
         said = {(_words(text),) for text in units}
         loose = [word for (one,) in said for word in one if _tells(word)]
-    return CitedPlace(
+    return KnownPlace(
         document=card.id,
         title=card.title,
         path=_path(headings, card.title),
@@ -139,7 +139,7 @@ def place_now(
     )
 
 
-def text_of_place(place: CitedPlace, snapshot: Snapshot) -> str:
+def text_of_place(place: KnownPlace, snapshot: Snapshot) -> str:
     """Its words as they are now, for people; empty where it is gone."""
     if place.row:
         return "; ".join(" | ".join(row) for row in place.cells)
@@ -149,7 +149,7 @@ def text_of_place(place: CitedPlace, snapshot: Snapshot) -> str:
     return " ".join(dict.fromkeys(units))
 
 
-def has_changed(kept: CitedPlace, now: CitedPlace) -> bool:
+def has_changed(kept: KnownPlace, now: KnownPlace) -> bool:
     """Whether it says something else: format, order and the size of pieces aside."""
     if kept.exact == now.exact:
         return False
@@ -157,7 +157,7 @@ def has_changed(kept: CitedPlace, now: CitedPlace) -> bool:
     return kept.made_by == now.made_by or kept.loose != now.loose
 
 
-def changed_cell(kept: CitedPlace, now: CitedPlace) -> tuple[str, str] | None:
+def changed_cell(kept: KnownPlace, now: KnownPlace) -> tuple[str, str] | None:
     """What the only cell of a row that changed said, and says; None where it was more."""
     if len(kept.cells) != 1 or len(now.cells) != 1:
         return None

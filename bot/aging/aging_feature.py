@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
 from typing import Any
 
-from agents.aging.cited_place import CitedPlace
+from agents.aging.cited_place import KnownPlace
 from bot.aging.citation_counts import CitationCounts, today_utc
 from bot.aging.contradiction_blocks import KEEP, contradiction_blocks, listen_for_decisions
 from bot.aging.contradiction_queue import ContradictionQueue
@@ -162,7 +162,7 @@ class AgingRoom:
         )
         return [part for part in parts if part.lines]
 
-    def _named(self, domain: str, place: CitedPlace) -> str:
+    def _named(self, domain: str, place: KnownPlace) -> str:
         """Nobody learns here of a document that not everybody may read."""
         snapshot = self.snapshot_of(domain)
         if not snapshot or not snapshot.cards([place.document]):

@@ -8,7 +8,7 @@ from typing import Any
 
 from slack_bolt import App
 
-from agents.aging.cited_place import CitedPlace
+from agents.aging.cited_place import KnownPlace
 from bot.aging.contradiction_queue import CHOICES, ContradictionQueue, both_sides
 from bot.feature import Store
 from bot.message.blockkit import Json, actions, button, link, section, short, words
@@ -60,5 +60,5 @@ def listen_for_decisions(app: App, store: Store) -> None:
     app.action(re.compile(rf"^{KEEP}_\w+$"))(decided)
 
 
-def _side(letter: str, place: CitedPlace, url: str, says: str) -> str:
+def _side(letter: str, place: KnownPlace, url: str, says: str) -> str:
     return f"*{letter}* {link(url, short(place.name, 150))}\n{mrkdwn(short(says, _LONGEST_SIDE))}"

@@ -12,7 +12,7 @@ from typing import Literal, cast
 from sqlalchemy import Engine, Row, Table, func, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
-from agents.aging.cited_place import CitedPlace, as_it_is_now, has_changed, text_of_place
+from agents.aging.cited_place import KnownPlace, as_it_is_now, has_changed, text_of_place
 from agents.answer import CITED, Answer, Contradiction
 from bot.aging.known_places import SnapshotOf, kept_as, kept_place, place_meant
 from bot.memory.aging_tables import contradictions, contradictions_met
@@ -37,8 +37,8 @@ class Sides:
     id: str
     domain: str
     about: str
-    one: CitedPlace
-    other: CitedPlace
+    one: KnownPlace
+    other: KnownPlace
     one_says: str
     other_says: str
     one_url: str
@@ -146,7 +146,7 @@ class ContradictionQueue:
         of = {"contradiction": pair, "question_id": question_id, "domain": domain}
         self._inserted(contradictions_met, {**of, "met_at": now()})
 
-    def _says_else(self, row: Row[tuple[str]], first: CitedPlace, second: CitedPlace) -> bool:
+    def _says_else(self, row: Row[tuple[str]], first: KnownPlace, second: KnownPlace) -> bool:
         """Whether a side changed since people settled it."""
         kept = {place.key: place for place in (kept_place(row.one), kept_place(row.other))}
         return any(
@@ -222,7 +222,7 @@ def _named(title: str, heading: str) -> str:
 
 def both_sides(
     sides: Sequence[Sides],
-) -> Iterator[tuple[Sides, Sequence[tuple[CitedPlace, str, str]]]]:
+) -> Iterator[tuple[Sides, Sequence[tuple[KnownPlace, str, str]]]]:
     """Each with (place, address, what it says) of either side."""
     for pair in sides:
         yield (

@@ -12,7 +12,7 @@ from datetime import datetime, timedelta
 from sqlalchemy import Engine, and_, delete, func, insert, select
 from sqlalchemy.exc import IntegrityError
 
-from agents.aging.cited_place import CitedPlace, changed_cell, has_changed
+from agents.aging.cited_place import KnownPlace, changed_cell, has_changed
 from agents.aging.stale_documents import on_day
 from bot.aging.known_places import SnapshotOf, kept_as, kept_place, places_of
 from bot.memory.aging_tables import helped_places, helpful_seen
@@ -63,7 +63,7 @@ class HelpedPlaces:
             except IntegrityError:
                 continue  # another worker has just done it
 
-    def notes(self, domain: str, places: Sequence[CitedPlace]) -> Iterator[str]:
+    def notes(self, domain: str, places: Sequence[KnownPlace]) -> Iterator[str]:
         """Of those that say something else than when an answer from them last helped."""
         documents = {place.document for place in places}
         if not documents:
@@ -105,7 +105,7 @@ class HelpedPlaces:
             return [(row[0], row[1]) for row in connection.execute(query)]
 
 
-def _told(kept: CitedPlace, place: CitedPlace, day: str) -> str:
+def _told(kept: KnownPlace, place: KnownPlace, day: str) -> str:
     named = short(place.name, 200)
     if place.row:
         named = f"The row “{short(' '.join(place.row), 80)}” of {named}"

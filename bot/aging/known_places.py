@@ -7,23 +7,23 @@ from collections.abc import Callable, Iterator
 import structlog
 from pydantic import TypeAdapter
 
-from agents.aging.cited_place import CitedPlace, places_cited, whole_section
+from agents.aging.cited_place import KnownPlace, places_cited, whole_section
 from agents.answer import Answer, Citation
 from config.errors import CopilotError
 from index.search import Snapshot
 
 log = structlog.get_logger()
 
-_places = TypeAdapter(CitedPlace)
+_places = TypeAdapter(KnownPlace)
 SnapshotOf = Callable[[str], Snapshot | None]
 """Domain name → what everybody may read of it now; None where nothing is published."""
 
 
-def kept_as(place: CitedPlace) -> str:
+def kept_as(place: KnownPlace) -> str:
     return _places.dump_json(place).decode()
 
 
-def kept_place(text: str) -> CitedPlace:
+def kept_place(text: str) -> KnownPlace:
     return _places.validate_json(text)
 
 
@@ -42,7 +42,7 @@ def snapshots(published: Callable[[str], Snapshot] | None) -> SnapshotOf:
     return of
 
 
-def places_of(answer: Answer, snapshot: Snapshot) -> Iterator[CitedPlace]:
+def places_of(answer: Answer, snapshot: Snapshot) -> Iterator[KnownPlace]:
     """Of all its citations, each once."""
     seen: set[str] = set()
     for citation in answer.citations:
@@ -52,7 +52,7 @@ def places_of(answer: Answer, snapshot: Snapshot) -> Iterator[CitedPlace]:
                 yield place
 
 
-def place_meant(citation: Citation, snapshot: Snapshot | None) -> CitedPlace:
+def place_meant(citation: Citation, snapshot: Snapshot | None) -> KnownPlace:
     """The nearest that is known of it; without marks where nobody in particular may read it, or it
     is gone."""
     if snapshot:
@@ -60,4 +60,4 @@ def place_meant(citation: Citation, snapshot: Snapshot | None) -> CitedPlace:
         if place := found or whole_section(citation, snapshot):
             return place
     heading = "" if citation.heading == citation.title else citation.heading
-    return CitedPlace(document=citation.document, title=citation.title, path=heading)
+    return KnownPlace(document=citation.document, title=citation.title, path=heading)

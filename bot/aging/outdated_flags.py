@@ -11,7 +11,7 @@ from typing import Any
 from sqlalchemy import Engine, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
-from agents.aging.cited_place import CitedPlace, has_changed
+from agents.aging.cited_place import KnownPlace, has_changed
 from agents.aging.stale_documents import on_day
 from agents.answer import Answer
 from bot.access.doors import Door
@@ -115,7 +115,7 @@ class OutdatedFlags:
         with self.engine.begin() as connection:
             connection.execute(change.values(outcome=outcome, decided_by=by[:40]))
 
-    def notes(self, domain: str, places: Sequence[CitedPlace]) -> Iterator[str]:
+    def notes(self, domain: str, places: Sequence[KnownPlace]) -> Iterator[str]:
         """Of those that wait for their owner and say the same as when they were flagged."""
         told: set[str] = set()
         for kept, at in self._waiting(domain, {place.document for place in places}):
@@ -134,7 +134,7 @@ class OutdatedFlags:
                 if len(told) == MOST_NOTES:
                     return
 
-    def new_since(self, domain: str, since: datetime) -> list[tuple[CitedPlace, datetime]]:
+    def new_since(self, domain: str, since: datetime) -> list[tuple[KnownPlace, datetime]]:
         """That wait, newest first. `since`: UTC, without a zone."""
         query = (
             select(flags.c.kept, flags.c.flagged_at)
@@ -146,7 +146,7 @@ class OutdatedFlags:
         with self.engine.connect() as connection:
             return [(kept_place(row.kept), row.flagged_at) for row in connection.execute(query)]
 
-    def _waiting(self, domain: str, documents: set[str]) -> list[tuple[CitedPlace, datetime]]:
+    def _waiting(self, domain: str, documents: set[str]) -> list[tuple[KnownPlace, datetime]]:
         query = (
             select(flags.c.kept, flags.c.flagged_at)
             .where(flags.c.domain == domain, flags.c.outcome == "")
@@ -158,7 +158,7 @@ class OutdatedFlags:
             return [(kept_place(row.kept), row.flagged_at) for row in connection.execute(query)]
 
 
-def _where(place: CitedPlace) -> str:
+def _where(place: KnownPlace) -> str:
     """The row, where it is one, and its heading."""
     return " › ".join(filter(None, (place.path, " ".join(place.row))))
 

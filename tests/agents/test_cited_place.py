@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agents.aging.cited_place import (
-    CitedPlace,
+    KnownPlace,
     as_it_is_now,
     changed_cell,
     has_changed,
@@ -74,7 +74,7 @@ def cited(unit: Unit, snapshot: Snapshot, document: str) -> Citation:
     )  # fmt: skip
 
 
-def place(text: str, words: str, **more: ChunkOptions) -> CitedPlace:
+def place(text: str, words: str, **more: ChunkOptions) -> KnownPlace:
     """The place of the first unit with these words."""
     snapshot = read_in(text, **more)
     (document,) = snapshot.documents
@@ -84,7 +84,7 @@ def place(text: str, words: str, **more: ChunkOptions) -> CitedPlace:
     return found
 
 
-def now(text: str, kept: CitedPlace, **more: ChunkOptions) -> CitedPlace:
+def now(text: str, kept: KnownPlace, **more: ChunkOptions) -> KnownPlace:
     found = as_it_is_now(kept, read_in(text, **more))
     assert found is not None
     assert found.is_in(kept)

@@ -403,6 +403,8 @@ CALLS = {
     ("handoffs.py", "users.lookupByEmail"): "nothing",
     ("notices.py", "chat.postMessage"): "mrkdwn",
     ("interactions.py", "views.open"): "cards_views",
+    ("flag_form.py", "views.open"): "cards_views",
+    ("flag_form.py", "chat.postEphemeral"): "the bot's own sentences",
     ("channel_checks.py", "conversations.info"): "nothing",
     ("channel_checks.py", "conversations.list"): "nothing",
     ("channel_checks.py", "users.info"): "nothing",
