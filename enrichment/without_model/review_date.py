@@ -34,7 +34,7 @@ _DUE = (
 )
 _LABEL = re.compile(rf"\W*(?:document\s+)?{_DUE}\W*", re.IGNORECASE)
 """The name of a field, in a table or before a colon."""
-_LABELLED = re.compile(rf"(?:^|[|;·•,(]\s*|\n)\W*{_DUE}\s*\W{{0,6}}[:：]\W{{0,6}}", re.IGNORECASE)
+_LABELLED = re.compile(rf"(?:^|[|;·•,.(]\s*|\n)\W*{_DUE}\s*\W{{0,6}}[:：]\W{{0,6}}", re.IGNORECASE)
 _OF_ITSELF = (
     r"(?:this\s+(?:\w+\s+){0,2}?(?:document|page|guide|policy|standard|procedure|runbook|plan|list"
     r"|register|schedule|version|handbook|text)|it|the\s+present\s+\w+)"

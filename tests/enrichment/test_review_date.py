@@ -25,6 +25,7 @@ def said_in(body: str, front: str = "") -> date | None:
     "body",
     [
         "Owner: Ines · Next review: 2026-09-01",
+        "Owner: Ines. Next review: 2026-09-01.",
         "**Review by:** 1 September 2026",
         "Next review date: September 1, 2026",
         "Review due: 01.09.2026",
