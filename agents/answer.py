@@ -180,6 +180,17 @@ class Beside:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Contradiction:
+    """Two sources in force that say different things about the same, met while answering."""
+
+    about: str
+    """In a few words."""
+    one: Citation
+    """Its number is that of the answer's `[n]`; 0 where the answer doesn't cite it."""
+    other: Citation
+
+
+@dataclass(frozen=True, kw_only=True)
 class Fallback:
     """An agent that took its second way."""
 
@@ -231,6 +242,8 @@ class Answer:
     """Each with its reason; beside those of `degraded`, where a model was not followed."""
     refusal: RefusalReason = ""
     """Of path `no_answer_found`."""
+    contradictions: tuple[Contradiction, ...] = ()
+    """For people to settle: an answer is never changed by them."""
     timings_ms: Mapping[str, float] = field(default_factory=dict)
     usage: Usage = field(default_factory=Usage)
     generation: int = 0

@@ -403,6 +403,7 @@ def _answer(state: State, total_ms: float, needed: float) -> Answer:
         nearest=draft.nearest,
         degraded=tuple(dict.fromkeys(one.node for one in fallbacks if one.outage)),
         fallbacks=fallbacks,
+        contradictions=draft.contradictions,
         refusal=draft.refusal if draft.path == "no_answer_found" else "",
         timings_ms={**state.get("timings_ms", {}), "total": total_ms},
         usage=state["usage"],

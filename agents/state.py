@@ -15,6 +15,7 @@ from agents.answer import (
     Answer,
     AnswerPath,
     Citation,
+    Contradiction,
     Fallback,
     Passage,
     Progress,
@@ -53,6 +54,8 @@ class Draft:
     """See `Answer.refusal`."""
     cut: bool = False
     """The model came to the limit of its length."""
+    contradictions: tuple[Contradiction, ...] = ()
+    """See `Answer.contradictions`."""
     sources: tuple[Source, ...] = ()
     """What a model's `[n]` point to: `sources[n - 1]`."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bot.aging.aging_feature import build_aging
 from bot.checklist.checklist_feature import build_checklists
 from bot.digest.digest_feature import build_digest
 from bot.escalating.handoff_feature import build_escalating
@@ -16,6 +17,7 @@ def build_features(tools: FeatureTools) -> tuple[Feature, ...]:
         build_checklists(tools),
         build_escalating(tools),
         build_owner_drafts(tools),
+        build_aging(tools),
     )
     # Last: it says what the others have to say.
     return (*built, build_digest(tools, [one.digest for one in built if one.digest]))

@@ -78,11 +78,11 @@ class Worker:
         )
 
     def _of_a_feature(self, event_id: str, item: Item) -> None:
+        """Of each that knows the key: what one of them tells, several may want to hear."""
         for one in self.features:
             for key, handle in one.items.items():
                 if key in item:
                     handle(event_id, item[key])
-                    return
 
     def _timer(self, kind: str, subject: str) -> None:
         for one in self.features:

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from cli.options import DomainName, DomainNames, wired
+from cli.options import AsJson, DomainName, DomainNames, print_json, wired
 
 app = typer.Typer()
 index_app = typer.Typer(no_args_is_help=True, help="Published generations.")
@@ -49,6 +49,31 @@ def docs_show(document: Annotated[str, typer.Argument(metavar="ID")]) -> None:
     from cli.inspection import print_document
 
     print_document(wired().published(), document)
+
+
+@docs_app.command("stale")
+def docs_stale(domain: DomainName, as_json: AsJson = False) -> None:
+    """List documents to look over, most pressing first: past the review date that they state, or
+    old and often cited."""
+    from agents.aging.stale_documents import stale_documents
+    from bot.aging.citation_counts import CitationCounts, today_utc
+    from bot.memory.aging_tables import create_aging_tables
+    from cli.stale_list import print_stale, stale_json
+
+    copilot = wired()
+    known = copilot.domain(domain)
+    snapshot, engine = copilot.index.snapshot(known.domain), copilot.index.engine
+    create_aging_tables(engine)
+    counts = CitationCounts(engine=engine)
+    found = stale_documents(
+        snapshot.documents.values(),
+        counts.cited(known.domain, today_utc()),
+        review_months=known.aging.review_months,
+    )
+    if as_json:
+        print_json([stale_json(one) for one in found])
+    else:
+        print_stale(found, known.aging.review_months)
 
 
 @google_app.command("check")

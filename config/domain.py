@@ -440,6 +440,24 @@ class RetentionPolicy(_Section):
     )
 
 
+class AgingPolicy(_Section):
+    """Documents that may be out of date."""
+
+    review_months: WholeNumber = Field(
+        12,
+        ge=1,
+        le=120,
+        description="A document that is cited and didn't change for so many months is listed as "
+        "one to look over, for admins and in `oncall docs stale`; one past the review date that it "
+        "states itself always is",
+    )
+    remind: Switch = Field(
+        True,
+        description="Whether the owners of such documents are told: at most three documents a "
+        "week, each at most once a quarter",
+    )
+
+
 class Refresh(_Section):
     """When `oncall jobs run` loads what changed. A text alone is the cron expression."""
 
@@ -504,6 +522,7 @@ class Domain(_Section):
     limits: Limits = Limits()
     access: Access = Access()
     retention: RetentionPolicy = RetentionPolicy()
+    aging: AgingPolicy = AgingPolicy()
     evaluation: EvaluationPolicy = EvaluationPolicy()
     refresh: Annotated[
         Refresh | None, BeforeValidator(_written_short, json_schema_input_type=str | Refresh)

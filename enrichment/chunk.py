@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import date, datetime
 from typing import Literal
 
 from loaders.document import Permission
@@ -148,6 +148,8 @@ class DocumentCard:
     modified_at: datetime | None = None
     owner: str = ""
     status: str = ""
+    review_by: date | None = None
+    """Until when it was to be looked over again, as it says itself."""
     superseded_by: str = ""
     """Id of the successor when the text names one."""
     replaces: tuple[str, ...] = ()

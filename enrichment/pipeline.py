@@ -17,7 +17,7 @@ from enrichment.with_model.reply_cache import ReplyCache
 from enrichment.with_model.verified_tables import TableReport, with_verified_tables
 from loaders.document import Document
 
-VERSION = 4
+VERSION = 5
 """To be raised when the same document comes out differently: every document is then done again."""
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import date, datetime
 from typing import Any, Literal, TypedDict, Unpack
 
 from loaders.document import Block, BlockKind, Document, Permission, Tab, images_of
@@ -23,6 +23,7 @@ class Metadata(TypedDict, total=False):
     version: str
     owner: str
     status: str
+    review_by: date | None
     permissions: tuple[Permission, ...]
 
 
@@ -114,6 +115,7 @@ def make_document(writer: BlockWriter, *, url: str, **metadata: Unpack[Metadata]
         content_hash=content_hash(blocks),
         owner=metadata.get("owner", ""),
         status=metadata.get("status", ""),
+        review_by=metadata.get("review_by"),
         permissions=metadata.get("permissions", ()),
         tabs=tuple(writer.tabs),
         warnings=tuple(writer.warnings),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import date, datetime
 from typing import Literal
 
 BlockKind = Literal[
@@ -143,6 +143,8 @@ class Document:
     owner: str = ""
     status: str = ""
     """`current`, `superseded`, `draft`, … when the source says so, else empty."""
+    review_by: date | None = None
+    """Until when it was to be looked over again, where the source's metadata says so."""
     permissions: tuple[Permission, ...] = ()
     """Empty: the source names nobody (files), or nobody who still exists."""
     tabs: tuple[Tab, ...] = ()

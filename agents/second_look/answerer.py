@@ -24,6 +24,7 @@ from agents.second_look.model_answer import (
     answer_from_sources,
     marks_of,
 )
+from agents.second_look.sources_apart import contradictions_told
 from agents.state import Draft, State
 from agents.thread.asked_when import said_at
 from config.domain import Domain
@@ -217,6 +218,12 @@ class Answerer:
             documents=documents_read(state),
             by_model=True,
             cut=written.usage.cut,
+            contradictions=contradictions_told(
+                written.conflicts,
+                written.sources,
+                state["plan"].question,
+                state["snapshot"].documents,
+            ),
             confidence=confidence(parts, by_model=True),
             confidence_parts=parts,
         )

@@ -15,7 +15,7 @@ from agents.extractive.glossary import explained
 from agents.look_requests import LookRequest, requests_in
 from agents.plan import Plan
 from agents.prompts import render
-from agents.second_look.verdict import Opening, Verdict
+from agents.second_look.verdict import MOST_CONFLICTS, Conflict, Opening, Verdict
 from config.domain import Domain
 from config.errors import InvalidModelOutput
 from config.models import ChatModel, Prompt, Usage
@@ -64,6 +64,18 @@ class Written:
     """Sentences that stand in no source: shown to nobody."""
     requests: tuple[LookRequest, ...] = ()
     """Of the verdict `look`."""
+    conflicts: tuple[SourceConflict, ...] = ()
+    """Of the verdict `answer`."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class SourceConflict:
+    """Two sources that can't both be true, as the model that read them says."""
+
+    one: Source
+    other: Source
+    about: str
+    """In words that the sources or the question hold; else ''."""
 
 
 def answer_from_sources(
@@ -92,9 +104,10 @@ def answer_from_sources(
     )
     read = [f"{source.label}\n{source.text}" for source in shown]
     said = " ".join((given.asked, plan.question, domain.title, instructions, glossary))
+    grounds = Grounds(read, asked=said)
     return _streamed(
-        model, prompt, given.sources, Sieve(Grounds(read, asked=said)), tell,
-        may_ask=bool(given.offers),
+        model, prompt, given.sources, Sieve(grounds), tell,
+        may_ask=bool(given.offers), grounds=grounds,
     )  # fmt: skip
 
 
@@ -150,6 +163,7 @@ def _streamed(
     tell: Callable[[str], None],
     *,
     may_ask: bool = False,
+    grounds: Grounds | None = None,
 ) -> Written:
     numbering = Numbering(shown=sources)
     opening = Opening()
@@ -187,6 +201,22 @@ def _streamed(
         usage=usage,
         strays=tuple(sieve.strays),
         requests=requests_in(raw, may_ask=may_ask) if verdict == "look" else (),
+        conflicts=_conflicts(opening.conflicts, sources, grounds) if verdict == "answer" else (),
+    )
+
+
+def _conflicts(
+    told: Sequence[Conflict], sources: Sequence[Source], grounds: Grounds | None
+) -> tuple[SourceConflict, ...]:
+    """Those between two sources that there are. What a source made the model say isn't repeated."""
+    return tuple(
+        SourceConflict(
+            one=sources[one.one - 1],
+            other=sources[one.other - 1],
+            about=one.about if grounds and grounds.hold(one.about) else "",
+        )
+        for one in told[:MOST_CONFLICTS]
+        if one.one != one.other and {one.one, one.other} <= set(range(1, len(sources) + 1))
     )
 
 

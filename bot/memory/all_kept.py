@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from sqlalchemy import Engine
 
+from bot.memory.aging_tables import AGING_KEPT, create_aging_tables
 from bot.memory.call_tables import KEPT_CALLS, create_calls
 from bot.memory.checklist_tables import CHECKLISTS_KEPT, create_checklist_tables
 from bot.memory.digest_tables import KEPT_DIGESTS, create_digests
@@ -17,6 +18,7 @@ ALL_KEPT: tuple[KeptTable, ...] = (
     KEPT_CALLS,
     KEPT_DIGESTS,
     *KEPT_OF_OWNERS,
+    *AGING_KEPT,
 )
 """Purged, handed out and erased by `bot/privacy/feature_tables.py`."""
 _CREATE: tuple[Callable[[Engine], None], ...] = (
@@ -24,6 +26,7 @@ _CREATE: tuple[Callable[[Engine], None], ...] = (
     create_calls,
     create_digests,
     create_owner_tables,
+    create_aging_tables,
 )
 
 

@@ -11,6 +11,7 @@ from enrichment.without_model.entities import entities, system_names
 from enrichment.without_model.faqs import faqs
 from enrichment.without_model.keyphrases import document_keywords, key_phrases
 from enrichment.without_model.profile import Profile, profile
+from enrichment.without_model.review_date import review_date
 from enrichment.without_model.succession import predecessors, says_it_is_out_of_force, successor
 from enrichment.without_model.summary import summarise
 from enrichment.without_model.table_of_contents import table_of_contents
@@ -37,6 +38,7 @@ def extractive_card(document: Document) -> DocumentCard:
         owner=document.owner,
         replaces=predecessors(document),
         status=document.status or ("superseded" if says_it_is_out_of_force(document) else ""),
+        review_by=document.review_by or review_date(document),
         superseded_by=successor(document),
         permissions=document.permissions,
         source=document.source,

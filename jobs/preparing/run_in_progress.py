@@ -327,6 +327,7 @@ def _same(card: DocumentCard, document: Document) -> bool:
         and card.url == document.url
         and card.modified_at == document.modified_at
         and document.status in ("", card.status)
+        and document.review_by in (None, card.review_by)
         and card.permissions == document.permissions
         and card.source == document.source
     )

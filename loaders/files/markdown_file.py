@@ -32,6 +32,7 @@ _FRONT_MATTER = re.compile(
 _NOTE_MARK = re.compile(r"\[\^([^\[\]\s]{1,100}+)\]")
 _TABLE_TAG = re.compile(r"<(/?)table\b", re.IGNORECASE)
 _TOC_LINE = re.compile(r"^\[(?:TOC|_TOC_|\[_TOC_\])\][ \t]*$", re.MULTILINE | re.IGNORECASE)
+_REVIEWED_BY = ("review_by", "next_review", "review_date", "valid_until", "expires")
 _TAG = re.compile(r"</?([a-zA-Z][\w-]*)")
 _HTML_TAGS = frozenset(
     re.findall(
@@ -93,6 +94,20 @@ def _apply(front: Mapping[str, Any], metadata: Metadata, name: str) -> None:
         metadata[key] = str(value)
     if front.get("modified") is not None:
         metadata["modified_at"] = _utc(front["modified"], name)
+    if due := next(filter(None, (_day(front.get(key)) for key in _REVIEWED_BY)), None):
+        metadata["review_by"] = due
+
+
+def _day(value: object) -> date | None:
+    """None for what is no date: others' tools write these keys as they like."""
+    if isinstance(value, str):
+        try:
+            return date.fromisoformat(value.strip()[:10])
+        except ValueError:
+            return None
+    if isinstance(value, datetime):
+        return value.date()
+    return value if isinstance(value, date) else None
 
 
 def _utc(value: object, name: str) -> datetime:

@@ -39,6 +39,7 @@ FENCED = {name: Foreign(name, f"<{name}>") for name in FOREIGN}
                 "**WHICH**",
                 "Language of the question",
                 "superseded",
+                "`CONFLICT 2 5:",
             ],
         ),
         ("general", ["NOTHING", "nothing about this company"]),

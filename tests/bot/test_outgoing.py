@@ -405,6 +405,8 @@ CALLS = {
     ("call_posts.py", "chat.update"): "test_escalating.py: ids of people, and names of levels",
     ("notices.py", "chat.postMessage"): "mrkdwn",
     ("interactions.py", "views.open"): "cards_views",
+    ("flag_form.py", "views.open"): "cards_views",
+    ("flag_form.py", "chat.postEphemeral"): "the bot's own sentences",
     ("channel_checks.py", "conversations.info"): "nothing",
     ("channel_checks.py", "conversations.list"): "nothing",
     ("channel_checks.py", "users.info"): "nothing",

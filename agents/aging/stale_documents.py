@@ -1,0 +1,116 @@
+"""Which documents are to be looked over: past the date that they state, or old and much used."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import UTC, date, datetime
+
+from enrichment.chunk import DocumentCard
+from enrichment.standing import is_out_of_force
+
+COUNTED_DAYS = 90
+FEWEST_CITED = 3
+"""An old document that hardly anybody is answered from does no harm by its age."""
+_ACTED_ON = frozenset({"policy", "standard", "procedure", "runbook"})
+"""Types of documents by which people act."""
+_DAYS_IN_MONTH = 30.44
+
+
+@dataclass(frozen=True, kw_only=True)
+class StaleDocument:
+    """One of them, with the parts of its score."""
+
+    id: str
+    title: str
+    url: str
+    owner: str
+    cited: int
+    """Answers that cited it in the last 90 days."""
+    months: float | None
+    """Since its last change; None where its source doesn't say."""
+    importance: float
+    """2 where people act by it, 0.5 for a draft, 1 for all else."""
+    review_by: date | None
+    """Past; None where it is listed for its age alone."""
+    score: float
+    """cited x (months / months allowed) x importance. A date that has passed counts as twice the
+    months allowed at least: the document says itself that it is due."""
+
+    def told(self) -> str:
+        """Why, for people: `cited 42 times in 90 days, last changed 14 months ago`."""
+        times = "once" if self.cited == 1 else f"{self.cited} times"
+        parts = [f"cited {times} in {COUNTED_DAYS} days" if self.cited else "not cited lately"]
+        if self.months is not None:
+            count = int(self.months)
+            ago = "this month" if not count else f"{count} month{'s' if count > 1 else ''} ago"
+            parts.append(f"last changed {ago}")
+        if self.review_by:
+            parts.insert(0, f"was to be reviewed by {on_day(self.review_by)}")
+        return ", ".join(parts)
+
+
+def stale_documents(
+    cards: Iterable[DocumentCard],
+    cited: Mapping[str, int],
+    *,
+    review_months: int,
+    now: datetime | None = None,
+) -> list[StaleDocument]:
+    """Highest score first. `cited`: document → answers that cited it in the last 90 days.
+
+    What is superseded or withdrawn is no longer to be kept up to date, and isn't listed."""
+    moment = now or datetime.now(UTC)
+    found = _stale(cards, cited, review_months, moment)
+    return sorted(found, key=lambda one: (-one.score, -one.cited, one.title, one.id))
+
+
+def review_overdue(card: DocumentCard, today: date) -> date | None:
+    """The review date that a document in force states, if it has passed."""
+    if card.review_by is None or card.review_by >= today or is_out_of_force(card):
+        return None
+    return card.review_by
+
+
+def on_day(day: date) -> str:
+    """`1 Sep 2026`."""
+    return f"{day.day} {day:%b %Y}"
+
+
+def _stale(
+    cards: Iterable[DocumentCard], cited: Mapping[str, int], review_months: int, now: datetime
+) -> Iterator[StaleDocument]:
+    for card in cards:
+        if is_out_of_force(card):
+            continue
+        overdue, uses = review_overdue(card, now.date()), cited.get(card.id, 0)
+        months = _months_since(card.modified_at, now)
+        is_old = months is not None and months >= review_months and uses >= FEWEST_CITED
+        if not overdue and not is_old:
+            continue
+        importance = _importance(card)
+        age = (months or 0.0) / review_months
+        yield StaleDocument(
+            id=card.id,
+            title=card.title,
+            url=card.url,
+            owner=card.owner,
+            cited=uses,
+            months=months,
+            importance=importance,
+            review_by=overdue,
+            score=uses * (max(age, 2.0) if overdue else age) * importance,
+        )
+
+
+def _importance(card: DocumentCard) -> float:
+    if card.status.lower() == "draft":
+        return 0.5
+    return 2.0 if card.document_type in _ACTED_ON else 1.0
+
+
+def _months_since(modified: datetime | None, now: datetime) -> float | None:
+    if modified is None:
+        return None
+    aware = modified if modified.tzinfo else modified.replace(tzinfo=UTC)
+    return max(0.0, (now - aware).days / _DAYS_IN_MONTH)

@@ -1,0 +1,45 @@
+"""Sources that a model says can't both be true, as contradictions for people to settle."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from agents.answer import Contradiction
+from agents.checks.groundedness import supporting_words
+from agents.context.source import Source
+from agents.extractive.citing import citation
+from agents.second_look.model_answer import SourceConflict
+from enrichment.chunk import DocumentCard
+from enrichment.standing import is_out_of_force
+
+
+def contradictions_told(
+    conflicts: Sequence[SourceConflict],
+    cited: Sequence[Source],
+    question: str,
+    documents: Mapping[str, DocumentCard],
+) -> tuple[Contradiction, ...]:
+    """Between two places of documents in force: a superseded one loses, and what a tool said or
+    a model saw in a picture is nobody's text. `cited`: what the answer's `[n]` point to."""
+    found = []
+    for conflict in conflicts:
+        sides = (conflict.one, conflict.other)
+        chunks = [side.first for side in sides]
+        places = {(chunk.document_id, chunk.tab, chunk.heading_path) for chunk in chunks}
+        cards = [documents.get(chunk.document_id) for chunk in chunks]
+        if len(places) < 2 or any(side.from_picture for side in sides):
+            continue
+        if any(card is None or is_out_of_force(card) for card in cards):
+            continue
+        said = f"{conflict.about or question} [1]"
+        one, other = (
+            citation(
+                side.first,
+                cited.index(side) + 1 if side in cited else 0,
+                supporting_words(said, 1, side),
+                documents,
+            )
+            for side in sides
+        )
+        found.append(Contradiction(about=conflict.about, one=one, other=other))
+    return tuple(found)

@@ -1,0 +1,1 @@
+"""Documents that grow old: changed since they helped, flagged, past their date, contradicting."""

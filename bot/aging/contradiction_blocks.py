@@ -1,0 +1,64 @@
+"""Contradictions as admins see them in App Home, side by side, and the buttons that settle them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+from slack_bolt import App
+
+from agents.aging.cited_place import KnownPlace
+from bot.aging.contradiction_queue import CHOICES, ContradictionQueue, both_sides
+from bot.feature import Store
+from bot.message.blockkit import Json, actions, button, link, section, short, words
+from bot.message.harmless.harmless_words import mrkdwn
+from config.domain import Domain
+
+KEEP = "settle_contradiction"
+_SHOWN = 3
+_LONGEST_SIDE = 700
+"""Characters; a field of a section takes 2,000."""
+_LABELS = {"one": "Keep A", "other": "Keep B", "none": "No contradiction"}
+
+
+def contradiction_blocks(queue: ContradictionQueue, domains: Sequence[Domain]) -> Iterator[Json]:
+    for domain in domains:
+        waiting = queue.waiting(domain.domain, most=_SHOWN + 1)
+        if not waiting:
+            continue
+        yield section(f"*Sources of {mrkdwn(domain.title)} that say different things*")
+        for pair, sides in both_sides(waiting[:_SHOWN]):
+            often = "once" if pair.met == 1 else f"{pair.met} times"
+            about = mrkdwn(short(pair.about, 200)) or "The same subject"
+            fields = [words(_side(letter, *side)) for letter, side in zip("AB", sides, strict=True)]
+            yield {
+                **section(f"{about} · met {often}"),
+                "fields": fields,
+                "block_id": f"contradiction_{pair.id}",
+            }
+            yield actions(
+                [
+                    button(label, f"{KEEP}_{choice}", f"{choice} {pair.id}")
+                    for choice, label in _LABELS.items()
+                ],
+                block_id=f"settle_{pair.id}",
+            )
+
+
+def listen_for_decisions(app: App, store: Store) -> None:
+    def decided(ack: Callable[..., Any], body: Json, action: Json) -> None:
+        choice, _, pair = str(action.get("value") or "").partition(" ")
+        person = body.get("user") or {}
+        user = str(person.get("id") or "")
+        team = str(person.get("team_id") or (body.get("team") or {}).get("id") or "")
+        if choice in CHOICES and pair:
+            item = {"contradiction": pair, "choice": choice, "user": user, "team": team}
+            store(f"settle-{pair}-{choice}-{user}-{action.get('action_ts')}", {KEEP: item})
+        ack()
+
+    app.action(re.compile(rf"^{KEEP}_\w+$"))(decided)
+
+
+def _side(letter: str, place: KnownPlace, url: str, says: str) -> str:
+    return f"*{letter}* {link(url, short(place.name, 150))}\n{mrkdwn(short(says, _LONGEST_SIDE))}"

@@ -1,0 +1,117 @@
+"""What cited places said when somebody was helped by them, and whether they still say it.
+
+Only *Helpful* counts. A tick in the thread says that the question is settled, perhaps by what a
+colleague wrote, and nothing of what the documents said."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from sqlalchemy import Engine, and_, delete, func, insert, select
+from sqlalchemy.exc import IntegrityError
+
+from agents.aging.cited_place import KnownPlace, changed_cell, has_changed
+from agents.aging.stale_documents import on_day
+from bot.aging.known_places import SnapshotOf, kept_as, kept_place, places_of
+from bot.memory.aging_tables import helped_places, helpful_seen
+from bot.memory.record import Records, decoded, now
+from bot.memory.state_tables import feedback
+from bot.message.blockkit import short
+
+MOST_NOTES = 2
+_AT_ONCE = 50
+_LOOKED_BACK = timedelta(days=1)
+"""Verdicts are given to a bot that runs: what is older was looked at."""
+_LONGEST_CELL = 60
+
+
+@dataclass(frozen=True, kw_only=True)
+class HelpedPlaces:
+    engine: Engine
+    records: Records
+    snapshot_of: SnapshotOf
+
+    def look(self) -> None:
+        """Keep what the places of newly helpful answers say. Several may do so at once."""
+        for question_id, given_at in self._new_verdicts():
+            record = self.records.get(question_id)
+            if record is None or not record.answer:
+                continue
+            snapshot = self.snapshot_of(record.domain)
+            if snapshot is None:
+                continue
+            common = {"question_id": question_id, "domain": record.domain}
+            rows = [
+                {
+                    **common,
+                    "place": place.key,
+                    "document": place.document,
+                    "kept": kept_as(place),
+                    "marked_at": given_at,
+                }
+                for place in places_of(decoded(record.answer), snapshot)
+            ]
+            try:
+                with self.engine.begin() as connection:
+                    for table in (helped_places, helpful_seen):
+                        connection.execute(delete(table).where(table.c.question_id == question_id))
+                    if rows:
+                        connection.execute(insert(helped_places), rows)
+                    connection.execute(insert(helpful_seen).values(**common, given_at=given_at))
+            except IntegrityError:
+                continue  # another worker has just done it
+
+    def notes(self, domain: str, places: Sequence[KnownPlace]) -> Iterator[str]:
+        """Of those that say something else than when an answer from them last helped."""
+        documents = {place.document for place in places}
+        if not documents:
+            return
+        helped = select(feedback.c.question_id).where(feedback.c.verdict == "helpful")
+        query = (
+            select(helped_places.c.kept, helped_places.c.marked_at)
+            .where(helped_places.c.domain == domain, helped_places.c.document.in_(documents))
+            .where(helped_places.c.question_id.in_(helped))
+            .order_by(helped_places.c.marked_at.desc())
+            .limit(1_000)
+        )
+        with self.engine.connect() as connection:
+            rows = [(kept_place(row.kept), row.marked_at) for row in connection.execute(query)]
+        told = 0
+        for place in places:
+            kept, marked_at = next((row for row in rows if place.is_in(row[0])), (None, None))
+            if kept is None or marked_at is None or not has_changed(kept, place):
+                continue
+            yield _told(kept, place, on_day(marked_at.date()))
+            told += 1
+            if told == MOST_NOTES:
+                return
+
+    def _new_verdicts(self) -> list[tuple[str, datetime]]:
+        seen = and_(
+            helpful_seen.c.question_id == feedback.c.question_id,
+            helpful_seen.c.given_at >= feedback.c.given_at,
+        )
+        query = (
+            select(feedback.c.question_id, func.max(feedback.c.given_at))
+            .outerjoin(helpful_seen, seen)
+            .where(feedback.c.verdict == "helpful", helpful_seen.c.question_id.is_(None))
+            .where(feedback.c.given_at >= now() - _LOOKED_BACK)
+            .group_by(feedback.c.question_id)
+            .limit(_AT_ONCE)
+        )
+        with self.engine.connect() as connection:
+            return [(row[0], row[1]) for row in connection.execute(query)]
+
+
+def _told(kept: KnownPlace, place: KnownPlace, day: str) -> str:
+    named = short(place.name, 200)
+    if place.row:
+        named = f"The row “{short(' '.join(place.row), 80)}” of {named}"
+    cell = changed_cell(kept, place)
+    what = ""
+    if cell and all(cell):
+        before, after = (short(one, _LONGEST_CELL) for one in cell)
+        what = f" ({before} → {after})"
+    return f"{named} changed since an answer from it was last marked helpful ({day}){what}."

@@ -1,0 +1,115 @@
+"""Documents to look over: listed for admins, suggested to their owners, named below answers."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from sqlalchemy import Engine, delete, insert, select
+
+from agents.aging.stale_documents import (
+    StaleDocument,
+    on_day,
+    review_overdue,
+    stale_documents,
+)
+from agents.answer import Answer
+from bot.aging.citation_counts import CitationCounts, today_utc
+from bot.aging.known_places import SnapshotOf
+from bot.memory.aging_tables import owners_reminded
+from bot.memory.record import now
+from bot.message.blockkit import Json, link, section, short
+from bot.message.harmless.harmless_words import mrkdwn
+from bot.owners.suggestion import Suggestion
+from config.domain import Domain
+
+MOST_REMINDED = 3
+"""Documents of a domain in a week."""
+_WEEK, _QUARTER = timedelta(days=7), timedelta(days=90)
+_SHOWN = 3
+_THE_WEEK = ""
+"""Stands for the document in a row that says when this was last done."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class OverdueDocuments:
+    engine: Engine
+    counts: CitationCounts
+    snapshot_of: SnapshotOf
+    suggest: Callable[[Suggestion], None]
+
+    def of(self, domain: Domain) -> list[StaleDocument]:
+        """The most important ones first."""
+        snapshot = self.snapshot_of(domain.domain)
+        if snapshot is None:
+            return []
+        return stale_documents(
+            snapshot.documents.values(),
+            self.counts.cited(domain.domain, today_utc()),
+            review_months=domain.aging.review_months,
+        )
+
+    def remind(self, domain: Domain) -> None:
+        """Tell the owners of a few, once a week; of each document once a quarter at most."""
+        reminded = self._reminded(domain.domain)
+        last = reminded.get(_THE_WEEK)
+        if not domain.aging.remind or (last and now() - last < _WEEK):
+            return
+        lately = {one for one, at in reminded.items() if one and now() - at < _QUARTER}
+        due = [one for one in self.of(domain) if one.id not in lately][:MOST_REMINDED]
+        for one in due:
+            self.suggest(_suggestion(domain.domain, one))
+        with self.engine.begin() as connection:
+            for document in (_THE_WEEK, *(one.id for one in due)):
+                row = {"domain": domain.domain, "document": document}
+                connection.execute(
+                    delete(owners_reminded).where(
+                        owners_reminded.c.domain == domain.domain,
+                        owners_reminded.c.document == document,
+                    )
+                )
+                connection.execute(insert(owners_reminded).values(**row, reminded_at=now()))
+
+    def notes(self, domain: str, answer: Answer) -> Iterator[str]:
+        """Of the first cited document that is past its own review date."""
+        snapshot = self.snapshot_of(domain)
+        cited = dict.fromkeys(one.document for one in answer.citations if one.document)
+        for card in snapshot.cards(cited) if snapshot else ():
+            if day := review_overdue(card, today_utc()):
+                title = short(card.title, 150)
+                yield f"{title} says that it was to be reviewed by {on_day(day)}, which is past."
+                return
+
+    def home(self, domains: Sequence[Domain]) -> Iterator[Json]:
+        for domain in domains:
+            found = self.of(domain)
+            if not found:
+                continue
+            lines = [f"• {link(one.url, short(one.title, 120))}: {one.told()}" for one in found]
+            more = len(lines) - _SHOWN
+            if more > 0:
+                command = f"`oncall docs stale {domain.domain}`"
+                lines[_SHOWN:] = [f"and {more} more: {command} lists them"]
+            title = f"*To look over in {mrkdwn(domain.title)}*"
+            yield section("\n".join((title, *lines)), block_id=f"aging_stale_{domain.domain}")
+
+    def _reminded(self, domain: str) -> dict[str, datetime]:
+        query = select(owners_reminded.c.document, owners_reminded.c.reminded_at).where(
+            owners_reminded.c.domain == domain
+        )
+        with self.engine.connect() as connection:
+            return {row.document: row.reminded_at for row in connection.execute(query)}
+
+
+def _suggestion(domain: str, one: StaleDocument) -> Suggestion:
+    quarter = f"{now():%Y}q{(now().month + 2) // 3}"
+    mark = hashlib.sha256(f"{domain}\x1f{one.id}".encode()).hexdigest()[:16]
+    return Suggestion(
+        id=f"aging-{mark}-{quarter}",
+        kind="outdated",
+        domain=domain,
+        document=one.id,
+        words=f"Please look it over: {one.told()}.",
+    )
