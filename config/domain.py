@@ -403,6 +403,23 @@ class Refresh(_Section):
         return self
 
 
+class GapsPolicy(_Section):
+    """What was asked in vain, put together: see docs/documents-that-get-better.md."""
+
+    report: Annotated[Said, AfterValidator(_cron)] | None = Field(
+        None,
+        description="When a report of them is sent, e.g. `0 9 * * 1` for Mondays at nine; left "
+        "out: never. One with nothing to tell isn't sent",
+        json_schema_extra={"examples": ["0 9 * * 1"]},
+    )
+    time_zone: Annotated[Said, AfterValidator(_time_zone)] = Field(
+        "UTC", description="Whose clock `report` is read by, as in Europe/Berlin"
+    )
+    to: Literal["admins", "channel"] = Field(
+        "admins", description="Who gets it: each admin directly, or the first of the channels"
+    )
+
+
 def _written_short(value: object) -> object:
     return {"cron": value} if isinstance(value, str) else value
 
@@ -433,6 +450,7 @@ class Domain(_Section):
     refresh: Annotated[
         Refresh | None, BeforeValidator(_written_short, json_schema_input_type=str | Refresh)
     ] = Field(None, description="When `oncall jobs run` loads what changed, e.g. `0 3 * * *`")
+    gaps: GapsPolicy = GapsPolicy()
     tools: list[ToolServer] = Field(
         [],
         max_length=5,
