@@ -130,9 +130,9 @@ def gaps_of(
     return sorted(found, key=lambda gap: (-gap.people, -gap.times, gap.since, gap.id))
 
 
-def shown_gaps(kept: KeptGaps, domain: str) -> list[Gap]:
+def shown_gaps(kept: KeptGaps, domain: str, *, history: bool = False) -> list[Gap]:
     """Of those that nothing answers yet, the ones to speak of."""
-    return [gap for gap in gaps_of(kept, domain) if not gap.is_aside]
+    return [gap for gap in gaps_of(kept, domain, history=history) if not gap.is_aside]
 
 
 def growing(gap: Gap, week_ago: datetime) -> bool:

@@ -70,7 +70,6 @@ def build_gaps(tools: FeatureTools) -> Feature:
         gate=tools.gate,
         timers=tools.timers,
         domains=tools.domains,
-        bot_user=tools.identity.user,
         where=room.where,
     )
     return Feature(

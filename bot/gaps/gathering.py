@@ -1,7 +1,7 @@
 """Looking over the record: which questions failed, which gap each is part of, and what people said
 where the documents didn't.
 
-Safe to repeat: what is known stays as it is, and what could not be done is done by the next look."""
+Safe to repeat: what is known stays as it is, and what could not be done waits for the next."""
 
 from __future__ import annotations
 

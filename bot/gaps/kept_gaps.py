@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 import numpy as np
-from sqlalchemy import Engine, delete, func, insert, select, update
+from sqlalchemy import ColumnElement, Connection, Engine, delete, func, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
 from bot.gaps.failed_questions import Signs
@@ -220,18 +220,18 @@ class KeptGaps:
         except IntegrityError:
             return
 
-    def _gaps(self, where: object) -> list[KeptGap]:
+    def _gaps(self, where: ColumnElement[bool]) -> list[KeptGap]:
         columns = [gaps.c[name] for name in KeptGap.__dataclass_fields__]
-        query = select(*columns).where(where).order_by(gaps.c.opened_at, gaps.c.id)  # type: ignore[call-overload]
+        query = select(*columns).where(where).order_by(gaps.c.opened_at, gaps.c.id)
         with self.engine.connect() as connection:
             return [KeptGap(**row) for row in connection.execute(query).mappings()]
 
     @staticmethod
     def _changed(
-        connection: object, gap: str, domain: str, state: str, by: str, generation: int
+        connection: Connection, gap: str, domain: str, state: str, by: str, generation: int
     ) -> None:
         values = {
             "gap": gap, "domain": domain, "state": state, "by": by, "generation": generation,
             "at": now(),
         }  # fmt: skip
-        connection.execute(insert(gap_changes).values(**values))  # type: ignore[attr-defined]
+        connection.execute(insert(gap_changes).values(**values))

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from zoneinfo import ZoneInfo
 
 import structlog
@@ -20,6 +21,7 @@ from bot.message.blockkit import Json, context, section
 from bot.message.delivery import metadata_of, post_once
 from bot.message.harmless.harmless_words import mrkdwn, plain
 from bot.message.render import Outgoing
+from bot.slack.thread import question_id
 from bot.slack.web import SlackRefused, Web
 from config.domain import Domain
 
@@ -31,7 +33,7 @@ REPORT = "oncall_gaps"
 MOST_OF_EACH = 5
 _WEEK = timedelta(days=7)
 _RECENT = 50
-"""Messages of a conversation in which one that was sent already is looked for."""
+"""Messages of a channel in which one that was sent already is looked for."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,7 +52,6 @@ class WeeklyReport:
     gate: Gate
     timers: Timers
     domains: Callable[[], Mapping[str, Domain]]
-    bot_user: str
     where: WhereIs
 
     def plan(self, domain: Domain, at: datetime) -> None:
@@ -100,10 +101,10 @@ class WeeklyReport:
         """To whom it goes, each with what they may see."""
         if domain.gaps.to == "channel":
             for channel in domain.channels[:1]:
-                yield channel, lambda one, here=channel: self._open_here(domain, here, one)  # type: ignore[misc]
+                yield channel, partial(self._open_here, domain, channel)
             return
         for admin in dict.fromkeys(domain.admins):
-            yield admin, lambda one, reader=admin: self.gate.may_see(reader, one)  # type: ignore[misc]
+            yield admin, partial(self.gate.may_see, admin)
 
     def _open_here(self, domain: Domain, here: str, channel: str) -> bool:
         """Whether everybody in `here` may see another channel: guests see no public ones."""
@@ -111,15 +112,20 @@ class WeeklyReport:
         return channel == here or is_open
 
     def _send_once(self, key: str, place: str, message: Outgoing) -> None:
+        """`place`: a channel, or a person, of whose conversation Slack doesn't tell the id before
+        something is posted there: better the same twice in private than nothing."""
         if self.records.place_of(key):
             return
+        is_channel = not place.startswith(("U", "W"))
+
+        def find() -> str | None:
+            return self._found(place, key) if is_channel else None
+
         try:
-            channel = self._conversation(place)
-            find = lambda: self._found(channel, key)  # noqa: E731 - said twice below
             ts = find() or post_once(
                 self.web,
                 message,
-                channel=channel,
+                channel=place,
                 thread_ts=None,
                 metadata=metadata_of(REPORT, key),
                 find=find,
@@ -127,14 +133,7 @@ class WeeklyReport:
         except SlackRefused as refused:
             log.warning("a report of gaps was not taken", to=place, reason=refused.code)
             return
-        self.records.own_post(key, 0, channel, ts)
-
-    def _conversation(self, place: str) -> str:
-        """A channel as it is; of a person the direct messages with them."""
-        if not place.startswith(("U", "W")):
-            return place
-        opened = self.web.call("conversations.open", users=place)
-        return str((opened.get("channel") or {}).get("id") or place)
+        self.records.own_post(key, 0, place, ts)
 
     def _found(self, channel: str, key: str) -> str | None:
         """What an attempt before a crash had sent."""
@@ -142,15 +141,10 @@ class WeeklyReport:
             held = self.web.call(
                 "conversations.history", channel=channel, limit=_RECENT, include_all_metadata=True
             )
-        except SlackRefused:  # where it may not be read, better twice than never
+        except SlackRefused:
             return None
-        for message in held.get("messages") or ():
-            about = message.get("metadata") or {}
-            if about.get("event_type") == REPORT:
-                payload = about.get("event_payload") or {}
-                if payload.get("question_id") == key:
-                    return str(message["ts"])
-        return None
+        found = (one for one in held.get("messages") or () if question_id(one, REPORT) == key)
+        return next((str(one["ts"]) for one in found), None)
 
 
 def report(domain: Domain, told: Sequence[Told], may_see: MaySee, where: WhereIs) -> Outgoing:
