@@ -14,7 +14,7 @@ import numpy as np
 from config.models import Vectors
 from enrichment.language.words import tokens
 
-NEAR_ENOUGH = 0.6
+NEAR_ENOUGH = 0.5
 """Mean cosine with a gap's questions from which on another joins it. Fitted on three sets of
 questions and reported on three others by `python -m benchmarks.gap_clusters`."""
 MOST_COMPARED = 50

@@ -16,7 +16,7 @@ from bot.gaps.gap_states import UNANSWERED, GapState
 from bot.gaps.kept_gaps import KeptGaps
 from bot.memory.gap_tables import gap_changes, gap_questions
 
-FAR_OFF = 0.3
+FAR_OFF = 0.35
 """Cosine with the nearest passage below which a question is of something else than these documents,
 as far as one refusal tells; see `benchmarks/gap_clusters.py`."""
 

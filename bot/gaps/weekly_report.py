@@ -56,10 +56,12 @@ class WeeklyReport:
 
     def plan(self, domain: Domain, at: datetime) -> None:
         """`at`: now, aware. A planned time before the report was first asked for sends none."""
+        _, reported = self.kept.last(domain.domain)
         if not domain.gaps.report:
+            if reported:  # switched on again, it begins with the next planned time
+                self.kept.noted(domain.domain, reported="")
             return
         due = latest(domain.gaps.report, domain.gaps.time_zone, at)
-        _, reported = self.kept.last(domain.domain)
         if not reported:
             self.kept.noted(domain.domain, reported=_told_as(due))
         elif reported < _told_as(due):
