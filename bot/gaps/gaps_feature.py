@@ -102,15 +102,13 @@ class _Room:
     def plan(self, weekly: WeeklyReport) -> None:
         """Every minute, by every worker: what is found to do is done by one of them."""
         known, at = self.tools.domains(), datetime.now(UTC)
-        # The same moment for all workers of a minute, so that the inbox takes it once.
-        soon = at.replace(second=0, microsecond=0)
         for name in self.gathering.unseen() & set(known):
-            self.tools.timers.set(LOOK, name, soon)
+            self.tools.timers.set(LOOK, name, at)
         waiting = {domain for domain, _ in self.kept.counts()}
         for name, domain in known.items():
             weekly.plan(domain, at)
             if name in waiting and self._changed(name):
-                self.tools.timers.set(ASK_ALL, name, soon)
+                self.tools.timers.set(ASK_ALL, name, at)
         self._observe(known)
 
     def look(self, domain: str) -> None:
