@@ -467,6 +467,15 @@ class Domain(_Section):
             raise PydanticCustomError("form", "{problem}", {"problem": f"tools: {said}"})
         return self
 
+    @model_validator(mode="after")
+    def _report_has_readers(self) -> Self:
+        readers = self.admins if self.gaps.to == "admins" else self.channels
+        if self.gaps.report and not readers:
+            said = f"gaps.report: nobody would get it, as there are no {'admins' if self.gaps.to == 'admins' else 'channels'}"
+            problem = f"{said}; add some, or leave it out"
+            raise PydanticCustomError("form", "{problem}", {"problem": problem})
+        return self
+
     @property
     def path(self) -> Path:
         """Where this was read from."""
