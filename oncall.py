@@ -304,18 +304,22 @@ class Copilot:
 
     def ask(self, name: str, *, anew: bool = False) -> Ask:
         """The agents of one domain, built anew when its file changes; its generation is looked
-        up at each question. `anew`: no answer comes from the cache, and none is kept."""
+        up at each question. `anew`: no answer comes from the cache, and none is kept; nobody waits
+        for it."""
         from agents.thread.thread_memory import remembering
 
         domain = self.domain(name)
         known = self._asks.get((name, anew))
         if known is None or known[0] is not domain:
-            ask = self.ask_as(domain, cache=None if anew else self.answer_cache(domain))
+            given_again = None if anew else self.answer_cache(domain)
+            ask = self.ask_as(domain, cache=given_again, for_people=not anew)
             known = (domain, remembering(ask, lambda: self.threads, name))
             self._asks[name, anew] = known
         return known[1]
 
-    def ask_as(self, domain: Domain, *, cache: AnswerCache | None = None) -> Ask:
+    def ask_as(
+        self, domain: Domain, *, cache: AnswerCache | None = None, for_people: bool = True
+    ) -> Ask:
         """The agents over a domain's published documents as this domain file would have them,
         which need not be the one in use. Nothing of a thread is kept."""
         from agents.graph import build_ask
@@ -332,7 +336,8 @@ class Copilot:
             needed=lambda: self.thresholds.needed(name, most),
             toolbox=self._toolbox_of(domain),
         )
-        return observed(ask, name, prices=self.settings.read_prices())
+        prices = self.settings.read_prices()
+        return observed(ask, name, prices=prices, for_people=for_people)
 
     def _toolbox_of(self, domain: Domain) -> Toolbox | None:
         """Tools of others, which nobody but a model can ask."""

@@ -8,6 +8,7 @@ from bot.digest.digest_feature import build_digest
 from bot.escalating.handoff_feature import build_escalating
 from bot.feature import Feature
 from bot.feature_tools import FeatureTools
+from bot.gaps.gaps_feature import build_gaps
 from bot.owner_drafts.owner_drafts_feature import build_owner_drafts
 
 
@@ -17,6 +18,7 @@ def build_features(tools: FeatureTools) -> tuple[Feature, ...]:
         build_checklists(tools),
         build_escalating(tools),
         build_owner_drafts(tools),
+        build_gaps(tools),
         build_aging(tools),
     )
     # Last: it says what the others have to say.

@@ -26,7 +26,7 @@ from cli.evaluation import (
     golden_commands,
     history_commands,
 )
-from cli.people import audit_commands, cache_commands, privacy_commands
+from cli.people import audit_commands, cache_commands, gaps_commands, privacy_commands
 from cli.setup import setup_commands
 from cli.trust import token_commands
 from config.disk.private_files import keep_to_owner
@@ -52,6 +52,7 @@ for group in (
     canary_commands,
     config_commands,
     index_commands,
+    gaps_commands,
     cache_commands,
     privacy_commands,
     audit_commands,

@@ -485,6 +485,23 @@ class Refresh(_Section):
         return self
 
 
+class GapsPolicy(_Section):
+    """What was asked in vain, put together: see docs/documents-that-get-better.md."""
+
+    report: Annotated[Said, AfterValidator(_cron)] | None = Field(
+        None,
+        description="When a report of them is sent, e.g. `0 9 * * 1` for Mondays at nine; left "
+        "out: never. One with nothing to tell isn't sent",
+        json_schema_extra={"examples": ["0 9 * * 1"]},
+    )
+    time_zone: Annotated[Said, AfterValidator(_time_zone)] = Field(
+        "UTC", description="Whose clock `report` is read by, as in Europe/Berlin"
+    )
+    to: Literal["admins", "channel"] = Field(
+        "admins", description="Who gets it: each admin directly, or the first of the channels"
+    )
+
+
 def _written_short(value: object) -> object:
     return {"cron": value} if isinstance(value, str) else value
 
@@ -527,6 +544,7 @@ class Domain(_Section):
     refresh: Annotated[
         Refresh | None, BeforeValidator(_written_short, json_schema_input_type=str | Refresh)
     ] = Field(None, description="When `oncall jobs run` loads what changed, e.g. `0 3 * * *`")
+    gaps: GapsPolicy = GapsPolicy()
     tools: list[ToolServer] = Field(
         [],
         max_length=5,
@@ -553,6 +571,15 @@ class Domain(_Section):
         if not self.channels:
             said = "digest: it has no channel to go to; add one to channels"
             raise PydanticCustomError("form", "{problem}", {"problem": said})
+        return self
+
+    @model_validator(mode="after")
+    def _report_has_readers(self) -> Self:
+        readers = self.admins if self.gaps.to == "admins" else self.channels
+        if self.gaps.report and not readers:
+            said = f"gaps.report: nobody would get it, as there are no {'admins' if self.gaps.to == 'admins' else 'channels'}"
+            problem = f"{said}; add some, or leave it out"
+            raise PydanticCustomError("form", "{problem}", {"problem": problem})
         return self
 
     @property

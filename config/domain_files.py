@@ -242,10 +242,11 @@ def refused(model: type[BaseModel], root: yaml.Node, detail: ErrorDetails) -> tu
         return node_at(root, location, want_key=True), message
     if detail["type"] == "missing":
         return node_at(root, location[:-1]), f"missing key {dotted!r}"
-    of_key = location[-1] == "[key]"
+    of_key = location[-1:] == ("[key]",)
     node = node_at(root, location[:-1] if of_key else location, want_key=of_key)
     said = advice(detail, node, keys=_keys(model, location), choices=_choices(model, location))
-    return node, f"{dotted.removesuffix('.[key]')}: {said}"
+    key = dotted.removesuffix(".[key]")
+    return node, f"{key}: {said}" if key else said
 
 
 def placed(path: Path, node: yaml.Node, message: str) -> Problem:
@@ -291,6 +292,8 @@ def _keys(model: type[BaseModel], location: Sequence[int | str]) -> list[str]:
 
 
 def _choices(model: type[BaseModel], location: Sequence[int | str]) -> list[str]:
+    if not location:  # the file as a whole
+        return []
     section = _section(model, location[:-1])
     field = section.model_fields.get(str(location[-1])) if section else None
     return [str(choice) for choice in get_args(field.annotation)] if field else []

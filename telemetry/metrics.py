@@ -116,6 +116,14 @@ ANSWER_CACHE = _counter(
     "domain", "outcome",
 )  # fmt: skip
 VERDICTS = _counter("oncall_feedback_total", "Feedback given", "verdict")
+GAPS_OPEN = _gauge(
+    "oncall_gaps_open",
+    "Gaps in the documents that nothing answers yet: questions asked in vain, put together",
+    "domain",
+)
+GAPS_CLOSED = _counter(
+    "oncall_gaps_closed_total", "Gaps that the documents answer by now", "domain"
+)
 
 # Hand-offs to humans.
 

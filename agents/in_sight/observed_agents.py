@@ -58,15 +58,21 @@ def observed(
     *,
     prices: Prices | None = None,
     warn: Callable[[str, Fallback], None] = _warn,
+    for_people: bool = True,
 ) -> Ask:
-    """The same agents; what each answer took and cost is counted."""
+    """The same agents; what each answer took and cost is counted.
+
+    `for_people`: False where nobody waits for the answer: what it costs is counted all the same,
+    and nothing of how people were answered."""
 
     def run(question: Question, progress: Progress | None = None) -> Answer:
         about = {"gen_ai.operation.name": "invoke_agent", "gen_ai.agent.name": domain}
         with span(f"invoke_agent {domain}", about) as traced:
             began = time.monotonic()
             answer = ask(question, progress)
-            _measure(domain, answer, time.monotonic() - began, prices)
+            _measure_cost(domain, answer, prices)
+            if for_people:
+                _measure(domain, answer, time.monotonic() - began)
             for fallback in answer.fallbacks:
                 metrics.FALLBACKS.labels(domain, fallback.node, fallback.reason).inc()
                 warn(domain, fallback)
@@ -85,15 +91,18 @@ def observed(
     return run
 
 
-def _measure(domain: str, answer: Answer, seconds: float, prices: Prices | None) -> None:
-    metrics.ASKED.labels(domain, answer.path).observe(seconds)
-    for node, ms in answer.timings_ms.items():
-        if node != "total":
-            metrics.NODE.labels(node).observe(ms / 1000)
+def _measure_cost(domain: str, answer: Answer, prices: Prices | None) -> None:
     metrics.TOKENS.labels(domain, "input").inc(answer.usage.input_tokens)
     metrics.TOKENS.labels(domain, "output").inc(answer.usage.output_tokens)
     if prices:
         metrics.COST.labels(domain).inc(prices.of(answer.usage))
+
+
+def _measure(domain: str, answer: Answer, seconds: float) -> None:
+    metrics.ASKED.labels(domain, answer.path).observe(seconds)
+    for node, ms in answer.timings_ms.items():
+        if node != "total":
+            metrics.NODE.labels(node).observe(ms / 1000)
     if answer.degraded:
         metrics.DEGRADED.labels(domain).inc()
     if answer.refusal:

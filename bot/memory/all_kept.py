@@ -10,6 +10,7 @@ from bot.memory.aging_tables import AGING_KEPT, create_aging_tables
 from bot.memory.call_tables import KEPT_CALLS, create_calls
 from bot.memory.checklist_tables import CHECKLISTS_KEPT, create_checklist_tables
 from bot.memory.digest_tables import KEPT_DIGESTS, create_digests
+from bot.memory.gap_tables import KEPT_OF_GAPS, create_gap_tables
 from bot.memory.kept_table import KeptTable
 from bot.memory.owner_tables import KEPT_OF_OWNERS, create_owner_tables
 
@@ -18,6 +19,7 @@ ALL_KEPT: tuple[KeptTable, ...] = (
     KEPT_CALLS,
     KEPT_DIGESTS,
     *KEPT_OF_OWNERS,
+    *KEPT_OF_GAPS,
     *AGING_KEPT,
 )
 """Purged, handed out and erased by `bot/privacy/feature_tables.py`."""
@@ -26,6 +28,7 @@ _CREATE: tuple[Callable[[Engine], None], ...] = (
     create_calls,
     create_digests,
     create_owner_tables,
+    create_gap_tables,
     create_aging_tables,
 )
 

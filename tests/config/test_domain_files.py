@@ -92,6 +92,9 @@ def test_a_missing_key_is_named(tmp_path: Path) -> None:
         ('refresh: {cron: "0 3 * * *", jitter_minutes: 90}\n', "6:46", "60"),
         ('refresh: {cron: "*/15 * * * *", jitter_minutes: 15}\n', "6:10", "from one run to the"),
         ("refresh: {time_zone: UTC}\n", "6:10", "missing key"),
+        ("gaps: {report: weekly}\n", "6:16", "has 1 field, and a schedule has five"),
+        ('gaps: {report: "0 9 * * 1", time_zone: Berlin}\n', "6:40", "mean 'Europe/Berlin'?"),
+        ('gaps: {report: "0 9 * * 1"}\n', "1:1", "gaps.report: nobody would get it"),
     ],
 )
 def test_a_time_that_never_comes_is_refused(

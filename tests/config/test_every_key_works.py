@@ -25,6 +25,7 @@ from sqlalchemy import delete, text, update
 
 from agents.answer import Answer, Question
 from bot.beside_answers import PublishedDomains
+from bot.gaps.kept_gaps import KeptGaps
 from bot.memory.state_tables import handoffs, posts, questions
 from config.domain import Domain
 from config.domain_files import read_domain
@@ -55,6 +56,7 @@ BASE: dict[str, Any] = {
     "escalation": {"usergroup": "S0SECENG"},
 }
 NIGHTLY = "0 3 * * *"
+WEEKLY = "0 9 * * 1"
 GREEN = """\
 # Green tea
 
@@ -205,7 +207,14 @@ def house(tmp_path_factory: pytest.TempPathFactory) -> Iterator[House]:
         GoogleStandIn(drive) as google,
         OpenAIStandIn(script) as server,
         SlackStandIn(enforce_rate_limits=False) as slack,
-        running(slack, tmp_path_factory.mktemp("bot"), agents, domains, published=PUBLISHED) as bot,
+        running(
+            slack,
+            tmp_path_factory.mktemp("bot"),
+            agents,
+            domains,
+            published=PUBLISHED,
+            ask_anew=agents,
+        ) as bot,
     ):
         found = House(folder, google, server, Desk(slack, bot, agents), domains, said)
         copilot = found.copilot(BASE, data="shared")
@@ -472,6 +481,30 @@ def refreshed(house: House, values: Mapping[str, Any]) -> object:
     return [(run.planned_at, run.outcome in GOOD) for run in runs if run.planned_at]
 
 
+def reported(house: House, values: Mapping[str, Any]) -> object:
+    """The planned time of the report on what was asked in vain, and where it came."""
+    desk = house.in_slack(values)
+    room = next(one for one in desk.bot.features if "gaps_report" in one.timers)
+    desk.agents.reset(answer(path="no_answer_found", standalone_question="who fills the samovar?"))
+    desk.ask("who fills the samovar?")
+    desk.ask("who fills the samovar?", user="U0DANA")
+    desk.settle()
+    room.timers["gaps_look"]("tea")
+    kept_gaps = KeptGaps(desk.bot.engine)
+    # Years ahead: the clock of the bot itself plans nothing meanwhile.
+    kept_gaps.noted("tea", reported="2031-01-01T00:00")
+    places = ("U0INES", CHANNEL)
+    before = {place: len(desk.slack.messages(place)) for place in places}
+    weekly = cast("Any", room.plan).args[0]
+    weekly.plan(house.domains["tea"], datetime(2031, 2, 1, tzinfo=UTC))
+    for timer in desk.bot.timers.due(datetime(2031, 2, 1, tzinfo=UTC)):
+        if timer.kind == "gaps_report":
+            room.timers[timer.kind](timer.subject)
+            desk.bot.timers.handed_over(timer)
+    came = [place for place in places if len(desk.slack.messages(place)) > before[place]]
+    return kept_gaps.last("tea")[1], came
+
+
 TOOLS = [sys.executable, str(Path(tool_servers.__file__)), "good"]
 TOOL_TOKEN = "ONCALL_TOOL_TEA_TOKEN"
 
@@ -544,6 +577,9 @@ PROBES: dict[str, tuple[Any, Any, Observe]] = {
     "tools.url": ("", "http://127.0.0.1:9/mcp", tools_told),
     "tools.command": (TOOLS, ["/nowhere/rota"], tools_told),
     "tools.token": ("", TOOL_TOKEN, tools_told),
+    "gaps.report": (None, WEEKLY, reported),
+    "gaps.time_zone": ("UTC", "Europe/Berlin", reported),
+    "gaps.to": ("admins", "channel", reported),
     "refresh.cron": (NIGHTLY, "0 2 * * *", refreshed),
     "refresh.time_zone": ("UTC", "Europe/Berlin", refreshed),
     "refresh.jitter_minutes": (0, 60, refreshed),
@@ -593,6 +629,8 @@ def with_key(key: str, value: Any) -> dict[str, Any]:
         values["tools"] = [{**server, **way, **values["tools"]}]
     if key.startswith("refresh."):
         values["refresh"] = {"cron": NIGHTLY, **values["refresh"]}
+    if key.startswith("gaps."):
+        values |= {"admins": ["U0INES"], "gaps": {"report": WEEKLY, **values["gaps"]}}
     if key.startswith("chunks.overlap"):  # small chunks, or there is nothing to repeat
         values["chunks"]["size"] = 20
     return values

@@ -15,7 +15,7 @@ ROOT = Path(__file__).parents[2]
 FILES = sorted(
     path
     for path in ROOT.glob("*/**/prompts/*.md")
-    if path.relative_to(ROOT).parts[0] in {"agents", "enrichment", "index"}
+    if path.relative_to(ROOT).parts[0] in {"agents", "bot", "enrichment", "index"}
 )
 PICTURES = {"describe_picture", "read_screenshot"}
 """What others wrote comes with these as a picture alone."""
@@ -42,9 +42,9 @@ def folder(tmp_path: Path) -> PromptFolder:
     return PromptFolder(tmp_path)
 
 
-def test_the_product_has_prompts_in_three_rooms() -> None:
+def test_the_product_has_prompts_in_four_rooms() -> None:
     rooms = {path.parent.relative_to(ROOT).parts[0] for path in FILES}
-    assert rooms == {"agents", "enrichment", "index"}
+    assert rooms == {"agents", "bot", "enrichment", "index"}
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)

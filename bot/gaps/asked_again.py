@@ -1,0 +1,159 @@
+"""After documents changed: gaps that wait for them are asked again, the worst first and one by one.
+
+Nobody is shown what is asked here; it is on no record and counts for nobody."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+
+import structlog
+
+from agents.answer import Ask, Question
+from bot.beside_answers import PublishedDomains
+from bot.clock.timers import Timers
+from bot.gaps.answered_anew import Outcome, outcome_of
+from bot.gaps.gap_drafts import Draft, GapDrafts
+from bot.gaps.gap_list import Gap, gaps_of
+from bot.gaps.gap_states import UNANSWERED
+from bot.gaps.kept_gaps import KeptGap, KeptGaps
+from bot.gaps.nearest_place import nearest_place, state_of
+from bot.memory.record import Records, now
+from config.domain import Domain
+from config.errors import CopilotError
+from index.search import Snapshot
+from telemetry import metrics
+
+log = structlog.get_logger()
+
+ASK_GAP = "gap_ask"
+MOST_GAPS = 20
+"""For one generation; the others wait for the next."""
+MOST_QUESTIONS = 5
+"""Of one gap."""
+APART = timedelta(seconds=5)
+"""Between two gaps: people's questions go first."""
+AFTER_OUTAGE = timedelta(hours=1)
+_ORDER = {"accepted": 0, "proposed": 1, "closed": 2, "reopened": 3, "open": 4}
+
+
+@dataclass(frozen=True, kw_only=True)
+class AskedAgain:
+    kept: KeptGaps
+    drafts: GapDrafts
+    published: PublishedDomains
+    ask_anew: Callable[[str], Ask]
+    timers: Timers
+    domains: Callable[[], Mapping[str, Domain]]
+    records: Records
+
+    def changed(self, domain: str) -> bool:
+        """Whether there is a generation after which nobody has asked yet."""
+        return self.published.snapshot(domain).generation != self.kept.last(domain)[0]
+
+    def plan(self, domain: str) -> None:
+        """Sets a timer for each gap that the new documents may answer, or no longer do."""
+        snapshot = self.published.snapshot(domain)
+        if self.kept.last(domain)[0] == snapshot.generation or self._is_spent(domain):
+            return
+        waiting = [
+            gap
+            for gap in gaps_of(self.kept, domain, (*UNANSWERED, "closed"))
+            if self._is_worth_it(gap, snapshot)
+        ]
+        waiting.sort(key=lambda gap: _ORDER[gap.state])
+        for place, gap in enumerate(waiting[:MOST_GAPS]):
+            self.timers.set(ASK_GAP, gap.id, datetime.now(UTC) + place * APART)
+        self.kept.noted(domain, generation=snapshot.generation)
+
+    def ask(self, gap_id: str) -> None:
+        """Ask one gap's questions again, and close it or open it by what comes of it."""
+        found = self.kept.get(gap_id)
+        if found is None or found.domain not in self.domains():
+            return
+        gap = next(
+            (g for g in gaps_of(self.kept, found.domain, [found.state]) if g.id == gap_id), None
+        )
+        if gap is None:
+            return
+        try:
+            snapshot = self.published.snapshot(found.domain)
+            state = self._watched(gap, snapshot)
+            outcome = self._outcome(gap)
+        except CopilotError as error:
+            log.info("a gap can't be asked again now", gap=gap_id, reason=str(error))
+            outcome = "unknown"
+        if outcome == "unknown":
+            self.timers.set(ASK_GAP, gap_id, datetime.now(UTC) + AFTER_OUTAGE)
+            return
+        self._moved(found, outcome, snapshot)
+        self.kept.set(gap_id, asked_of=state)
+
+    def _is_spent(self, name: str) -> bool:
+        """People have used up what their domain may ask of the model today."""
+        domain = self.domains().get(name)
+        most = domain.limits.tokens_per_day if domain else 0
+        return most > 0 and self.records.tokens(now() - timedelta(days=1), name) >= most
+
+    def _moved(self, gap: KeptGap, outcome: Outcome, snapshot: Snapshot) -> None:
+        if outcome == "answered" and gap.state in UNANSWERED:
+            if self.kept.move(gap, "closed", generation=snapshot.generation):
+                metrics.GAPS_CLOSED.labels(gap.domain).inc()
+        elif outcome == "unanswered" and gap.state == "closed":
+            self.kept.move(gap, "reopened", generation=snapshot.generation)
+
+    def _outcome(self, gap: Gap) -> Outcome:
+        """Answered: the question that leads, and most of the others looked at. What is closed
+        stays so as long as any document answers the first."""
+        draft = _accepted(self.drafts.of(gap.id))
+        documents = [draft.document] if draft and draft.document and gap.state != "closed" else []
+        words = self._words(gap, draft)
+        asked = _to_ask(gap, draft)
+        if not asked:
+            return "unanswered"
+        outcomes: list[Outcome] = []
+        for question in asked[:1] if gap.state == "closed" else asked:
+            answer = self.ask_anew(gap.domain)(Question(text=question), None)
+            outcomes.append(outcome_of(answer, documents=documents, words=words))
+            if outcomes[0] != "answered":
+                return outcomes[0]
+        if outcomes.count("answered") * 2 > len(outcomes):
+            return "answered"
+        return "unknown" if "unknown" in outcomes else "unanswered"
+
+    def _words(self, gap: Gap, accepted: Draft | None) -> str:
+        """What was accepted; before that, what a human said."""
+        if accepted and accepted.words:
+            return accepted.words
+        said = list(self.drafts.said([one.question_id for one in gap.questions]))
+        return said[-1].words if said else ""
+
+    def _is_worth_it(self, gap: Gap, snapshot: Snapshot) -> bool:
+        """The place that it waits for is another than when it was last asked."""
+        kept = self.kept.get(gap.id)
+        return kept is not None and self._watched(gap, snapshot) != kept.asked_of
+
+    def _watched(self, gap: Gap, snapshot: Snapshot) -> str:
+        """What the document is like that its answer was accepted for, else the nearest one; which
+        that is by now is kept."""
+        draft = _accepted(self.drafts.of(gap.id))
+        if draft and draft.document:
+            return state_of(snapshot, draft.document)
+        texts = [one.text for one in gap.questions if one.text]
+        if not texts:
+            return ""
+        place = nearest_place(snapshot, texts[0])
+        self.kept.set(gap.id, document=place.document, heading=place.heading)
+        return state_of(snapshot, place.document)
+
+
+def _accepted(drafts: Sequence[Draft]) -> Draft | None:
+    return next((one for one in drafts if one.outcome == "accepted"), None)
+
+
+def _to_ask(gap: Gap, draft: Draft | None) -> list[str]:
+    """The question whose answer was accepted leads, or else the most telling one."""
+    leading = [o.text for o in gap.questions if draft and o.question_id == draft.question_id]
+    texts = dict.fromkeys(filter(None, (*leading, *(one.text for one in gap.questions))))
+    return list(texts)[:MOST_QUESTIONS]

@@ -1,0 +1,237 @@
+"""Gaps in the database: each change of one is made once, whichever worker makes it."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+import numpy as np
+from sqlalchemy import ColumnElement, Connection, Engine, delete, func, insert, select, update
+from sqlalchemy.exc import IntegrityError
+
+from bot.gaps.failed_questions import Signs
+from bot.gaps.gap_states import GapState
+from bot.memory.gap_tables import (
+    create_gap_tables,
+    gap_changes,
+    gap_drafts,
+    gap_looks,
+    gap_questions,
+    gap_vectors,
+    gaps,
+)
+from bot.memory.record import now
+from bot.privacy.questions_gone import batches
+from config.models import Vectors
+
+LONGEST_LOOK = timedelta(minutes=10)
+"""After that, whoever looked has died."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Member:
+    """A question that was looked at."""
+
+    question_id: str
+    gap: str
+    """Empty: in none."""
+    domain: str
+    marks: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class KeptGap:
+    id: str
+    domain: str
+    state: GapState
+    document: str
+    heading: str
+    asked_of: str
+    opened_at: datetime
+    changed_at: datetime
+
+
+class KeptGaps:
+    """Thread-safe."""
+
+    def __init__(self, engine: Engine) -> None:
+        self.engine = engine
+        create_gap_tables(engine)
+
+    def members(self, domain: str = "") -> dict[str, Member]:
+        query = select(
+            gap_questions.c.question_id, gap_questions.c.gap, gap_questions.c.domain,
+            gap_questions.c.marks,
+        ).order_by(gap_questions.c.asked_at, gap_questions.c.question_id)  # fmt: skip
+        if domain:
+            query = query.where(gap_questions.c.domain == domain)
+        with self.engine.connect() as connection:
+            rows = connection.execute(query).mappings()
+            return {row["question_id"]: Member(**row) for row in rows}
+
+    def vectors(self, ids: Collection[str]) -> dict[str, Vectors]:
+        query = select(gap_vectors.c.question_id, gap_vectors.c.vector)
+        found: dict[str, Vectors] = {}
+        with self.engine.connect() as connection:
+            for batch in batches(ids):
+                rows = connection.execute(query.where(gap_vectors.c.question_id.in_(batch)))
+                found |= {one.question_id: np.frombuffer(one.vector, np.float32) for one in rows}
+        return found
+
+    def add(
+        self, signs: Signs, *, gap: str, why: str = "", near: float = 0.0,
+        vector: Vectors | None = None,
+    ) -> None:  # fmt: skip
+        """A question that was looked at; one that is known already stays where it is."""
+        values = {
+            "question_id": signs.question_id, "gap": gap, "domain": signs.domain, "why": why,
+            "asker": signs.asker, "marks": signs.marks, "near": near, "name": "",
+            "asked_at": signs.asked_at,
+        }  # fmt: skip
+        try:
+            with self.engine.begin() as connection:
+                connection.execute(insert(gap_questions).values(**values))
+                if vector is not None:
+                    connection.execute(
+                        insert(gap_vectors).values(
+                            question_id=signs.question_id,
+                            domain=signs.domain,
+                            vector=np.asarray(vector, np.float32).tobytes(),
+                            asked_at=signs.asked_at,
+                        )
+                    )
+                if gap:
+                    touched = update(gaps).where(gaps.c.id == gap)
+                    connection.execute(touched.values(touched_at=now()))
+        except IntegrityError:
+            return
+
+    def note(self, signs: Signs, why: str) -> None:
+        """What is known of a question by now; it stays in its gap."""
+        change = update(gap_questions).where(gap_questions.c.question_id == signs.question_id)
+        with self.engine.begin() as connection:
+            connection.execute(change.values(marks=signs.marks, why=why))
+
+    def drop(self, ids: Collection[str]) -> None:
+        """Questions that are in no gap any more."""
+        with self.engine.begin() as connection:
+            for batch in batches(ids):
+                for table in (gap_questions, gap_vectors):
+                    connection.execute(delete(table).where(table.c.question_id.in_(batch)))
+
+    def name(self, question_id: str, name: str) -> None:
+        change = update(gap_questions).where(gap_questions.c.question_id == question_id)
+        with self.engine.begin() as connection:
+            connection.execute(change.values(name=name))
+
+    def open(self, gap: str, domain: str, *, asked_at: datetime) -> None:
+        """A gap that begins, unless it is there."""
+        values = {
+            "id": gap, "domain": domain, "state": "open", "document": "", "heading": "",
+            "asked_of": "", "opened_at": asked_at, "changed_at": now(), "touched_at": now(),
+        }  # fmt: skip
+        try:
+            with self.engine.begin() as connection:
+                connection.execute(insert(gaps).values(**values))
+                self._changed(connection, gap, domain, "open", "", 0)
+        except IntegrityError:
+            return
+
+    def get(self, gap: str) -> KeptGap | None:
+        return next(iter(self._gaps(gaps.c.id == gap)), None)
+
+    def of(self, domain: str) -> list[KeptGap]:
+        return self._gaps(gaps.c.domain == domain)
+
+    def move(self, gap: KeptGap, state: GapState, *, by: str = "", generation: int = 0) -> bool:
+        """To another state, if nobody has moved it since; its history tells."""
+        if state == gap.state:
+            return False
+        change = update(gaps).where(gaps.c.id == gap.id, gaps.c.state == gap.state)
+        with self.engine.begin() as connection:
+            values = {"state": state, "changed_at": now(), "touched_at": now()}
+            moved = connection.execute(change.values(**values)).rowcount > 0
+            if moved:
+                self._changed(connection, gap.id, gap.domain, state, by, generation)
+        return moved
+
+    def set(self, gap: str, **values: str) -> None:
+        with self.engine.begin() as connection:
+            connection.execute(update(gaps).where(gaps.c.id == gap).values(**values))
+
+    def forget_empty(self, domain: str) -> None:
+        """Gaps whose questions are all gone."""
+        inhabited = select(gap_questions.c.gap)
+        with self.engine.begin() as connection:
+            empty = connection.scalars(
+                select(gaps.c.id).where(gaps.c.domain == domain, gaps.c.id.not_in(inhabited))
+            ).all()
+            for batch in batches(empty):
+                for table, column in (
+                    (gaps, gaps.c.id), (gap_changes, gap_changes.c.gap),
+                    (gap_drafts, gap_drafts.c.gap),
+                ):  # fmt: skip
+                    connection.execute(delete(table).where(column.in_(batch)))
+
+    def counts(self) -> Mapping[tuple[str, str], int]:
+        """(domain, state) → gaps that have questions."""
+        query = (
+            select(gaps.c.domain, gaps.c.state, func.count())
+            .where(gaps.c.id.in_(select(gap_questions.c.gap)))
+            .group_by(gaps.c.domain, gaps.c.state)
+        )
+        with self.engine.connect() as connection:
+            return {(row[0], row[1]): int(row[2]) for row in connection.execute(query)}
+
+    def look(self, domain: str) -> bool:
+        """Whether to look now: nobody else is at it."""
+        self._begin(domain)
+        free = update(gap_looks).where(
+            gap_looks.c.domain == domain, gap_looks.c.busy_until <= now()
+        )
+        with self.engine.begin() as connection:
+            taken = connection.execute(free.values(busy_until=now() + LONGEST_LOOK))
+            return taken.rowcount > 0
+
+    def looked(self, domain: str) -> None:
+        self.noted(domain, busy_until=now())
+
+    def noted(self, domain: str, **values: object) -> None:
+        self._begin(domain)
+        change = update(gap_looks).where(gap_looks.c.domain == domain)
+        with self.engine.begin() as connection:
+            connection.execute(change.values(**values))
+
+    def last(self, domain: str) -> tuple[int, str]:
+        """The generation after which was asked anew, and the report sent last."""
+        query = select(gap_looks.c.generation, gap_looks.c.reported)
+        with self.engine.connect() as connection:
+            row = connection.execute(query.where(gap_looks.c.domain == domain)).first()
+        return (row.generation, row.reported) if row else (0, "")
+
+    def _begin(self, domain: str) -> None:
+        values = {"domain": domain, "generation": 0, "reported": "", "busy_until": now()}
+        try:
+            with self.engine.begin() as connection:
+                known = select(gap_looks.c.domain).where(gap_looks.c.domain == domain)
+                if connection.execute(known).first() is None:
+                    connection.execute(insert(gap_looks).values(**values))
+        except IntegrityError:
+            return
+
+    def _gaps(self, where: ColumnElement[bool]) -> list[KeptGap]:
+        columns = [gaps.c[name] for name in KeptGap.__dataclass_fields__]
+        query = select(*columns).where(where).order_by(gaps.c.opened_at, gaps.c.id)
+        with self.engine.connect() as connection:
+            return [KeptGap(**row) for row in connection.execute(query).mappings()]
+
+    @staticmethod
+    def _changed(
+        connection: Connection, gap: str, domain: str, state: str, by: str, generation: int
+    ) -> None:
+        values = {
+            "gap": gap, "domain": domain, "state": state, "by": by, "generation": generation,
+            "at": now(),
+        }  # fmt: skip
+        connection.execute(insert(gap_changes).values(**values))

@@ -1,0 +1,70 @@
+"""The place in today's documents that is nearest to a question."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+from config.errors import CopilotError
+from index.search import SearchQuery, Snapshot
+
+
+@dataclass(frozen=True, kw_only=True)
+class NearestPlace:
+    document: str = ""
+    heading: str = ""
+    similarity: float = 0.0
+    """Cosine of the question with it."""
+
+
+NOWHERE = NearestPlace()
+
+
+def nearest_place(snapshot: Snapshot, question: str) -> NearestPlace:
+    """Raises CopilotError, e.g. where the embedder is away."""
+    hits = snapshot.search(SearchQuery(variants=(question,), limit=5))
+    best = max((hit.similarity for hit in hits), default=0.0)
+    if not hits:
+        return NOWHERE
+    chunk = hits[0].chunk
+    return NearestPlace(
+        document=chunk.document_id,
+        heading=" › ".join(_below_title(chunk.document_title, chunk.heading_path)),
+        similarity=round(float(best), 4),
+    )
+
+
+def state_of(snapshot: Snapshot, document: str) -> str:
+    """Changes with what the document says; tells as well that it is gone."""
+    found = snapshot.cards([document]) if document else []
+    return f"{document}:{found[0].content_hash}"[:120] if found else f"{document}:gone"[:120]
+
+
+def where(
+    snapshot: Callable[[str], Snapshot], domain: str, place: tuple[str, str]
+) -> tuple[str, str]:
+    """(address, `title › heading`) of a document and heading; empty for what is not there now."""
+    document, heading = place
+    if not document:
+        return "", ""
+    try:
+        found = snapshot(domain)
+        titles = [card.title for card in found.cards([document])]
+        chunks = found.chunks(document) if titles else ()
+    except CopilotError:
+        return "", ""
+    if not titles:
+        return "", ""
+    title = titles[0]
+    below = (one for one in chunks if _heading(one.document_title, one.heading_path) == heading)
+    address = next((one.url for one in (*below, *chunks)), "")
+    return address, " › ".join(filter(None, (title, heading)))
+
+
+def _heading(title: str, path: Iterable[str]) -> str:
+    return " › ".join(_below_title(title, path))
+
+
+def _below_title(title: str, path: Iterable[str]) -> list[str]:
+    names = list(path)
+    return names[1:] if names[:1] == [title] else names

@@ -1,0 +1,7 @@
+"""What a model is asked about a gap."""
+
+from pathlib import Path
+
+from config.prompts import PromptFolder
+
+render = PromptFolder(Path(__file__).parent).render

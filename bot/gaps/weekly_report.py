@@ -1,0 +1,181 @@
+"""A report of a domain's gaps, when its file says so: to its admins or to its channel, once for
+each planned time, over restarts and workers. With nothing to say, nothing is sent."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from functools import partial
+from zoneinfo import ZoneInfo
+
+import structlog
+
+from bot.access.gate import Gate
+from bot.clock.timers import Timers
+from bot.gaps.gap_lines import MaySee, WhereIs, line
+from bot.gaps.gap_list import Gap, gaps_of, growing, shown_gaps
+from bot.gaps.kept_gaps import KeptGaps
+from bot.memory.record import Records, now
+from bot.message.blockkit import Json, context, section
+from bot.message.delivery import metadata_of, post_once
+from bot.message.harmless.harmless_words import mrkdwn, plain
+from bot.message.render import Outgoing
+from bot.slack.thread import question_id
+from bot.slack.web import SlackRefused, Web
+from config.domain import Domain
+
+log = structlog.get_logger()
+
+SEND_REPORT = "gaps_report"
+REPORT = "oncall_gaps"
+"""Type of its message's metadata."""
+MOST_OF_EACH = 5
+_WEEK = timedelta(days=7)
+_RECENT = 50
+"""Messages of a channel in which one that was sent already is looked for."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Told:
+    """The gaps of one title."""
+
+    title: str
+    gaps: Sequence[Gap]
+
+
+@dataclass(frozen=True, kw_only=True)
+class WeeklyReport:
+    web: Web
+    records: Records
+    kept: KeptGaps
+    gate: Gate
+    timers: Timers
+    domains: Callable[[], Mapping[str, Domain]]
+    where: WhereIs
+
+    def plan(self, domain: Domain, at: datetime) -> None:
+        """`at`: now, aware. A planned time before the report was first asked for sends none."""
+        _, reported = self.kept.last(domain.domain)
+        if not domain.gaps.report:
+            if reported:  # switched on again, it begins with the next planned time
+                self.kept.noted(domain.domain, reported="")
+            return
+        due = latest(domain.gaps.report, domain.gaps.time_zone, at)
+        if not reported:
+            self.kept.noted(domain.domain, reported=_told_as(due))
+        elif reported < _told_as(due):
+            self.timers.set(SEND_REPORT, f"{domain.domain}@{_told_as(due)}", due)
+
+    def send(self, subject: str) -> None:
+        """`subject`: domain and planned time."""
+        name, _, planned = subject.partition("@")
+        domain = self.domains().get(name)
+        if domain is None or not domain.gaps.report or self.kept.last(name)[1] >= planned:
+            return
+        told = list(self._told(name))
+        if told:
+            for place, may_see in self._readers(domain):
+                message = report(domain, told, may_see, self.where)
+                self._send_once(f"gaps {subject} {place}"[:80], place, message)
+        self.kept.noted(name, reported=planned)
+
+    def _told(self, domain: str) -> Iterator[Told]:
+        week_ago = now() - _WEEK
+        waiting = shown_gaps(self.kept, domain)
+        new = [gap for gap in waiting if gap.since >= week_ago]
+        more = [gap for gap in waiting if growing(gap, week_ago)]
+        accepted = [gap for gap in waiting if gap.state == "accepted"]
+        again = [g for g in waiting if g.state == "reopened" and g.changed_at >= week_ago]
+        closed = gaps_of(self.kept, domain, ["closed"])
+        done = [gap for gap in closed if gap.changed_at >= week_ago]
+        for title, found in (
+            ("New this week", new),
+            ("Asked more and more", more),
+            ("Accepted, and not answered yet", accepted),
+            ("Open again", again),
+            ("Answered this week", done),
+        ):
+            if found:
+                yield Told(title=title, gaps=found)
+
+    def _readers(self, domain: Domain) -> Iterator[tuple[str, MaySee]]:
+        """To whom it goes, each with what they may see."""
+        if domain.gaps.to == "channel":
+            for channel in domain.channels[:1]:
+                yield channel, partial(self._open_here, domain, channel)
+            return
+        for admin in dict.fromkeys(domain.admins):
+            yield admin, partial(self.gate.may_see, admin)
+
+    def _open_here(self, domain: Domain, here: str, channel: str) -> bool:
+        """Whether everybody in `here` may see another channel: guests see no public ones."""
+        is_open = not domain.access.external and self.gate.channels.is_public(channel)
+        return channel == here or is_open
+
+    def _send_once(self, key: str, place: str, message: Outgoing) -> None:
+        """`place`: a channel, or a person, of whose conversation Slack doesn't tell the id before
+        something is posted there: better the same twice in private than nothing."""
+        if self.records.place_of(key):
+            return
+        is_channel = not place.startswith(("U", "W"))
+
+        def find() -> str | None:
+            return self._found(place, key) if is_channel else None
+
+        try:
+            ts = find() or post_once(
+                self.web,
+                message,
+                channel=place,
+                thread_ts=None,
+                metadata=metadata_of(REPORT, key),
+                find=find,
+            )
+        except SlackRefused as refused:
+            log.warning("a report of gaps was not taken", to=place, reason=refused.code)
+            return
+        self.records.own_post(key, 0, place, ts)
+
+    def _found(self, channel: str, key: str) -> str | None:
+        """What an attempt before a crash had sent."""
+        try:
+            held = self.web.call(
+                "conversations.history", channel=channel, limit=_RECENT, include_all_metadata=True
+            )
+        except SlackRefused:
+            return None
+        found = (one for one in held.get("messages") or () if question_id(one, REPORT) == key)
+        return next((str(one["ts"]) for one in found), None)
+
+
+def report(domain: Domain, told: Sequence[Told], may_see: MaySee, where: WhereIs) -> Outgoing:
+    """Gaps that are told of under two titles stand under the first."""
+    title = f"{plain(domain.title)}: gaps in the documents"
+    shown: list[Json] = [{"type": "header", "text": {"type": "plain_text", "text": title[:150]}}]
+    before: set[str] = set()
+    for one in told:
+        gaps = [gap for gap in one.gaps if gap.id not in before]
+        before |= {gap.id for gap in gaps}
+        if not gaps:
+            continue
+        lines = [f"• {line(gap, may_see, where)}" for gap in gaps[:MOST_OF_EACH]]
+        if more := len(gaps) - len(lines):
+            lines.append(f"… and {more} more")
+        shown.append(section(f"*{one.title}*\n" + "\n".join(lines)))
+    shown.append(context([f"All of them: `oncall gaps {domain.domain}`, or App Home for admins."]))
+    return Outgoing(text=f"Gaps in the documents of {mrkdwn(domain.title)}", blocks=shown)
+
+
+def latest(cron: str, time_zone: str, at: datetime) -> datetime:
+    """The last planned time that is not later than `at`; UTC."""
+    from croniter import croniter
+
+    # croniter looks strictly before; a time that is just now counts.
+    local = (at + timedelta(seconds=1)).astimezone(ZoneInfo(time_zone))
+    found: datetime = croniter(cron, local).get_prev(datetime)
+    return found.astimezone(UTC)
+
+
+def _told_as(planned: datetime) -> str:
+    return f"{planned:%Y-%m-%dT%H:%M}"
