@@ -47,7 +47,11 @@ def _append(lines: list[str], previous: Chunk | None, chunk: Chunk) -> None:
     in_code = _shares(previous, chunk, "lines")
     fresh = fresh[_repeated(lines, fresh) :]
     if fresh and _is_cut(previous, chunk) and (rest := _after_lead(lines, fresh[0])):
-        lines[-1] += f" {rest}"
+        again = _is_said(rest, lines) and _goes_deeper(fresh[1:], 0)
+        if not again and lines[-1] and not _stands_apart(lines[-1]):
+            lines[-1] += f" {rest}"
+        elif not again:
+            lines.append(rest)
         fresh = fresh[1:]
     fresh = [line for line in fresh if not (in_code and _PART.fullmatch(line.strip()))]
     if same_table:

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from sqlalchemy import select
 
-from bot.memory.checklist_tables import presses
+from bot.memory.checklist_tables import checklist_posts, checklists, presses, reports
 from bot.privacy.feature_tables import erase_in_features, purge_features, rows_of
 from playground.slack_stand_in import SlackStandIn
 from tests.bot.conftest import Desk, eventually, running, words
@@ -243,7 +243,7 @@ def test_a_report_stands_at_its_step_and_goes_to_the_owner(desk: Desk) -> None:
     assert (told["kind"], told["document"], told["by"]) == (
         "step", "ledger-db-failover-runbook", "U0DANA",
     )  # fmt: skip
-    assert told["question"].startswith("Step 4.2: Never promote before the fence")
+    assert told["question"].startswith("Step 4.1: Wait for fenced=true")
     assert told["permalink"].endswith(f"/{CHANNEL}/p{ts.replace('.', '')}")
 
 
