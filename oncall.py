@@ -306,6 +306,7 @@ class Copilot:
     def ask_as(self, domain: Domain, *, cache: AnswerCache | None = None) -> Ask:
         """The agents over a domain's published documents as this domain file would have them,
         which need not be the one in use. Nothing of a thread is kept."""
+        from agents.alerts.by_runbook import by_runbook
         from agents.graph import build_ask
         from agents.in_sight.observed_agents import observed
 
@@ -320,6 +321,7 @@ class Copilot:
             needed=lambda: self.thresholds.needed(name, most),
             toolbox=self._toolbox_of(domain),
         )
+        ask = by_runbook(ask, snapshot=lambda: self.access.snapshot(name), domain=domain)
         return observed(ask, name, prices=self.settings.read_prices())
 
     def _toolbox_of(self, domain: Domain) -> Toolbox | None:

@@ -107,7 +107,9 @@ class Told:
         wanted = self._names(said)
         if value.casefold() in _YES and key:
             value = key
-        known = self._names(value) | ({f"{key[0]}{value}".casefold()} if key and value.isdigit() else set())
+        known = self._names(value) | (
+            {f"{key[0]}{value}".casefold()} if key and value.isdigit() else set()
+        )
         if wanted & known:
             return "equal"
         if not anywhere and (not key or key.casefold() in _UNTELLING):

@@ -45,9 +45,7 @@ _DATADOG = _begins(
     r"(?P<state>re-?triggered|triggered|recovered|warn|no data|re-?warn|re-?no data)\s*:\s*"
     r"(?P<title>\S.*)"
 )
-_WORDED = _begins(
-    rf"(?P<state>{_STATE}|alert|critical|warning)(?:\s+alert)?\s*:\s*(?P<title>\S.*)"
-)
+_WORDED = _begins(rf"(?P<state>{_STATE}|alert|critical|warning)(?:\s+alert)?\s*:\s*(?P<title>\S.*)")
 _SHOUTED = re.compile(
     r"\[?(?P<state>ALERT|FIRING|ALERTING|PROBLEM|CRITICAL|WARNING|RESOLVED|OK)\]?\s+"
     r"(?P<title>[\w.:/-]+)\s*(?P<rest>.*)"

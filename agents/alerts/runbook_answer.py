@@ -223,7 +223,9 @@ def _numbered(chunks: Sequence[Chunk], hint: str) -> Chunk | None:
     least = int(step[1]) if step else 1
     numbered = [one for one in chunks if has_steps(one) and _length(one) >= min(least, 20)]
     near = [(_in_common(hint, one.heading), -at) for at, one in enumerate(numbered)]
-    return numbered[-max(near)[1]] if near else None
+    if not near or (least > 1 and len(numbered) > 1 and not max(near)[0]):
+        return None  # nobody can tell which list's third step is meant
+    return numbered[-max(near)[1]]
 
 
 def _length(chunk: Chunk) -> int:
@@ -257,7 +259,8 @@ def _not_told(found: RunbookMatch, titles: Sequence[str]) -> str:
     if found.outcome == "none":
         return said
     whose = dict.fromkeys(f"{a}: {b}" for one in found.entries for a, b in _conditions(one))
-    return f"{said[:-1]} for these labels. What there is holds for others: {'; '.join(whose)}."
+    where = f"Its entry there is for others: {'; '.join(whose)}." if whose else ""
+    return f"{said[:-1]} with these labels. {where}".rstrip()
 
 
 def _sentence(text: str) -> str:

@@ -53,7 +53,9 @@ def match(alert: Alert, snapshot: Snapshot, glossary: Mapping[str, Sequence[str]
         entries, introductions = _entries(name, snapshot)
         if entries or introductions:
             told = Told(
-                labels=_labels(alert), glossary=glossary, in_one_column=_listed_in(snapshot, glossary)
+                labels=_labels(alert),
+                glossary=glossary,
+                in_one_column=_listed_in(snapshot, glossary),
             )
             return _decided(alert, entries, introductions, told)
     return RunbookMatch(alert=alert, outcome="none")
@@ -164,8 +166,8 @@ def _decided(
         return RunbookMatch(alert=alert, outcome="other_scope", entries=others[:MOST_SHOWN])
     rivals = [one for one in groups if one is not best and _rivals(one, best)]
     left = (*best.entries, *(entry for one in rivals for entry in one.entries))
-    also = next((one.entries[0] for one in groups
-                 if one is not best and len(one.entries) == 1 and one not in rivals), None)  # fmt: skip
+    beside = [one for one in groups if one is not best and one not in rivals]
+    also = next((one.entries[0] for one in beside if len(one.entries) == 1), None)
     if len(left) > 1:
         return RunbookMatch(
             alert=alert, outcome="several", entries=left[:MOST_SHOWN], on=best.on, steps=steps
@@ -190,7 +192,9 @@ def _rivals(group: _Group, best: _Group) -> bool:
 
 
 def _labels(alert: Alert) -> list[tuple[str, str]]:
-    rated = [] if any(key.casefold() in SEVERITY_KEYS for key, _ in alert.labels) else [alert.severity]
+    rated = (
+        [] if any(key.casefold() in SEVERITY_KEYS for key, _ in alert.labels) else [alert.severity]
+    )
     return [*alert.labels, *(("severity", one) for one in rated if one)]
 
 
@@ -206,7 +210,7 @@ def _narrowed(rows: Sequence[RunbookEntry], told: Told) -> _Group:
         if not columns:
             continue
         left, positive = _left(open_rows, columns, told)
-        if len(left) < len(open_rows) or columns and not left:
+        if len(left) < len(open_rows) or (columns and not left):
             gone = tuple(one for one in rows if one not in left)
             return _Group(tuple(left), gone, _labels_of(rows, columns), positive, sure=True)
     columns = _differing(rows, but=_SPEAKS | _SECOND) or _differing(rows, but=_SPEAKS)
@@ -271,7 +275,9 @@ def _cell(entry: RunbookEntry, at: int) -> Cell:
 
 
 def _labels_of(rows: Sequence[RunbookEntry], columns: Sequence[int]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(_cell(rows[0], at).label for at in columns if _cell(rows[0], at).label))
+    return tuple(
+        dict.fromkeys(_cell(rows[0], at).label for at in columns if _cell(rows[0], at).label)
+    )
 
 
 def _excluded(entry: RunbookEntry, told: Told) -> bool:

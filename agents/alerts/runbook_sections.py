@@ -16,7 +16,9 @@ from enrichment.language.words import STOP_WORDS, tokens
 
 _NUMBER = re.compile(r"^(?:(?:step|section|chapter)\s+)?\d+(?:\.\d+)*[.)]?\s+", re.IGNORECASE)
 _BETWEEN = re.compile(r"\s*(?:[:|—–(]|\s-\s)\s*")
-_FIELD = re.compile(r"\s*(?:[-*•+]|\d+[.)])?\s*\**`?([A-Za-z][^:*`|]{0,40}?)`?\**\s*:\s*\**\s*(\S.*)")
+_FIELD = re.compile(
+    r"\s*(?:[-*•+]|\d+[.)])?\s*\**`?([A-Za-z][^:*`|]{0,40}?)`?\**\s*:\s*\**\s*(\S.*)"
+)
 _ITEM = re.compile(r"\s*(?:[-*•+]|\d+[.)])\s+(.*)|(\*\*.*)")
 _LEAD = re.compile(r"(?:\*\*|`)+(.+?)(?:\*\*|`)+\s*(.*)|([\w.:/-]+)\s*(?:[:—–]|\s-\s)\s*(.*)")
 _STEP = re.compile(r"^\s*1[.)]\s+(.*)", re.MULTILINE)
@@ -154,7 +156,11 @@ def _pairs_of(chunk: Chunk) -> Iterator[Cell]:
     if table is None:
         return
     if len(table.header) == 2:
-        head = [table.header] if role_of(table.header[0]) and role_of(table.header[0]) != "name" else []
+        head = (
+            [table.header]
+            if role_of(table.header[0]) and role_of(table.header[0]) != "name"
+            else []
+        )
         for label, text in (*head, *table.rows):
             yield Cell(label=label, text=text, role=role_of(label))
     elif len(table.rows) == 1 == table.total_rows:
@@ -218,7 +224,9 @@ def _unlabelled_step(inside: Sequence[Chunk]) -> list[Cell]:
     step = next((found for found in map(_first_step, texts) if found), "")
     if not step:
         for one in texts:
-            bullet = next((m[1] for m in _BULLET.finditer(one.text) if not _FIELD.fullmatch(m[0])), "")
+            bullet = next(
+                (m[1] for m in _BULLET.finditer(one.text) if not _FIELD.fullmatch(m[0])), ""
+            )
             step = step or _plain(bullet)
     return [Cell(label="First step", text=step[:_LONGEST_CELL], role="step")] if step else []
 
@@ -250,4 +258,3 @@ def _stands_in(name: str, text: str) -> bool:
 
 def _is_generic(text: str) -> bool:
     return {word.casefold() for word in tokens(text)} <= _GENERIC
-

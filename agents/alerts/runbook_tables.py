@@ -76,7 +76,7 @@ def _of_table(parts: Sequence[Chunk], names: Sequence[str]) -> Iterator[RunbookE
     named = "name" in roles
     for row in rows:
         for place, cell in enumerate(row.cells):
-            if named and roles[place] != "name" or roles[place] in _NO_NAMES:
+            if (named and roles[place] != "name") or roles[place] in _NO_NAMES:
                 continue
             if found := spelled(cell, names):
                 yield _entry(row, place, found, table.header, roles, columns)
@@ -154,7 +154,7 @@ def _upright(
 def _rows(parts: Sequence[Chunk]) -> Iterator[_Row]:
     """Each once: a part may begin with rows of the one before."""
     seen: set[int] = set()
-    for chunk in sorted(parts, key=lambda one: (one.table.first_row if one.table else 0)):
+    for chunk in sorted(parts, key=lambda one: one.table.first_row if one.table else 0):
         if chunk.table is None:
             continue
         lines = [line for line in chunk.text.splitlines() if line.startswith("|")][2:]
