@@ -322,6 +322,7 @@ class Copilot:
     ) -> Ask:
         """The agents over a domain's published documents as this domain file would have them,
         which need not be the one in use. Nothing of a thread is kept."""
+        from agents.alerts.by_runbook import by_runbook
         from agents.graph import build_ask
         from agents.in_sight.observed_agents import observed
 
@@ -336,6 +337,7 @@ class Copilot:
             needed=lambda: self.thresholds.needed(name, most),
             toolbox=self._toolbox_of(domain),
         )
+        ask = by_runbook(ask, snapshot=lambda: self.access.snapshot(name), domain=domain)
         prices = self.settings.read_prices()
         return observed(ask, name, prices=prices, for_people=for_people)
 

@@ -115,6 +115,13 @@ ANSWER_CACHE = _counter(
     "oncall_answer_cache_total", "Look-ups in the answer cache: hit, miss, unavailable",
     "domain", "outcome",
 )  # fmt: skip
+ALERTS = _counter(
+    "oncall_alerts_total",
+    "Alerts that listed bots posted: answered, asked_which (its labels left several entries), "
+    "no_runbook, repeated (counted in the thread of the first), resolved",
+    "domain",
+    "outcome",
+)
 VERDICTS = _counter("oncall_feedback_total", "Feedback given", "verdict")
 GAPS_OPEN = _gauge(
     "oncall_gaps_open",

@@ -9,9 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
+from agents.alerts.runbook_answer import no_runbook
 from agents.answer import Answer, Conversation, Fallback, Question
 from agents.extractive.conversation import cleaned, self_contained, small_talk_reply
 from agents.in_sight.question_log import AskedThrough, AskIn, QuestionLog
+from agents.which_domain.by_alert import AlertAmong, alert_among
 from agents.which_domain.by_model import picked_by_model
 from agents.which_domain.by_name import answered_by_name
 from agents.which_domain.told import hello, named, which_one, with_second
@@ -132,6 +134,10 @@ class _Several:
         if by_name := answered_by_name(question, self.domains):
             domain, text = by_name
             return self._asked(domain, text=text), domain
+        if alert := alert_among(
+            question.text, self.domains, self.question_in, self.answering.snapshot
+        ):
+            return self._of_alert(alert)
         going_on = self._goes_on(question)
         if going_on and not going_on[0].found_nothing:
             return going_on
@@ -149,6 +155,20 @@ class _Several:
             except PermissionsUnknown as error:
                 failed = error
         raise failed or IndexUnavailable("no domain is configured")
+
+    def _of_alert(self, alert: AlertAmong) -> tuple[Answer, Domain]:
+        """Of the domain that has its row; where several have one, the asker says which is meant."""
+        if len(alert.domains) > 1:
+            return which_one(alert.domains[:MOST_COMPARED]), alert.domains[0]
+        known = (*alert.domains, *alert.nearly)
+        if known:
+            return self._asked(known[0]), known[0]
+        if alert.failed:
+            raise alert.failed
+        titles = [one.title for one in self.domains]
+        nowhere = "\n\n".join(no_runbook(name, titles) for name in alert.names)
+        answer, domain = self._asked(self.domains[0]), self.domains[0]
+        return replace(answer, text=nowhere, from_title=""), domain
 
     def _goes_on(self, question: Question) -> tuple[Answer, Domain] | None:
         """In the domain that has answered in this thread."""
@@ -171,7 +191,8 @@ class _Several:
             raise unavailable or IndexUnavailable("no domain is configured")
         picked = self.answering.picked(question, close_ones(found, MOST_COMPARED))
         if picked.asks_back:
-            asked_back = replace(which_one(picked.close), usage=picked.usage)
+            asked_back = which_one([one.domain for one in picked.close])
+            asked_back = replace(asked_back, usage=picked.usage)
             return asked_back, picked.close[0].domain
         known = {one.domain.domain for one in picked.close}
         others = [one for one in found if one.domain.domain not in known]

@@ -8,7 +8,6 @@ from dataclasses import replace
 from agents.answer import Answer, Beside, Passage
 from agents.confidence.calibrated import ASKED_BACK_BY_A_MODEL
 from agents.extractive.excerpt_text import written
-from agents.which_domain.weighing import Weighed
 from config.domain import Domain
 
 SHOWN_BESIDE = 2
@@ -42,15 +41,15 @@ def with_second(answer: Answer, other: Answer, domain: Domain) -> Answer:
     return replace(answer, text=text, beside=(second,))
 
 
-def which_one(close: Sequence[Weighed]) -> Answer:
+def which_one(domains: Sequence[Domain]) -> Answer:
     """A question back. It names domains alone: nothing of their documents is told."""
-    titles = [f"**{one.domain.title}**" for one in close]
+    titles = [f"**{one.title}**" for one in domains]
     listed = f"{', '.join(titles[:-1])} or {titles[-1]}"
     return Answer(
         text=f"Is this a question for {listed}? Each has its own rules for it.",
         path="ambiguous_query",
         confidence=ASKED_BACK_BY_A_MODEL,
-        beside=tuple(Beside(domain=one.domain.domain, title=one.domain.title) for one in close),
+        beside=tuple(Beside(domain=one.domain, title=one.title) for one in domains),
     )
 
 

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from sqlalchemy import Engine
 
 from bot.memory.aging_tables import AGING_KEPT, create_aging_tables
+from bot.memory.alert_tables import KEPT_ALERTS, create_alert_tables
 from bot.memory.call_tables import KEPT_CALLS, create_calls
 from bot.memory.checklist_tables import CHECKLISTS_KEPT, create_checklist_tables
 from bot.memory.digest_tables import KEPT_DIGESTS, create_digests
@@ -15,6 +16,7 @@ from bot.memory.kept_table import KeptTable
 from bot.memory.owner_tables import KEPT_OF_OWNERS, create_owner_tables
 
 ALL_KEPT: tuple[KeptTable, ...] = (
+    *KEPT_ALERTS,
     *CHECKLISTS_KEPT,
     KEPT_CALLS,
     KEPT_DIGESTS,
@@ -24,6 +26,7 @@ ALL_KEPT: tuple[KeptTable, ...] = (
 )
 """Purged, handed out and erased by `bot/privacy/feature_tables.py`."""
 _CREATE: tuple[Callable[[Engine], None], ...] = (
+    create_alert_tables,
     create_checklist_tables,
     create_calls,
     create_digests,

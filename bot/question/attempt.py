@@ -50,6 +50,9 @@ class Job:
     """An earlier attempt may have posted something."""
     quiet: bool = False
     """Nobody asked the bot: speak only when sure."""
+    alert: bool = False
+    """A bot's alert, the first of its kind: worth a reply also where no runbook is for it, and no
+    question of anybody's share."""
     others: tuple[Domain, ...] = ()
     """Of a quiet question: domains that its asker may ask as well, to which it may belong."""
     privately: bool = False
@@ -74,7 +77,7 @@ class Attempts:
 
     def respond(self, job: Job) -> None:
         """Answer, apologise, or stay quiet. Safe to walk again after a crash."""
-        if job.resumed:
+        if job.resumed or job.alert:
             self._answered(job)
             return
         refusals = [self.limiter.refusal(job.record, domain) for domain in job.domains]
@@ -157,7 +160,7 @@ class Attempts:
             job.event, job.record, job.domains, asked, history,
             None if job.quiet or job.privately else post, read.usage,
         )  # fmt: skip
-        if job.quiet and not worth_saying(answer):
+        if job.quiet and not (job.alert or worth_saying(answer)):
             return []
         notes = _about_files(job.event) if job.quiet else read.notes
         job = replace(job, notes=(*job.notes, *notes))

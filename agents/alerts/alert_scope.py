@@ -1,0 +1,188 @@
+"""Whether what a row is for holds for an alert, by the alert's labels."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from agents.alerts.alert import INSTANCE_KEYS
+from agents.alerts.label_lines import Label
+
+Holds = Literal["equal", "holds", "any", "else", "open", "not"]
+"""The label says just this, or holds it among others; it is for all; for the rest; nobody can tell;
+it is for others."""
+
+_EXCEPT = re.compile(
+    r"(?:(?:all|any|every\w*)\b[\w ]*?,?\s*)?\(?(?:except(?:ing)?(?: for)?|excluding|excl\.?|but not"
+    r"|other than|outside(?: of)?|not(?: in| on| for)?|all but|without|unless)\s+(?P<these>[^()]+)\)?",
+    re.IGNORECASE,
+)
+_ANY = re.compile(
+    r"(?:all|any|every|each|both)?\s*(?:of them|regions?|environments?|envs?|clusters?|services?"
+    r"|systems?|users?|hosts?|tiers?|stages?|zones?|sites?|teams?|customers?|tenants?|countries"
+    r"|markets?|classes|everyone|everywhere|everything|all|any|global(?:ly)?|worldwide)"
+    r"|\*|[-–—]+|n/?a|",
+    re.IGNORECASE,
+)
+_REST = re.compile(
+    r"(?:otherwise|default|else|(?:all |any |every(?:where|one|thing) )?(?:the )?"
+    r"(?:others?|else|rest)(?: \w+)?)",
+    re.IGNORECASE,
+)
+_EITHER = re.compile(r"\s*(?:[,;/\n&+|]|\band\b|\bor\b)\s*", re.IGNORECASE)
+_CLOUD_REGION = re.compile(
+    r"(us|eu|ap|sa|ca|me|af|il|mx|cn|uk|na)[-_]?"
+    r"(?:(?:north|south|east|west|central|gov)+[-_]?)+\d*[a-z]?|([a-z]{2,4})[-_]?\d{1,2}[a-z]?"
+)
+_YES = frozenset(("true", "yes", "1", "y"))
+_ALIKE = (
+    frozenset(("prod", "production", "prd", "live")),
+    frozenset(("staging", "stage", "stg", "preprod", "pre production", "preproduction")),
+    frozenset(("dev", "development")),
+    frozenset(("test", "testing", "qa", "uat")),
+    frozenset(("eu", "europe", "emea")),
+    frozenset(("us", "usa", "united state", "america", "na", "north america")),
+    frozenset(("ap", "apac", "asia", "asia pacific")),
+)
+"""What people of the trade write one for the other; the rest is for the domain's glossary."""
+_ENVIRONMENTS = frozenset().union(*_ALIKE[:4]) | {"sandbox", "canary", "demo", "local"}
+_REGIONS = frozenset().union(*_ALIKE[4:]) | frozenset(
+    ("uk", "sg", "de", "fr", "ie", "in", "jp", "au", "br", "ca", "cn", "hk", "latam", "singapore",
+     "germany", "france", "ireland", "india", "japan", "australia", "brazil", "canada", "china")
+)  # fmt: skip
+_REGION_KEY = re.compile(r"region|location|geo|country|market|datacent|\bdc\b|site", re.IGNORECASE)
+_UNTELLING = frozenset(
+    (*INSTANCE_KEYS, "team", "owner", "severity", "priority", "prometheus", "receiver", "message",
+     "alertgroup", "service_owner", "namespace")
+) - {"path"}  # fmt: skip
+"""Keys whose values name one thing or its owner: a word within them is there by chance."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Told:
+    """What is known of an alert beside its name."""
+
+    labels: Sequence[Label]
+    glossary: Mapping[str, Sequence[str]]
+    in_one_column: Callable[[str, Iterable[str], Iterable[str]], bool] = lambda *_: False
+    """Whether the documents list these two, each in all its spellings, in a column of this name:
+    the one is said in place of the other."""
+
+    def holds(self, said: str, *, label: str = "", beside: Sequence[Sequence[str]] = ()) -> Holds:
+        """Of a cell. `label`: its column's. `beside`: values of each of the other columns, by which
+        it is known that one value stands in place of another."""
+        said = said.strip(" `*.")
+        if _ANY.fullmatch(said):
+            return "any"
+        if _REST.fullmatch(said):
+            return "else"
+        if found := _EXCEPT.fullmatch(said):
+            these = _alternatives(found["these"])
+            if any(self._is(one, key, value, anywhere=True) for one in these
+                   for key, value in self.labels):  # fmt: skip
+                return "not"
+            telling = any(key.casefold() not in _UNTELLING for key, _ in self.labels)
+            return "any" if telling else "open"
+        these = _alternatives(said)
+        found_here = {
+            self._is(one, key, value) for one in these for key, value in self.labels
+        }  # fmt: skip
+        if "equal" in found_here:
+            return "equal"
+        if "holds" in found_here:
+            return "holds"
+        others = any(
+            self._instead(one, key, value, label, beside)
+            for one in these for key, value in self.labels
+        )  # fmt: skip
+        return "not" if others else "open"
+
+    def _is(
+        self, said: str, key: str, value: str, *, anywhere: bool = False
+    ) -> Literal["equal", "holds", ""]:
+        """`anywhere`: also within the name of a host."""
+        wanted = self._names(said)
+        if value.casefold() in _YES and key:
+            value = key
+        known = self._names(value) | (
+            {f"{key[0]}{value}".casefold()} if key and value.isdigit() else set()
+        )
+        if wanted & known:
+            return "equal"
+        if not anywhere and (not key or key.casefold() in _UNTELLING):
+            return ""
+        parts = _words(value).split()
+        short = [_CLOUD_REGION.fullmatch(part) for part in parts]
+        parts += [found[2] for found in short if found and found[2]]
+        inside = any(_within(name.split(), parts) for name in wanted)
+        around = len(parts) == 1 and len(parts[0]) > 1 and any(
+            _within(parts, name.split()) for name in wanted
+        )  # fmt: skip
+        return "holds" if inside or (around and not anywhere) else ""
+
+    def _instead(
+        self, said: str, key: str, value: str, label: str, beside: Sequence[Sequence[str]]
+    ) -> bool:
+        """Whether the label says another value of what this one is a value of."""
+        if not key or key.casefold() in _UNTELLING:
+            return False
+        if label and _words(label.split("›")[-1]) == _words(key):
+            return True
+        mine, theirs = self._names(said), self._names(value)
+        if mine & _ENVIRONMENTS and theirs & _ENVIRONMENTS:
+            return True
+        if mine & _REGIONS and (theirs & _REGIONS) and _REGION_KEY.search(f"{key} {label}"):
+            return True
+        for column in beside:
+            values = [self._names(one) for cell in column for one in _alternatives(cell)]
+            if any(mine & one for one in values) and any(theirs & one for one in values):
+                return True
+        return self.in_one_column(key, mine, theirs)
+
+    def names(self, said: str) -> set[str]:
+        """See `_names`; of each of several that a cell lists."""
+        return set().union(*(self._names(one) for one in _alternatives(said)), {""}) - {""}
+
+    def _names(self, said: str) -> set[str]:
+        """In all the ways in which it is written."""
+        plain = _words(said)
+        found = {plain}
+        if region := _CLOUD_REGION.fullmatch(said.strip().casefold()):
+            found.add(region[1] or region[2])
+        for short, long in self.glossary.items():
+            written = {_words(short), *map(_words, long)}
+            if written & found:
+                found |= written
+        for alike in _ALIKE:
+            if alike & found:
+                found |= alike
+        return found - {""}
+
+
+def _alternatives(said: str) -> list[str]:
+    whole = said.strip(" `*.()")
+    return [part for part in dict.fromkeys((whole, *_EITHER.split(whole))) if part]
+
+
+def _words(text: str) -> str:
+    """Small letters, single spaces, no plural."""
+    text = unicodedata.normalize("NFKC", text)
+    text = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", text).casefold()
+    return " ".join(_singular(word) for word in re.split(r"[\W_]+", text) if word)
+
+
+def _singular(word: str) -> str:
+    return word[:-1] if len(word) > 3 and word.endswith("s") and not word.endswith("ss") else word
+
+
+def _within(words: Sequence[str], longer: Sequence[str]) -> bool:
+    """Whether the one stands in the other, in one piece."""
+    size = len(words)
+    return any(list(longer[at : at + size]) == list(words) for at in _places(longer, size))
+
+
+def _places(longer: Sequence[str], size: int) -> Iterator[int]:
+    return iter(range(len(longer) - size + 1)) if size else iter(())

@@ -1,0 +1,148 @@
+"""How monitoring products begin the message of an alert.
+
+Alertmanager and Grafana by their default templates, Datadog, PagerDuty and Opsgenie by what their
+Slack apps post; and how people write of an alert by hand."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from agents.alerts.alert import AlertStatus, is_identifier
+from agents.alerts.label_lines import Label, only_pairs, pairs, tags
+
+_FIRING = (
+    r"re-?triggered|triggered|firing|alerting|re-?alert|re-?opened|reopened|created|opened|open"
+    r"|active|problem|no ?data|warn|acknowledged|escalated|reassigned|updated|pending|alarm"
+)
+_RESOLVED = r"resolved|recovered|recovery|closed|cleared|normal|ok"
+_STATE = rf"{_FIRING}|{_RESOLVED}"
+_RATED = r"critical|warning|warn|major|minor|info|high|low|p[0-5]|sev-?\d"
+
+
+def _begins(pattern: str) -> re.Pattern[str]:
+    return re.compile(pattern, re.IGNORECASE)
+
+
+_BRACKETED = _begins(
+    rf"(?:\[(?P<rated>{_RATED})\]\s*)?\[(?P<state>{_STATE}|alert)(?:\s*:\s*\d+)?"
+    rf"(?:\s*[,|]\s*[a-z]+\s*:\s*\d+)*(?:\s+on\s+\{{?(?P<on>[^\]}}]*)\}}?)?\]\s*(?P<title>.*)"
+)
+_NUMBERED = _begins(
+    rf"(?:incident\s+)?(?P<state>{_STATE})\s+(?:incident\s+)?\[?#\d+\]?\s*[:\-–—]?\s*(?P<title>.*)"
+)
+_NUMBERED_FIRST = _begins(
+    rf"(?:incident|alert)\s+\[?#\d+\]?\s+(?:is |was |has been )?(?P<state>{_STATE})"
+    r"\s*[:\-–—]?\s*(?P<title>.*)"
+)
+_NUMBER = _begins(r"\[?#(?P<number>\d+)\]?\s*[:\-–—]?\s+(?P<title>\S.*)")
+_QUOTED = _begins(
+    rf"(?:new\s+)?alert\b\s*:?\s*(?:\[?#\d+\]?\s*)?(?:is |was |has been )?(?P<state>{_STATE})?"
+    rf"\s*[:\-–—]?\s*[\"“](?P<title>[^\"”]+)[\"”]\s*(?:\[?#\d+\]?)?\s*"
+    rf"(?:is |was |has been )?(?P<then>{_STATE})?.*"
+)
+_DATADOG = _begins(
+    r"(?P<state>re-?triggered|triggered|recovered|warn|no data|re-?warn|re-?no data)\s*:\s*"
+    r"(?P<title>\S.*)"
+)
+_WORDED = _begins(rf"(?P<state>{_STATE}|alert|critical|warning)(?:\s+alert)?\s*:\s*(?P<title>\S.*)")
+_SHOUTED = re.compile(
+    r"\[?(?P<state>ALERT|FIRING|ALERTING|PROBLEM|CRITICAL|WARNING|RESOLVED|OK)\]?\s+"
+    r"(?P<title>[\w.:/-]+)\s*(?P<rest>.*)"
+)
+_BRACED = re.compile(r"(?P<title>[A-Za-z][\w.:/-]*)\s*[{(](?P<rest>.*=.*)[})]")
+_BY_HAND = _begins(
+    r"(?P<title>[A-Za-z][\w.:/-]*)\s+(?:(?:on|for|in)\s+(?P<on>\S+)\s+)?(?:alert\s+)?(?:is\s+|has\s+|just\s+|now\s+)*"
+    r"(?P<state>firing|fired|triggered|alerting|resolved|recovered)\s*(?P<rest>.*)"
+)
+_GROUP = _begins(
+    r"(?:alerts?\s+)?(?:\d+\s+)?(?P<state>firing|resolved|alerting)(?:\s+(?:alerts?|instances?))?"
+    r"\s*(?:\(\d+\))?\s*:?"
+)
+_RATING = _begins(rf"^\[(?P<rated>{_RATED})\]\s*")
+_ON = re.compile(r"(?:on|for|in|at)\s+(\S+)")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Headline:
+    title: str
+    status: AlertStatus
+    certain: bool
+    severity: str = ""
+    labels: tuple[Label, ...] = ()
+    needs_fields: bool = False
+    """An alert only if a service, priority or the like follows."""
+
+
+def status_of(word: str) -> AlertStatus:
+    """'' for a word that is no state."""
+    word = word.strip().casefold()
+    if re.fullmatch(_RESOLVED, word):
+        return "resolved"
+    return "firing" if re.fullmatch(_FIRING + r"|fired|alert|critical|warning", word) else ""
+
+
+def group_status(line: str) -> AlertStatus:
+    """Of a line that heads the alerts of one state: `**Firing**`, `Alerts Resolved:`."""
+    found = _GROUP.fullmatch(line)
+    return status_of(found["state"]) if found else ""
+
+
+def headline(line: str) -> Headline | None:
+    """What a line says if it begins an alert."""
+    if found := _BRACKETED.fullmatch(line):
+        title, rated = _rated(found["title"])
+        return Headline(
+            title=title, status=status_of(found["state"]), certain=True,
+            severity=found["rated"] or rated, labels=tuple(tags(found["on"] or "")),
+        )  # fmt: skip
+    for form in (_DATADOG, _NUMBERED, _NUMBERED_FIRST):
+        if found := form.fullmatch(line):
+            title, rated = _rated(found["title"])
+            status = status_of(found["state"]) or "firing"
+            return Headline(title=title, status=status, certain=True, severity=rated)
+    if found := _QUOTED.fullmatch(line):
+        state = found["state"] or found["then"] or "firing"
+        return Headline(title=found["title"], status=status_of(state), certain=True)
+    if found := _NUMBER.fullmatch(line):
+        title, rated = _rated(found["title"])
+        return Headline(title=title, status="", certain=True, severity=rated, needs_fields=True)
+    return _by_hand(line)
+
+
+def _by_hand(line: str) -> Headline | None:
+    if (found := _SHOUTED.fullmatch(line)) and is_identifier(found["title"]):
+        rest = found["rest"].strip(" .!")
+        on = _ON.fullmatch(rest)
+        if not rest or on or (only_pairs(rest) is not None):
+            labels = (("", on[1]),) if on else tuple(pairs(rest))
+            return _worded(found["title"], status_of(found["state"]), labels)
+    if found := _WORDED.fullmatch(line):
+        title, rated = _rated(found["title"])
+        return Headline(
+            title=title, status=status_of(found["state"]), certain=False, severity=rated
+        )
+    if found := _BRACED.fullmatch(line):
+        labels = only_pairs(found["rest"])
+        return _worded(found["title"], "", tuple(labels)) if labels else None
+    first, _, rest = line.partition(" ")
+    if is_identifier(first.rstrip(":,")) and (labels := only_pairs(rest)):
+        return _worded(first.rstrip(":,"), "", tuple(labels))
+    if (found := _BY_HAND.fullmatch(line)) and is_identifier(found["title"]):
+        rest = found["rest"].strip(" .!")
+        on = _ON.fullmatch(rest)
+        labels = [("", on[1])] if on else only_pairs(rest)
+        if not rest or labels:
+            before = (("", found["on"]),) if found["on"] else ()
+            return _worded(found["title"], status_of(found["state"]), (*before, *(labels or ())))
+    return None
+
+
+def _worded(title: str, status: AlertStatus, labels: tuple[Label, ...]) -> Headline:
+    return Headline(title=title, status=status, certain=False, labels=labels)
+
+
+def _rated(title: str) -> tuple[str, str]:
+    """`[P2] Name` → name and rating."""
+    found = _RATING.match(title)
+    return (title[found.end() :], found["rated"]) if found else (title, "")

@@ -1,0 +1,307 @@
+"""The one place in a domain's documents that is for an alert; or those that its labels leave."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from agents.alerts.alert import Alert, is_identifier, spelled_out
+from agents.alerts.alert_scope import Holds, Told
+from agents.alerts.label_lines import SEVERITY_KEYS
+from agents.alerts.runbook_entry import Cell, RunbookEntry
+from agents.alerts.runbook_sections import introduced, section_entries
+from agents.alerts.runbook_tables import table_entries
+from enrichment.standing import is_out_of_force
+from index.search import SearchQuery, Snapshot
+
+MOST_FOUND = 40
+MOST_DOCUMENTS = 12
+MOST_SHOWN = 4
+_SPEAKS = {"name", "step", "escalation", "meaning", "link", "beside"}
+"""Roles of columns by which rows of one name are not told apart."""
+_SECOND = {"severity", "owner"}
+"""Columns that tell rows apart only where the others don't."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunbookMatch:
+    alert: Alert
+    outcome: Literal["found", "several", "other_scope", "none"]
+    """One place; more than one that the labels leave; none but for other labels; none."""
+    entries: tuple[RunbookEntry, ...] = ()
+    """Of `other_scope`: those that are for others."""
+    on: tuple[str, ...] = ()
+    """Of `several`: the columns that would tell."""
+    sure: bool = False
+    """Labels speak for it, or there is nothing to decide."""
+    steps: RunbookEntry | None = None
+    """A runbook whose introduction names the alert."""
+    also: RunbookEntry | None = None
+    """Another place that tells more of it."""
+
+    @property
+    def key(self) -> str:
+        """The same for every alert that is told the same."""
+        return "&".join(sorted(one.key for one in self.entries)) or self.outcome
+
+
+def match(alert: Alert, snapshot: Snapshot, glossary: Mapping[str, Sequence[str]]) -> RunbookMatch:
+    """In what the reader of the snapshot may read."""
+    for name in _in_order(alert):
+        entries, introductions = _entries(name, snapshot)
+        if entries or introductions:
+            told = Told(
+                labels=_labels(alert),
+                glossary=glossary,
+                in_one_column=_listed_in(snapshot, glossary),
+            )
+            return _decided(alert, entries, introductions, told)
+    return RunbookMatch(alert=alert, outcome="none")
+
+
+def _in_order(alert: Alert) -> list[str]:
+    """An identifier first; of titles in words the whole before its parts."""
+    if is_identifier(alert.name):
+        return list(alert.names)
+    return sorted(alert.names, key=len, reverse=True)
+
+
+def _entries(name: str, snapshot: Snapshot) -> tuple[list[RunbookEntry], list[RunbookEntry]]:
+    spelled = spelled_out(name)
+    variants = tuple(dict.fromkeys((name, spelled, spelled.replace(" ", "-"))))
+    hits = snapshot.search(
+        SearchQuery(variants=variants, keywords=(name,), strategy="keyword", limit=MOST_FOUND)
+    )
+    documents = dict.fromkeys(hit.chunk.document_id for hit in hits)
+    found: list[RunbookEntry] = []
+    named: list[RunbookEntry] = []
+    for document in list(documents)[:MOST_DOCUMENTS]:
+        card = next(iter(snapshot.cards([document])), None)
+        if card is None:
+            continue
+        chunks, in_force = snapshot.chunks(document), not is_out_of_force(card)
+        here = [*table_entries(chunks, [name]), *section_entries(chunks, [name])]
+        found += [_standing(one, in_force) for one in here]
+        if runbook := introduced(card, chunks, [name]):
+            named.append(_standing(runbook, in_force))
+    if any(one.exact for one in found):
+        found = [one for one in found if one.exact]
+    return _current(found), _current(named)
+
+
+def _listed_in(
+    snapshot: Snapshot, glossary: Mapping[str, Sequence[str]]
+) -> Callable[[str, Iterable[str], Iterable[str]], bool]:
+    plain = Told(labels=(), glossary=glossary)
+
+    def listed(key: str, mine: Iterable[str], theirs: Iterable[str]) -> bool:
+        mine, theirs = set(mine), set(theirs)
+        words = (*sorted(mine), *sorted(theirs), key)
+        query = SearchQuery(variants=(" ".join(words),), strategy="keyword", limit=10)
+        for table in (hit.chunk.table for hit in snapshot.search(query)):
+            for at, label in enumerate(table.header if table else ()):
+                if not plain.names(key) & plain.names(label.split("›")[-1].replace(" ", ",")):
+                    continue
+                named = [plain.names(row[at]) for row in (table.rows if table else ())]
+                if any(mine & one for one in named) and any(theirs & one for one in named):
+                    return True
+        return False
+
+    return listed
+
+
+def _standing(entry: RunbookEntry, in_force: bool) -> RunbookEntry:
+    return entry if in_force else replace(entry, in_force=False)
+
+
+def _current(entries: list[RunbookEntry]) -> list[RunbookEntry]:
+    """Those in force; the others only where there is nothing else."""
+    return [one for one in entries if one.in_force] or entries
+
+
+@dataclass(frozen=True)
+class _Group:
+    """What one table, or one document's sections, say of the alert."""
+
+    entries: tuple[RunbookEntry, ...]
+    """Left by the labels; empty where all are for others."""
+    others: tuple[RunbookEntry, ...]
+    on: tuple[str, ...] = ()
+    positive: bool = False
+    """Labels speak for it."""
+    sure: bool = False
+    """They do, or it is for all."""
+
+    @property
+    def rank(self) -> tuple[bool, bool, int, int]:
+        return max(one.rank for one in (self.entries or self.others))
+
+    @property
+    def tells(self) -> int:
+        return self.rank[3]
+
+
+def _decided(
+    alert: Alert,
+    entries: Sequence[RunbookEntry],
+    introductions: Sequence[RunbookEntry],
+    told: Told,
+) -> RunbookMatch:
+    of_group: dict[str, list[RunbookEntry]] = defaultdict(list)
+    for one in entries:
+        of_group[one.group].append(one)
+    groups = sorted((_narrowed(one, told) for one in of_group.values()),
+                    key=lambda one: one.rank, reverse=True)  # fmt: skip
+    steps = introductions[0] if len(introductions) == 1 else None
+    if not groups:
+        outcome: Literal["found", "several"] = "found" if len(introductions) == 1 else "several"
+        return RunbookMatch(
+            alert=alert, outcome=outcome, entries=tuple(introductions[:MOST_SHOWN]), steps=steps
+        )
+    best = next((one for one in groups if one.entries and _stands(one, groups[0])), None)
+    if best is None:
+        others = tuple(entry for one in groups for entry in one.others)
+        return RunbookMatch(alert=alert, outcome="other_scope", entries=others[:MOST_SHOWN])
+    rivals = [one for one in groups if one is not best and _rivals(one, best)]
+    left = (*best.entries, *(entry for one in rivals for entry in one.entries))
+    beside = [one for one in groups if one is not best and one not in rivals]
+    also = next((one.entries[0] for one in beside if len(one.entries) == 1), None)
+    if len(left) > 1:
+        return RunbookMatch(
+            alert=alert, outcome="several", entries=left[:MOST_SHOWN], on=best.on, steps=steps
+        )
+    return RunbookMatch(
+        alert=alert, outcome="found", entries=left, sure=best.sure, steps=steps, also=also
+    )
+
+
+def _stands(group: _Group, first: _Group) -> bool:
+    """Where the best table is for others, another one has to be for this one in so many words, or
+    to tell as much."""
+    return bool(first.entries) or group is first or group.positive or group.tells >= 2
+
+
+def _rivals(group: _Group, best: _Group) -> bool:
+    """Another place that tells as much, and something else."""
+    if not group.entries or group.rank != best.rank or group.tells < 2 or best.positive:
+        return False
+    said = {one.first("step").casefold() for one in best.entries}
+    return not {one.first("step").casefold() for one in group.entries} <= said
+
+
+def _labels(alert: Alert) -> list[tuple[str, str]]:
+    rated = (
+        [] if any(key.casefold() in SEVERITY_KEYS for key, _ in alert.labels) else [alert.severity]
+    )
+    return [*alert.labels, *(("severity", one) for one in rated if one)]
+
+
+def _narrowed(rows: Sequence[RunbookEntry], told: Told) -> _Group:
+    """The rows of one name that the labels leave."""
+    open_rows = [one for one in rows if not _excluded(one, told)]
+    others = tuple(one for one in rows if one not in open_rows)
+    if len(rows) == 1 or not open_rows:
+        scopes = {_scope(one, told) for one in open_rows}
+        positive = bool(scopes & {"equal", "holds"})
+        return _Group(tuple(open_rows), others, positive=positive, sure="open" not in scopes)
+    for columns in (_differing(rows, but=_SPEAKS | _SECOND), _differing(rows, but=_SPEAKS)):
+        if not columns:
+            continue
+        left, positive = _left(open_rows, columns, told)
+        if len(left) < len(open_rows) or (columns and not left):
+            gone = tuple(one for one in rows if one not in left)
+            return _Group(tuple(left), gone, _labels_of(rows, columns), positive, sure=True)
+    columns = _differing(rows, but=_SPEAKS | _SECOND) or _differing(rows, but=_SPEAKS)
+    return _Group(tuple(open_rows), others, _labels_of(rows, columns), positive=False)
+
+
+def _left(
+    rows: Sequence[RunbookEntry], columns: Sequence[int], told: Told
+) -> tuple[list[RunbookEntry], bool]:
+    """Rows that the labels speak for, the plainer the better; else those that they don't speak
+    against, as long as somebody could tell."""
+    beside = [[one.cells[at].text for one in rows if at < len(one.cells)] for at in columns]
+    verdicts = [_verdicts(one, columns, told, beside) for one in rows]
+    possible = [
+        (row, found) for row, found in zip(rows, verdicts, strict=True) if "not" not in found
+    ]  # fmt: skip
+    for strong in ("equal", "holds"):
+        plain = [(row, found) for row, found in possible if strong in found]
+        if plain:
+            most = max(sum(one in {"equal", "holds"} for one in found) for _, found in plain)
+            best = [r for r, f in plain if sum(one in {"equal", "holds"} for one in f) == most]
+            return best, True
+    sure = [row for row, found in possible if "open" not in found]
+    if len(possible) == 1 or (sure and len(sure) == len(possible)):
+        return _without_rest([row for row, _ in possible], columns, told), False
+    return [row for row, _ in possible], False
+
+
+def _without_rest(
+    rows: list[RunbookEntry], columns: Sequence[int], told: Told
+) -> list[RunbookEntry]:
+    """`All` and `Others` beside each other: the one for all holds."""
+    whole = [
+        row for row in rows
+        if "else" not in _verdicts(row, columns, told, [])
+    ]  # fmt: skip
+    return whole or rows
+
+
+def _verdicts(
+    row: RunbookEntry, columns: Sequence[int], told: Told, beside: Sequence[Sequence[str]]
+) -> list[Holds]:
+    return [
+        told.holds(row.cells[at].text, label=row.cells[at].label, beside=beside)
+        for at in columns
+        if at < len(row.cells)
+    ]
+
+
+def _differing(rows: Sequence[RunbookEntry], *, but: set[str]) -> list[int]:
+    """Places of the cells in which rows of one name differ."""
+    width = max(len(one.cells) for one in rows)
+    return [
+        at for at in range(width)
+        if len({_cell(one, at).text.casefold() for one in rows}) > 1
+        and not any(_cell(one, at).role in but for one in rows)
+    ]  # fmt: skip
+
+
+def _cell(entry: RunbookEntry, at: int) -> Cell:
+    return entry.cells[at] if at < len(entry.cells) else Cell(label="", text="")
+
+
+def _labels_of(rows: Sequence[RunbookEntry], columns: Sequence[int]) -> tuple[str, ...]:
+    return tuple(
+        dict.fromkeys(_cell(rows[0], at).label for at in columns if _cell(rows[0], at).label)
+    )
+
+
+def _excluded(entry: RunbookEntry, told: Told) -> bool:
+    """Its scope is for others, whatever other rows say."""
+    return _scope(entry, told) == "not"
+
+
+def _scope(entry: RunbookEntry, told: Told) -> Holds:
+    found = [
+        told.holds(cell.text, label=cell.label, beside=_other_columns(entry, at))
+        for at, cell in enumerate(entry.cells)
+        if cell.role == "scope"
+    ]
+    for one in ("not", "equal", "holds"):
+        if one in found:
+            return one
+    return "open" if "open" in found else "any"
+
+
+def _other_columns(entry: RunbookEntry, at: int) -> list[Sequence[str]]:
+    """Values of the table's other columns of the same kind: a scope that names a system is for
+    another one where a column lists both."""
+    return [
+        column for place, column in enumerate(entry.beside)
+        if place != at and place < len(entry.cells)
+        and entry.cells[place].role not in {"name", "step", "escalation", "meaning", "severity"}
+    ]  # fmt: skip

@@ -1,0 +1,114 @@
+"""What a column or a field of a runbook tells, by general words of the trade and by its values."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Literal
+
+Role = Literal[
+    "name", "severity", "step", "escalation", "owner", "link", "meaning", "scope", "beside", ""
+]
+
+_WORDS: tuple[tuple[Role, str], ...] = (
+    # Names of other alerts: a row that mentions one there is not about it.
+    ("beside", r"related|suppress|silenc|inhibit|see also|similar|depends|replace[sd]|supersede"
+               r"|caused by|parent|correlat|duplicate|formerly|renamed|old name|instead of"),
+    ("escalation", r"escalat|if (?:not|still|it|no|un)|not (?:cleared|resolved|fixed)|unresolved"
+                   r"|then call|call next|after that|second step|next step|still firing"),
+    ("step", r"first|step|what to do|do (?:this|now|first)|action|response|respond|remed|mitigat"
+             r"|\bfix|procedure|handling|how to|instruction|playbook steps|immediate|resolution"
+             r"|resolve|recover|runbook steps|what you do|to do|treatment|reaction"),
+    ("severity", r"severity|\bsev\b|priority|\bprio\b|urgency|starts as|opens as|criticality"
+                 r"|\blevel\b|\bclass of incident|paging level|\bgrade"),
+    ("owner", r"owner|owned by|owning|team|responsible|who acts|on-?call|\brota\b|squad|contact"
+              r"|maintain|assignee|\bdri\b|crew|desk"),
+    ("scope", r"scope|appl(?:y|ies)|region|environment|\benv\b|\bfor\b|where|population|tier"
+              r"|segment|audience|cluster|location|site|except|unless|tenant|market|country|stage"
+              r"|zone|data class|platform|customer|who\b"),
+    ("link", r"runbook|playbook|\blinks?\b|\burl\b|document|wiki|details|reference|more"),
+    ("meaning", r"fires when|when|condition|meaning|means|description|trigger|cause|threshold"
+                r"|expression|what it|summary|symptom|explanation|impact|why|what happens"),
+    ("name", r"alert|alarm|monitor|check|\brule|signal|notification|\bname\b|event|trap|detector"
+             r"|pager|incident"),
+)  # fmt: skip
+_COMPILED = tuple((role, re.compile(words, re.IGNORECASE)) for role, words in _WORDS)
+_NAME_ONLY = re.compile(
+    r"(?:the )?(?:alert|alarm|monitor|check|rule|signal|detector|event|notification|trap)s?"
+    r"(?:[ _-]?(?:name|id|rule|code|key))?|alertname|name|identifier|id",
+    re.IGNORECASE,
+)
+_RATING = re.compile(
+    r"(?:sev(?:erity)?[ -]?\d|p[0-5]|s[1-5]|critical|major|minor|warning|warn|info|informational"
+    r"|high|medium|low|page|ticket|none|urgent|blocker|emergency|notice|error)\b.{0,20}",
+    re.IGNORECASE,
+)
+_STRONG_RATING = re.compile(r"(?:sev(?:erity)?[ -]?\d|p[0-5]|s[1-5])\b.{0,20}", re.IGNORECASE)
+
+
+def role_of(label: str) -> Role:
+    """Of a column's header or a field's name."""
+    label = label.split("›")[-1].strip(" :*`?")
+    if _NAME_ONLY.fullmatch(label):
+        return "name"
+    return next((role for role, words in _COMPILED if words.search(label)), "")
+
+
+def roles_of(header: Sequence[str], columns: Sequence[Sequence[str]]) -> tuple[Role, ...]:
+    """Of a table's columns; each of name, severity and first step at most once.
+
+    `columns`: their cells. Ratings are known by their values where no header tells them."""
+    roles: list[Role] = [role_of(label) for label in header]
+    for place, cells in enumerate(columns):
+        if roles[place] not in {"name", "severity"} and _share(_STRONG_RATING, cells) >= 0.6:
+            roles[place] = "severity"
+    if "severity" not in roles:
+        rated = [
+            place for place, cells in enumerate(columns)
+            if roles[place] in {"", "meaning"} and _share(_RATING, cells) >= 0.8
+        ]  # fmt: skip
+        for place in rated[:1]:
+            roles[place] = "severity"
+    if "step" not in roles:
+        wordy = [
+            (_length(cells), place) for place, cells in enumerate(columns)
+            if roles[place] in {"", "meaning", "link"}
+        ]  # fmt: skip
+        if wordy and max(wordy)[0] >= _WORDY:
+            roles[max(wordy)[1]] = "step"
+    _once(roles, "name", header, prefer=_NAME_ONLY)
+    _once(roles, "severity", header, prefer=_COMPILED[3][1])
+    return tuple(roles)
+
+
+_WORDY = 12.0
+"""Characters of a cell, on average, from which on it may tell what to do."""
+
+
+def is_rating(text: str) -> bool:
+    """`SEV2`, `P1`, `critical`."""
+    return bool(_RATING.fullmatch(text.strip()))
+
+
+def rating_in(text: str) -> str:
+    """The first `SEV2` or `P1` of a text."""
+    found = re.search(r"\b(?:SEV[ -]?\d|P[0-5])\b", text)
+    return found[0] if found else ""
+
+
+def _once(roles: list[Role], role: Role, header: Sequence[str], prefer: re.Pattern[str]) -> None:
+    places = [place for place, one in enumerate(roles) if one == role]
+    if len(places) > 1:
+        kept = next((p for p in places if prefer.search(header[p].strip(" :*`"))), places[0])
+        for place in places:
+            if place != kept:
+                roles[place] = "" if role == "severity" else "meaning"
+
+
+def _share(pattern: re.Pattern[str], cells: Sequence[str]) -> float:
+    filled = [cell.strip() for cell in cells if cell.strip()]
+    return sum(bool(pattern.fullmatch(cell)) for cell in filled) / len(filled) if filled else 0.0
+
+
+def _length(cells: Sequence[str]) -> float:
+    return sum(map(len, cells)) / len(cells) if cells else 0.0

@@ -1,0 +1,167 @@
+"""Rows, and columns of tables that stand on their side, whose alert is named in a cell."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from agents.alerts.alert import exact_key, is_identifier, name_key
+from agents.alerts.runbook_entry import Cell, RunbookEntry
+from agents.alerts.runbook_roles import Role, role_of, roles_of
+from enrichment.chunk import Chunk
+
+_AFFIX = re.compile(
+    r"^(?:(?:alert|alarm|monitor|check|rule)(?:\s*name)?\s*[:=]\s*)"
+    r"|\s+(?:alert|alarm|monitor)$",
+    re.IGNORECASE,
+)
+_TAIL = re.compile(r"\s*[(\[]([^()\[\]]*)[)\]]\s*$")
+_SEVERAL = re.compile(r"\s*(?:[,;/\n]|\band\b|\bor\b|<br>)\s*")
+_LINES = re.compile(r"\n|<br\s*/?>")
+_LINK = re.compile(r"\]\(([^()\s]+)\)")
+_LINKED = re.compile(r"\[([^\[\]]*)\]\([^()\s]*\)")
+_NO_NAMES = frozenset[Role](("severity", "step", "escalation", "owner", "scope", "beside"))
+
+
+@dataclass(frozen=True)
+class _Row:
+    cells: tuple[str, ...]
+    chunk: Chunk
+    line: str
+    """Of the chunk's markdown; '' where it can't be told."""
+
+
+def table_entries(chunks: Sequence[Chunk], names: Sequence[str]) -> Iterator[RunbookEntry]:
+    """Of one document. `names`: of one alert, in any spelling."""
+    tables: dict[str, list[Chunk]] = defaultdict(list)
+    for chunk in chunks:
+        if chunk.table is not None:
+            tables[chunk.table.id].append(chunk)
+    for parts in tables.values():
+        yield from _of_table(parts, names)
+
+
+def spelled(text: str, names: Sequence[str]) -> tuple[str, bool] | None:
+    """The one of these names that a cell or heading holds and nothing beside it: as it is written
+    there, and whether exactly so. A remark in parentheses may follow."""
+    text = _AFFIX.sub("", text.strip(" `*")).strip(" `*")
+    if not text or len(text) > 300:
+        return None
+    for said in dict.fromkeys((text, _TAIL.sub("", text).strip(" `*"))):
+        for part in dict.fromkeys((said, *_listed(said))):
+            part = _AFFIX.sub("", part).strip(" `*")
+            if part and any(exact_key(part) == exact_key(name) for name in names):
+                return part, True
+            if part and any(name_key(part) == name_key(name) for name in names):
+                return part, False
+    return None
+
+
+def _listed(text: str) -> list[str]:
+    """The names of a list; a sentence is none."""
+    lines = _LINES.split(text)
+    parts = [part.strip(" `*") for part in _SEVERAL.split(text) if part.strip(" `*")]
+    return parts if len(parts) > 1 and all(map(is_identifier, parts)) else lines
+
+
+def _of_table(parts: Sequence[Chunk], names: Sequence[str]) -> Iterator[RunbookEntry]:
+    table = parts[0].table
+    if table is None or not table.header:
+        return
+    rows = list(_rows(parts))
+    columns = [tuple(row.cells[place] for row in rows) for place in range(len(table.header))]
+    roles = roles_of(table.header, columns)
+    named = "name" in roles
+    for row in rows:
+        for place, cell in enumerate(row.cells):
+            if (named and roles[place] != "name") or roles[place] in _NO_NAMES:
+                continue
+            if found := spelled(cell, names):
+                yield _entry(row, place, found, table.header, roles, columns)
+                break
+    yield from _upright(rows, table.header, names)
+
+
+def _entry(
+    row: _Row,
+    place: int,
+    found: tuple[str, bool],
+    header: Sequence[str],
+    roles: Sequence[Role],
+    columns: Sequence[tuple[str, ...]],
+) -> RunbookEntry:
+    marked = _marked(row)
+    cells = [
+        Cell(label=label, text=text, role="name" if at == place else role, marked=marked[at])
+        for at, (label, text, role) in enumerate(zip(header, row.cells, roles, strict=True))
+    ]
+    if remark := _TAIL.search(row.cells[place]):
+        cells.append(Cell(label="", text=remark[1], role="scope"))
+    return RunbookEntry(
+        kind="row",
+        name=found[0],
+        exact=found[1],
+        chunk=row.chunk,
+        group=f"{row.chunk.document_id}:{row.chunk.table.id if row.chunk.table else ''}",
+        cells=tuple(cells),
+        quote=" | ".join(row.cells),
+        links=tuple(_LINK.findall(row.line)),
+        beside=tuple(columns),
+    )
+
+
+def _marked(row: _Row) -> list[str]:
+    """The cells with their code marked; '' for each where the line can't be taken apart."""
+    parts = [part.strip() for part in re.split(r"(?<!\\)\|", row.line.strip().strip("|"))]
+    plain = [_LINKED.sub(r"\1", part).replace("\\|", "|").replace("**", "") for part in parts]
+    same = len(plain) == len(row.cells) and all(
+        exact_key(one.replace("`", "")) == exact_key(cell.replace("`", ""))
+        for one, cell in zip(plain, row.cells, strict=True)
+    )
+    return plain if same else [""] * len(row.cells)
+
+
+def _upright(
+    rows: Sequence[_Row], header: Sequence[str], names: Sequence[str]
+) -> Iterator[RunbookEntry]:
+    """Alerts beside each other, and what is told of them below: `| | DiskFull | DiskSlow |`."""
+    told = [role_of(row.cells[0]) for row in rows if row.cells]
+    if sum(role in {"severity", "step", "owner", "escalation", "link"} for role in told) < 2:
+        return
+    for place, label in enumerate(header):
+        found = spelled(label, names) if place else None
+        if found is None:
+            continue
+        cells = [
+            Cell(label=row.cells[0], text=row.cells[place], role=role)
+            for row, role in zip(rows, told, strict=True)
+        ]
+        chunk = next((row.chunk for row, role in zip(rows, told, strict=True) if role == "step"),
+                     rows[0].chunk)  # fmt: skip
+        yield RunbookEntry(
+            kind="row",
+            name=found[0],
+            exact=found[1],
+            chunk=chunk,
+            group=f"{chunk.document_id}:{chunk.table.id if chunk.table else ''}",
+            cells=(Cell(label="", text=found[0], role="name"), *cells),
+            quote=" | ".join(f"{cell.label}: {cell.text}" for cell in cells),
+        )
+
+
+def _rows(parts: Sequence[Chunk]) -> Iterator[_Row]:
+    """Each once: a part may begin with rows of the one before."""
+    seen: set[int] = set()
+    for chunk in sorted(parts, key=lambda one: one.table.first_row if one.table else 0):
+        if chunk.table is None:
+            continue
+        lines = [line for line in chunk.text.splitlines() if line.startswith("|")][2:]
+        for at, cells in enumerate(chunk.table.rows):
+            number = chunk.table.first_row + at
+            if number in seen or len(cells) != len(chunk.table.header):
+                continue
+            seen.add(number)
+            same = len(lines) == len(chunk.table.rows)
+            yield _Row(cells, chunk, lines[at] if same else "")

@@ -1,0 +1,72 @@
+"""What of an alert's title is its name, and what only says where it fired."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from agents.alerts.alert import is_identifier, name_key
+from agents.alerts.label_lines import Label, pairs, tags
+
+_TAIL = re.compile(r"\s*\(([^()]*)\)\s*$")
+_TAGGED = re.compile(r"\s+(?:on|for|in|at)\s+\{?((?:[\w.-]+\s*:\s*[^\s,{}]+[,\s]*)+)\}?\s*$")
+_ON_HOST = re.compile(r"\s+(?:on|for|in|at|from)\s+(\S*[\d/.:@-]\S*)\s*$")
+_BETWEEN = re.compile(r"\s+[-–—|/]\s+|:\s+|\s*\|\s*")
+_PREFIX = re.compile(r"^(?:\[[^\]]*\]\s*)+")
+_ENDS = " \"'“”,;."
+_MOST_CHARACTERS = 200
+
+
+def names_in(title: str) -> Iterator[str]:
+    """What may be its name: the whole first, then without what stands around it, then the parts
+    that are a name by their form. A name within a sentence is none."""
+    title = title[:_MOST_CHARACTERS].strip(_ENDS)
+    if not title:
+        return
+    seen = [title]
+    short = _PREFIX.sub("", title).strip(_ENDS)
+    for cut in (_TAIL, _TAGGED, _ON_HOST):
+        seen.append(short)
+        short = cut.sub("", short).strip(_ENDS)
+    seen.append(short)
+    first = short.split(" ")[0].strip(_ENDS + ":,")
+    if is_identifier(first):
+        # What follows an identifier is values of labels, or a sentence about it.
+        yield first
+        return
+    parts = [part.strip(_ENDS) for part in _BETWEEN.split(short)]
+    inside = [match.strip(_ENDS) for match in re.findall(r"[(\[]([^()\[\]]+)[)\]]", title)]
+    named = [part for part in (*parts, *inside) if is_identifier(part)]
+    yield from dict.fromkeys(one for one in (*reversed(seen), *named) if one)
+    if len(parts) > 1 and parts[0] and len(parts[0].split()) > 1:
+        yield parts[0]
+
+
+def values_in(title: str, names: tuple[str, ...]) -> Iterator[Label]:
+    """What stands beside the name: `KeyOverdue lockbox (sg RC)` says three values."""
+    said = {name_key(name) for name in names}
+    rest = _PREFIX.sub("", title[:_MOST_CHARACTERS])
+    tagged = _TAGGED.search(rest)
+    if tagged:
+        yield from tags(tagged[1])
+        rest = rest[: tagged.start()]
+    tail = _TAIL.search(rest)
+    words = [] if tail is None else tail[1].split()
+    if tail is not None:
+        yield from pairs(tail[1])
+        rest = rest[: tail.start()]
+    host = _ON_HOST.search(rest)
+    if host:
+        yield "", host[1]
+        rest = rest[: host.start()]
+    first, *others = rest.split(" ")
+    if is_identifier(first.strip(_ENDS + ":,")):
+        yield from pairs(" ".join(others))
+        words += others
+    for word in words:
+        word = word.strip(_ENDS + "()")
+        if word and "=" not in word and name_key(word) not in said and word not in _FILLERS:
+            yield "", word
+
+
+_FILLERS = frozenset(("for", "on", "in", "at", "-", "–", "—", "|", "and", "the", "of", "is"))
