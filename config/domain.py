@@ -577,7 +577,8 @@ class Domain(_Section):
     def _report_has_readers(self) -> Self:
         readers = self.admins if self.gaps.to == "admins" else self.channels
         if self.gaps.report and not readers:
-            said = f"gaps.report: nobody would get it, as there are no {'admins' if self.gaps.to == 'admins' else 'channels'}"
+            missing = "admins" if self.gaps.to == "admins" else "channels"
+            said = f"gaps.report: nobody would get it, as there are no {missing}"
             problem = f"{said}; add some, or leave it out"
             raise PydanticCustomError("form", "{problem}", {"problem": problem})
         return self

@@ -16,8 +16,9 @@ Holds = Literal["equal", "holds", "any", "else", "open", "not"]
 it is for others."""
 
 _EXCEPT = re.compile(
-    r"(?:(?:all|any|every\w*)\b[\w ]*?,?\s*)?\(?(?:except(?:ing)?(?: for)?|excluding|excl\.?|but not"
-    r"|other than|outside(?: of)?|not(?: in| on| for)?|all but|without|unless)\s+(?P<these>[^()]+)\)?",
+    r"(?:(?:all|any|every\w*)\b[\w ]*?,?\s*)?\(?(?:except(?:ing)?(?: for)?|excluding|excl\.?"
+    r"|but not|other than|outside(?: of)?|not(?: in| on| for)?|all but|without|unless)"
+    r"\s+(?P<these>[^()]+)\)?",
     re.IGNORECASE,
 )
 _ANY = re.compile(

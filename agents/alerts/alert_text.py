@@ -132,7 +132,7 @@ class _Reading:
 
     def _marked(self, what: str) -> None:
         self._said, self._key = what == "annotations", ""
-        if what == "annotations" or self.head is None and what in {"details", "tags"}:
+        if what == "annotations" or (self.head is None and what in {"details", "tags"}):
             return
         if what in {"labels", "alert details"}:
             self._begun().certain = True

@@ -202,9 +202,9 @@ def _linked(target: str, entry: RunbookEntry, snapshot: Snapshot) -> Chunk | Non
     """The steps behind a link; None where it leads to something else than steps."""
     where, _, anchor = target.removeprefix("doc:").partition("#")
     here = entry.chunk.document_id
+    cards = snapshot.documents.values()
     card = next(
-        (one for one in snapshot.documents.values() if where in {one.id, one.url.partition("#")[0]}),
-        None,
+        (one for one in cards if where in {one.id, one.url.partition("#")[0]}), None
     ) if where else next(iter(snapshot.cards([here])), None)  # fmt: skip
     if card is None or (card.id == here and not anchor):
         return None
@@ -249,7 +249,8 @@ def _conditions(entry: RunbookEntry, of: Sequence[str] = ()) -> list[tuple[str, 
     named."""
     wanted = (
         cell for cell in entry.cells
-        if (cell.label in of if of else cell.role == "scope") and not _ANY.fullmatch(cell.text.strip())
+        if (cell.label in of if of else cell.role == "scope")
+        and not _ANY.fullmatch(cell.text.strip())
     )  # fmt: skip
     return [(cell.label.split("›")[-1].strip(" :") or "For", cell.shown) for cell in wanted]
 

@@ -87,7 +87,7 @@ def key_of(*parts: str) -> str:
 
 class AlertEpisodes:
     def __init__(self, engine: Engine, *, is_gone: Callable[[str], bool] = lambda _: False) -> None:
-        """`is_gone`: whether somebody has deleted the message of this id, and its thread with it."""
+        """`is_gone`: whether somebody has deleted the message of this id, and so its thread."""
         self._engine = engine
         self._is_gone = is_gone
         create_alert_tables(engine)
