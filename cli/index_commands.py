@@ -53,8 +53,9 @@ def docs_show(document: Annotated[str, typer.Argument(metavar="ID")]) -> None:
 
 @docs_app.command("stale")
 def docs_stale(domain: DomainName, as_json: AsJson = False) -> None:
-    """List documents to look over, most pressing first: past the review date that they state, or
-    old and often cited."""
+    """List documents to look over, most pressing first.
+
+    They are past the review date that they state, or old and often cited."""
     from agents.aging.stale_documents import stale_documents
     from bot.aging.citation_counts import CitationCounts, today_utc
     from bot.memory.aging_tables import create_aging_tables

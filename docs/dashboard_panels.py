@@ -225,6 +225,57 @@ ROWS = (
         ),
     ),
     Row(
+        "People, and what the documents don't say",
+        (
+            plot(
+                "Hand-offs that wait",
+                "Asked for in the last week, and taken by nobody.",
+                highest("oncall_handoffs_waiting"),
+            ),
+            plot(
+                "Longest wait for a human",
+                "Of the hand-offs that nobody has taken; the clock calls the next level.",
+                highest("oncall_handoffs_oldest_seconds"),
+                unit="s",
+            ),
+            plot(
+                "Calls of people in a day",
+                "first; again: nobody came; level-…: the next level; shift: whoever came on call "
+                "later; freed: who had taken it is gone.",
+                in_a_day("oncall_handoff_calls_total", "step", DOMAIN),
+            ),
+            plot(
+                "Until somebody takes it",
+                "95th percentile by domain.",
+                *quantiles("oncall_handoff_taken_seconds", by="domain", only=DOMAIN),
+                unit="s",
+            ),
+            plot(
+                "Until it is resolved",
+                "95th percentile by domain.",
+                *quantiles("oncall_handoff_resolved_seconds", by="domain", only=DOMAIN),
+                unit="s",
+            ),
+            plot(
+                "Alerts in a day",
+                "Of the bots on `alert_bots`; no_runbook: the documents know nothing of it.",
+                in_a_day("oncall_alerts_total", "outcome", DOMAIN),
+            ),
+            plot(
+                "Open gaps",
+                "What was asked in vain, put together; `oncall gaps` lists them.",
+                highest("oncall_gaps_open"),
+                width=12,
+            ),
+            plot(
+                "Gaps closed in a day",
+                "The documents answer them by now.",
+                in_a_day("oncall_gaps_closed_total", "domain", DOMAIN),
+                width=12,
+            ),
+        ),
+    ),
+    Row(
         "Is the index fresh?",
         (
             plot(
