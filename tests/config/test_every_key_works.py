@@ -21,12 +21,17 @@ from typing import Any, cast
 
 import pytest
 import yaml
-from sqlalchemy import delete, text, update
+from sqlalchemy import delete, insert, text, update
 
 from agents.answer import Answer, Question
+from bot.aging.citation_counts import today_utc
 from bot.beside_answers import PublishedDomains
+from bot.digest.digest_times import Period, next_due
 from bot.gaps.kept_gaps import KeptGaps
+from bot.memory.aging_tables import cited_days, owners_reminded
+from bot.memory.digest_tables import digests
 from bot.memory.state_tables import handoffs, posts, questions
+from bot.owners.suggestion import Suggestion
 from config.domain import Domain
 from config.domain_files import read_domain
 from config.models import Usage
@@ -45,6 +50,7 @@ from tests.agents import tool_servers
 from tests.api.front import here
 from tests.bot.conftest import Desk, running
 from tests.bot.fakes import CHANNEL, Agents, answer, domain
+from tests.bot.rewound import rewind
 from tests.bot.shelf import AGE, Shelf, embed
 
 BASE: dict[str, Any] = {
@@ -56,7 +62,7 @@ BASE: dict[str, Any] = {
     "escalation": {"usergroup": "S0SECENG"},
 }
 NIGHTLY = "0 3 * * *"
-WEEKLY = "0 9 * * 1"
+WEEKLY = MONDAYS = "0 9 * * 1"
 GREEN = """\
 # Green tea
 
@@ -174,7 +180,9 @@ def house(tmp_path_factory: pytest.TempPathFactory) -> Iterator[House]:
     (teas / "green.md").write_text(GREEN, encoding="utf-8")
     (teas / "history.md").write_text(HISTORY, encoding="utf-8")
     (teas / "kettle.md").write_text(KETTLE, encoding="utf-8")
-    (folder / "rota.yaml").write_text("- {from: 2020-01-01, to: 2099-01-01, user: U0MAREK}\n")
+    for rota, user in (("rota", "U0MAREK"), ("evenings", "U0DANA")):
+        shift = f"- {{from: 2020-01-01, to: 2099-01-01, user: {user}}}\n"
+        (folder / f"{rota}.yaml").write_text(shift, encoding="utf-8")
     drive = [
         StoredFile(id="shelf", name="Shelf", mime_type=FOLDER),
         *(
@@ -395,6 +403,65 @@ def called(house: House, values: Mapping[str, Any]) -> object:
     return [shown(message)[:1] for message in desk.said(CHANNEL, ts)[1:]]
 
 
+def called_next(house: House, values: Mapping[str, Any]) -> object:
+    """Who is called in the two hours after *Ask a human*, while nobody comes."""
+    desk = house.in_slack(values)
+    ts, reply = desk.ask("who descales the kettle?")
+    desk.slack.click(CHANNEL, reply["ts"], "ask_human")
+    desk.settle()
+    for _ in range(8):
+        rewind(desk.bot.engine, 15)
+        desk.bot.clock.tick()
+        desk.settle()
+    told = (message for message in desk.said(CHANNEL, ts) if kind_of(message) == "oncall_call")
+    return [message["text"] for message in told]
+
+
+def told_of_a_shift(house: House, values: Mapping[str, Any]) -> object:
+    """When the first digest after a Friday's noon comes, where, and until when its shift is."""
+    desk = house.in_slack(values)
+    desk.agents.reset(answer(path="no_answer_found"))
+    desk.ask("who fills the samovar?")
+    desk.settle()
+    with desk.bot.engine.begin() as connection:
+        connection.execute(delete(digests))
+    send = next(one.timers["digest"] for one in desk.bot.features if "digest" in one.timers)
+    tea, sender = house.domains["tea"], cast("Any", send).__self__
+    rotas = sender.handoffs.rotas
+    seen = rotas.of(tea, tea.escalation.rota) if tea.escalation.rota else None
+    due = next_due(tea, seen, datetime(2026, 11, 20, 12, tzinfo=UTC))
+    if due is None:
+        return None
+    send(Period("tea", due).subject)
+    space = desk.slack.workspace
+    return due, [
+        (one.id, message["blocks"][0]["text"]["text"])
+        for one in space.channels.values()
+        for message in desk.slack.messages(one.id)[-1:]
+        if kind_of(message) == "oncall_digest"
+    ]
+
+
+def kind_of(message: Mapping[str, Any]) -> str:
+    return str((message.get("metadata") or {}).get("event_type") or "")
+
+
+def looked_over(house: House, values: Mapping[str, Any]) -> object:
+    """The documents, 95 days old and often cited, that an admin is shown to look over, and those
+    that their owners hear of."""
+    desk = house.in_slack(values)
+    row = {"domain": "tea", "document": "KEYS", "day": today_utc(), "answers": 9}
+    with desk.bot.engine.begin() as connection:
+        for table in (cited_days, owners_reminded):
+            connection.execute(delete(table))
+        connection.execute(insert(cited_days).values(row))
+    day = next(one.timers["aging_day"] for one in desk.bot.features if "aging_day" in one.timers)
+    told: list[Suggestion] = []
+    overdue = replace(cast("Any", day).__self__.overdue, suggest=told.append)
+    overdue.remind(house.domains["tea"])
+    return list(overdue.home([house.domains["tea"]])), [one.document for one in told]
+
+
 def previewed(house: House, values: Mapping[str, Any]) -> object:
     """What stands below a link to a document."""
     desk = house.in_slack(values)
@@ -560,6 +627,18 @@ PROBES: dict[str, tuple[Any, Any, Observe]] = {
     "escalation.user": ("", "U0INES", called),
     "escalation.rota": ("", "rota.yaml", called),
     "escalation.message": ("", "Tea time.", called),
+    "escalation.remind_minutes": (15, 0, called_next),
+    "escalation.time_zone": (None, "Europe/Berlin", told_of_a_shift),
+    "escalation.levels.user": ("U0DANA", "U0INES", called_next),
+    "escalation.levels.usergroup": ("S0SECENG", "S0PRE", called_next),
+    "escalation.levels.rota": ("rota.yaml", "evenings.yaml", called_next),
+    "escalation.levels.after_minutes": (30, 600, called_next),
+    "escalation.levels.name": ("", "Tea masters", called_next),
+    "digest.at": (MONDAYS, "0 8 * * 1", told_of_a_shift),
+    "digest.time_zone": (None, "Europe/Berlin", told_of_a_shift),
+    "digest.to": ("channel", "on_call", told_of_a_shift),
+    "aging.review_months": (12, 2, looked_over),
+    "aging.remind": (True, False, looked_over),
     "limits.questions_per_user_per_hour": (1, 2, answered_of_three),
     "limits.questions_per_channel_per_hour": (1, 2, answered_of_three),
     "limits.tokens_per_day": (2_000, 0, answered_of_three),
@@ -629,6 +708,20 @@ def with_key(key: str, value: Any) -> dict[str, Any]:
         values["tools"] = [{**server, **way, **values["tools"]}]
     if key.startswith("refresh."):
         values["refresh"] = {"cron": NIGHTLY, **values["refresh"]}
+    if key.startswith("escalation.levels."):
+        level = values["escalation"]["levels"]
+        whom = {} if level.keys() & {"user", "usergroup", "rota"} else {"user": "U0DANA"}
+        level = {**whom, "after_minutes": 30, **level}
+        values["escalation"] = {"usergroup": "S0SECENG", "levels": [level]}
+    if key in ("escalation.remind_minutes", "escalation.time_zone"):
+        values["escalation"] = {"rota": "rota.yaml", **values["escalation"]}
+    if key == "escalation.time_zone":
+        values["digest"] = MONDAYS
+    if key.startswith("digest."):
+        values["escalation"] = {"rota": "rota.yaml"}
+        values["digest"] = {"at": MONDAYS, **values["digest"]}
+    if key.startswith("aging."):
+        values |= {"aging": {"review_months": 2, **values["aging"]}, "admins": ["U0INES"]}
     if key.startswith("gaps."):
         values |= {"admins": ["U0INES"], "gaps": {"report": WEEKLY, **values["gaps"]}}
     if key.startswith("chunks.overlap"):  # small chunks, or there is nothing to repeat
