@@ -81,7 +81,7 @@ def _lines(
 ) -> Iterator[str]:
     """Each fits a section."""
     if step.lead:
-        yield f"_{mrkdwn(plain_text(step.lead))[:LONGEST_SECTION]}_"
+        yield f"_{_in_a_line(plain_text(step.lead))[:LONGEST_SECTION]}_"
     sign = f"{MARKS[mark.act if mark else '']} *{mrkdwn(step.number)}*  "
     body = list(_body(step, mark, links))
     head = _condition(step, links)
@@ -158,13 +158,18 @@ def _leads(step: RunbookStep, steps: Sequence[RunbookStep]) -> Iterator[str]:
     named = {one.number: one for one in steps}
     if 0 < len(step.leads_to) <= 2:
         for number in step.leads_to:
-            begins = mrkdwn(first_words(named[number], 80))
+            begins = _in_a_line(first_words(named[number], 80))
             yield f":arrow_right: _Step {mrkdwn(number)}: {begins}_"
+
+
+def _in_a_line(text: str) -> str:
+    """mrkdwn that can't begin a block of code, which would turn all blocks below it inside out."""
+    return mrkdwn(" ".join(text.split()).replace("```", "'''"))
 
 
 def _reported(said: Sequence[StepReport]) -> Iterator[str]:
     last = said[-1]
-    words = f": “{mrkdwn(short(last.words, SHOWN_REPORT))}”" if last.words else ""
+    words = f": “{_in_a_line(short(last.words, SHOWN_REPORT))}”" if last.words else ""
     earlier = f" (and {len(said) - 1} more)" if len(said) > 1 else ""
     yield f":warning: Reported by {mention(last.by)} {clock(last.at)}{words}{earlier}"
 
