@@ -1,0 +1,159 @@
+"""Nothing dangerous goes out of what the bot does beside answering either: hostile text as titles,
+headings, steps, alerts and words of people, through every message that shows it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from datetime import UTC, datetime
+from types import SimpleNamespace
+from typing import Any, cast
+
+from agents.aging.cited_place import KnownPlace
+from agents.runbook_steps.runbook_step import RunbookStep, StepPart
+from bot.aging.contradiction_blocks import contradiction_blocks
+from bot.aging.contradiction_queue import ContradictionQueue, Sides
+from bot.alerts.alert_course import with_course
+from bot.alerts.alert_episodes import Episode, Tally
+from bot.checklist.checklist_standing import Checklist, Press, Runbook, StepReport, standing_of
+from bot.checklist.checklist_summary import summary_messages
+from bot.checklist.checklist_view import checklist_message
+from bot.digest.digest_view import digest
+from bot.escalating.call_posts import call_text
+from bot.feature import DigestPart
+from bot.gaps import gap_lines
+from bot.gaps.gap_list import AskedInVain, Gap
+from bot.gaps.weekly_report import report
+from bot.handoff.handoff_card import Handoff
+from bot.handoff.kept_calls import Call
+from bot.handoff.whom_to_call import OnCall
+from bot.message.blockkit import link, section
+from bot.message.harmless.harmless_words import mrkdwn
+from bot.owner_drafts.draft_view import Sight, draft_message
+from bot.owner_drafts.drafts_on_record import OwnerDraft
+from tests.bot.fakes import domain
+from tests.bot.hostile_text import in_blocks, payloads
+
+NOW = datetime(2026, 11, 22, 9)
+URL = "https://docs.google.com/document/d/KEY/edit#heading=h.age"
+TALK = "https://tidewater.slack.example/archives/C1/p1"
+ALLOWED = frozenset((URL, TALK))
+PEOPLE = frozenset(("@U0YOU", "@U0DANA", "@U0INES", "#C0SECURITY"))
+
+
+def test_nothing_beside_answers_links_or_pings() -> None:
+    for text in payloads():
+        for shown in surfaces(text):
+            found = in_blocks(shown, ALLOWED, PEOPLE)
+            assert [one for one in found if not one.startswith("!date^")] == [], text
+
+
+def said(text: str) -> dict[str, Any]:
+    """What a notification shows, as a block."""
+    return {"type": "mrkdwn", "text": text, "verbatim": True}
+
+
+def surfaces(text: str) -> Iterator[Any]:
+    yield from checklists(text)
+    yield from drafts(text)
+    yield from gaps(text)
+    yield with_course([section("said")], alerts(text))
+    lines = [link(URL, text), mrkdwn(text)]
+    parts = [DigestPart(title="Without an answer", lines=lines)] * 2
+    titled = domain(escalation={"rota": "rota.yaml"}).model_copy(update={"title": text})
+    for on_call in (
+        None,
+        OnCall(named=True, who="U0DANA", until=NOW.replace(tzinfo=UTC), zone="UTC"),
+    ):
+        told = digest(titled, parts, on_call, to="C0SECURITY")
+        yield [said(told.text), *told.blocks]
+    yield list(contradictions(text))
+    handoff = Handoff(
+        question_id="q", channel="C1", card_ts="1", called="U0DANA", requested_by="U0YOU",
+        taken_by="", resolved_by="", resolution="",
+    )  # fmt: skip
+    call = Call(question_id="q", step="level-1", who="U0INES", label=text, called_at=NOW)
+    yield [section(call_text(call, handoff))]
+
+
+def checklists(text: str) -> Iterator[Any]:
+    parts = (StepPart(kind="words", text=text), StepPart(kind="command", text=text))
+    steps = (
+        RunbookStep(number="1", level=0, parts=parts, condition=text, lead=text, leads_to=("2",)),
+        RunbookStep(number="2", level=0, parts=parts[:1]),
+    )
+    runbook = Runbook(
+        title=text, heading=text[::-1], heading_path=(text,), tab="", url=URL, modified_at=NOW,
+        steps=steps,
+    )  # fmt: skip
+    begun = Checklist(
+        id="c", domain="security", channel="C1", thread_ts="1.0", question_id="C1:1.0",
+        document="d", runbook=runbook, generation=1, changed="changed", started_by="U0YOU",
+        started_at=NOW,
+    )  # fmt: skip
+    presses = [Press(id="p", step=0, act="done", by="U0DANA", at=NOW)]
+    wrong = [StepReport(id="r", step=1, words=text, by="U0INES", at=NOW)]
+    for pressed in (
+        [],
+        presses,
+        [*presses, Press(id="q", step=-1, act="finish", by="U0YOU", at=NOW)],
+    ):
+        standing = standing_of(begun, pressed, wrong)
+        message = checklist_message(begun, standing, 0)
+        yield [said(message.text), *message.blocks]
+    for message in summary_messages(begun, standing, lambda _: text):
+        yield message.blocks
+
+
+def drafts(text: str) -> Iterator[Any]:
+    waiting = OwnerDraft(
+        key="k" * 16, id="s", kind="answer", domain="security", document="d", title=text, url=URL,
+        heading=text, question=text, words=text, by="U0DANA", question_id="C1:1.0", channel="C1",
+        permalink=TALK, made_at=NOW, state="waiting", addressee="U0YOU", role="admin",
+        decided_by="", decided_at=None, decided_event="", final_heading="", final_words="",
+        final_by="", reason="", comment="", comment_why="",
+    )  # fmt: skip
+    decided = replace(waiting, decided_by="U0INES", decided_at=NOW)
+    accepted = replace(decided, state="accepted", final_words=text, comment="made")
+    dismissed = replace(decided, state="dismissed", reason=text)
+    for draft in (waiting, accepted, dismissed):
+        for sees in (True, False):
+            sight = Sight(words=sees, place=sees, public=sees, comments=sees, domain=text)
+            message = draft_message(draft, sight, reminder=True, last=True)
+            yield [said(message.text), *message.blocks]
+
+
+def gaps(text: str) -> Iterator[Any]:
+    asked = AskedInVain(
+        question_id="C1:1.0", asker="U0YOU", why="refused", near=0.5, name="", asked_at=NOW,
+        text=text,
+    )  # fmt: skip
+    titled = domain().model_copy(update={"title": text})
+    for name in ("", text):
+        gap = Gap(
+            id="g", domain="security", state="open", document="d", heading=text, changed_at=NOW,
+            questions=(replace(asked, name=name), asked),
+        )  # fmt: skip
+        yield list(gap_lines.blocks(titled, [gap], lambda _: True, lambda _: (URL, text)))
+        told = cast("Any", SimpleNamespace(title="New this week", gaps=[gap]))
+        message = report(titled, [told], lambda _: True, lambda _: (URL, text))
+        yield [said(message.text), *message.blocks]
+
+
+def alerts(text: str) -> list[tuple[Episode, Tally]]:
+    episode = Episode(
+        id="e", kind="k", domain="security", channel="C1", name=text, outcome="found",
+        elsewhere="C0SECURITY", question_id="C1:1.0", began_at=NOW, last_at=NOW, resolved_at=None,
+    )  # fmt: skip
+    tally = Tally(fired=3, last_at=NOW, firing=(text,), over=(text,), resolved_at=None)
+    return [(episode, tally), (episode, replace(tally, resolved_at=NOW))]
+
+
+def contradictions(text: str) -> Iterator[Any]:
+    place = KnownPlace(document="d", title=text, path=text, row=(text,))
+    pair = Sides(
+        id="p", domain="security", about=text, one=place, other=place, one_says=text,
+        other_says=text, one_url=URL, other_url=URL, met=2, found_at=NOW,
+    )  # fmt: skip
+    queue = SimpleNamespace(waiting=lambda *_, **__: [pair])
+    yield from contradiction_blocks(cast("ContradictionQueue", queue), [domain()])
