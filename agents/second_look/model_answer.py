@@ -75,7 +75,7 @@ class SourceConflict:
     one: Source
     other: Source
     about: str
-    """In words that the sources or the question hold; else ''."""
+    """In words that the sources hold; else ''. Words of the question may be private."""
 
 
 def answer_from_sources(
@@ -104,10 +104,9 @@ def answer_from_sources(
     )
     read = [f"{source.label}\n{source.text}" for source in shown]
     said = " ".join((given.asked, plan.question, domain.title, instructions, glossary))
-    grounds = Grounds(read, asked=said)
     return _streamed(
-        model, prompt, given.sources, Sieve(grounds), tell,
-        may_ask=bool(given.offers), grounds=grounds,
+        model, prompt, given.sources, Sieve(Grounds(read, asked=said)), tell,
+        may_ask=bool(given.offers), read=read,
     )  # fmt: skip
 
 
@@ -163,7 +162,7 @@ def _streamed(
     tell: Callable[[str], None],
     *,
     may_ask: bool = False,
-    grounds: Grounds | None = None,
+    read: Sequence[str] = (),
 ) -> Written:
     numbering = Numbering(shown=sources)
     opening = Opening()
@@ -201,22 +200,30 @@ def _streamed(
         usage=usage,
         strays=tuple(sieve.strays),
         requests=requests_in(raw, may_ask=may_ask) if verdict == "look" else (),
-        conflicts=_conflicts(opening.conflicts, sources, grounds) if verdict == "answer" else (),
+        conflicts=_conflicts(opening.conflicts, sources, read) if verdict == "answer" else (),
     )
 
 
 def _conflicts(
-    told: Sequence[Conflict], sources: Sequence[Source], grounds: Grounds | None
+    told: Sequence[Conflict], sources: Sequence[Source], read: Sequence[str]
 ) -> tuple[SourceConflict, ...]:
-    """Those between two sources that there are. What a source made the model say isn't repeated."""
+    """Those between two sources that there are, each pair once."""
+    known = range(1, len(sources) + 1)
+    pairs = {
+        tuple(sorted((one.one, one.other))): one
+        for one in reversed(told)
+        if one.one != one.other and one.one in known and one.other in known
+    }
+    if not pairs:
+        return ()
+    grounds = Grounds(read)
     return tuple(
         SourceConflict(
             one=sources[one.one - 1],
             other=sources[one.other - 1],
-            about=one.about if grounds and grounds.hold(one.about) else "",
+            about=one.about if grounds.hold(one.about) else "",
         )
-        for one in told[:MOST_CONFLICTS]
-        if one.one != one.other and {one.one, one.other} <= set(range(1, len(sources) + 1))
+        for one in [*reversed(pairs.values())][:MOST_CONFLICTS]
     )
 
 
