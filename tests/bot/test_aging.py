@@ -36,7 +36,7 @@ from bot.memory.aging_tables import (
     owners_reminded,
 )
 from bot.memory.record import Records, now
-from bot.memory.state_tables import ERASED, questions
+from bot.memory.state_tables import ERASED, feedback, questions
 from bot.message.buttons import FEEDBACK
 from bot.owners.suggestion import Suggestion
 from bot.privacy.feature_tables import erase_in_features
@@ -240,6 +240,18 @@ def test_prose_that_changed_is_named_and_unhelpful_takes_its_base_away(
     desk.bot.feedback.give(desk.answers(first), "U0YOU", "unhelpful")
     _, later = desk.ask(WIPED)
     assert "changed since" not in words(later)
+
+
+def test_verdicts_that_can_not_be_looked_at_now_hold_up_no_others(desk: Desk) -> None:
+    with desk.bot.engine.begin() as connection:
+        for n in range(60):
+            given = {"question_id": f"A:{n}", "user": "U0YOU", "verdict": "helpful"}
+            connection.execute(insert(feedback).values(**given, given_at=now()))
+    helped(desk, AGE)
+    with desk.bot.engine.begin() as connection:
+        kept = connection.execute(select(helped_places)).all()
+        connection.execute(delete(feedback).where(feedback.c.question_id.startswith("A:")))
+    assert [row.document for row in kept] == ["key-rotation"]
 
 
 def form(number: str, said: str) -> dict[str, Any]:
