@@ -15,7 +15,8 @@ from agents.extractive.glossary import explained
 from agents.look_requests import LookRequest, requests_in
 from agents.plan import Plan
 from agents.prompts import render
-from agents.second_look.verdict import MOST_CONFLICTS, Conflict, Opening, Verdict
+from agents.second_look.sources_apart import SourceConflict, conflicts_between
+from agents.second_look.verdict import Opening, Verdict
 from config.domain import Domain
 from config.errors import InvalidModelOutput
 from config.models import ChatModel, Prompt, Usage
@@ -66,16 +67,6 @@ class Written:
     """Of the verdict `look`."""
     conflicts: tuple[SourceConflict, ...] = ()
     """Of the verdict `answer`."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class SourceConflict:
-    """Two sources that can't both be true, as the model that read them says."""
-
-    one: Source
-    other: Source
-    about: str
-    """In words that the sources hold; else ''. Words of the question may be private."""
 
 
 def answer_from_sources(
@@ -200,30 +191,9 @@ def _streamed(
         usage=usage,
         strays=tuple(sieve.strays),
         requests=requests_in(raw, may_ask=may_ask) if verdict == "look" else (),
-        conflicts=_conflicts(opening.conflicts, sources, read) if verdict == "answer" else (),
-    )
-
-
-def _conflicts(
-    told: Sequence[Conflict], sources: Sequence[Source], read: Sequence[str]
-) -> tuple[SourceConflict, ...]:
-    """Those between two sources that there are, each pair once."""
-    known = range(1, len(sources) + 1)
-    pairs = {
-        tuple(sorted((one.one, one.other))): one
-        for one in reversed(told)
-        if one.one != one.other and one.one in known and one.other in known
-    }
-    if not pairs:
-        return ()
-    grounds = Grounds(read)
-    return tuple(
-        SourceConflict(
-            one=sources[one.one - 1],
-            other=sources[one.other - 1],
-            about=one.about if grounds.hold(one.about) else "",
-        )
-        for one in [*reversed(pairs.values())][:MOST_CONFLICTS]
+        conflicts=conflicts_between(opening.conflicts, sources, read)
+        if verdict == "answer"
+        else (),
     )
 
 

@@ -13,7 +13,7 @@ from agents.answer import Answer
 from agents.second_look.verdict import Conflict, Opening
 from bot.memory.record import decoded, encoded
 from config.models import Prompt
-from tests.agents.corpus import OLD_ROTATION, ROTATION, asking, snapshot
+from tests.agents.corpus import LAPTOPS, OLD_ROTATION, ROTATION, asking, snapshot
 from tests.agents.scripted import PLAN, ScriptedModel, Watching
 
 GUIDE = """---
@@ -95,6 +95,18 @@ def test_words_of_the_question_alone_are_not_what_it_is_about() -> None:
     )  # fmt: skip
     model = ScriptedModel({"plan": {**PLAN, "question": asked}, "answer": says})
     (one,) = asking(snapshot(ROTATION, GUIDE), model)(asked).contradictions
+    assert one.about == ""
+
+
+def test_words_of_a_third_source_are_not_what_two_others_are_about() -> None:
+    """Not everybody who is shown the pair may read the third."""
+    said = "ANSWER\nCONFLICT {0} {1}: wiping a stolen laptop of a traveller\n60 days [{0}]."
+    texts = (ROTATION, GUIDE, LAPTOPS)
+    asked = "how old may a signing key get, and who wipes a stolen laptop?"
+    model = ScriptedModel(
+        {"plan": {**PLAN, "question": asked}, "answer": numbered(said, "60 days", "45 days")}
+    )
+    (one,) = asking(snapshot(*texts), model)(asked).contradictions
     assert one.about == ""
 
 
