@@ -3,7 +3,7 @@ reports of documents that nobody found contradictions in.
 
     python -m benchmarks.contradictions
 
-Decision 134 says what came of it."""
+Decision 133 says what came of it."""
 
 from __future__ import annotations
 

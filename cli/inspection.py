@@ -79,6 +79,7 @@ def _print_card(card: DocumentCard) -> None:
         "type": f"{card.document_type}, technical density {card.technical_density:.2f}",
         "owner": card.owner,
         "modified": f"{card.modified_at:%Y-%m-%d}" if card.modified_at else "",
+        "review by": f"{card.review_by}" if card.review_by else "",
         "status": card.status,
         "superseded by": card.superseded_by,
         "summary": card.summary,

@@ -24,6 +24,9 @@ _MEANING = frozenset("<>=%≥≤±+€$£#&@§")
 _ADDRESS = re.compile(r"https?://\S+")
 _LONGEST_WORD = 100
 """Characters: what is longer is cut where a piece ends."""
+_NUMBERS_ROWS = frozenset(("", "no", "nr", "number", "pos", "position", "rank", "row", "step"))
+"""Names of columns that tell where a row stands, not which it is."""
+_TICK_BOX = re.compile(r"^\s*(?:[-*+]\s+)?(?:\[[ xX]?\]|[☐☑☒])\s")
 _BETWEEN_QUOTES = " … "
 """See `agents.checks.groundedness.supporting_words`."""
 
@@ -40,6 +43,8 @@ class KnownPlace:
     """What tells the row from others, if it is one."""
     cells: tuple[Row, ...] = ()
     """Of a row: all rows that go by this label, of which there is nearly always one."""
+    columns: Row = ()
+    """Of a row: what its table calls them; empty where several tables call them differently."""
     exact: str = ""
     """Changes with every word; in pieces of another size it may differ."""
     loose: str = ""
@@ -116,11 +121,17 @@ def place_now(
 ) -> KnownPlace:
     """What stands there. `chunks`: all of the document's."""
     section = [chunk for chunk in chunks if tuple(chunk.heading_path) == tuple(headings)]
-    cells: tuple[Row, ...] = ()
+    cells, columns = tuple[Row, ...](), Row()
     if row:
-        rows = (one for chunk in section if chunk.table for one in chunk.table.rows)
         told = _words_of(row)
-        cells = tuple(dict.fromkeys(one for one in rows if _words_of(one[: len(row)]) == told))
+        found = {
+            one: table.header
+            for table in (chunk.table for chunk in section if chunk.table)
+            for one in table.rows
+            if _words_of(one[: len(row)]) == told
+        }
+        cells = tuple(found)
+        columns = next(iter(found.values())) if len(set(found.values())) == 1 else ()
         said = {tuple(map(_words, one)) for one in cells}
         loose = [word for one in said for cell in one for word in cell]
     else:
@@ -133,6 +144,7 @@ def place_now(
         path=_path(headings, card.title),
         row=row,
         cells=cells,
+        columns=columns,
         exact=_mark(repr(one) for one in said),
         loose=_mark(loose),
         made_by=card.made_by,
@@ -153,6 +165,9 @@ def has_changed(kept: KnownPlace, now: KnownPlace) -> bool:
     """Whether it says something else: format, order and the size of pieces aside."""
     if kept.exact == now.exact:
         return False
+    before = _by_column(kept)
+    if before and before == _by_column(now):
+        return False  # columns changed places, or one came that says nothing here
     # What pieces hold differs with how they are made; the words that occur don't.
     return kept.made_by == now.made_by or kept.loose != now.loose
 
@@ -168,6 +183,16 @@ def changed_cell(kept: KnownPlace, now: KnownPlace) -> tuple[str, str] | None:
         (old, new) for old, new in zip(before, after, strict=True) if _words(old) != _words(new)
     ]
     return differing[0] if len(differing) == 1 else None
+
+
+def _by_column(place: KnownPlace) -> frozenset[frozenset[tuple[Row, Row]]]:
+    """Of each row what stands below which name; empty where names don't tell columns apart."""
+    names = [*map(_words, place.columns)]
+    if any(len(row) != len(names) or len(set(names)) < len(names) for row in place.cells):
+        return frozenset()
+    rows = [zip(names, map(_words, row), strict=True) for row in place.cells]
+    said = frozenset(frozenset(pair for pair in row if pair[1]) for row in rows)
+    return said if all(name for row in said for name, _ in row) else frozenset()
 
 
 def path_of(chunk: Chunk) -> str:
@@ -187,13 +212,23 @@ def _likeliest_first(chunks: Sequence[Chunk], citation: Citation) -> Iterator[Ch
 
 
 def _label(chunk: Chunk, row: int) -> Row:
+    """With the column beside, where the first one only counts: an inserted row renumbers others."""
     table = chunk.table
-    return table.rows[row][: max(1, table.label_columns)] if table else ()
+    if table is None:
+        return ()
+    cells, count = table.rows[row], max(1, table.label_columns)
+    counts = (
+        cells[0].strip(" .)#").isdigit()
+        and "".join(filter(str.isalpha, table.header[0].casefold() if table.header else ""))
+        in _NUMBERS_ROWS
+    )
+    return cells[: max(count, 2) if counts else count]
 
 
 def _words(text: str) -> Row:
     """Signs count (`<`, `%`), but for those of format and at the end of a sentence."""
-    plain = unicodedata.normalize("NFKC", _ADDRESS.sub(" ", text)).translate(_FORMAT).casefold()
+    bare = _ADDRESS.sub(" ", _TICK_BOX.sub("", text))
+    plain = unicodedata.normalize("NFKC", bare).translate(_FORMAT).casefold()
     found = _WORD.findall(plain)
     while found and found[-1] in ".;:,":
         found.pop()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, time, timedelta
 
 from enrichment.chunk import DocumentCard
 from enrichment.standing import is_out_of_force
@@ -65,11 +65,18 @@ def stale_documents(
     return sorted(found, key=lambda one: (-one.score, -one.cited, one.title, one.id))
 
 
-def review_overdue(card: DocumentCard, today: date) -> date | None:
-    """The review date that a document in force states, if it has passed."""
-    if card.review_by is None or card.review_by >= today or is_out_of_force(card):
-        return None
-    return card.review_by
+def review_overdue(card: DocumentCard, now: datetime) -> date | None:
+    """The review date that a document in force states, if it has passed. `now`: aware."""
+    day = card.review_by
+    is_over = day is not None and passed_at(day) <= now
+    return day if is_over and not is_out_of_force(card) else None
+
+
+def passed_at(day: date) -> datetime:
+    """When it is over everywhere: west of Greenwich it lasts up to twelve hours longer."""
+    if day == date.max:
+        return datetime.max.replace(tzinfo=UTC)
+    return datetime.combine(day + timedelta(days=1), time(12), UTC)
 
 
 def on_day(day: date) -> str:
@@ -83,7 +90,7 @@ def _stale(
     for card in cards:
         if is_out_of_force(card):
             continue
-        overdue, uses = review_overdue(card, now.date()), cited.get(card.id, 0)
+        overdue, uses = review_overdue(card, now), cited.get(card.id, 0)
         months = _months_since(card.modified_at, now)
         is_old = months is not None and months >= review_months and uses >= FEWEST_CITED
         if not overdue and not is_old:

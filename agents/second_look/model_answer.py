@@ -15,7 +15,8 @@ from agents.extractive.glossary import explained
 from agents.look_requests import LookRequest, requests_in
 from agents.plan import Plan
 from agents.prompts import render
-from agents.second_look.verdict import MOST_CONFLICTS, Conflict, Opening, Verdict
+from agents.second_look.sources_apart import SourceConflict, conflicts_between
+from agents.second_look.verdict import Opening, Verdict
 from config.domain import Domain
 from config.errors import InvalidModelOutput
 from config.models import ChatModel, Prompt, Usage
@@ -68,16 +69,6 @@ class Written:
     """Of the verdict `answer`."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class SourceConflict:
-    """Two sources that can't both be true, as the model that read them says."""
-
-    one: Source
-    other: Source
-    about: str
-    """In words that the sources or the question hold; else ''."""
-
-
 def answer_from_sources(
     model: ChatModel, domain: Domain, given: ToAnswer, tell: Callable[[str], None]
 ) -> Written:
@@ -104,10 +95,9 @@ def answer_from_sources(
     )
     read = [f"{source.label}\n{source.text}" for source in shown]
     said = " ".join((given.asked, plan.question, domain.title, instructions, glossary))
-    grounds = Grounds(read, asked=said)
     return _streamed(
-        model, prompt, given.sources, Sieve(grounds), tell,
-        may_ask=bool(given.offers), grounds=grounds,
+        model, prompt, given.sources, Sieve(Grounds(read, asked=said)), tell,
+        may_ask=bool(given.offers), read=read,
     )  # fmt: skip
 
 
@@ -163,7 +153,7 @@ def _streamed(
     tell: Callable[[str], None],
     *,
     may_ask: bool = False,
-    grounds: Grounds | None = None,
+    read: Sequence[str] = (),
 ) -> Written:
     numbering = Numbering(shown=sources)
     opening = Opening()
@@ -201,22 +191,9 @@ def _streamed(
         usage=usage,
         strays=tuple(sieve.strays),
         requests=requests_in(raw, may_ask=may_ask) if verdict == "look" else (),
-        conflicts=_conflicts(opening.conflicts, sources, grounds) if verdict == "answer" else (),
-    )
-
-
-def _conflicts(
-    told: Sequence[Conflict], sources: Sequence[Source], grounds: Grounds | None
-) -> tuple[SourceConflict, ...]:
-    """Those between two sources that there are. What a source made the model say isn't repeated."""
-    return tuple(
-        SourceConflict(
-            one=sources[one.one - 1],
-            other=sources[one.other - 1],
-            about=one.about if grounds and grounds.hold(one.about) else "",
-        )
-        for one in told[:MOST_CONFLICTS]
-        if one.one != one.other and {one.one, one.other} <= set(range(1, len(sources) + 1))
+        conflicts=conflicts_between(opening.conflicts, sources, read)
+        if verdict == "answer"
+        else (),
     )
 
 

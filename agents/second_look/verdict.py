@@ -21,13 +21,14 @@ _WORD = re.compile(r"([A-Z_]++)[*_`]*+[ \t]*+(?:[:.\n—-]|$)\s*+")
 """The word, alone on its line or before a colon."""
 _LONGEST = 40
 """Characters after which nothing more is waited for."""
-
-
 _CONFLICT_WORD = "CONFLICT"
 _CONFLICT = re.compile(
-    r"CONFLICT[ \t]+\[?(\d{1,3})\]?[ \t,/&]*(?:and|with)?[ \t]*\[?(\d{1,3})\]?"
-    r"(?:[ \t]*[:.—-][ \t]*([^\n]*))?"
+    r"CONFLICTS?[ \t:*_`]*"
+    r"((?:(?:[ \t,/&\[\]–-]|sources?\b|and\b|with\b|vs\b\.?)*+\b\d{1,3}\b\]?){2,6})"
+    r"[*_`]*(?:[ \t]*[:.,—–-]+[ \t]*(.*)|[ \t]*$)"
 )
+"""At least two numbers of sources, and what they differ on."""
+_BEFORE_LINE = " \t*_`>-"
 _LONGEST_CONFLICT = 300
 MOST_CONFLICTS = 3
 
@@ -49,6 +50,7 @@ class Opening:
         self.conflicts: list[Conflict] = []
         self._held = ""
         self._is_begun = False
+        self._begins_line = True
 
     def feed(self, piece: str) -> str:
         """What of the reply itself is known so far."""
@@ -74,27 +76,38 @@ class Opening:
         return self._begun(held)
 
     def _begun(self, piece: str, *, ended: bool = False) -> str:
-        """Without the blank lines before the reply's first word, and the lines on conflicts."""
-        if self._is_begun:
-            return piece
+        """Without the blank lines before the reply's first word, and without lines on conflicts,
+        wherever they stand."""
         self._held += piece
-        while True:
-            bare = self._held.lstrip(_DECORATION)
-            if not bare and not ended:
-                return ""
-            if not bare or not _CONFLICT_WORD.startswith(bare[: len(_CONFLICT_WORD)]):
-                break
+        shown = ""
+        while self._held:
+            if not self._begins_line:
+                line, ends, self._held = self._held.partition("\n")
+                shown += line + ends
+                self._begins_line = bool(ends)
+                continue
+            bare = self._held.lstrip(_BEFORE_LINE if self._is_begun else _DECORATION)
             line, ends, rest = bare.partition("\n")
-            if not (ends or ended) and len(line) < _LONGEST_CONFLICT:
-                return ""
-            if not (told := _CONFLICT.match(line)):
-                break
-            about = (told[3] or "").strip(" *_`.")
-            self.conflicts.append(Conflict(int(told[1]), int(told[2]), about))
-            self._held = rest
-        begun, self._held = self._held.lstrip(), ""
-        self._is_begun = bool(begun)
-        return begun
+            undecided = not (ends or ended) and len(line) < _LONGEST_CONFLICT
+            if undecided and _may_be_a_conflict(line):
+                return shown
+            if told := _CONFLICT.match(line):
+                self._keep(told)
+                self._held = rest
+                continue
+            if not self._is_begun:
+                self._held = self._held.lstrip()
+            self._is_begun, self._begins_line = bool(self._held), False
+        return shown
+
+    def _keep(self, told: re.Match[str]) -> None:
+        first, *others = map(int, re.findall(r"\d+", told[1]))
+        about = (told[2] or "").strip(" *_`.")
+        self.conflicts += [Conflict(first, other, about) for other in others]
+
+
+def _may_be_a_conflict(line: str) -> bool:
+    return _CONFLICT_WORD.startswith(line[: len(_CONFLICT_WORD)])
 
 
 def _may_be_a_verdict(begun: str) -> bool:

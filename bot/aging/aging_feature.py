@@ -20,7 +20,7 @@ from bot.feature import Additions, AnswerShown, DigestPart, Feature, Store
 from bot.feature_tools import FeatureTools
 from bot.home.home_view import permalink
 from bot.memory.aging_tables import create_aging_tables
-from bot.message.blockkit import Json, short
+from bot.message.blockkit import Json, link, short
 from bot.message.harmless.harmless_words import mrkdwn
 from config.domain import Domain
 
@@ -127,7 +127,7 @@ class AgingRoom:
         places = list(places_of(answer, snapshot)) if snapshot else []
         return Additions(
             notes=(
-                *self.queue.notes(answer),
+                *self.queue.notes(name, answer),
                 *self.outdated.notes(name, places),
                 *self.helped.notes(name, places),
                 *self.overdue.notes(name, answer),
@@ -142,14 +142,19 @@ class AgingRoom:
     def settled(self, event_id: str, item: Any) -> None:
         """An admin has decided; their home shows what is left."""
         user = str(item["user"])
-        self.queue.decide(str(item["contradiction"]), str(item["choice"]), user)
+        pair, seen = str(item["contradiction"]), str(item.get("seen", ""))
+        self.queue.decide(pair, str(item["choice"]), user, seen)
         opened = {"type": "app_home_opened", "user": user, "tab": "home"}
         self.tools.put(f"{event_id}-home", {"event": opened, "team": str(item.get("team", ""))})
 
     def digest(self, domain: Domain, since: datetime) -> Sequence[DigestPart]:
         name, after = domain.domain, since.astimezone(UTC).replace(tzinfo=None)
         flagged = [
-            f"• {self._named(name, place)}" for place, _ in self.outdated.new_since(name, after)
+            f"• {self._named(name, flag.place)}" for flag in self.outdated.new_since(name, after)
+        ]
+        due = [
+            f"• {link(one.url, short(one.title, 120))}: {one.told()}"
+            for one in self.overdue.due_since(domain, since)
         ]
         pairs = [
             f"• {mrkdwn(short(one.one.name, 120))} and {mrkdwn(short(one.other.name, 120))}"
@@ -159,6 +164,7 @@ class AgingRoom:
         parts = (
             DigestPart(title="Flagged as out of date", lines=flagged[:_MOST_LINES]),
             DigestPart(title="Sources that say different things", lines=pairs),
+            DigestPart(title="Past their review date", lines=due[:_MOST_LINES]),
         )
         return [part for part in parts if part.lines]
 
@@ -166,6 +172,6 @@ class AgingRoom:
         """Nobody learns here of a document that not everybody may read."""
         snapshot = self.snapshot_of(domain)
         if not snapshot or not snapshot.cards([place.document]):
-            return "a document that not everybody may read"
+            return "a document that is gone, or that not everybody may read"
         row = f" › {' '.join(place.row)}" if place.row else ""
         return mrkdwn(short(f"{place.name}{row}", 200))

@@ -9,7 +9,8 @@ from typing import Any
 from slack_bolt import App
 
 from agents.aging.cited_place import KnownPlace
-from bot.aging.contradiction_queue import CHOICES, ContradictionQueue, both_sides
+from bot.aging.contradiction_queue import ContradictionQueue
+from bot.aging.contradiction_sides import CHOICES
 from bot.feature import Store
 from bot.message.blockkit import Json, actions, button, link, section, short, words
 from bot.message.harmless.harmless_words import mrkdwn
@@ -28,10 +29,13 @@ def contradiction_blocks(queue: ContradictionQueue, domains: Sequence[Domain]) -
         if not waiting:
             continue
         yield section(f"*Sources of {mrkdwn(domain.title)} that say different things*")
-        for pair, sides in both_sides(waiting[:_SHOWN]):
+        for pair in waiting[:_SHOWN]:
             often = "once" if pair.met == 1 else f"{pair.met} times"
             about = mrkdwn(short(pair.about, 200)) or "The same subject"
-            fields = [words(_side(letter, *side)) for letter, side in zip("AB", sides, strict=True)]
+            fields = [
+                words(_side("A", pair.one, pair.one_url, pair.one_says)),
+                words(_side("B", pair.other, pair.other_url, pair.other_says)),
+            ]
             yield {
                 **section(f"{about} · met {often}"),
                 "fields": fields,
@@ -39,7 +43,7 @@ def contradiction_blocks(queue: ContradictionQueue, domains: Sequence[Domain]) -
             }
             yield actions(
                 [
-                    button(label, f"{KEEP}_{choice}", f"{choice} {pair.id}")
+                    button(label, f"{KEEP}_{choice}", f"{choice} {pair.id} {pair.seen}")
                     for choice, label in _LABELS.items()
                 ],
                 block_id=f"settle_{pair.id}",
@@ -48,12 +52,18 @@ def contradiction_blocks(queue: ContradictionQueue, domains: Sequence[Domain]) -
 
 def listen_for_decisions(app: App, store: Store) -> None:
     def decided(ack: Callable[..., Any], body: Json, action: Json) -> None:
-        choice, _, pair = str(action.get("value") or "").partition(" ")
+        choice, pair, seen, *_ = [*str(action.get("value") or "").split(" "), "", "", ""]
         person = body.get("user") or {}
         user = str(person.get("id") or "")
         team = str(person.get("team_id") or (body.get("team") or {}).get("id") or "")
         if choice in CHOICES and pair:
-            item = {"contradiction": pair, "choice": choice, "user": user, "team": team}
+            item = {
+                "contradiction": pair,
+                "choice": choice,
+                "seen": seen,
+                "user": user,
+                "team": team,
+            }
             store(f"settle-{pair}-{choice}-{user}-{action.get('action_ts')}", {KEEP: item})
         ack()
 

@@ -4,16 +4,18 @@ settle. An answer is never changed by it."""
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Literal, cast
+from itertools import islice
+from typing import cast
 
 from sqlalchemy import Engine, Row, Table, func, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
 from agents.aging.cited_place import KnownPlace, as_it_is_now, has_changed, text_of_place
 from agents.answer import CITED, Answer, Contradiction
+from bot.aging.contradiction_sides import CHOICES, Choice, Sides, suggestion_of
 from bot.aging.known_places import SnapshotOf, kept_as, kept_place, place_meant
 from bot.memory.aging_tables import contradictions, contradictions_met
 from bot.memory.record import Records, decoded, now
@@ -22,30 +24,17 @@ from bot.owners.suggestion import Suggestion
 from config.domain import Domain
 from enrichment.standing import is_out_of_force
 
-Choice = Literal["one", "other", "none"]
-CHOICES: frozenset[str] = frozenset(("one", "other", "none"))
 OPEN = "open"
 MOST_NOTES = 2
 _LONGEST_ABOUT = 200
-_LONGEST_WORDS = 500
 
 
 @dataclass(frozen=True, kw_only=True)
-class Sides:
-    """A pair that waits, as the documents of today have it."""
-
+class _Pair:
     id: str
-    domain: str
-    about: str
-    one: KnownPlace
-    other: KnownPlace
-    one_says: str
-    other_says: str
-    one_url: str
-    other_url: str
-    met: int
-    """Questions whose answer met it."""
-    found_at: datetime
+    """The same in either order."""
+    first: KnownPlace
+    second: KnownPlace
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -77,56 +66,79 @@ class ContradictionQueue:
             select(contradictions, count.label("times"))
             .where(contradictions.c.domain == domain, contradictions.c.state == OPEN)
             .order_by(count.desc(), contradictions.c.found_at.desc(), contradictions.c.id)
-            .limit(100)
         )
         if since:
             query = query.where(contradictions.c.found_at >= since)
         with self.engine.connect() as connection:
             rows = connection.execute(query).all()
         found = (self._sides(row) for row in rows)
-        return [sides for sides in found if sides][:most]
+        return list(islice((sides for sides in found if sides), most))
 
-    def decide(self, contradiction: str, choice: str, user: str) -> None:
+    def decide(self, contradiction: str, choice: str, user: str, seen: str) -> None:
         """By an admin of its domain; whoever is first decides. The owner of the side that isn't
-        kept is told what the other one says."""
+        kept is told what the other one says. `seen`: see `Sides`; where a side says something else
+        than the admin saw, nothing is decided."""
         row = self._row(contradiction)
         domain = self.domains().get(row.domain) if row else None
         if row is None or domain is None or user not in domain.admins or choice not in CHOICES:
             return
         sides = self._sides(row)
-        again = row.state == choice and row.decided_by == user
-        if row.state != OPEN and not again:
+        if sides is None or sides.seen != seen:
             return
         change = update(contradictions).where(
             contradictions.c.id == contradiction, contradictions.c.state == OPEN
         )
         with self.engine.begin() as connection:
             connection.execute(change.values(state=choice, decided_by=user))
-        if sides and choice != "none":
-            self.suggest(_suggestion(sides, cast("Choice", choice), user))
+        decided = self._row(contradiction)
+        is_theirs = decided and (decided.state, decided.decided_by) == (choice, user)
+        if is_theirs and choice != "none":
+            self.suggest(suggestion_of(sides, cast("Choice", choice), user))
 
-    def notes(self, answer: Answer) -> Iterator[str]:
-        """Where an answer doesn't cite both sides itself."""
+    def notes(self, domain: str, answer: Answer) -> Iterator[str]:
+        """Where an answer doesn't cite both sides itself, or people have decided between them."""
         said = {int(number) for number in CITED.findall(answer.text)}
         for one in answer.contradictions[:MOST_NOTES]:
+            kept = self._kept(domain, one)
             numbers = {one.one.number, one.other.number}
-            if 0 in numbers or not numbers <= said:
-                sides = " and ".join(
-                    _named(side.title, side.heading) for side in (one.one, one.other)
-                )
-                about = f" about {short(one.about, _LONGEST_ABOUT)}" if one.about else ""
+            if kept == "" or (kept is None and 0 not in numbers and numbers <= said):
+                continue
+            sides = " and ".join(_named(side.title, side.heading) for side in (one.one, one.other))
+            about = f" about {short(one.about, _LONGEST_ABOUT)}" if one.about else ""
+            if kept:
+                yield f"An admin decided that {kept} holds: {sides} say different things{about}."
+            else:
                 yield f"Two sources say different things{about}: {sides}."
 
-    def _met(self, domain: str, question_id: str, met: Contradiction) -> None:
+    def _kept(self, domain: str, met: Contradiction) -> str | None:
+        """The side that people decided for; '' for none, None where nobody decided on what they
+        say now."""
+        pair = self._pair(domain, met)
+        row = self._row(pair.id) if pair else None
+        if pair is None or row is None or row.state == OPEN or self._says_else(row, pair):
+            return None
+        kept = {"one": row.one, "other": row.other}.get(row.state)
+        place = kept_place(kept) if kept else None
+        return _named(place.title, place.path) if place else ""
+
+    def _pair(self, domain: str, met: Contradiction) -> _Pair | None:
+        """None where it is none, or can't be shown to people: not everybody may read a side."""
         snapshot = self.snapshot_of(domain)
         first, second = (place_meant(side, snapshot) for side in (met.one, met.other))
-        if first.key == second.key:
-            return
+        if first.key == second.key or not (first.exact and second.exact):
+            return None
         known = snapshot.cards([first.document, second.document]) if snapshot else []
         if any(is_out_of_force(card) for card in known):
-            return
+            return None
         keys = sorted((first.key, second.key))
-        pair = hashlib.sha256("\x1f".join((domain, *keys)).encode()).hexdigest()[:32]
+        mark = hashlib.sha256("\x1f".join((domain, *keys)).encode()).hexdigest()[:32]
+        return _Pair(id=mark, first=first, second=second)
+
+    def _met(self, domain: str, question_id: str, met: Contradiction) -> None:
+        found = self._pair(domain, met)
+        if found is None:
+            return
+        pair, first, second = found.id, found.first, found.second
         values = {
             "one": kept_as(first),
             "other": kept_as(second),
@@ -137,7 +149,7 @@ class ContradictionQueue:
         if not self._inserted(contradictions, {**fresh, **values}):
             row = self._row(pair)
             settled = row is not None and row.state != OPEN
-            if row is not None and (not settled or self._says_else(row, first, second)):
+            if row is not None and (not settled or self._says_else(row, found)):
                 # Kept as it is now: what it said when it was first met may be gone.
                 reopened = {"state": OPEN, "decided_by": ""} if settled else {}
                 was = {} if settled else {"found_at": row.found_at}
@@ -146,11 +158,12 @@ class ContradictionQueue:
         of = {"contradiction": pair, "question_id": question_id, "domain": domain}
         self._inserted(contradictions_met, {**of, "met_at": now()})
 
-    def _says_else(self, row: Row[tuple[str]], first: KnownPlace, second: KnownPlace) -> bool:
+    def _says_else(self, row: Row[tuple[str]], pair: _Pair) -> bool:
         """Whether a side changed since people settled it."""
         kept = {place.key: place for place in (kept_place(row.one), kept_place(row.other))}
         return any(
-            side.key in kept and has_changed(kept[side.key], side) for side in (first, second)
+            side.key in kept and has_changed(kept[side.key], side)
+            for side in (pair.first, pair.second)
         )
 
     def _sides(self, row: Row[tuple[str]]) -> Sides | None:
@@ -199,36 +212,6 @@ class ContradictionQueue:
             connection.execute(change.values(**values))
 
 
-def _suggestion(sides: Sides, choice: Choice, user: str) -> Suggestion:
-    """To the owner of the side that wasn't kept."""
-    kept, lost = (sides.one, sides.other) if choice == "one" else (sides.other, sides.one)
-    says = sides.one_says if choice == "one" else sides.other_says
-    return Suggestion(
-        id=f"contradiction-{sides.id}-{sides.found_at:%Y%m%d%H%M%S}",
-        kind="contradiction",
-        domain=sides.domain,
-        document=lost.document,
-        heading=" › ".join(filter(None, (lost.path, " ".join(lost.row)))),
-        question=sides.about,
-        words=f"{kept.name} says otherwise: {short(says, _LONGEST_WORDS)}",
-        by=user,
-    )
-
-
 def _named(title: str, heading: str) -> str:
     parts = (title, heading if heading != title else "")
     return " › ".join(short(part, 100) for part in parts if part)
-
-
-def both_sides(
-    sides: Sequence[Sides],
-) -> Iterator[tuple[Sides, Sequence[tuple[KnownPlace, str, str]]]]:
-    """Each with (place, address, what it says) of either side."""
-    for pair in sides:
-        yield (
-            pair,
-            (
-                (pair.one, pair.one_url, pair.one_says),
-                (pair.other, pair.other_url, pair.other_says),
-            ),
-        )

@@ -35,6 +35,7 @@ class HelpedPlaces:
 
     def look(self) -> None:
         """Keep what the places of newly helpful answers say. Several may do so at once."""
+        looked_at = 0
         for question_id, given_at in self._new_verdicts():
             record = self.records.get(question_id)
             if record is None or not record.answer:
@@ -42,6 +43,9 @@ class HelpedPlaces:
             snapshot = self.snapshot_of(record.domain)
             if snapshot is None:
                 continue
+            looked_at += 1
+            if looked_at > _AT_ONCE:
+                return
             common = {"question_id": question_id, "domain": record.domain}
             rows = [
                 {
@@ -99,7 +103,6 @@ class HelpedPlaces:
             .where(feedback.c.verdict == "helpful", helpful_seen.c.question_id.is_(None))
             .where(feedback.c.given_at >= now() - _LOOKED_BACK)
             .group_by(feedback.c.question_id)
-            .limit(_AT_ONCE)
         )
         with self.engine.connect() as connection:
             return [(row[0], row[1]) for row in connection.execute(query)]

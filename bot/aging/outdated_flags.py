@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Engine, insert, select, update
+from sqlalchemy import ColumnElement, Engine, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
 from agents.aging.cited_place import KnownPlace, has_changed
@@ -39,6 +39,14 @@ class Flaggable:
     domain: Domain
     private: bool
     """It was asked or answered between the asker and the bot: nobody else hears words of it."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Flag:
+    place: KnownPlace
+    """As it was then."""
+    at: datetime
+    is_accepted: bool
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -116,46 +124,61 @@ class OutdatedFlags:
             connection.execute(change.values(outcome=outcome, decided_by=by[:40]))
 
     def notes(self, domain: str, places: Sequence[KnownPlace]) -> Iterator[str]:
-        """Of those that wait for their owner and say the same as when they were flagged."""
+        """Of those that say the same as when they were flagged: until somebody decides, and where
+        the flag was accepted, until they say something else."""
         told: set[str] = set()
-        for kept, at in self._waiting(domain, {place.document for place in places}):
+        for flag in self._standing(domain, {place.document for place in places}):
             for place in places:
-                unmarked = not kept.exact and kept.path.endswith(place.path)
-                if place.key in told or not (place.is_in(kept) or unmarked):
-                    continue
-                if kept.exact and has_changed(kept, place):
+                if place.key in told or not _is_of(flag.place, place):
                     continue
                 told.add(place.key)
                 named = short(_where(place) or place.title, 150)
+                day = on_day(flag.at.date())
                 yield (
-                    f"“{named}” was flagged as out of date by a reader on {on_day(at.date())}: "
-                    "waiting for its owner."
+                    f"“{named}” is out of date: a reader flagged it on {day}, and that was "
+                    "accepted. The document doesn't say otherwise yet."
+                    if flag.is_accepted
+                    else f"“{named}” was flagged as out of date by a reader on {day}: waiting for "
+                    "its owner."
                 )
                 if len(told) == MOST_NOTES:
                     return
 
-    def new_since(self, domain: str, since: datetime) -> list[tuple[KnownPlace, datetime]]:
-        """That wait, newest first. `since`: UTC, without a zone."""
-        query = (
-            select(flags.c.kept, flags.c.flagged_at)
-            .where(flags.c.domain == domain, flags.c.outcome == "")
-            .where(flags.c.flagged_at >= since)
-            .order_by(flags.c.flagged_at.desc())
-            .limit(50)
-        )
-        with self.engine.connect() as connection:
-            return [(kept_place(row.kept), row.flagged_at) for row in connection.execute(query)]
+    def new_since(self, domain: str, since: datetime) -> list[Flag]:
+        """That wait, newest first, each place once. `since`: UTC, without a zone."""
+        found = self._flags(domain, flags.c.outcome == "", flags.c.flagged_at >= since)
+        return list({flag.place.key: flag for flag in reversed(found)}.values())[::-1]
 
-    def _waiting(self, domain: str, documents: set[str]) -> list[tuple[KnownPlace, datetime]]:
+    def _standing(self, domain: str, documents: set[str]) -> list[Flag]:
+        """Those that wait come first."""
+        of = flags.c.document.in_(documents)
+        found = self._flags(domain, of, flags.c.outcome.in_(("", "accepted")))
+        return sorted(found, key=lambda flag: flag.is_accepted)
+
+    def _flags(self, domain: str, *which: ColumnElement[bool]) -> list[Flag]:
         query = (
-            select(flags.c.kept, flags.c.flagged_at)
-            .where(flags.c.domain == domain, flags.c.outcome == "")
-            .where(flags.c.document.in_(documents))
+            select(flags.c.kept, flags.c.flagged_at, flags.c.outcome)
+            .where(flags.c.domain == domain, *which)
             .order_by(flags.c.flagged_at.desc())
             .limit(200)
         )
         with self.engine.connect() as connection:
-            return [(kept_place(row.kept), row.flagged_at) for row in connection.execute(query)]
+            return [
+                Flag(
+                    place=kept_place(row.kept),
+                    at=row.flagged_at,
+                    is_accepted=row.outcome == "accepted",
+                )
+                for row in connection.execute(query)
+            ]
+
+
+def _is_of(flagged: KnownPlace, place: KnownPlace) -> bool:
+    """Whether it is the place that was flagged, as it was then. Of one without marks only its
+    nearest heading is known."""
+    if not flagged.exact:
+        return place.path == flagged.path or place.path.endswith(f" › {flagged.path}")
+    return place.is_in(flagged) and not has_changed(flagged, place)
 
 
 def _where(place: KnownPlace) -> str:

@@ -5,13 +5,14 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 
 from sqlalchemy import Engine, delete, insert, select
 
 from agents.aging.stale_documents import (
     StaleDocument,
     on_day,
+    passed_at,
     review_overdue,
     stale_documents,
 )
@@ -39,6 +40,8 @@ class OverdueDocuments:
     counts: CitationCounts
     snapshot_of: SnapshotOf
     suggest: Callable[[Suggestion], None]
+    clock: Callable[[], datetime] = now
+    """UTC, without a zone."""
 
     def of(self, domain: Domain) -> list[StaleDocument]:
         """The most important ones first."""
@@ -49,18 +52,26 @@ class OverdueDocuments:
             snapshot.documents.values(),
             self.counts.cited(domain.domain, today_utc()),
             review_months=domain.aging.review_months,
+            now=self._now(),
+        )
+
+    def due_since(self, domain: Domain, since: datetime) -> Iterator[StaleDocument]:
+        """Those whose own review date has passed since then. `since`: aware."""
+        return (
+            one for one in self.of(domain) if one.review_by and passed_at(one.review_by) > since
         )
 
     def remind(self, domain: Domain) -> None:
         """Tell the owners of a few, once a week; of each document once a quarter at most."""
         reminded = self._reminded(domain.domain)
         last = reminded.get(_THE_WEEK)
-        if not domain.aging.remind or (last and now() - last < _WEEK):
+        moment = self.clock()
+        if not domain.aging.remind or (last and moment - last < _WEEK):
             return
-        lately = {one for one, at in reminded.items() if one and now() - at < _QUARTER}
+        lately = {one for one, at in reminded.items() if one and moment - at < _QUARTER}
         due = [one for one in self.of(domain) if one.id not in lately][:MOST_REMINDED]
         for one in due:
-            self.suggest(_suggestion(domain.domain, one))
+            self.suggest(_suggestion(domain.domain, one, reminded.get(one.id)))
         with self.engine.begin() as connection:
             for document in (_THE_WEEK, *(one.id for one in due)):
                 row = {"domain": domain.domain, "document": document}
@@ -70,14 +81,14 @@ class OverdueDocuments:
                         owners_reminded.c.document == document,
                     )
                 )
-                connection.execute(insert(owners_reminded).values(**row, reminded_at=now()))
+                connection.execute(insert(owners_reminded).values(**row, reminded_at=moment))
 
     def notes(self, domain: str, answer: Answer) -> Iterator[str]:
         """Of the first cited document that is past its own review date."""
         snapshot = self.snapshot_of(domain)
         cited = dict.fromkeys(one.document for one in answer.citations if one.document)
         for card in snapshot.cards(cited) if snapshot else ():
-            if day := review_overdue(card, today_utc()):
+            if day := review_overdue(card, self._now()):
                 title = short(card.title, 150)
                 yield f"{title} says that it was to be reviewed by {on_day(day)}, which is past."
                 return
@@ -95,6 +106,9 @@ class OverdueDocuments:
             title = f"*To look over in {mrkdwn(domain.title)}*"
             yield section("\n".join((title, *lines)), block_id=f"aging_stale_{domain.domain}")
 
+    def _now(self) -> datetime:
+        return self.clock().replace(tzinfo=UTC)
+
     def _reminded(self, domain: str) -> dict[str, datetime]:
         query = select(owners_reminded.c.document, owners_reminded.c.reminded_at).where(
             owners_reminded.c.domain == domain
@@ -103,13 +117,13 @@ class OverdueDocuments:
             return {row.document: row.reminded_at for row in connection.execute(query)}
 
 
-def _suggestion(domain: str, one: StaleDocument) -> Suggestion:
-    quarter = f"{now():%Y}q{(now().month + 2) // 3}"
+def _suggestion(domain: str, one: StaleDocument, last: datetime | None) -> Suggestion:
+    """`last`: when its owner was last reminded. Until that is noted anew it is one suggestion."""
     mark = hashlib.sha256(f"{domain}\x1f{one.id}".encode()).hexdigest()[:16]
     return Suggestion(
-        id=f"aging-{mark}-{quarter}",
-        kind="outdated",
+        id=f"aging-{mark}-{last:%Y%m%d}" if last else f"aging-{mark}",
+        kind="review",
         domain=domain,
         document=one.id,
-        words=f"Please look it over: {one.told()}.",
+        question=f"{one.told()}."[:1].upper() + f"{one.told()}."[1:],
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bot.message.blockkit import Json, context, section, short
 from bot.message.modal import input_block, modal, submitted, text_input
-from bot.owner_drafts.draft_view import Sight, audience_note, place_of, quoted
+from bot.owner_drafts.draft_view import Sight, asked, audience_note, place_of
 from bot.owner_drafts.drafts_on_record import OwnerDraft
 
 EDIT_VIEW = "owner_draft_words"
@@ -18,7 +18,7 @@ def words_form(draft: OwnerDraft, sight: Sight) -> Json:
     heading = draft.heading if sight.place else ""
     blocks = [section(f"For {place_of(draft, sight)}")]
     if sight.words and draft.question:
-        blocks.append(section(f"*Asked*\n{quoted(draft.question)}"))
+        blocks.append(asked(draft))
     blocks += [
         input_block("words", "Words", text_input(multiline=True, initial=words), optional=False),
         input_block(

@@ -25,6 +25,7 @@ _WHAT = {
     "outdated": "Somebody says that {place} is out of date.",
     "step": "Somebody says that a step is wrong in {place}.",
     "contradiction": "Something that a human chose to keep says otherwise than {place}.",
+    "review": "{place} is due to be looked over.",
 }
 _WHY = {
     "owner": "You get this because you own the document in Drive.",
@@ -111,6 +112,11 @@ def place_of(draft: OwnerDraft, sight: Sight) -> str:
     return f"{named} › {mrkdwn(heading)}" if heading else named
 
 
+def asked(draft: OwnerDraft) -> Json:
+    title = "Why" if draft.kind == "review" else "Asked"
+    return section(f"*{title}*\n{quoted(draft.question)}")
+
+
 def home_line(draft: OwnerDraft, sight: Sight) -> str:
     return _headline(draft, sight)
 
@@ -127,7 +133,7 @@ def _said(draft: OwnerDraft, sight: Sight) -> Iterator[Json]:
         )
         return
     if draft.question:
-        yield section(f"*Asked*\n{quoted(draft.question)}")
+        yield asked(draft)
     if draft.words:
         yield section(f"*Suggested words*, from {mention(draft.by)}\n{quoted(draft.words)}")
     elif draft.by == ERASED:

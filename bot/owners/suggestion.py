@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
-SuggestionKind = Literal["answer", "outdated", "step", "contradiction"]
+SuggestionKind = Literal["answer", "outdated", "step", "contradiction", "review"]
 """`answer`: a human answered what the document didn't; `outdated`: somebody says that a cited place
 is out of date; `step`: a step of a checklist is wrong; `contradiction`: another place that a human
-chose to keep says otherwise."""
+chose to keep says otherwise; `review`: a document is to be looked over."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -25,7 +25,7 @@ class Suggestion:
     heading: str = ""
     """The place meant, or the nearest one."""
     question: str = ""
-    """What was asked, or what the place is about; people's words."""
+    """What was asked, or what the place is about; people's words. Of a `review`, why."""
     words: str = ""
     """What should stand there, or what is wrong; people's words."""
     by: str = ""

@@ -58,7 +58,8 @@ class _TextLoader(yaml.SafeLoader):
 
 
 class _FieldsLoader(yaml.SafeLoader):
-    """No aliases: a few lines of them can stand for gigabytes. Numbers are text, as written."""
+    """No aliases: a few lines of them can stand for gigabytes. Numbers are text, as written, and so
+    is a day that there is not, as 30 February."""
 
     yaml_implicit_resolvers = {  # noqa: RUF012  # the base class has it so
         first: [(tag, form) for tag, form in found if tag not in _NUMBERS]
@@ -72,6 +73,15 @@ class _FieldsLoader(yaml.SafeLoader):
                 None, None, "an alias (`*name`); write its value out", event.start_mark
             )
         return super().compose_node(parent, index)
+
+    def construct_day(self, node: Any) -> Any:
+        try:
+            return self.construct_yaml_timestamp(node)
+        except ValueError:
+            return node.value
+
+
+_FieldsLoader.add_constructor("tag:yaml.org,2002:timestamp", _FieldsLoader.construct_day)
 
 
 def read_fields(text: str) -> Any:

@@ -25,6 +25,7 @@ from loaders.document import Document
 from loaders.document_limits import MAX_MARKUP_NESTING, MAX_NAME, check_size, too_deep, too_many
 from loaders.files.html import write_html
 from loaders.markdown_parser import markdown_parser, shared
+from loaders.stated_dates import date_in
 
 _FRONT_MATTER = re.compile(
     r"\ufeff?---[ \t]*\n(.*?)^(?:---|\.\.\.)[ \t]*(?:\n|\Z)", re.DOTALL | re.MULTILINE
@@ -101,10 +102,7 @@ def _apply(front: Mapping[str, Any], metadata: Metadata, name: str) -> None:
 def _day(value: object) -> date | None:
     """None for what is no date: others' tools write these keys as they like."""
     if isinstance(value, str):
-        try:
-            return date.fromisoformat(value.strip()[:10])
-        except ValueError:
-            return None
+        return date_in(value)
     if isinstance(value, datetime):
         return value.date()
     return value if isinstance(value, date) else None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
 import pytest
@@ -176,6 +177,71 @@ SIZES = st.builds(
     ),
     st.integers(10, 300), st.integers(10, 300), st.integers(0, 40),
 )  # fmt: skip
+
+
+NUMBERED = """---
+id: limits
+title: Limits
+---
+# Limits
+
+## Default limits
+
+| # | Service | Limit | Owner |
+|---|---|---|---|
+| 1 | Quay | 100 | Ines |
+| 2 | Ledger | 20 | Ben |
+| 3 | Harbour | 30 | Cho |
+"""
+PLAIN = re.sub(r"(?m)^\| ?[#\d-]+ ?\|", "|", NUMBERED)
+
+
+def test_a_row_that_was_only_renumbered_is_not_the_one_that_has_its_number_now() -> None:
+    kept = place(NUMBERED, "Ledger")
+    renumbered = NUMBERED.replace("| 2 |", "| 3 |").replace("| 1 |", "| 2 |").replace(
+        "| 2 | Quay", "| 1 | Beacon | 7 | Dana |\n| 2 | Quay"
+    )  # fmt: skip
+    assert as_it_is_now(kept, read_in(renumbered)) is None
+    changed = now(NUMBERED.replace("| 20 |", "| 25 |"), kept)
+    assert changed_cell(kept, changed) == ("20", "25")
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        (r"\| Service \| Limit \| Owner", "| Service | Upper limit | Owner"),
+        (r"(?m)^\|([^|]+)\|([^|]+)\|([^|]+)\|$", r"|\1|\3|\2|"),
+        (r"(?m)^(\| \w.*)\|$", r"\1| |"),
+        (r"(?s)(\| Quay[^\n]*\n)(.*)$", r"\2\1"),
+        ("Limits", "Upper limits"),
+    ],
+)
+def test_a_table_that_is_only_arranged_anew_has_not_changed(old: str, new: str) -> None:
+    arranged = re.sub(old, new, PLAIN)
+    assert arranged != PLAIN
+    if new == r"\1| |":
+        arranged = arranged.replace("|---|---|---|", "|---|---|---|---|")
+    kept = place(PLAIN, "Ledger")
+    assert kept.row == ("Ledger",)
+    assert not has_changed(kept, now(arranged, kept))
+
+
+def test_values_that_changed_columns_are_a_change() -> None:
+    kept = place(PLAIN, "Ledger")
+    assert has_changed(kept, now(PLAIN.replace("| 20 | Ben |", "| Ben | 20 |"), kept))
+    unnamed = PLAIN.replace("| Limit | Owner |", "| | |")
+    kept = place(unnamed, "Ledger")
+    assert has_changed(kept, now(unnamed.replace("| 20 | Ben |", "| Ben | 20 |"), kept))
+
+
+@pytest.mark.parametrize(
+    "mark", ["* ", "+ ", "1. ", "- [ ] ", "- [x] "],
+)  # fmt: skip
+def test_a_list_that_is_only_marked_otherwise_has_not_changed(mark: str) -> None:
+    text = "---\nid: pump\n---\n# Pump\n\n## Do\n\nDo this:\n\n- Stop the pump.\n- Call Ben.\n"
+    kept = place(text, "Call Ben")
+    assert not has_changed(kept, now(text.replace("\n- ", f"\n{mark}"), kept))
+    assert has_changed(kept, now(text.replace("Ben", "Cho"), kept))
 
 
 @settings(max_examples=60)

@@ -13,7 +13,7 @@ from agents.answer import Answer
 from agents.second_look.verdict import Conflict, Opening
 from bot.memory.record import decoded, encoded
 from config.models import Prompt
-from tests.agents.corpus import OLD_ROTATION, ROTATION, asking, snapshot
+from tests.agents.corpus import LAPTOPS, OLD_ROTATION, ROTATION, asking, snapshot
 from tests.agents.scripted import PLAN, ScriptedModel, Watching
 
 GUIDE = """---
@@ -78,6 +78,38 @@ def test_numbers_of_no_two_sources_are_no_contradiction(line: str) -> None:
     assert answer.text == "60 days [1]."
 
 
+@pytest.mark.parametrize("again", ["CONFLICT {0} {1}: keys", "CONFLICT {1} {0}: keys"])
+def test_a_pair_told_twice_is_one_and_what_is_none_takes_no_place(again: str) -> None:
+    lines = "\n".join(["CONFLICT {0} 88: x", "CONFLICT {0} {0}: x", "CONFLICT 0 {1}: x", again])
+    said = f"ANSWER\nCONFLICT {{0}} {{1}}: the age\n{lines}\n60 days [{{0}}]."
+    (one,) = answered(said, "60 days", "45 days").contradictions
+    assert one.about == "the age"
+
+
+def test_words_of_the_question_alone_are_not_what_it_is_about() -> None:
+    """A question may be private, and what a pair is about stands in a channel's digest."""
+    asked = "May Marlene Heliotrope of Wombat Ltd keep an API signing key for restricted data?"
+    says = numbered(
+        "ANSWER\nCONFLICT {0} {1}: the key of Marlene Heliotrope of Wombat Ltd\n60 days [{0}].",
+        "60 days", "45 days",
+    )  # fmt: skip
+    model = ScriptedModel({"plan": {**PLAN, "question": asked}, "answer": says})
+    (one,) = asking(snapshot(ROTATION, GUIDE), model)(asked).contradictions
+    assert one.about == ""
+
+
+def test_words_of_a_third_source_are_not_what_two_others_are_about() -> None:
+    """Not everybody who is shown the pair may read the third."""
+    said = "ANSWER\nCONFLICT {0} {1}: wiping a stolen laptop of a traveller\n60 days [{0}]."
+    texts = (ROTATION, GUIDE, LAPTOPS)
+    asked = "how old may a signing key get, and who wipes a stolen laptop?"
+    model = ScriptedModel(
+        {"plan": {**PLAN, "question": asked}, "answer": numbered(said, "60 days", "45 days")}
+    )
+    (one,) = asking(snapshot(*texts), model)(asked).contradictions
+    assert one.about == ""
+
+
 def test_a_superseded_source_contradicts_nothing() -> None:
     said = "ANSWER\nCONFLICT {0} {1}: the age\n60 days [{0}]."
     answer = answered(said, "60 days", "superseded", texts=(ROTATION, OLD_ROTATION))
@@ -103,7 +135,18 @@ def test_what_no_source_and_no_question_says_is_not_repeated_as_what_it_is_about
         ("ANSWER\nCONFLICT 2 5: age", "", [Conflict(2, 5, "age")]),
         ("ANSWER\nCONFLICTS are many [1].", "CONFLICTS are many [1].", []),
         ("ANSWER\nCON", "CON", []),
-        ("ANSWER\n**60 days** [1].\nCONFLICT 1 2: x", "**60 days** [1].\nCONFLICT 1 2: x", []),
+        ("ANSWER\n**60 days** [1].\nCONFLICT 1 2: x", "**60 days** [1].\n", [Conflict(1, 2, "x")]),
+        ("ANSWER\n6 [1].\n- CONFLICT 1 2: x\n\n7 [2].", "6 [1].\n\n7 [2].", [Conflict(1, 2, "x")]),
+        ("ANSWER\n**CONFLICT 2 5:** age\n60", "60", [Conflict(2, 5, "age")]),
+        ("ANSWER\nCONFLICT: source 2 and source 5: age\n6", "6", [Conflict(2, 5, "age")]),
+        ("ANSWER\nCONFLICT [2][5]: age\n6", "6", [Conflict(2, 5, "age")]),
+        ("ANSWER\nCONFLICT 2–5 – age\n6", "6", [Conflict(2, 5, "age")]),
+        ("ANSWER\nCONFLICT 2 vs. 5, age\n6", "6", [Conflict(2, 5, "age")]),
+        ("ANSWER\nCONFLICTS 2, 5 and 7: it\n6", "6", [Conflict(2, 5, "it"), Conflict(2, 7, "it")]),
+        ("ANSWER\nCONFLICT 25: age\n6", "CONFLICT 25: age\n6", []),
+        ("ANSWER\nCONFLICT 409 is sent [1].", "CONFLICT 409 is sent [1].", []),
+        ("ANSWER\nNo CONFLICT 1 2: x", "No CONFLICT 1 2: x", []),
+        ("ANSWER\n- one\n\n- two\n  - CON\n", "- one\n\n- two\n  - CON\n", []),
     ],
 )  # fmt: skip
 @pytest.mark.parametrize("size", [1, 3, 1_000])

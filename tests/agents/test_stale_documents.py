@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from agents.aging.stale_documents import StaleDocument, stale_documents
+from agents.aging.stale_documents import StaleDocument, review_overdue, stale_documents
 from enrichment.chunk import DocumentCard
 
 NOW = datetime(2026, 11, 25, 12, tzinfo=UTC)
@@ -53,6 +53,13 @@ def test_past_its_own_date_it_is_listed_however_young_and_unused() -> None:
     )
     (used,) = stale(card("keys", months=2, review_by=date(2026, 11, 24)), keys=5)
     assert used.score == 10.0
+
+
+def test_a_review_date_is_past_when_it_is_over_everywhere() -> None:
+    due = card("keys", months=2, review_by=date(2026, 11, 24))
+    assert review_overdue(due, NOW) == date(2026, 11, 24)
+    assert review_overdue(due, NOW - timedelta(minutes=1)) is None
+    assert review_overdue(card("keys", review_by=date.max), NOW) is None
 
 
 def test_what_people_act_by_comes_before_drafts_and_use_before_age() -> None:

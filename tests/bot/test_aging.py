@@ -4,19 +4,27 @@ since they helped, flagged, past their date, contradicting."""
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+import re
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, timedelta
+from threading import Barrier
 from typing import Any
 
 import pytest
 from sqlalchemy import delete, insert, select, update
 
+from agents.aging.cited_place import KnownPlace
+from agents.aging.stale_documents import passed_at
 from agents.answer import Answer, Contradiction, Question
 from agents.extractive.citing import citation
 from agents.graph import build_ask
 from bot.aging.citation_counts import CitationCounts
+from bot.aging.contradiction_queue import ContradictionQueue
 from bot.aging.flag_form import AGAIN, FLAG, FLAGGED
+from bot.aging.known_places import kept_as
+from bot.aging.overdue_documents import OverdueDocuments
 from bot.beside_answers import PublishedDomains
 from bot.feature import Feature
 from bot.memory.aging_tables import (
@@ -27,11 +35,12 @@ from bot.memory.aging_tables import (
     helped_places,
     owners_reminded,
 )
-from bot.memory.record import now
-from bot.memory.state_tables import ERASED, questions
+from bot.memory.record import Records, now
+from bot.memory.state_tables import ERASED, feedback, questions
 from bot.message.buttons import FEEDBACK
+from bot.owners.suggestion import Suggestion
 from bot.privacy.feature_tables import erase_in_features
-from config.domain import ChunkOptions, Domain
+from config.domain import AgingPolicy, ChunkOptions, Domain
 from config.minilm import MiniLM
 from config.settings import Settings
 from enrichment.pipeline import prepare
@@ -233,6 +242,18 @@ def test_prose_that_changed_is_named_and_unhelpful_takes_its_base_away(
     assert "changed since" not in words(later)
 
 
+def test_verdicts_that_can_not_be_looked_at_now_hold_up_no_others(desk: Desk) -> None:
+    with desk.bot.engine.begin() as connection:
+        for n in range(60):
+            given = {"question_id": f"A:{n}", "user": "U0YOU", "verdict": "helpful"}
+            connection.execute(insert(feedback).values(**given, given_at=now()))
+    helped(desk, AGE)
+    with desk.bot.engine.begin() as connection:
+        kept = connection.execute(select(helped_places)).all()
+        connection.execute(delete(feedback).where(feedback.c.question_id.startswith("A:")))
+    assert [row.document for row in kept] == ["key-rotation"]
+
+
 def form(number: str, said: str) -> dict[str, Any]:
     return {
         "source": {"value": {"type": "radio_buttons", "selected_option": {"value": number}}},
@@ -273,6 +294,67 @@ def test_a_flag_reaches_the_owner_and_is_shown_until_they_decided(desk: Desk) ->
     desk.settle()
     _, decided = desk.ask(AGE)
     assert "flagged" not in words(decided)
+
+
+def test_an_accepted_flag_is_told_until_the_document_says_otherwise(
+    desk: Desk, library: Library
+) -> None:
+    _, reply = desk.ask(AGE)
+    flagged(desk, reply, "It is 45 days now.")
+    outcome = {"id": suggestions(desk)[-1]["id"], "outcome": "accepted", "by": "U0INES"}
+    desk.bot.inbox.put(f"outcome-{outcome['id']}", {"suggestion_outcome": outcome})
+    desk.settle()
+    _, later = desk.ask(AGE)
+    assert "The document doesn't say otherwise yet" in notes(later)
+    library.publish(ROTATION.replace("| 60 days", "| 45 days"), LAPTOPS, GUIDE)
+    _, changed = desk.ask(AGE)
+    assert "flagged" not in words(changed)
+
+
+def test_two_who_flag_the_same_row_both_reach_its_owner_and_it_is_listed_once(
+    desk: Desk,
+) -> None:
+    _, reply = desk.ask(AGE)
+    before = len(suggestions(desk))
+    for user, said in (("U0YOU", "45 days."), ("U0INES", "Since May.")):
+        item = {"question_id": desk.answers(reply), "user": user, "number": 1, "words": said}
+        aging(desk).items[FLAG](f"flag-V8-{user}", item)
+    assert [one["words"] for one in suggestions(desk)[before:]] == ["45 days.", "Since May."]
+    digest = aging(desk).digest
+    assert digest is not None
+    (part,) = digest(MEMBERS, datetime.now(UTC) - timedelta(hours=1))
+    assert len(part.lines) == 1
+    _, later = desk.ask(AGE)
+    assert notes(later).count("flagged as out of date") == 1
+
+
+def test_a_flag_of_a_document_that_is_gone_meanwhile_still_reaches_somebody(
+    desk: Desk, library: Library
+) -> None:
+    _, reply = desk.ask(AGE)
+    library.publish(LAPTOPS)
+    item = {"question_id": desk.answers(reply), "user": "U0YOU", "number": 1, "words": "Old."}
+    aging(desk).items[FLAG]("flag-V9-1", item)
+    told = suggestions(desk)[-1]
+    assert (told["document"], told["heading"], told["words"]) == (
+        "key-rotation", "Maximum age", "Old.",
+    )  # fmt: skip
+    _, other = desk.ask(WIPED)
+    assert "flagged" not in words(other)
+
+
+def test_a_flag_without_marks_is_of_its_heading_alone(desk: Desk) -> None:
+    for path, is_told in (("Maximum age", True), ("Other heading", False)):
+        kept = KnownPlace(document="key-rotation", title="Key Rotation Standard", path=path)
+        with desk.bot.engine.begin() as connection:
+            connection.execute(delete(flags))
+            connection.execute(insert(flags).values(
+                id="f", domain="security", document="key-rotation", place=kept.key,
+                kept=kept_as(kept), words="", flagged_by="U0YOU", question_id="q", outcome="",
+                flagged_at=now(),
+            ))  # fmt: skip
+        _, reply = desk.ask(AGE)
+        assert ("flagged as out of date" in notes(reply)) is is_told
 
 
 def test_a_flag_ends_when_its_place_changes(desk: Desk, library: Library) -> None:
@@ -374,7 +456,7 @@ def test_a_document_that_not_everybody_may_read_is_named_in_no_digest(
     digest = aging(desk).digest
     assert digest is not None
     (part,) = digest(PRIVATE, since)
-    assert part.lines == ["• a document that not everybody may read"]
+    assert part.lines == ["• a document that is gone, or that not everybody may read"]
 
 
 def test_a_digest_names_new_flags(desk: Desk) -> None:
@@ -453,8 +535,9 @@ def test_the_owner_of_a_document_to_look_over_is_told_once_a_quarter(desk: Desk)
     found = reminders(desk)
     assert len(found) <= before + 1  # the inbox knows it from a test before
     told = found[-1]
-    assert (told["document"], told["kind"], told["by"]) == ("signing-guide", "outdated", "")
-    assert told["words"].startswith("Please look it over: was to be reviewed by 1 Mar 2025")
+    assert (told["document"], told["kind"], told["by"]) == ("signing-guide", "review", "")
+    assert told["question"].startswith("Was to be reviewed by 1 Mar 2025, ")
+    assert told["words"] == ""
     with desk.bot.engine.begin() as connection:
         kept = {row.document for row in connection.execute(select(owners_reminded))}
         assert kept == {"", "signing-guide"}
@@ -466,6 +549,38 @@ def test_the_owner_of_a_document_to_look_over_is_told_once_a_quarter(desk: Desk)
             select(owners_reminded.c.reminded_at).where(owners_reminded.c.document != "")
         )
     assert at == week_ago  # another week, the same quarter
+
+
+@pytest.mark.parametrize("month", [1, 4, 7, 10])
+def test_each_quarter_s_reminder_is_one_of_its_own(
+    desk: Desk, library: Library, month: int
+) -> None:
+    told: list[str] = []
+    begins = datetime(2028, month, 1, 0, 10)
+    for after in (0, 60, 90):
+        moment = begins + timedelta(days=after)
+        overdue = OverdueDocuments(
+            engine=desk.bot.engine, counts=CitationCounts(engine=desk.bot.engine),
+            snapshot_of=library.snapshot, suggest=lambda one: told.append(one.id),
+            clock=lambda at=moment: at,
+        )  # fmt: skip
+        overdue.remind(MEMBERS.model_copy(update={"aging": AgingPolicy(review_months=120)}))
+    assert len(told) == len(set(told)) == 2
+
+
+def test_a_digest_names_a_document_once_when_its_review_date_has_passed(
+    desk: Desk, library: Library
+) -> None:
+    digest = aging(desk).digest
+    assert digest is not None
+    today = datetime.now(UTC).date()
+    soon = GUIDE.replace("2025-03-01", f"{today - timedelta(days=3)}")
+    library.publish(ROTATION, LAPTOPS, soon)
+    passed = passed_at(today - timedelta(days=3))
+    (part,) = digest(MEMBERS, passed - timedelta(minutes=1))
+    assert part.title == "Past their review date"
+    assert "Signing Guide>: was to be reviewed by" in part.lines[0]
+    assert digest(MEMBERS, passed) == []
 
 
 def home(desk: Desk, user: str = "U0INES") -> str:
@@ -528,8 +643,7 @@ def test_two_sources_apart_are_one_entry_that_an_admin_settles(
     assert "Sources that say different things" in [
         part.title for part in digest(MEMBERS, datetime.now(UTC) - timedelta(hours=1))
     ]
-    letter = "one" if seen.index("Signing Guide › Keys") < seen.index("› Maximum age") else "other"
-    settle_as(desk, letter)
+    settle_as(desk, "one")
     told = suggestions(desk)[-1]
     assert (told["kind"], told["document"]) == ("contradiction", "key-rotation")
     assert told["heading"] == "Maximum age › API signing key"
@@ -566,8 +680,6 @@ def test_only_an_admin_of_the_domain_settles_and_the_first_decides(
     desk.agents.reset(apart(library))
     desk.ask(AGE)
     desk.settle()
-    with desk.bot.engine.connect() as connection:
-        pair = connection.scalar(select(contradictions.c.id))
     settle = aging(desk).items["settle_contradiction"]
 
     def state() -> tuple[str, str]:
@@ -575,7 +687,7 @@ def test_only_an_admin_of_the_domain_settles_and_the_first_decides(
             row = connection.execute(select(contradictions)).one()
         return row.state, row.decided_by
 
-    pressed = {"contradiction": pair, "choice": "none", "user": "U0YOU", "team": ""}
+    pressed = {**waiting_pair(desk), "choice": "none", "user": "U0YOU", "team": ""}
     settle("settle-1", pressed)
     settle("settle-2", {**pressed, "user": "U0INES", "choice": "everything"})
     settle("settle-3", {**pressed, "user": "U0INES", "contradiction": "unknown"})
@@ -583,6 +695,152 @@ def test_only_an_admin_of_the_domain_settles_and_the_first_decides(
     settle("settle-4", {**pressed, "user": "U0INES"})
     settle("settle-5", {**pressed, "user": "U0INES", "choice": "one"})
     assert state() == ("none", "U0INES")
+
+
+def waiting_pair(desk: Desk) -> dict[str, str]:
+    """The only one, as the buttons of a home that shows it now send it."""
+    sent = re.search(r"none ([0-9a-f]{32}) ([0-9a-f]{12})", home(desk))
+    assert sent
+    return {"contradiction": sent[1], "seen": sent[2]}
+
+
+def decided(desk: Desk) -> tuple[str, str]:
+    with desk.bot.engine.connect() as connection:
+        row = connection.execute(select(contradictions)).one()
+    return row.state, row.decided_by
+
+
+def test_of_two_admins_who_press_at_once_one_decides_and_one_owner_is_told(
+    desk: Desk, library: Library
+) -> None:
+    desk.agents.reset(apart(library))
+    both_admins = ["U0INES", "U0YOU"]
+    for attempt in range(8):
+        with desk.bot.engine.begin() as connection:
+            for table in (contradictions, contradictions_met):
+                connection.execute(delete(table))
+        told: list[Suggestion] = []
+        queue = ContradictionQueue(
+            engine=desk.bot.engine, records=Records(desk.bot.engine),
+            domains=lambda: {"security": MEMBERS.model_copy(update={"admins": both_admins})},
+            snapshot_of=meeting(library, Barrier(2)), suggest=told.append,
+        )  # fmt: skip
+        desk.ask(AGE)
+        pair = waiting_pair(desk)
+        pressed = (("one", "U0INES"), ("other", "U0YOU"))
+        with ThreadPoolExecutor(2) as pool:
+            both = [
+                pool.submit(queue.decide, pair["contradiction"], choice, user, pair["seen"])
+                for choice, user in pressed
+            ]
+        for each in both:
+            each.result()
+        assert decided(desk) in pressed, attempt
+        lost = {"one": "key-rotation", "other": "signing-guide"}
+        assert [one.document for one in told] == [lost[decided(desk)[0]]]
+
+
+def meeting(library: Library, both: Barrier) -> Callable[[str], Snapshot | None]:
+    """The documents; who looks at them waits until the other one has read the queue as well."""
+
+    def snapshot(name: str) -> Snapshot:
+        both.wait(timeout=20)
+        return library.snapshot(name)
+
+    return snapshot
+
+
+def test_an_entry_that_says_something_else_than_the_admin_saw_is_void(
+    desk: Desk, library: Library
+) -> None:
+    desk.agents.reset(apart(library))
+    desk.ask(AGE)
+    seen = waiting_pair(desk)
+    before = len(suggestions(desk))
+    library.publish(ROTATION, LAPTOPS, GUIDE.replace("45 days", "30 days"))
+    settle = aging(desk).items["settle_contradiction"]
+    pressed = {**seen, "choice": "one", "user": "U0INES", "team": ""}
+    settle("void-1", pressed)
+    assert decided(desk) == ("open", "")
+    desk.agents.reset(apart(library))
+    desk.ask(AGE)
+    assert "may be 30 days old" in home(desk)
+    settle("void-2", pressed)  # by a home that still shows 45 days
+    assert decided(desk) == ("open", "")
+    assert len(suggestions(desk)) == before
+    settle("void-3", {**pressed, **waiting_pair(desk)})
+    assert decided(desk) == ("one", "U0INES")
+
+
+def test_an_entry_that_turned_round_is_not_settled_by_what_was_shown_before(
+    desk: Desk, library: Library
+) -> None:
+    met = apart(library)
+    desk.agents.reset(met)
+    desk.ask(AGE)
+    seen = waiting_pair(desk)
+    (one,) = met.contradictions
+    turned = replace(one, one=one.other, other=one.one)
+    desk.agents.reset(replace(met, contradictions=(turned,)))
+    desk.ask(AGE)
+    desk.settle()
+    settle = aging(desk).items["settle_contradiction"]
+    settle("turned-1", {**seen, "choice": "one", "user": "U0INES", "team": ""})
+    assert decided(desk) == ("open", "")
+
+
+def test_what_an_admin_decided_stands_below_later_answers(desk: Desk, library: Library) -> None:
+    desk.agents.reset(apart(library))
+    desk.ask(AGE)
+    home(desk)
+    settle_as(desk, "one")
+    _, reply = desk.ask(AGE)
+    assert "An admin decided that Signing Guide › Keys holds: Signing Guide › Keys and" in notes(
+        reply
+    )
+    library.publish(ROTATION, LAPTOPS, GUIDE.replace("45 days", "30 days"))
+    desk.agents.reset(apart(library))
+    _, changed = desk.ask(AGE)
+    assert "Two sources say different things" in notes(changed)
+    assert "decided" not in notes(changed)
+
+
+def test_no_contradiction_is_told_no_more(desk: Desk, library: Library) -> None:
+    desk.agents.reset(apart(library))
+    desk.ask(AGE)
+    home(desk)
+    settle_as(desk, "none")
+    _, reply = desk.ask(AGE)
+    assert "different things" not in words(reply)
+
+
+def test_a_pair_with_a_document_that_not_everybody_may_read_is_not_kept(
+    desk: Desk, library: Library
+) -> None:
+    met = apart(library)
+    hidden = replace(met.contradictions[0].other, document="not-for-all")
+    (one,) = met.contradictions
+    desk.agents.reset(replace(met, contradictions=(replace(one, other=hidden),)))
+    desk.ask(AGE)
+    desk.settle()
+    with desk.bot.engine.connect() as connection:
+        assert connection.execute(select(contradictions)).all() == []
+
+
+def test_entries_whose_places_changed_hide_none_that_wait(desk: Desk, library: Library) -> None:
+    desk.agents.reset(apart(library))
+    desk.ask(AGE)
+    desk.settle()
+    with desk.bot.engine.begin() as connection:
+        row = connection.execute(select(contradictions)).mappings().one()
+        old = json.dumps({**json.loads(row["one"]), "exact": "old", "loose": "old"})
+        for n in range(120):
+            gone = {**row, "id": f"gone-{n}", "one": old, "found_at": now() + timedelta(minutes=n)}
+            connection.execute(insert(contradictions).values(gone))
+            for question in ("one", "two"):
+                often = {"contradiction": f"gone-{n}", "question_id": question, "met_at": now()}
+                connection.execute(insert(contradictions_met).values(**often, domain="security"))
+    assert "may be 45 days old" in home(desk)
 
 
 def test_erasing_a_person_takes_their_words_and_their_name(desk: Desk) -> None:

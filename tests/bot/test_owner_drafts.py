@@ -445,3 +445,21 @@ def test_a_lost_reply_from_slack_leads_to_one_draft(office: OwnersOffice, owner:
     office.message(owner.id, key)
     office.settle()
     assert len(office.messages(owner.id, key)) == 1
+
+
+def test_a_document_to_look_over_is_nobody_s_claim_and_suggests_no_words(
+    office: OwnersOffice, owner: SlackUser
+) -> None:
+    why = "Was to be reviewed by 1 Mar 2025, cited 9 times in 90 days."
+    more = {"heading": "", "by": "", "channel": "", "words": "", "permalink": ""}
+    key = office.suggest(office.document(owner), kind="review", question=why, **more)
+    draft = shown(office.message(owner.id, key))
+    assert "is due to be looked over" in draft
+    assert f"*Why*\\n> {why}" in draft
+    for never in ("Somebody", "<@>", "Asked", "can't see"):
+        assert never not in draft
+    office.click(owner.id, key, EDIT)
+    form = str(office.form(owner.id))
+    assert why in form
+    assert "'initial_value'" not in form
+    office.slack.close_view(owner.id)

@@ -10,8 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from enrichment.without_model.extractive_card import extractive_card
-from enrichment.without_model.review_date import date_in, review_date
+from enrichment.without_model.review_date import review_date
 from loaders.files.markdown_file import parse_markdown
+from loaders.stated_dates import date_in, months_later
 
 SEPTEMBER = date(2026, 9, 1)
 
@@ -37,6 +38,17 @@ def said_in(body: str, front: str = "") -> date | None:
         "| | |\n|---|---|\n| Owner | Ines |\n| Last reviewed | 2025-09-01 |\n"
         "| Valid until | 2026-09-01 |",
         "- Owner: Ines\n- Next review: 2026-09-01",
+        "Next review: Tuesday, 1 September 2026",
+        "Next review: by 2026.09.01",
+        "Next review: 2026-09-01T00:00:00+08:00",
+        "Next review: 2026-09-01. Valid until: 2030-12-31.",
+        "Next review: 2030-09-01. Valid until: 2026-09-01.",
+        "Owner: Ines. Review every 6 months. Last reviewed: 2026-03-01.",
+        "Last review: 1 March 2026 · Review cycle: six months",
+        "Reviewed annually. Last reviewed on: 2025-09-01",
+        "Last reviewed: 2024-01-01. Last reviewed: 2026-06-01. Review: quarterly",
+        "| Owner | Ines |\n|---|---|\n| Last reviewed | 2025-09-01 |\n"
+        "| Review frequency | yearly |",
     ],
 )
 def test_a_date_that_the_document_states_of_itself_is_read(body: str) -> None:
@@ -55,6 +67,13 @@ def test_a_date_that_the_document_states_of_itself_is_read(body: str) -> None:
         "| Certificate | Valid until |\n|---|---|\n| web-eu1 | 2026-09-01 |",
         "| Supplier | Next review |\n|---|---|\n| Harbour | 2026-09-01 |\n| Quay | 2026-10-01 |",
         "Next review: 2026-13-45",
+        "Next review: 2026-02-30",
+        "Next review: 30 February 2026",
+        "Next review: 31/09/2026",
+        "Review every 6 months.",
+        "Last reviewed: 2026-03-01. Review every 6 months the list of suppliers.",
+        "Last reviewed: 2026-03-01. The board is reviewed every 6 months.",
+        "Next review: 2027 laptops are ordered before it.",
         "The board's next review of suppliers: see the calendar, 2026-09-01.",
     ],
 )
@@ -82,6 +101,32 @@ def test_months_and_quarters_are_over_at_their_end_and_a_doubtful_day_is_the_lat
     assert date_in("03/02/2026") == date(2026, 3, 2)
     assert date_in("31/12/2026") == date(2026, 12, 31)
     assert date_in("45/45/2026") is None
+    assert date_in("2027") == date(2027, 12, 31)
+    assert date_in("end of 2027.") == date(2027, 12, 31)
+
+
+def test_months_later_ends_where_the_month_does() -> None:
+    assert months_later(date(2026, 8, 31), 6) == date(2027, 2, 28)
+    assert months_later(date(2026, 12, 1), 12) == date(2027, 12, 1)
+    assert months_later(date.max, 1) is None
+
+
+@pytest.mark.parametrize(
+    ("value", "day"),
+    [
+        ("2026-02-30", None),
+        ("'2026-02-30'", None),
+        ("every 6 months", None),
+        ("2027", date(2027, 12, 31)),
+        ("1 September 2026", SEPTEMBER),
+        ("September 2026", date(2026, 9, 30)),
+        ("2026-09-01T10:00:00Z", SEPTEMBER),
+    ],
+)
+def test_no_date_in_the_front_matter_makes_a_document_unreadable(
+    value: str, day: date | None
+) -> None:
+    assert said_in("", f"---\nid: backup\nreview_by: {value}\n---\n") == day
 
 
 @given(st.text(max_size=200))
