@@ -353,8 +353,9 @@ class Escalation(_Section):
     )
     time_zone: Annotated[str, AfterValidator(_time_zone)] | None = Field(
         None,
-        description="Of times in a YAML rota that name no zone, and of those that are said in "
-        "Slack, as in Europe/Berlin; left out: the calendar's own, else UTC",
+        description="Of times in a rota that name no zone, where a calendar names none either, and "
+        "of those that are said in Slack, as in Europe/Berlin; left out: the calendar's own, else "
+        "UTC",
     )
 
 

@@ -48,7 +48,8 @@ def next_call(escalation: Escalation, called: Sequence[Call]) -> NextCall | None
     made = {one.step: one for one in called}
     reached = max((at for at, step in enumerate(steps) if step.name in made), default=0)
     for step in steps[reached + 1 :]:
-        if step.name == AGAIN and not made[FIRST].who:
+        first = made.get(FIRST)  # None: a release that called once had asked
+        if step.name == AGAIN and first and not first.who:
             continue
         wait = step.wait if called[-1].who else NOT_AT_ALL
         return NextCall(step, called[-1].called_at + wait)

@@ -11,7 +11,7 @@ from agents.confidence.confidence_levels import in_words
 from bot.handoff.kept_calls import AGAIN, FIRST, Call
 from bot.handoff.known_rotas import said_at
 from bot.memory.record import Record, decoded
-from bot.memory.state_tables import ERASED, FORGOTTEN
+from bot.memory.state_tables import ERASED, FORGOTTEN, WITHDRAWN
 from bot.message.blockkit import Json, actions, button, context, section
 from bot.message.harmless.harmless_words import mrkdwn
 from bot.message.modal import input_block, modal, text_input
@@ -69,6 +69,9 @@ def card(
     answer = decoded(record.answer) if record.answer else None
     asker = record.asker or handoff.requested_by
     headline = _headline(handoff, domain, called)
+    if record.state == WITHDRAWN:
+        gone = ":wastebasket: The question was taken back"
+        return Outgoing(text=gone, blocks=[section(gone)])
     forgotten = record.state == FORGOTTEN
     asked = "_Asked too long ago to be kept here._" if forgotten else _quote(record.text)
     blocks = [section(headline), section(f"*Question* from {mention(asker)}\n{asked}")]

@@ -17,7 +17,8 @@ AGAIN = "again"
 LEVEL = "level-"
 """And its number, from 1."""
 SHIFT = "shift-"
-"""And when it began: whoever came on call while everybody before had been called."""
+"""And when it began, a level's with its number before: whoever came on call while everybody before
+had been called."""
 FREED = "freed"
 """Whoever had taken it is gone."""
 TOLD = "told-"
@@ -39,6 +40,8 @@ class Call:
     called_at: datetime
     """UTC, without a zone."""
     ts: str = ""
+    channel: str = ""
+    """Of a direct message, as Slack told it."""
 
 
 class Calls:
@@ -85,6 +88,13 @@ class Calls:
         return True
 
     def posted(self, question_id: str, step: str, ts: str) -> None:
+        self._set(question_id, step, ts=ts)
+
+    def placed(self, question_id: str, step: str, channel: str) -> None:
+        """The conversation that Slack put its message into."""
+        self._set(question_id, step, channel=channel)
+
+    def _set(self, question_id: str, step: str, **values: str) -> None:
         change = update(calls).where(calls.c.question_id == question_id, calls.c.step == step)
         with self._engine.begin() as connection:
-            connection.execute(change.values(ts=ts))
+            connection.execute(change.values(**values))
