@@ -122,7 +122,7 @@ def news_of(handoff: Handoff) -> str:
 
 
 def _taken(handoff: Handoff) -> str:
-    return f"{handoff.taken_at:%Y%m%d%H%M%S}" if handoff.taken_at else ""
+    return f"{handoff.taken_at:%Y%m%d%H%M%S%f}" if handoff.taken_at else ""
 
 
 def _is_of(message: Message, record: Record, step: str) -> bool:

@@ -26,6 +26,7 @@ from sqlalchemy import delete, text, update
 from agents.answer import Answer, Question
 from bot.beside_answers import PublishedDomains
 from bot.gaps.kept_gaps import KeptGaps
+from bot.memory.digest_tables import digests
 from bot.memory.state_tables import handoffs, posts, questions
 from config.domain import Domain
 from config.domain_files import read_domain
@@ -45,6 +46,7 @@ from tests.agents import tool_servers
 from tests.api.front import here
 from tests.bot.conftest import Desk, running
 from tests.bot.fakes import CHANNEL, Agents, answer, domain
+from tests.bot.rewound import rewind
 from tests.bot.shelf import AGE, Shelf, embed
 
 BASE: dict[str, Any] = {
@@ -174,7 +176,9 @@ def house(tmp_path_factory: pytest.TempPathFactory) -> Iterator[House]:
     (teas / "green.md").write_text(GREEN, encoding="utf-8")
     (teas / "history.md").write_text(HISTORY, encoding="utf-8")
     (teas / "kettle.md").write_text(KETTLE, encoding="utf-8")
-    (folder / "rota.yaml").write_text("- {from: 2020-01-01, to: 2099-01-01, user: U0MAREK}\n")
+    for name, user in (("rota", "U0MAREK"), ("other", "U0DANA")):
+        shift = f"- {{from: 2020-01-01, to: 2099-01-01, user: {user}}}\n"
+        (folder / f"{name}.yaml").write_text(shift)
     drive = [
         StoredFile(id="shelf", name="Shelf", mime_type=FOLDER),
         *(
@@ -395,6 +399,43 @@ def called(house: House, values: Mapping[str, Any]) -> object:
     return [shown(message)[:1] for message in desk.said(CHANNEL, ts)[1:]]
 
 
+def called_later(house: House, values: Mapping[str, Any]) -> object:
+    """Who is called while nobody comes, and by whose clock the card says so."""
+    desk = house.in_slack(values)
+    ts, reply = desk.ask("who fills the kettle?")
+    desk.slack.click(CHANNEL, reply["ts"], "ask_human")
+    desk.settle()
+    for minutes in (16, 31):
+        rewind(desk.bot.engine, minutes)
+        desk.bot.clock.tick()
+        desk.settle()
+    card, *calls = [json.dumps(message) for message in desk.said(CHANNEL, ts)[1:]]
+    called = (re.search(r'"text": ":raising_hand: (.*?)nobody', call) for call in calls)
+    return [one and one[1] for one in called], re.findall(r"\((UTC|Asia/Tokyo)\)", card)
+
+
+def told_at_a_shift(house: House, values: Mapping[str, Any]) -> object:
+    """The planned time of the digest, and where it came."""
+    desk = house.in_slack(values)
+    made = next(one.timers["digest"] for one in desk.bot.features if "digest" in one.timers)
+    with desk.bot.engine.begin() as connection:
+        connection.execute(delete(digests))
+    desk.agents.reset(answer(path="no_answer_found"))
+    desk.ask("who polishes the kettle?")
+    desk.settle()
+    made.__self__._plan_each()  # type: ignore[attr-defined]
+    places = (desk.slack.workspace.direct("U0INES").id, CHANNEL)
+    before = {place: len(desk.slack.messages(place)) for place in places}
+    planned = []
+    for timer in desk.bot.timers.due(datetime.now(UTC) + timedelta(days=30)):
+        if timer.kind == "digest":
+            made(timer.subject)
+            desk.bot.timers.handed_over(timer)
+            planned.append(timer.subject)
+    came = [place for place in places if len(desk.slack.messages(place)) > before[place]]
+    return planned, came
+
+
 def previewed(house: House, values: Mapping[str, Any]) -> object:
     """What stands below a link to a document."""
     desk = house.in_slack(values)
@@ -560,6 +601,16 @@ PROBES: dict[str, tuple[Any, Any, Observe]] = {
     "escalation.user": ("", "U0INES", called),
     "escalation.rota": ("", "rota.yaml", called),
     "escalation.message": ("", "Tea time.", called),
+    "escalation.remind_minutes": (15, 0, called_later),
+    "escalation.time_zone": ("UTC", "Asia/Tokyo", called_later),
+    "escalation.levels.user": ("U0DANA", "U0MAREK", called_later),
+    "escalation.levels.usergroup": ("S0PRE", "S0PRIVDESK", called_later),
+    "escalation.levels.rota": ("rota.yaml", "other.yaml", called_later),
+    "escalation.levels.after_minutes": (30, 300, called_later),
+    "escalation.levels.name": ("", "Tea masters", called_later),
+    "digest.at": (WEEKLY, NIGHTLY, told_at_a_shift),
+    "digest.time_zone": ("UTC", "Asia/Tokyo", told_at_a_shift),
+    "digest.to": ("channel", "on_call", told_at_a_shift),
     "limits.questions_per_user_per_hour": (1, 2, answered_of_three),
     "limits.questions_per_channel_per_hour": (1, 2, answered_of_three),
     "limits.tokens_per_day": (2_000, 0, answered_of_three),
@@ -629,6 +680,13 @@ def with_key(key: str, value: Any) -> dict[str, Any]:
         values["tools"] = [{**server, **way, **values["tools"]}]
     if key.startswith("refresh."):
         values["refresh"] = {"cron": NIGHTLY, **values["refresh"]}
+    if key.startswith("escalation.levels."):
+        level = values["escalation"]["levels"]
+        whom = {} if last in {"user", "usergroup", "rota"} else {"user": "U0DANA"}
+        values["escalation"]["levels"] = [{"after_minutes": 30, **whom, **level}]
+    if key.startswith("digest."):
+        values["escalation"]["user"] = "U0INES"
+        values["digest"] = {"at": WEEKLY, **values["digest"]}
     if key.startswith("gaps."):
         values |= {"admins": ["U0INES"], "gaps": {"report": WEEKLY, **values["gaps"]}}
     if key.startswith("chunks.overlap"):  # small chunks, or there is nothing to repeat
