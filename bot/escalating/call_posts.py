@@ -19,8 +19,8 @@ from bot.handoff.kept_calls import (
     LEVEL,
     SHIFT,
     TOLD,
-    Call,
     Calls,
+    HandoffCall,
 )
 from bot.memory.record import Record
 from bot.memory.state_tables import WITHDRAWN
@@ -45,7 +45,7 @@ class CallPosts:
     calls: Calls
     bot_user: str
 
-    def waiting(self, record: Record, handoff: Handoff) -> list[Call]:
+    def waiting(self, record: Record, handoff: Handoff) -> list[HandoffCall]:
         """Those on record that have no message yet; the first one's is the card."""
         found = []
         for call in self.calls.of(record.id):
@@ -58,7 +58,7 @@ class CallPosts:
                 found.append(call)
         return found
 
-    def post(self, record: Record, handoff: Handoff, call: Call) -> None:
+    def post(self, record: Record, handoff: Handoff, call: HandoffCall) -> None:
         """Safe to repeat, and not to be done twice at once: neither would find what the other is
         about to post."""
         if record.channel.startswith("D"):
@@ -66,7 +66,7 @@ class CallPosts:
         else:
             self._post(record, handoff, call)
 
-    def give_up(self, call: Call) -> None:
+    def give_up(self, call: HandoffCall) -> None:
         """Somebody came before it was posted."""
         self.calls.posted(call.question_id, call.step, GIVEN_UP)
 
@@ -92,7 +92,7 @@ class CallPosts:
             except SlackRefused as refused:
                 log.debug("a call still shows its button", reason=refused.code)
 
-    def _others_before(self, record: Record, call: Call) -> bool:
+    def _others_before(self, record: Record, call: HandoffCall) -> bool:
         """Somebody else was reached earlier, if only by a release that kept no calls: the card's
         mention was theirs."""
         if call.step != FIRST and not call.step.startswith(LEVEL):
@@ -100,7 +100,7 @@ class CallPosts:
         reached = [one for one in self.calls.of(record.id) if one.who]
         return reached[0].step != call.step
 
-    def _post(self, record: Record, handoff: Handoff, call: Call) -> None:
+    def _post(self, record: Record, handoff: Handoff, call: HandoffCall) -> None:
         def find() -> str | None:
             own = own_messages(self.web, record.event, self.bot_user)
             return next((str(one["ts"]) for one in own if _is_of(one, call)), None)
@@ -120,7 +120,7 @@ class CallPosts:
             ts = GIVEN_UP
         self.calls.posted(record.id, call.step, ts)
 
-    def _call_directly(self, record: Record, call: Call) -> None:
+    def _call_directly(self, record: Record, call: HandoffCall) -> None:
         """Nobody but the asker sees a direct message: who is called hears of it in their own, and
         is told who asks and not what."""
         text = f":raising_hand: {mention(record.asker)} asked me in a direct message and would "
@@ -160,7 +160,7 @@ class CallPosts:
         return sorted(members)[:MOST_MEMBERS]
 
 
-def call_text(call: Call, handoff: Handoff) -> str:
+def call_text(call: HandoffCall, handoff: Handoff) -> str:
     label = f" ({mrkdwn(call.label)})" if call.label else ""
     whom = f":raising_hand: {mention(call.who)}{label}"
     waits = lasting(call.called_at - handoff.requested_at) if handoff.requested_at else "a while"
@@ -172,7 +172,7 @@ def call_text(call: Call, handoff: Handoff) -> str:
     return f"{whom} {again}nobody has taken this for {waits}. Can you help?"
 
 
-def settled_text(call: Call, record: Record, handoff: Handoff) -> str:
+def settled_text(call: HandoffCall, record: Record, handoff: Handoff) -> str:
     """To who was called in a direct message of their own."""
     asker = mention(record.asker)
     if record.state == WITHDRAWN:
@@ -189,7 +189,7 @@ def _take(record: Record) -> dict[str, object]:
     return actions([button("I'll take it", TAKE, record.id, style="primary")])
 
 
-def _is_of(message: Message, call: Call) -> bool:
+def _is_of(message: Message, call: HandoffCall) -> bool:
     payload = (message.get("metadata") or {}).get("event_payload") or {}
     mine = question_id(message, CALL_EVENT) == call.question_id
     return mine and payload.get("step") == call.step

@@ -10,11 +10,11 @@ from bot.access.people import People
 from bot.clock.timers import Timers
 from bot.escalating.asker_told import AskerTold, news_of
 from bot.escalating.call_posts import CallPosts
-from bot.escalating.call_steps import NOT_AT_ALL, NextCall, Step, next_call
+from bot.escalating.call_steps import NOT_AT_ALL, CallStep, NextCall, next_call
 from bot.feature import Store
 from bot.handoff.handoff_card import Handoff
 from bot.handoff.handoffs import Handoffs
-from bot.handoff.kept_calls import FREED, LEVEL, SHIFT, Call
+from bot.handoff.kept_calls import FREED, LEVEL, SHIFT, HandoffCall
 from bot.handoff.turns import begins_after
 from bot.memory.record import Record, Records, now
 from bot.memory.state_tables import ERASED, WITHDRAWN
@@ -135,7 +135,7 @@ class HandoffClock:
         return min(shifts, key=lambda one: one.due_at, default=None)
 
     def _next_shifts(
-        self, record: Record, domain: Domain, called: Sequence[Call]
+        self, record: Record, domain: Domain, called: Sequence[HandoffCall]
     ) -> Iterator[NextCall]:
         """Of the rota, and of levels that nobody was to be called for, as in a gap."""
         told_by_digest = (
@@ -159,7 +159,7 @@ class HandoffClock:
         self,
         domain: Domain,
         rota: str,
-        after: Call,
+        after: HandoffCall,
         prefix: str,
         level: EscalationLevel | None = None,
     ) -> Iterator[NextCall]:
@@ -168,10 +168,10 @@ class HandoffClock:
         except ConfigError:
             return
         if begins := begins_after(seen.shifts, after.called_at.replace(tzinfo=UTC)):
-            step = Step(f"{prefix}{begins:%Y%m%dT%H%M%S}", NOT_AT_ALL, level)
+            step = CallStep(f"{prefix}{begins:%Y%m%dT%H%M%S}", NOT_AT_ALL, level)
             yield NextCall(step, begins.replace(tzinfo=None))
 
-    def _call_next(self, record: Record, domain: Domain, step: Step) -> None:
+    def _call_next(self, record: Record, domain: Domain, step: CallStep) -> None:
         whom, level = self.handoffs.whom, step.level
         reached = whom.level(domain, level) if level else whom.first(domain)
         label = level.name if level else ""

@@ -30,7 +30,7 @@ GIVEN_UP = "-"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Call:
+class HandoffCall:
     question_id: str
     step: str
     domain: str = ""
@@ -49,19 +49,21 @@ class Calls:
         self._engine = engine
         create_calls(engine)
 
-    def of(self, question_id: str) -> Sequence[Call]:
+    def of(self, question_id: str) -> Sequence[HandoffCall]:
         """One for each step of the escalation, in the order in which they were made."""
         found = self.everything_of(question_id)
         return [one for one in found if not one.step.startswith(TOLD) and DIRECT not in one.step]
 
-    def everything_of(self, question_id: str) -> Sequence[Call]:
+    def everything_of(self, question_id: str) -> Sequence[HandoffCall]:
         """Also each person who was called or told directly."""
         query = select(calls).where(calls.c.question_id == question_id)
         with self._engine.connect() as connection:
             rows = connection.execute(query.order_by(calls.c.called_at)).mappings().all()
-        return [Call(**{one.name: row[one.name] for one in fields(Call)}) for row in rows]
+        return [
+            HandoffCall(**{one.name: row[one.name] for one in fields(HandoffCall)}) for row in rows
+        ]
 
-    def get(self, question_id: str, step: str) -> Call | None:
+    def get(self, question_id: str, step: str) -> HandoffCall | None:
         found = (one for one in self.everything_of(question_id) if one.step == step)
         return next(found, None)
 
