@@ -48,9 +48,9 @@ def build_escalating(tools: FeatureTools) -> Feature:
     tools.handoffs.follow(clock.changed)
 
     def plan() -> None:
-        report.observe()
-        now = datetime.now(UTC)
-        for asked in report.by_domain().values():
+        by_domain, now = report.by_domain(), datetime.now(UTC)
+        report.observe(by_domain)
+        for asked in by_domain.values():
             for one in (one for one in asked if not one.handoff.resolved_by):
                 if one.handoff.taken_by == ERASED:
                     # By a command, of which no worker hears.

@@ -55,9 +55,10 @@ class HandoffReport:
                 found[domain.domain].append(AskedFor(handoff, record))
         return found
 
-    def observe(self) -> None:
+    @staticmethod
+    def observe(by_domain: Mapping[str, Sequence[AskedFor]]) -> None:
         """Sets the gauges."""
-        for name, asked in self.by_domain().items():
+        for name, asked in by_domain.items():
             waiting = [one.waits for one in asked if not _is_taken(one.handoff)]
             metrics.HANDOFFS_WAITING.labels(name).set(len(waiting))
             oldest = max(waiting, default=timedelta())
