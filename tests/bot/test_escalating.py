@@ -647,3 +647,16 @@ def test_many_broken_rotas_leave_the_figures_and_every_line_whole(desk: Desk) ->
     assert len(text) < 3_000
     assert "asked for" in text
     assert "more rotas can't be read" in text
+
+
+def test_of_those_who_take_it_at_once_one_has_it_and_the_asker_hears_once(desk: Desk) -> None:
+    before = len(direct(desk, "U0YOU"))
+    ts, _ = ask_human(desk)
+    for user in ("U0DANA", "U0INES", "U0PRIYA", "U0MAREK"):
+        act = {"question_id": f"{CHANNEL}:{ts}", "user": user}
+        desk.bot.inbox.put(f"take-at-once-{ts}-{user}", {"take": act})
+    desk.settle()
+    taker = handed_over(desk).get(f"{CHANNEL}:{ts}").taken_by
+    assert f"<@{taker}> is on it" in card_of(desk, ts)
+    (told,) = direct(desk, "U0YOU")[before:]
+    assert told["text"].startswith(f":eyes: <@{taker}> took ")
