@@ -46,6 +46,9 @@ class DigestPart:
     title: str
     lines: Sequence[str]
     """mrkdwn, the most urgent first."""
+    places: Sequence[str] = ()
+    """Channel id of each line: who may not see what stands there is told only how many there are.
+    Empty: they are for whoever gets the digest."""
 
 
 def _nothing(app: App, store: Store) -> None:

@@ -95,6 +95,7 @@ class Worker:
                 self.intake.asked(event_id, event)
             case Deleted() as event:
                 self.intake.deleted(event_id, event)
+                self.handoffs.withdrawn(event.id)
             case PaneOpened() as event:
                 greet(self.web, event, self.domains().values(), self.gate, self.suggest)
             case HomeOpened() as event:

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import timedelta
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
@@ -98,6 +99,8 @@ def _cron(value: str) -> str:
 def _cron_or_shift_change(value: str) -> str:
     if value != SHIFT_CHANGE and (problem := cron_problem(value)):
         said = f"{value!r} {problem}; or write `{SHIFT_CHANGE}`"
+        if get_close_matches(value.casefold(), [SHIFT_CHANGE]):
+            said = f"{value!r} is no time; did you mean `{SHIFT_CHANGE}`?"
         raise PydanticCustomError("form", "{problem}", {"problem": said})
     return value
 
@@ -353,8 +356,9 @@ class Escalation(_Section):
     )
     time_zone: Annotated[str, AfterValidator(_time_zone)] | None = Field(
         None,
-        description="Of times in a YAML rota that name no zone, and of those that are said in "
-        "Slack, as in Europe/Berlin; left out: the calendar's own, else UTC",
+        description="Of times in a rota that name no zone, where a calendar names none either, and "
+        "of those that are said in Slack, as in Europe/Berlin; left out: the calendar's own, else "
+        "UTC",
     )
 
 
@@ -507,6 +511,9 @@ def _written_short(value: object) -> object:
 
 
 def _digest_in_short(value: object) -> object:
+    if isinstance(value, bool | list):
+        said = f"write `{SHIFT_CHANGE}` or a cron expression, or leave it out for none"
+        raise PydanticCustomError("form", "{problem}", {"problem": said})
     return {"at": value} if isinstance(value, str) else value
 
 
@@ -567,6 +574,10 @@ class Domain(_Section):
             return self
         if self.digest.at == SHIFT_CHANGE and not self.escalation.rota:
             said = "digest: shift_change needs escalation.rota; add it, or write a cron expression"
+            raise PydanticCustomError("form", "{problem}", {"problem": said})
+        if self.digest.to == "on_call" and not (self.escalation.rota or self.escalation.user):
+            said = "digest.to: on_call needs escalation.rota or escalation.user; add one, or write "
+            said += "`channel`"
             raise PydanticCustomError("form", "{problem}", {"problem": said})
         if not self.channels:
             said = "digest: it has no channel to go to; add one to channels"

@@ -5,13 +5,17 @@ from __future__ import annotations
 import importlib.util
 import re
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
 from typer.main import get_command
 
+from bot.handoff.rota import read_rota
+from cli.domain_check import misses
 from cli.main import app
+from config.domain_files import read_domain
 
 ROOT = Path(__file__).parents[1]
 PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
@@ -71,3 +75,34 @@ def calls_of(page: Path) -> Iterator[str]:
         lines += block.replace("\\\n", " ").splitlines()
     for line in lines:  # Helm's release has our name
         yield from re.findall(r"(?:^|[\s/])(?<!helm install )oncall ([a-z][^|<>;&#)`]*)", line)
+
+
+@pytest.mark.parametrize("page", OF_TODAY, ids=lambda page: page.name)
+def test_whole_domain_files_in_the_pages_are_accepted(page: Path, tmp_path: Path) -> None:
+    """Of their sources only what is in Drive: what else a team has is nobody's to check here."""
+    for number, text in enumerate(domain_files_of(page)):
+        path = tmp_path / f"{number}.yaml"
+        path.write_text(text, encoding="utf-8")
+        domain, problems = read_domain(path)
+        assert problems == []
+        assert domain is not None
+        if not domain.sources.files:
+            assert list(misses(domain, None)) == []
+
+
+def test_rotas_in_the_pages_are_read(tmp_path: Path) -> None:
+    (rota,) = [text for text in yaml_of(ROOT / "docs" / "on-call.md") if text.startswith("- {from")]
+    (tmp_path / "rota.yaml").write_text(rota, encoding="utf-8")
+    shifts = read_rota("rota.yaml", tmp_path).shifts(
+        datetime(2026, 11, 1, tzinfo=UTC), datetime(2026, 12, 1, tzinfo=UTC)
+    )
+    assert [one.who for one in shifts] == ["U0123456789", "dana@example.com"]
+
+
+def yaml_of(page: Path) -> list[str]:
+    text = page.read_text(encoding="utf-8")
+    return re.findall(r"^```yaml\n(.*?)^```", text, re.DOTALL | re.MULTILINE)
+
+
+def domain_files_of(page: Path) -> list[str]:
+    return [text for text in yaml_of(page) if re.search(r"^domain:", text, re.MULTILINE)]

@@ -149,15 +149,13 @@ class AgingRoom:
 
     def digest(self, domain: Domain, since: datetime) -> Sequence[DigestPart]:
         name, after = domain.domain, since.astimezone(UTC).replace(tzinfo=None)
-        flagged = [
-            f"• {self._named(name, flag.place)}" for flag in self.outdated.new_since(name, after)
-        ]
+        flagged = [self._named(name, flag.place) for flag in self.outdated.new_since(name, after)]
         due = [
-            f"• {link(one.url, short(one.title, 120))}: {one.told()}"
+            f"{link(one.url, short(one.title, 120))}: {one.told()}"
             for one in self.overdue.due_since(domain, since)
         ]
         pairs = [
-            f"• {mrkdwn(short(one.one.name, 120))} and {mrkdwn(short(one.other.name, 120))}"
+            f"{mrkdwn(short(one.one.name, 120))} and {mrkdwn(short(one.other.name, 120))}"
             + (f": {mrkdwn(short(one.about, 120))}" if one.about else "")
             for one in self.queue.waiting(name, most=_MOST_LINES, since=after)
         ]

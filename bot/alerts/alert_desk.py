@@ -92,9 +92,9 @@ class AlertDesk:
         loudest = self.episodes.loudest(domain.domain, utc(since))
         parts = []
         if missing:
-            parts.append(DigestPart(title="Alerts without a runbook", lines=_lines(missing)))
+            parts.append(_part("Alerts without a runbook", missing))
         if loudest:
-            parts.append(DigestPart(title="Loudest alerts", lines=_lines(loudest)))
+            parts.append(_part("Loudest alerts", loudest))
         return parts
 
     def _matches(self, said: AlertMessage, domain: Domain) -> list[RunbookMatch] | None:
@@ -206,8 +206,9 @@ class AlertDesk:
             log.warning("an alert's count is not shown", reason=refused.code)
 
 
-def _lines(counted: Sequence[tuple[str, int]]) -> list[str]:
-    return [
+def _part(title: str, counted: Sequence[tuple[str, str, int]]) -> DigestPart:
+    lines = [
         f"`{mrkdwn(name.replace('`', ''))[:120]}`: {fired} time{'s' * (fired != 1)}"
-        for name, fired in counted
+        for name, _, fired in counted
     ]
+    return DigestPart(title=title, lines=lines, places=[channel for _, channel, _ in counted])

@@ -149,22 +149,22 @@ class AlertEpisodes:
 
     def loudest(
         self, domain: str, since: datetime, *, without_runbook: bool = False, limit: int = 5
-    ) -> list[tuple[str, int]]:
-        """Name and how often it fired since then, the most often first."""
+    ) -> list[tuple[str, str, int]]:
+        """Name, channel, and how often it fired there since then, the most often first."""
         fired = func.count().label("fired")
         query = (
-            select(alert_episodes.c.name, fired)
+            select(alert_episodes.c.name, alert_episodes.c.channel, fired)
             .join(alert_occurrences, alert_occurrences.c.episode == alert_episodes.c.id)
             .where(alert_episodes.c.domain == domain, alert_occurrences.c.at >= since)
             .where(alert_occurrences.c.status == "firing")
-            .group_by(alert_episodes.c.name)
-            .order_by(fired.desc(), alert_episodes.c.name)
+            .group_by(alert_episodes.c.name, alert_episodes.c.channel)
+            .order_by(fired.desc(), alert_episodes.c.name, alert_episodes.c.channel)
             .limit(limit)
         )
         if without_runbook:
             query = query.where(alert_episodes.c.outcome.in_(("none", "other_scope")))
         with self._engine.connect() as connection:
-            return [(row.name, int(row.fired)) for row in connection.execute(query)]
+            return [(row.name, row.channel, int(row.fired)) for row in connection.execute(query)]
 
     def _begun(self, seen: Occurrence, elsewhere: Callable[[], str]) -> Episode:
         while True:

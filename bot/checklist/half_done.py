@@ -23,13 +23,16 @@ def half_done(
     kept: KeptChecklists, team_url: str, domain: Domain, since: datetime
 ) -> Sequence[DigestPart]:
     """Of the domain's channels, the one touched last first; `since` matters to none of them, as
-    what is half done is half done. What goes on in direct messages is nobody else's."""
+    what is half done is half done. What goes on in direct messages is nobody else's, and what goes
+    on in a channel that of those who may see it."""
     oldest = datetime.now(UTC).replace(tzinfo=None) - LATELY
     begun = kept.open_since(oldest, domain.domain)
     found = [(one, kept.standing(one)) for one in begun if one.channel in domain.channels]
     found.sort(key=lambda pair: pair[1].last_at, reverse=True)
     lines = [_line(*one, team_url) for one in found]
-    return [DigestPart(title="Checklists half done", lines=lines)] if lines else []
+    places = [one.channel for one, _ in found]
+    part = DigestPart(title="Checklists half done", lines=lines, places=places)
+    return [part] if lines else []
 
 
 def _line(checklist: Checklist, standing: ChecklistStanding, team_url: str) -> str:

@@ -14,7 +14,7 @@ from bot.escalating.handoff_report import AskedFor, HandoffReport, state_of
 from bot.feature import DigestPart
 from bot.home.home_view import is_question, outcome, permalink, went_wrong
 from bot.memory.record import Record, Records
-from bot.memory.state_tables import feedback, questions
+from bot.memory.state_tables import WITHDRAWN, feedback, questions
 from bot.message.blockkit import link, short
 from config.domain import Domain
 
@@ -57,11 +57,16 @@ class OpenQuestions:
                 "Answered, and not helped",
                 [(one, "*Not helpful*, not resolved") for one in unhelped],
             ),
-            ("Asked more than once", list(_repeated(asked))),
+            ("Asked more than once", list(_repeated(asked, may_see))),
         )
         for title, found in told:
-            if lines := self._lines(found, may_see):
-                yield DigestPart(title=title, lines=lines)
+            part = DigestPart(
+                title=title,
+                lines=[self._line(*one) for one in found],
+                places=[record.channel for record, _ in found],
+            )
+            if part.lines:
+                yield as_read_by(part, may_see)
 
     def _waiting(self, domain: Domain) -> list[AskedFor]:
         """Open hand-offs: those that nobody took before the others."""
@@ -74,38 +79,44 @@ class OpenQuestions:
             select(questions.c.id)
             .join(feedback, feedback.c.question_id == questions.c.id)
             .where(questions.c.domain == domain.domain, questions.c.resolved_by == "")
+            .where(questions.c.state != WITHDRAWN)
             .where(feedback.c.verdict == "unhelpful", feedback.c.given_at >= since)
         )
         with self.engine.connect() as connection:
             ids = sorted(set(connection.scalars(query)))
         return [record for one in ids if (record := self.records.get(one))]
 
-    def _lines(self, found: Sequence[tuple[Record, str]], may_see: MaySee) -> list[str]:
-        """What stands elsewhere is counted, never told."""
-        lines, elsewhere = [], 0
-        for record, said in found:
-            if record.channel.startswith("D") or not may_see(record.channel):
-                elsewhere += 1
-                continue
-            text = short(record.text, TEXT) or "a question asked long ago"
-            lines.append(f"{link(permalink(self.team_url, record), text)} · {said}")
-        if elsewhere:
-            more = " more" if lines else ""
-            lines.append(
-                f"{elsewhere}{more} in direct messages, or where not everyone here may read"
-            )
-        return lines
+    def _line(self, record: Record, said: str) -> str:
+        text = short(record.text, TEXT) or "a question asked long ago"
+        return f"{link(permalink(self.team_url, record), text)} · {said}"
+
+
+def as_read_by(part: DigestPart, may_see: MaySee) -> DigestPart:
+    """What stands elsewhere is counted, never told."""
+    if not part.places:
+        return part
+    seen = [_is_seen(place, may_see) for place in part.places]
+    lines = [line for line, is_seen in zip(part.lines, seen, strict=True) if is_seen]
+    if elsewhere := seen.count(False):
+        more = " more" if lines else ""
+        lines.append(f"{elsewhere}{more} in direct messages, or where not everyone here may read")
+    return DigestPart(title=part.title, lines=lines)
+
+
+def _is_seen(channel: str, may_see: MaySee) -> bool:
+    return not channel.startswith("D") and may_see(channel)
 
 
 def _is_unanswered(record: Record) -> bool:
     return not record.resolved_by and (went_wrong(record) or record.state == "limited")
 
 
-def _repeated(asked: Sequence[Record]) -> Iterator[tuple[Record, str]]:
-    """The last of each, the most often asked first; alike but for case and punctuation."""
+def _repeated(asked: Sequence[Record], may_see: MaySee) -> Iterator[tuple[Record, str]]:
+    """The last of each, the most often asked first; alike but for case and punctuation. Where else
+    it was asked the count doesn't tell."""
     alike: dict[str, list[Record]] = defaultdict(list)
     for record in asked:  # the newest first
-        if is_question(record) and not record.channel.startswith("D"):
+        if is_question(record) and _is_seen(record.channel, may_see):
             alike[" ".join(re.findall(r"\w+", record.text.casefold()))].append(record)
     for records in sorted(alike.values(), key=len, reverse=True):
         if len(records) > 1:

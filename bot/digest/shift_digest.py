@@ -12,7 +12,7 @@ import structlog
 from bot.access.doors import Door
 from bot.access.gate import Gate
 from bot.clock.timers import Timers
-from bot.digest.digest_parts import MaySee, OpenQuestions
+from bot.digest.digest_parts import MaySee, OpenQuestions, as_read_by
 from bot.digest.digest_times import Period, is_due, next_due
 from bot.digest.digest_view import digest
 from bot.digest.kept_digests import EMPTY, KeptDigests
@@ -91,7 +91,7 @@ class ShiftDigest:
 
     def _sent(self, domain: Domain, period: Period, on_call: OnCall | None, to: str) -> bool:
         """False when Slack takes nothing there."""
-        parts = list(self._parts(domain, self._since(period), self._reader(to)))
+        parts = list(self._parts(domain, self._since(period), self._reader(domain, to)))
         if not parts:
             self.kept.done(period, EMPTY)
             return True
@@ -143,16 +143,21 @@ class ShiftDigest:
             return who if may_ask else domain.channels[0]
         return domain.channels[0]
 
-    def _reader(self, to: str) -> MaySee:
+    def _reader(self, domain: Domain, to: str) -> MaySee:
+        """Of a channel's digest: everybody in it. Where guests and other organisations may be, they
+        may read no other."""
         if to.startswith(("U", "W")):
             return lambda channel: self.gate.may_see(to, channel)
-        return lambda channel: channel == to or self.gate.channels.is_public(channel)
+        colleagues = not domain.access.external
+        return lambda channel: (
+            channel == to or (colleagues and self.gate.channels.is_public(channel))
+        )
 
     def _parts(self, domain: Domain, since: datetime, may_see: MaySee) -> Iterator[DigestPart]:
         yield from self.open_questions.parts(domain, since, may_see)
         for of in self.parts:
             try:
-                yield from (one for one in of(domain, since) if one.lines)
+                yield from (as_read_by(one, may_see) for one in of(domain, since) if one.lines)
             except Exception as error:  # one part that is wrong must not keep the others back
                 log.exception("a part of a digest failed", cause=type(error).__name__)
 

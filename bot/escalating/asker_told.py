@@ -36,20 +36,20 @@ class AskerTold:
     bot_user: str
 
     def tell_asker(self, record: Record, handoff: Handoff, domain: str) -> None:
-        """What became of their hand-off. Safe to repeat."""
+        """What became of their hand-off. Safe to repeat, and not to be done twice at once."""
         by = handoff.resolved_by or handoff.taken_by
         whom = self._asker(record, handoff)
         if by in ("", ERASED, whom) or whom in ("", ERASED):
             return
-        about = self._about(record)
+        about, news = self._about(record), news_of(handoff)
         if not handoff.resolved_by:
-            self._tell(record, domain, "taken", whom, f":eyes: {mention(by)} took {about}.")
+            self._tell(record, domain, news, whom, f":eyes: {mention(by)} took {about}.")
             return
         text = f":white_check_mark: {mention(by)} resolved {about}."
         if handoff.resolution:
             quoted = mrkdwn(short(handoff.resolution, MAX_RESOLUTION))
             text += f"\n> {quoted}"
-        self._tell(record, domain, "resolved", whom, text)
+        self._tell(record, domain, news, whom, text)
 
     def remind_taker(self, record: Record, handoff: Handoff, domain: str) -> None:
         """Once each time that it is taken."""
@@ -64,8 +64,8 @@ class AskerTold:
                 "day ago, and it isn't marked as resolved. If they are waiting, please write to "
                 "them."
             )
-        when = f"{handoff.taken_at:%Y%m%d%H%M%S}" if handoff.taken_at else ""
-        self._tell(record, domain, f"taker-{when}", handoff.taken_by, text, directly=True)
+        what = f"taker-{_taken(handoff)}"
+        self._tell(record, domain, what, handoff.taken_by, text, directly=True)
 
     def _asker(self, record: Record, handoff: Handoff) -> str:
         """Of an alert, whoever asked for a human."""
@@ -114,6 +114,15 @@ class AskerTold:
             log.info("somebody could not be told of a hand-off", reason=refused.code)
             ts = GIVEN_UP
         self.calls.posted(record.id, step, ts)
+
+
+def news_of(handoff: Handoff) -> str:
+    """What there is to tell the asker: each time that somebody takes it, and that it is solved."""
+    return "resolved" if handoff.resolved_by else f"taken-{_taken(handoff)}"
+
+
+def _taken(handoff: Handoff) -> str:
+    return f"{handoff.taken_at:%Y%m%d%H%M%S%f}" if handoff.taken_at else ""
 
 
 def _is_of(message: Message, record: Record, step: str) -> bool:

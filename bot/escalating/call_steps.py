@@ -6,14 +6,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from bot.handoff.kept_calls import AGAIN, FIRST, LEVEL, Call
+from bot.handoff.kept_calls import AGAIN, FIRST, LEVEL, HandoffCall
 from config.domain import Escalation, EscalationLevel
 
 NOT_AT_ALL = timedelta(0)
 
 
 @dataclass(frozen=True)
-class Step:
+class CallStep:
     name: str
     wait: timedelta
     """After the call before it."""
@@ -23,24 +23,24 @@ class Step:
 
 @dataclass(frozen=True)
 class NextCall:
-    step: Step
+    step: CallStep
     due_at: datetime
     """UTC, without a zone."""
 
 
-def steps_of(escalation: Escalation) -> list[Step]:
+def steps_of(escalation: Escalation) -> list[CallStep]:
     again = timedelta(minutes=escalation.remind_minutes)
     return [
-        Step(FIRST, NOT_AT_ALL),
-        *([Step(AGAIN, again)] if again else []),
+        CallStep(FIRST, NOT_AT_ALL),
+        *([CallStep(AGAIN, again)] if again else []),
         *(
-            Step(f"{LEVEL}{number}", timedelta(minutes=level.after_minutes), level)
+            CallStep(f"{LEVEL}{number}", timedelta(minutes=level.after_minutes), level)
             for number, level in enumerate(escalation.levels, start=1)
         ),
     ]
 
 
-def next_call(escalation: Escalation, called: Sequence[Call]) -> NextCall | None:
+def next_call(escalation: Escalation, called: Sequence[HandoffCall]) -> NextCall | None:
     """None once everybody was called. `called`: in time order, the first call among them.
 
     Nobody waits for people who could not be reached."""
@@ -48,7 +48,8 @@ def next_call(escalation: Escalation, called: Sequence[Call]) -> NextCall | None
     made = {one.step: one for one in called}
     reached = max((at for at, step in enumerate(steps) if step.name in made), default=0)
     for step in steps[reached + 1 :]:
-        if step.name == AGAIN and not made[FIRST].who:
+        first = made.get(FIRST)  # None: a release that called once had asked
+        if step.name == AGAIN and first and not first.who:
             continue
         wait = step.wait if called[-1].who else NOT_AT_ALL
         return NextCall(step, called[-1].called_at + wait)

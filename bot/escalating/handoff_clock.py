@@ -2,25 +2,30 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, timedelta
 
 from bot.access.people import People
 from bot.clock.timers import Timers
-from bot.escalating.asker_told import AskerTold
+from bot.escalating.asker_told import AskerTold, news_of
 from bot.escalating.call_posts import CallPosts
-from bot.escalating.call_steps import next_call
+from bot.escalating.call_steps import NOT_AT_ALL, CallStep, NextCall, next_call
+from bot.feature import Store
 from bot.handoff.handoff_card import Handoff
 from bot.handoff.handoffs import Handoffs
-from bot.handoff.kept_calls import FREED, SHIFT, Call
+from bot.handoff.kept_calls import FREED, LEVEL, SHIFT, HandoffCall
 from bot.handoff.turns import begins_after
 from bot.memory.record import Record, Records, now
-from bot.memory.state_tables import ERASED
-from config.domain import SHIFT_CHANGE, Domain
+from bot.memory.state_tables import ERASED, WITHDRAWN
+from config.domain import SHIFT_CHANGE, Domain, EscalationLevel
 from config.errors import ConfigError
 from telemetry import metrics
 
 CALL, TAKER = "handoff-call", "handoff-taker"
+"""Kinds of timers."""
+CALLED, TOLD_ASKER = "handoff_called", "handoff_told_asker"
+"""Keys of stored items: what is posted has one, so that two workers at once post it once."""
 TAKER_ASKED_AFTER = timedelta(hours=24)
 """The same hour of the next day, when whoever took it is likely to be at work again."""
 GIVEN_UP_AFTER = timedelta(days=7)
@@ -37,24 +42,45 @@ class HandoffClock:
     posts: CallPosts
     told: AskerTold
     people: People
+    put: Store
 
     def changed(self, question_id: str) -> None:
         """Asked for, taken, or resolved. Safe to repeat."""
         handoff, record = self.handoffs.get(question_id), self.records.get(question_id)
         if not (handoff and record):
             return
-        if not (handoff.is_taken or handoff.resolved_by):
+        withdrawn = record.state == WITHDRAWN
+        if not (handoff.is_taken or handoff.resolved_by or withdrawn):
             self.call(question_id)
             return
         self.timers.cancel(CALL, question_id)
-        if handoff.resolved_by:
+        if handoff.resolved_by or withdrawn:
             self.timers.cancel(TAKER, question_id)
         elif handoff.taken_at:
             due = handoff.taken_at.replace(tzinfo=UTC) + TAKER_ASKED_AFTER
             self.timers.set(TAKER, question_id, due)
         self.posts.settle(record, handoff)
-        domain = self.handoffs.domain_of(record)
-        self.told.tell_asker(record, handoff, domain.domain if domain else "")
+        if not withdrawn:
+            about = {"question_id": question_id, "news": news_of(handoff)}
+            self.put(f"told-{question_id}-{about['news']}", {TOLD_ASKER: about})
+
+    def tell_asker(self, event_id: str, item: Mapping[str, str]) -> None:
+        """Unless something newer is to be told. Safe to repeat."""
+        handoff, record = self._known(item["question_id"])
+        if handoff and record and news_of(handoff) == item["news"]:
+            domain = self.handoffs.domain_of(record)
+            self.told.tell_asker(record, handoff, domain.domain if domain else "")
+
+    def post_call(self, event_id: str, item: Mapping[str, str]) -> None:
+        """A call that is on record. Safe to repeat."""
+        handoff, record = self._known(item["question_id"])
+        call = self.handoffs.calls.get(item["question_id"], item["step"])
+        if not (handoff and record and call) or call.ts:
+            return
+        if _is_over(record, handoff):
+            self.posts.give_up(call)
+        else:
+            self.posts.post(record, handoff, call)
 
     def call(self, question_id: str) -> None:
         """Whoever is due, and a timer for who is next. Safe to repeat."""
@@ -62,57 +88,94 @@ class HandoffClock:
         domain = self.handoffs.domain_of(record) if record else None
         while True:
             handoff = self.handoffs.get(question_id)
-            if not (record and domain and handoff and handoff.card_ts) or _is_over(handoff):
+            if not (record and domain and handoff and handoff.card_ts) or _is_over(record, handoff):
                 return
-            self.posts.post_due(record, handoff)
-            due_at = self._due(record, domain)
-            if due_at is None or due_at > now():
+            self._post_calls(record, handoff)
+            due = self._due(record, domain)
+            if due is None or due.due_at > now():
                 break
-            self._call_next(record, domain)
+            self._call_next(record, domain, due.step)
             self.handoffs.show(question_id)
-        if due_at:
-            self.timers.set(CALL, question_id, due_at.replace(tzinfo=UTC))
+        if due:
+            self.timers.set(CALL, question_id, due.due_at.replace(tzinfo=UTC))
 
     def look_after(self, question_id: str) -> None:
         """It was taken a day ago: by somebody who is still here?"""
         handoff, record = self.handoffs.get(question_id), self.records.get(question_id)
-        if not (handoff and record) or handoff.resolved_by or not handoff.taken_by:
+        if not (handoff and record) or handoff.resolved_by or record.state == WITHDRAWN:
             return
         domain = self.handoffs.domain_of(record)
+        if not handoff.taken_by:
+            self.call(question_id)  # freed, and died before anybody was called
+            return
         if self._is_gone(handoff.taken_by):
             self._free(record, handoff, domain)
         elif handoff.taken_at and handoff.taken_at <= now() - TAKER_ASKED_AFTER:
             self.told.remind_taker(record, handoff, domain.domain if domain else "")
 
-    def _due(self, record: Record, domain: Domain) -> datetime | None:
-        """When somebody is called next; UTC, without a zone."""
+    def _known(self, question_id: str) -> tuple[Handoff | None, Record | None]:
+        return self.handoffs.get(question_id), self.records.get(question_id)
+
+    def _post_calls(self, record: Record, handoff: Handoff) -> None:
+        """Each as an item of its own. Its id has the hour: an item that Slack's absence outlasted
+        is followed by another."""
+        for call in self.posts.waiting(record, handoff):
+            about = {"question_id": record.id, "step": call.step}
+            hour = (now() - call.called_at) // timedelta(hours=1)
+            self.put(f"called-{record.id}-{call.step}-{hour}", {CALLED: about})
+
+    def _due(self, record: Record, domain: Domain) -> NextCall | None:
+        """Who is called next; None when that is nobody as far as is known."""
         called = self.handoffs.calls.of(record.id)
         if not called:
             return None  # asked for by a release that called once
         if due := next_call(domain.escalation, called):
-            return due.due_at
-        if not domain.escalation.rota or (domain.digest and domain.digest.at == SHIFT_CHANGE):
-            return None  # the digest tells the next
-        return self._next_shift(domain, called[-1])
+            return due
+        shifts = self._next_shifts(record, domain, called)
+        return min(shifts, key=lambda one: one.due_at, default=None)
 
-    def _next_shift(self, domain: Domain, last: Call) -> datetime | None:
+    def _next_shifts(
+        self, record: Record, domain: Domain, called: Sequence[HandoffCall]
+    ) -> Iterator[NextCall]:
+        """Of the rota, and of levels that nobody was to be called for, as in a gap."""
+        told_by_digest = (
+            domain.digest
+            and domain.digest.at == SHIFT_CHANGE
+            and record.channel == domain.channels[0]
+        )
+        if domain.escalation.rota and not told_by_digest:
+            yield from self._begins(domain, domain.escalation.rota, called[-1], SHIFT)
+        for number, level in enumerate(domain.escalation.levels, start=1):
+            prefix = f"{SHIFT}{number}-"
+            tried = [
+                one
+                for one in called
+                if one.step == f"{LEVEL}{number}" or one.step.startswith(prefix)
+            ]
+            if level.rota and tried and not any(one.who for one in tried):
+                yield from self._begins(domain, level.rota, tried[-1], prefix, level)
+
+    def _begins(
+        self,
+        domain: Domain,
+        rota: str,
+        after: HandoffCall,
+        prefix: str,
+        level: EscalationLevel | None = None,
+    ) -> Iterator[NextCall]:
         try:
-            seen = self.handoffs.rotas.of(domain, domain.escalation.rota)
+            seen = self.handoffs.rotas.of(domain, rota)
         except ConfigError:
-            return None
-        begins = begins_after(seen.shifts, last.called_at.replace(tzinfo=UTC))
-        return begins.replace(tzinfo=None) if begins else None
+            return
+        if begins := begins_after(seen.shifts, after.called_at.replace(tzinfo=UTC)):
+            step = CallStep(f"{prefix}{begins:%Y%m%dT%H%M%S}", NOT_AT_ALL, level)
+            yield NextCall(step, begins.replace(tzinfo=None))
 
-    def _call_next(self, record: Record, domain: Domain) -> None:
-        whom, called = self.handoffs.whom, self.handoffs.calls.of(record.id)
-        label = ""
-        if due := next_call(domain.escalation, called):
-            step, level = due.step.name, due.step.level
-            reached = whom.level(domain, level) if level else whom.first(domain)
-            label = level.name if level else ""
-        else:
-            step, reached = f"{SHIFT}{now():%Y%m%dT%H%M%S}", whom.first(domain)
-        self._keep(record, domain, step, who=reached.who, why=reached.why, label=label)
+    def _call_next(self, record: Record, domain: Domain, step: CallStep) -> None:
+        whom, level = self.handoffs.whom, step.level
+        reached = whom.level(domain, level) if level else whom.first(domain)
+        label = level.name if level else ""
+        self._keep(record, domain, step.name, who=reached.who, why=reached.why, label=label)
 
     def _keep(self, record: Record, domain: Domain, step: str, **more: str) -> None:
         if self.handoffs.calls.keep(record.id, step, domain.domain, **more) and more["who"]:
@@ -132,7 +195,8 @@ class HandoffClock:
         self.call(record.id)
 
 
-def _is_over(handoff: Handoff) -> bool:
+def _is_over(record: Record, handoff: Handoff) -> bool:
     """Nobody is to be called for it any more."""
     age = now() - handoff.requested_at if handoff.requested_at else timedelta()
-    return bool(handoff.resolved_by) or handoff.is_taken or age > GIVEN_UP_AFTER
+    done = bool(handoff.resolved_by) or handoff.is_taken or record.state == WITHDRAWN
+    return done or age > GIVEN_UP_AFTER

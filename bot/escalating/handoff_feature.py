@@ -6,7 +6,14 @@ from datetime import UTC, datetime
 
 from bot.escalating.asker_told import AskerTold
 from bot.escalating.call_posts import CallPosts
-from bot.escalating.handoff_clock import CALL, LOOK_AGAIN, TAKER, HandoffClock
+from bot.escalating.handoff_clock import (
+    CALL,
+    CALLED,
+    LOOK_AGAIN,
+    TAKER,
+    TOLD_ASKER,
+    HandoffClock,
+)
 from bot.escalating.handoff_report import HandoffReport
 from bot.feature import Feature
 from bot.feature_tools import FeatureTools
@@ -29,6 +36,7 @@ def build_escalating(tools: FeatureTools) -> Feature:
             bot_user=bot_user,
         ),
         people=tools.gate.people,
+        put=tools.put,
     )
     report = HandoffReport(
         handoffs=tools.handoffs,
@@ -40,9 +48,9 @@ def build_escalating(tools: FeatureTools) -> Feature:
     tools.handoffs.follow(clock.changed)
 
     def plan() -> None:
-        report.observe()
-        now = datetime.now(UTC)
-        for asked in report.by_domain().values():
+        by_domain, now = report.by_domain(), datetime.now(UTC)
+        report.observe(by_domain)
+        for asked in by_domain.values():
             for one in (one for one in asked if not one.handoff.resolved_by):
                 if one.handoff.taken_by == ERASED:
                     # By a command, of which no worker hears.
@@ -51,4 +59,9 @@ def build_escalating(tools: FeatureTools) -> Feature:
                     # Whatever became of its timer, e.g. while Slack was away for hours.
                     tools.timers.set(CALL, one.record.id, now + LOOK_AGAIN, keep=True)
 
-    return Feature(timers={CALL: clock.call, TAKER: clock.look_after}, plan=plan, home=report.home)
+    return Feature(
+        items={CALLED: clock.post_call, TOLD_ASKER: clock.tell_asker},
+        timers={CALL: clock.call, TAKER: clock.look_after},
+        plan=plan,
+        home=report.home,
+    )

@@ -13,13 +13,15 @@ from bot.handoff.handoff_card import Handoff, mention
 from bot.handoff.handoffs import Handoffs
 from bot.home.home_view import permalink
 from bot.memory.record import Record, Records, now
+from bot.memory.state_tables import WITHDRAWN
 from bot.message.blockkit import Json, link, section, short
 from bot.message.harmless.harmless_words import mrkdwn
 from config.domain import Domain
 from telemetry import metrics
 
 WEEK = timedelta(days=7)
-OPEN_SHOWN = 5
+OPEN_SHOWN, BROKEN_SHOWN = 5, 2
+"""Lines: together they fit a section, however long a question is."""
 
 
 @dataclass(frozen=True)
@@ -44,18 +46,19 @@ class HandoffReport:
     team_url: str
 
     def by_domain(self, since: timedelta = WEEK) -> dict[str, list[AskedFor]]:
-        """Hand-offs that were asked for since then, oldest first."""
+        """Hand-offs that were asked for since then, oldest first; without what was taken back."""
         found: dict[str, list[AskedFor]] = {name: [] for name in self.domains()}
         for handoff in self.handoffs.asked_since(now() - since):
             record = self.records.get(handoff.question_id)
             domain = self.handoffs.domain_of(record) if record else None
-            if record and domain and domain.domain in found:
+            if record and record.state != WITHDRAWN and domain and domain.domain in found:
                 found[domain.domain].append(AskedFor(handoff, record))
         return found
 
-    def observe(self) -> None:
+    @staticmethod
+    def observe(by_domain: Mapping[str, Sequence[AskedFor]]) -> None:
         """Sets the gauges."""
-        for name, asked in self.by_domain().items():
+        for name, asked in by_domain.items():
             waiting = [one.waits for one in asked if not _is_taken(one.handoff)]
             metrics.HANDOFFS_WAITING.labels(name).set(len(waiting))
             oldest = max(waiting, default=timedelta())
@@ -65,7 +68,10 @@ class HandoffReport:
         """For admins: the week's figures, what is open, and rotas that can't be read."""
         asked = self.by_domain() if domains else {}
         for domain in domains:
-            lines = [f":warning: {mrkdwn(short(one, 400))}" for one in self._broken(domain)]
+            broken = list(self._broken(domain))
+            lines = [f":warning: {mrkdwn(short(one, 300))}" for one in broken[:BROKEN_SHOWN]]
+            if len(broken) > BROKEN_SHOWN:
+                lines.append(f"and {len(broken) - BROKEN_SHOWN} more rotas can't be read")
             if week := asked.get(domain.domain):
                 lines += self._lines(viewer, week)
             if lines:
@@ -98,7 +104,7 @@ class HandoffReport:
         if not self.gate.may_see(viewer, record.channel):
             return "a channel that you are not in"
         text = record.text.strip() or "a question asked long ago"
-        return link(permalink(self.team_url, record), short(text, 120))
+        return link(permalink(self.team_url, record), short(text, 80))
 
 
 def state_of(one: AskedFor) -> str:

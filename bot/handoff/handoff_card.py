@@ -8,10 +8,10 @@ from datetime import UTC, datetime
 
 from agents.answer import Answer
 from agents.confidence.confidence_levels import in_words
-from bot.handoff.kept_calls import AGAIN, FIRST, Call
+from bot.handoff.kept_calls import AGAIN, FIRST, HandoffCall
 from bot.handoff.known_rotas import said_at
 from bot.memory.record import Record, decoded
-from bot.memory.state_tables import ERASED, FORGOTTEN
+from bot.memory.state_tables import ERASED, FORGOTTEN, WITHDRAWN
 from bot.message.blockkit import Json, actions, button, context, section
 from bot.message.harmless.harmless_words import mrkdwn
 from bot.message.modal import input_block, modal, text_input
@@ -60,7 +60,7 @@ def card(
     now: datetime | None = None,
     *,
     private: bool = False,
-    called: Sequence[Call] = (),
+    called: Sequence[HandoffCall] = (),
 ) -> Outgoing:
     """Who is on it, the question, what was tried and cited; once resolved, the human's answer.
 
@@ -69,6 +69,9 @@ def card(
     answer = decoded(record.answer) if record.answer else None
     asker = record.asker or handoff.requested_by
     headline = _headline(handoff, domain, called)
+    if record.state == WITHDRAWN:
+        gone = ":wastebasket: The question was taken back"
+        return Outgoing(text=gone, blocks=[section(gone)])
     forgotten = record.state == FORGOTTEN
     asked = "_Asked too long ago to be kept here._" if forgotten else _quote(record.text)
     blocks = [section(headline), section(f"*Question* from {mention(asker)}\n{asked}")]
@@ -105,7 +108,7 @@ def resolution_view(question_id: str, suggestion: str = "") -> Json:
     )
 
 
-def called_lines(called: Sequence[Call], time_zone: str | None) -> list[str]:
+def called_lines(called: Sequence[HandoffCall], time_zone: str | None) -> list[str]:
     """Who was called when; nothing while it is only those whom the headline names, as it should be.
 
     `time_zone`: None for each reader's own."""
@@ -114,7 +117,7 @@ def called_lines(called: Sequence[Call], time_zone: str | None) -> list[str]:
     return [_called_line(one, time_zone) for one in called][-MOST_CALLED:]
 
 
-def _called_line(call: Call, time_zone: str | None) -> str:
+def _called_line(call: HandoffCall, time_zone: str | None) -> str:
     at = call.called_at.replace(tzinfo=UTC)
     when = f"{said_at(at, time_zone)} ({time_zone})" if time_zone else slack_time(at)
     label = mrkdwn(call.label)
@@ -132,7 +135,7 @@ def slack_time(at: datetime) -> str:
     return f"<!date^{int(at.timestamp())}^{{time}}|{at:%H:%M} UTC>"
 
 
-def _headline(handoff: Handoff, domain: Domain | None, called: Sequence[Call]) -> str:
+def _headline(handoff: Handoff, domain: Domain | None, called: Sequence[HandoffCall]) -> str:
     if handoff.resolved_by:
         return f":white_check_mark: Resolved by {mention(handoff.resolved_by)}"
     if handoff.is_taken:

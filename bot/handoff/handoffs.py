@@ -61,8 +61,8 @@ class Handoffs:
         self._followers: list[Callable[[str], None]] = []
 
     def follow(self, changed: Callable[[str], None]) -> None:
-        """`changed` is called with a question's id after its hand-off was asked for, taken, freed
-        or resolved, and again when that is repeated after a crash."""
+        """`changed` is called with a question's id after its hand-off was asked for, taken,
+        resolved or withdrawn, and again when that is repeated after a crash."""
         self._followers.append(changed)
 
     def get(self, question_id: str) -> Handoff | None:
@@ -138,6 +138,12 @@ class Handoffs:
         self._refresh(question_id)
         self._tick(question_id)
         self._tell_followers(question_id)
+
+    def withdrawn(self, question_id: str) -> None:
+        """The question was taken back: its words go from the card, and nobody has to come."""
+        if self.get(question_id):
+            self._refresh(question_id)
+            self._tell_followers(question_id)
 
     def was_called(self, question_id: str, user: str) -> bool:
         """In a direct message of their own, which is where they may act on it."""

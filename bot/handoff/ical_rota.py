@@ -51,16 +51,18 @@ _COME_AGAIN: Mapping[str, list[set[str]]] = {
 may be left, and that is known only at the end of the calendar, in the year 9999."""
 
 
-def calendar_shifts(text: str, start: datetime, end: datetime, *, rota: str) -> Iterator[Shift]:
+def calendar_shifts(
+    text: str, start: datetime, end: datetime, *, rota: str, zone: tzinfo = UTC
+) -> Iterator[Shift]:
     """Shifts that are on at some time from `start` to `end`, in UTC; who has them stands in
     summary, description or attendee.
 
     An attendee who declined has none; one who accepted comes first.
 
     Times without a zone, and whole days, are in the calendar's own zone (`X-WR-TIMEZONE`), else
-    in UTC. Raises ConfigError for what no shift can be read from, naming `rota`."""
+    in `zone`. Raises ConfigError for what no shift can be read from, naming `rota`."""
     try:
-        yield from _shifts(text, start, end)
+        yield from _shifts(text, start, end, zone)
     except ConfigError as error:
         raise ConfigError(f"the rota {rota!r}: {error.problem}", remedy=error.remedy) from None
     except Exception as error:  # a broken calendar can fail anywhere in three libraries
@@ -77,7 +79,7 @@ def calendar_zone(text: str) -> str:
     return "" if not name or time_zone_problem(name) else name
 
 
-def _shifts(text: str, start: datetime, end: datetime) -> Iterator[Shift]:
+def _shifts(text: str, start: datetime, end: datetime, zone: tzinfo) -> Iterator[Shift]:
     import recurring_ical_events
     from icalendar import Calendar
 
@@ -86,7 +88,8 @@ def _shifts(text: str, start: datetime, end: datetime) -> Iterator[Shift]:
     _check(events, start, end)
     for event in events:
         _end_in_time(event)
-    zone = ZoneInfo(str(calendar.get("X-WR-TIMEZONE", "UTC")))
+    if own := calendar.get("X-WR-TIMEZONE"):
+        zone = ZoneInfo(str(own))
     looked_at = (start.astimezone(zone), end.astimezone(zone))
     for event in recurring_ical_events.of(calendar).between(*looked_at):
         if str(event.get("STATUS", "")).upper() != "CANCELLED":

@@ -17,7 +17,8 @@ AGAIN = "again"
 LEVEL = "level-"
 """And its number, from 1."""
 SHIFT = "shift-"
-"""And when it began: whoever came on call while everybody before had been called."""
+"""And when it began, a level's with its number before: whoever came on call while everybody before
+had been called."""
 FREED = "freed"
 """Whoever had taken it is gone."""
 TOLD = "told-"
@@ -29,7 +30,7 @@ GIVEN_UP = "-"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Call:
+class HandoffCall:
     question_id: str
     step: str
     domain: str = ""
@@ -39,6 +40,8 @@ class Call:
     called_at: datetime
     """UTC, without a zone."""
     ts: str = ""
+    channel: str = ""
+    """Of a direct message, as Slack told it."""
 
 
 class Calls:
@@ -46,19 +49,21 @@ class Calls:
         self._engine = engine
         create_calls(engine)
 
-    def of(self, question_id: str) -> Sequence[Call]:
+    def of(self, question_id: str) -> Sequence[HandoffCall]:
         """One for each step of the escalation, in the order in which they were made."""
         found = self.everything_of(question_id)
         return [one for one in found if not one.step.startswith(TOLD) and DIRECT not in one.step]
 
-    def everything_of(self, question_id: str) -> Sequence[Call]:
+    def everything_of(self, question_id: str) -> Sequence[HandoffCall]:
         """Also each person who was called or told directly."""
         query = select(calls).where(calls.c.question_id == question_id)
         with self._engine.connect() as connection:
             rows = connection.execute(query.order_by(calls.c.called_at)).mappings().all()
-        return [Call(**{one.name: row[one.name] for one in fields(Call)}) for row in rows]
+        return [
+            HandoffCall(**{one.name: row[one.name] for one in fields(HandoffCall)}) for row in rows
+        ]
 
-    def get(self, question_id: str, step: str) -> Call | None:
+    def get(self, question_id: str, step: str) -> HandoffCall | None:
         found = (one for one in self.everything_of(question_id) if one.step == step)
         return next(found, None)
 
@@ -85,6 +90,13 @@ class Calls:
         return True
 
     def posted(self, question_id: str, step: str, ts: str) -> None:
+        self._set(question_id, step, ts=ts)
+
+    def placed(self, question_id: str, step: str, channel: str) -> None:
+        """The conversation that Slack put its message into."""
+        self._set(question_id, step, channel=channel)
+
+    def _set(self, question_id: str, step: str, **values: str) -> None:
         change = update(calls).where(calls.c.question_id == question_id, calls.c.step == step)
         with self._engine.begin() as connection:
-            connection.execute(change.values(ts=ts))
+            connection.execute(change.values(**values))

@@ -42,10 +42,10 @@ class WrittenRota:
         return bool(_CALENDAR.search(self.text))
 
     def shifts(self, start: datetime, end: datetime, zone: tzinfo = UTC) -> tuple[Shift, ...]:
-        """Those that are on at some time from `start` to `end`. `zone`: of times in YAML that name
+        """Those that are on at some time from `start` to `end`. `zone`: of times that name
         none. Raises ConfigError for what can't be read."""
         if self._is_calendar:
-            return tuple(calendar_shifts(self.text, start, end, rota=self.shown))
+            return tuple(calendar_shifts(self.text, start, end, rota=self.shown, zone=zone))
         every = yaml_shifts(self.text, rota=self.shown, zone=zone)
         return tuple(one for one in every if one.start <= end and start < one.end)
 

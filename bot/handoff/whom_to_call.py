@@ -24,6 +24,10 @@ log = structlog.get_logger()
 
 PATIENCE = 30.0
 """Seconds that a call waits for Slack to say who somebody is."""
+MOST_LOOKED_AT = 15
+"""Members of a group, until one is found who is still there."""
+_NO_SUCH_PERSON = {"user_not_found", "user_not_visible"}
+_NO_SUCH_GROUP = {"no_such_subteam", "subteam_not_found"}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,15 +58,18 @@ class WhomToCall:
 
     def first(self, domain: Domain) -> Reached:
         """Whoever has the shift, else the configured person or group."""
-        escalation = domain.escalation
-        fallback = escalation.user or escalation.usergroup
-        if not escalation.rota:
-            return self._present(fallback)
-        found = self._on_shift(domain, escalation.rota)
-        if found.who or not fallback:
-            return found
-        instead = self._present(fallback)
-        return Reached(who=instead.who, why=found.why)
+        escalation, why = domain.escalation, ""
+        if escalation.rota:
+            found = self._on_shift(domain, escalation.rota)
+            if found.who:
+                return found
+            why = found.why
+        for who in filter(None, (escalation.user, escalation.usergroup)):
+            instead = self._present(who)
+            why = why or instead.why
+            if instead.who:
+                return Reached(who=instead.who, why=why)
+        return Reached(why=why)
 
     def level(self, domain: Domain, level: EscalationLevel) -> Reached:
         if level.rota:
@@ -98,17 +105,37 @@ class WhomToCall:
         return self._present(known if "@" in turn.who else turn.who)
 
     def _present(self, who: str) -> Reached:
-        """Unless Slack says that they have left."""
-        if not who or who.startswith("S"):
-            return Reached(who=who)
+        """Unless Slack says that there is nobody."""
+        if who.startswith("S"):
+            why = self._empty(who)
+            return Reached(why=why) if why else Reached(who=who)
         try:
             told = self._web.call("users.info", patience=PATIENCE, user=who)
         except (SlackRefused, SlackBusy, SlackUnsure) as error:
+            if isinstance(error, SlackRefused) and error.code in _NO_SUCH_PERSON:
+                return Reached(why="Slack doesn't know whoever it should be")
             log.warning("slack does not say whether somebody is there", reason=str(error))
             return Reached(who=who)
         if (told.get("user") or {}).get("deleted"):
             return Reached(why="whoever it should be has left Slack")
         return Reached(who=who)
+
+    def _empty(self, group: str) -> str:
+        """Why its mention would reach nobody; empty where it would, or where Slack won't say."""
+        try:
+            told = self._web.call("usergroups.users.list", patience=PATIENCE, usergroup=group)
+        except (SlackRefused, SlackBusy, SlackUnsure) as error:
+            if isinstance(error, SlackRefused) and error.code in _NO_SUCH_GROUP:
+                return "Slack doesn't know the group"
+            log.warning("slack does not say who is in a group", group=group, reason=str(error))
+            return ""
+        members = [str(user) for user in told.get("users") or []]
+        if not members:
+            return "the group has nobody in it"
+        looked_at = members[:MOST_LOOKED_AT]
+        if len(members) == len(looked_at) and not any(self._present(one).who for one in looked_at):
+            return "everybody in the group has left Slack"
+        return ""
 
     def _slack_id(self, who: str) -> str:
         if "@" not in who:

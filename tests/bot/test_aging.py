@@ -456,7 +456,7 @@ def test_a_document_that_not_everybody_may_read_is_named_in_no_digest(
     digest = aging(desk).digest
     assert digest is not None
     (part,) = digest(PRIVATE, since)
-    assert part.lines == ["• a document that is gone, or that not everybody may read"]
+    assert part.lines == ["a document that is gone, or that not everybody may read"]
 
 
 def test_a_digest_names_new_flags(desk: Desk) -> None:
@@ -466,7 +466,7 @@ def test_a_digest_names_new_flags(desk: Desk) -> None:
     assert digest is not None
     (part,) = digest(MEMBERS, datetime.now(UTC) - timedelta(hours=1))
     assert part.title == "Flagged as out of date"
-    assert list(part.lines) == ["• Key Rotation Standard › Maximum age › API signing key"]
+    assert list(part.lines) == ["Key Rotation Standard › Maximum age › API signing key"]
     assert digest(MEMBERS, datetime.now(UTC) + timedelta(hours=1)) == []
 
 

@@ -12,6 +12,7 @@ import pytest
 from sqlalchemy import delete, select, update
 
 from bot.clock.timers import _TIMERS
+from bot.memory.call_tables import calls as call_table
 from bot.memory.state_tables import ERASED, handoffs
 from config.domain import Domain
 from playground.slack_stand_in import SlackStandIn
@@ -444,3 +445,218 @@ def test_a_timer_that_came_to_nothing_is_set_again(desk: Desk) -> None:
         plan()
     pass_time(desk, 61)
     assert len(calls(desk, ts)) == 1
+
+
+def test_a_question_that_was_deleted_calls_nobody_any_more_and_its_words_go(desk: Desk) -> None:
+    ts, _ = ask_human(desk, "who may open the quarry?")
+    pass_time(desk, 16)
+    assert len(calls(desk, ts)) == 1
+    desk.slack.delete_message(CHANNEL, ts)
+    desk.slack.wait_for(lambda: "taken back" in card_of(desk, ts))
+    desk.settle()
+    assert "quarry" not in card_of(desk, ts)
+    assert "handoff_take" not in str(desk.said(CHANNEL, ts))
+    with desk.bot.engine.connect() as connection:
+        assert f"{CHANNEL}:{ts}" not in connection.scalars(select(_TIMERS.c.subject)).all()
+    for plan in desk.bot.clock._plans:
+        plan()
+    pass_time(desk, 120)
+    assert len(calls(desk, ts)) == 1
+    report = next(one.home for one in desk.bot.features if one.timers.get("handoff-call"))
+    assert report is not None
+    assert "asked long ago" not in str(list(report("U0INES", [DOMAINS["security"]])))
+
+
+def test_who_took_what_was_deleted_since_is_asked_nothing(desk: Desk) -> None:
+    ts, card = ask_human(desk)
+    desk.slack.click(CHANNEL, card["ts"], "handoff_take", "U0DANA")
+    desk.slack.wait_for(lambda: "<@U0DANA> is on it" in card_of(desk, ts))
+    desk.slack.delete_message(CHANNEL, ts)
+    desk.slack.wait_for(lambda: "taken back" in card_of(desk, ts))
+    desk.settle()
+    before = len(direct(desk, "U0DANA"))
+    desk.bot.timers.set("handoff-taker", f"{CHANNEL}:{ts}", datetime.now(UTC))
+    pass_time(desk, 25 * 60)
+    assert len(direct(desk, "U0DANA")) == before
+
+
+@pytest.mark.parametrize(
+    ("members", "said"),
+    [
+        ((), "the group has nobody in it"),
+        (("U0MAREK",), "everybody in the group has left Slack"),
+        (None, "Slack doesn't know the group"),
+    ],
+)
+def test_a_group_without_anybody_is_skipped_and_said(
+    desk: Desk, members: tuple[str, ...] | None, said: str
+) -> None:
+    space = desk.slack.workspace
+    group, marek = space.groups["S0SECENG"], space.people["U0MAREK"]
+    space.people["U0MAREK"] = replace(marek, deleted=True)
+    if members is None:
+        del space.groups["S0SECENG"]
+    else:
+        space.groups["S0SECENG"] = replace(group, members=members)
+    try:
+        _, card = ask_human(desk)
+    finally:
+        space.groups["S0SECENG"], space.people["U0MAREK"] = group, marek
+    assert "<@U0DANA> can you help here?" in words(card)
+    assert f"Whoever is on call not called: {said}" in words(card)
+
+
+def test_a_group_that_slack_does_not_list_is_called_all_the_same(desk: Desk) -> None:
+    desk.slack.faults.add("usergroups.users.list", error="missing_scope")
+    _, card = ask_human(desk)
+    assert "<!subteam^S0SECENG> can you help here?" in words(card)
+
+
+def test_whom_slack_does_not_know_is_skipped_and_said(desk: Desk) -> None:
+    escalates(user="U0NOBODY0", usergroup="S0PRE", remind_minutes=0)
+    _, card = ask_human(desk)
+    assert "<!subteam^S0PRE> can you help here?" in words(card)
+    assert "Slack doesn't know whoever it should be" in words(card)
+
+
+def test_taken_by_another_after_somebody_left_the_asker_hears_of_both(desk: Desk) -> None:
+    before = len(direct(desk, "U0YOU"))
+    ts, card = ask_human(desk)
+    desk.slack.click(CHANNEL, card["ts"], "handoff_take", "U0DANA")
+    desk.slack.wait_for(lambda: "<@U0DANA> is on it" in card_of(desk, ts))
+    desk.settle()
+    people = desk.slack.workspace.people
+    dana = people["U0DANA"]
+    people["U0DANA"] = replace(dana, deleted=True)
+    desk.bot.gate.people._by_id._kept.clear()
+    try:
+        pass_time(desk, 25 * 60)
+        desk.slack.click(CHANNEL, card["ts"], "handoff_take", "U0INES")
+        desk.slack.wait_for(lambda: "<@U0INES> is on it" in card_of(desk, ts))
+        desk.settle()
+    finally:
+        people["U0DANA"] = dana
+    told = [one["text"].split()[1] for one in direct(desk, "U0YOU")[before:]]
+    assert told == ["<@U0DANA>", "<@U0INES>"]
+
+
+def test_called_directly_they_see_who_took_it_in_the_buttons_place(desk: Desk) -> None:
+    space = desk.slack.workspace
+    group = space.groups["S0SECENG"]
+    space.groups["S0SECENG"] = replace(group, members=("U0INES", "U0DANA"))
+    before = {user: len(direct(desk, user)) for user in group_of(desk)}
+    mine = space.direct("U0YOU").id
+    try:
+        ts, reply = desk.ask("where is the lodge?", channel=mine)
+        desk.slack.click(mine, reply["ts"], "ask_human")
+        (call,) = desk.slack.wait_for(lambda: direct(desk, "U0INES")[before["U0INES"] :])
+        desk.settle()
+    finally:
+        space.groups["S0SECENG"] = group
+    desk.slack.click(space.direct("U0INES").id, call["ts"], "handoff_take", "U0INES")
+    desk.slack.wait_for_reply(mine, ts, until=lambda m: kind(m) == "oncall_handoff_told")
+    desk.settle()
+    for user, said in (("U0INES", "You took this"), ("U0DANA", "<@U0INES> took this")):
+        (call,) = direct(desk, user)[before[user] :]
+        assert "handoff_take" not in words(call)
+        assert said in words(call)
+        assert "<@U0YOU>" in words(call)
+
+
+def group_of(desk: Desk) -> tuple[str, ...]:
+    return ("U0INES", "U0DANA")
+
+
+def test_two_workers_at_once_call_once(desk: Desk) -> None:
+    ts, _ = ask_human(desk)
+    rewind(desk.bot.engine, 16)
+    for number in range(6):
+        timer = {"kind": "handoff-call", "subject": f"{CHANNEL}:{ts}"}
+        desk.bot.inbox.put(f"at-once-{ts}-{number}", {"timer": timer})
+    desk.settle()
+    assert len(calls(desk, ts)) == 1
+
+
+def test_a_hand_off_of_a_release_that_called_once_goes_on(desk: Desk) -> None:
+    ts, card = ask_human(desk)
+    desk.slack.click(CHANNEL, card["ts"], "handoff_take", "U0DANA")
+    desk.slack.wait_for(lambda: "<@U0DANA> is on it" in card_of(desk, ts))
+    desk.settle()
+    mine = handoffs.c.question_id == f"{CHANNEL}:{ts}"
+    with desk.bot.engine.begin() as connection:
+        connection.execute(delete(call_table).where(call_table.c.question_id == f"{CHANNEL}:{ts}"))
+        connection.execute(update(handoffs).where(mine).values(taken_by=ERASED))
+    for plan in desk.bot.clock._plans:
+        plan()
+    pass_time(desk, 1)
+    assert "whoever had taken this is gone" in calls(desk, ts)[0]
+    pass_time(desk, 16)
+    assert "once more" in calls(desk, ts)[1]
+
+
+def test_where_the_digest_does_not_tell_of_it_the_next_shift_is_called(
+    desk: Desk, tmp_path: Path
+) -> None:
+    shifts(tmp_path, (-1, 8, "U0INES"), (8, 16, "U0DANA"))
+    escalates(tmp_path, rota="rota.yaml", remind_minutes=0)
+    DOMAINS["security"] = domain(
+        limits=LIMITS,
+        digest="shift_change",
+        escalation={"rota": "rota.yaml", "remind_minutes": 0},
+    ).read_from(tmp_path / "security.yaml")
+    before = len(direct(desk, "U0DANA"))
+    mine = desk.slack.workspace.direct("U0YOU").id
+    _, reply = desk.ask("where is the mill?", channel=mine)
+    desk.slack.click(mine, reply["ts"], "ask_human")
+    desk.settle()
+    in_channel, _ = ask_human(desk)
+    shifts(tmp_path, (-9, -0.1, "U0INES"), (-0.1, 8, "U0DANA"))
+    handed_over(desk).rotas._known.clear()
+    for minutes in (8 * 60, 2):
+        pass_time(desk, minutes)
+    (told,) = direct(desk, "U0DANA")[before:]
+    assert "asked me in a direct message" in words(told)
+    assert calls(desk, in_channel) == []  # the digest tells of it
+
+
+def test_a_level_in_a_gap_is_called_when_its_shift_begins(desk: Desk, tmp_path: Path) -> None:
+    shifts(tmp_path, (20, 28, "U0DANA"))
+    level = {"rota": "rota.yaml", "after_minutes": 10, "name": "Leads"}
+    escalates(tmp_path, usergroup="S0SECENG", remind_minutes=0, levels=[level])
+    ts, _ = ask_human(desk)
+    pass_time(desk, 11)
+    assert calls(desk, ts) == []
+    assert "Leads not called: nobody is on call until " in card_of(desk, ts)
+    shifts(tmp_path, (-0.1, 8, "U0DANA"))
+    handed_over(desk).rotas._known.clear()
+    for minutes in (20 * 60, 2, 2):
+        pass_time(desk, minutes)
+    (said,) = calls(desk, ts)
+    assert said.startswith(":raising_hand: <@U0DANA> (Leads) you have the shift now")
+
+
+def test_many_broken_rotas_leave_the_figures_and_every_line_whole(desk: Desk) -> None:
+    long = "x" * 300
+    levels = [{"rota": f"/missing/{long}/{number}.ics", "after_minutes": 5} for number in range(10)]
+    escalates(rota=f"/missing/{long}.ics", levels=levels)
+    ask_human(desk)
+    report = next(one.home for one in desk.bot.features if one.timers.get("handoff-call"))
+    assert report is not None
+    (block,) = report("U0INES", [DOMAINS["security"]])
+    text = block["text"]["text"]
+    assert len(text) < 3_000
+    assert "asked for" in text
+    assert "more rotas can't be read" in text
+
+
+def test_of_those_who_take_it_at_once_one_has_it_and_the_asker_hears_once(desk: Desk) -> None:
+    before = len(direct(desk, "U0YOU"))
+    ts, _ = ask_human(desk)
+    for user in ("U0DANA", "U0INES", "U0PRIYA", "U0MAREK"):
+        act = {"question_id": f"{CHANNEL}:{ts}", "user": user}
+        desk.bot.inbox.put(f"take-at-once-{ts}-{user}", {"take": act})
+    desk.settle()
+    taker = handed_over(desk).get(f"{CHANNEL}:{ts}").taken_by
+    assert f"<@{taker}> is on it" in card_of(desk, ts)
+    (told,) = direct(desk, "U0YOU")[before:]
+    assert told["text"].startswith(f":eyes: <@{taker}> took ")

@@ -401,6 +401,7 @@ CALLS = {
     ("handoffs.py", "reactions.add"): "nothing",
     ("used_button.py", "chat.update"): "what stood there, and ids of people",
     ("whom_to_call.py", "users.lookupByEmail"): "nothing",
+    ("shift_digest.py", "conversations.history"): "nothing",
     ("whom_to_call.py", "users.info"): "nothing",
     ("call_posts.py", "chat.update"): "test_escalating.py: ids of people, and names of levels",
     ("notices.py", "chat.postMessage"): "mrkdwn",

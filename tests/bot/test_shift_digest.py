@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -10,11 +11,13 @@ from typing import Any
 import pytest
 from sqlalchemy import delete, update
 
+from bot.clock.ticking import Clock
 from bot.clock.timers import _TIMERS
 from bot.digest.digest_times import Period
 from bot.digest.digest_view import digest, part_text
 from bot.digest.shift_digest import DIGEST, ShiftDigest
 from bot.feature import DigestPart
+from bot.memory.alert_tables import alert_episodes, alert_occurrences
 from bot.memory.digest_tables import digests
 from bot.memory.state_tables import feedback, handoffs, questions
 from config.domain import Domain
@@ -352,3 +355,159 @@ def test_a_long_part_says_how_many_more_and_a_long_digest_fits_slack() -> None:
     few = digest(domain(), parts[:3], None, to=CHANNEL)
     assert all(len(block["text"]["text"]) <= 3_000 for block in few.blocks)
     assert "\nand 5 more" in few.blocks[1]["text"]["text"]
+
+
+def test_lines_of_other_features_from_private_channels_are_counted_and_not_told(
+    desk: Desk,
+) -> None:
+    made = sender(desk)
+
+    def says(domain: Domain, since: datetime) -> list[DigestPart]:
+        lines = ["an open one", "a private one", "another private one"]
+        return [
+            DigestPart(title="Half done", lines=lines, places=[CHANNEL, PRIVATE, "D0SECRET"]),
+            DigestPart(title="Alerts", lines=["quiet"], places=[PRIVATE]),
+        ]
+
+    object.__setattr__(made, "parts", [says])
+    try:
+        comes_due(desk)
+    finally:
+        object.__setattr__(made, "parts", [])
+    (message,) = sent(desk)
+    assert "an open one" in words(message)
+    assert "private one" not in words(message)
+    assert "quiet" not in words(message)
+    assert words(message).count("in direct messages, or where not everyone here may read") == 2
+
+
+def test_what_is_hidden_whole_is_no_digest(desk: Desk) -> None:
+    made = sender(desk)
+
+    def says(domain: Domain, since: datetime) -> list[DigestPart]:
+        return [DigestPart(title="Alerts", lines=[], places=[])]
+
+    object.__setattr__(made, "parts", [says])
+    try:
+        comes_due(desk)
+    finally:
+        object.__setattr__(made, "parts", [])
+    assert sent(desk) == []
+
+
+def test_checklists_and_alerts_of_a_private_channel_are_not_told_in_another(desk: Desk) -> None:
+    begun = datetime.now(UTC).replace(tzinfo=None)
+    with desk.bot.engine.begin() as connection:
+        for number, channel in enumerate((CHANNEL, PRIVATE)):
+            name = ("OpenAlert", "PrivateAlert")[number]
+            episode = {
+                "id": f"kind{number}-1", "kind": f"kind{number}", "number": 1, "named": name,
+                "name": name, "domain": "security", "channel": channel, "outcome": "none",
+                "elsewhere": "", "question_id": f"{channel}:1", "began_at": begun, "last_at": begun,
+            }  # fmt: skip
+            connection.execute(alert_episodes.insert().values(**episode))
+            occurrence = {
+                "id": f"seen{number}", "episode": episode["id"], "status": "firing", "at": begun,
+                "places": "[]", "domain": "security", "question_id": f"{channel}:1",
+            }  # fmt: skip
+            connection.execute(alert_occurrences.insert().values(**occurrence))
+    made = sender(desk)
+    every = [one.digest for one in desk.bot.features if one.digest]
+    object.__setattr__(made, "parts", every)
+    try:
+        comes_due(desk)
+    finally:
+        object.__setattr__(made, "parts", [])
+        with desk.bot.engine.begin() as connection:
+            connection.execute(delete(alert_occurrences))
+            connection.execute(delete(alert_episodes))
+    (message,) = sent(desk)
+    assert "OpenAlert" in words(message)
+    assert "PrivateAlert" not in words(message)
+
+
+def test_where_guests_may_ask_the_channel_hears_of_no_other(desk: Desk, tmp_path: Path) -> None:
+    digests_of(tmp_path, channels=[CHANNEL, "C0PLATFORM"], access={"external": True})
+    desk.ask("where is the bunker?")
+    desk.ask("where is the inner bunker?", channel="C0PLATFORM")
+    comes_due(desk)
+    (message,) = sent(desk)
+    assert "inner" not in words(message)
+    assert "1 more in direct messages, or where not everyone here may read" in words(message)
+
+
+def test_asked_again_counts_what_the_reader_may_see(desk: Desk) -> None:
+    desk.ask("where is the lighthouse?")
+    desk.ask("where is the lighthouse?")
+    desk.ask("Where is the lighthouse", channel=PRIVATE)
+    desk.ask("where is the harbour?")
+    desk.ask("where is the harbour?", channel=PRIVATE)
+    comes_due(desk)
+    (message,) = sent(desk)
+    assert "asked 2 times" in words(message)
+    assert "asked 3 times" not in words(message)
+    assert words(message).count("asked 2 times") == 1
+
+
+def test_a_question_that_was_taken_back_is_told_to_nobody(desk: Desk) -> None:
+    desk.agents.reply = answer()
+    ts, _ = desk.ask("how often do we rotate keys?")
+    desk.bot.feedback.give(f"{CHANNEL}:{ts}", "U0DANA", "unhelpful")
+    asked, reply = desk.ask("who opens the vault?")
+    desk.slack.click(CHANNEL, reply["ts"], "ask_human")
+    desk.slack.wait_for_reply(CHANNEL, asked, until=lambda m: "What I tried" in words(m))
+    desk.settle()
+    for one in (ts, asked):
+        desk.slack.delete_message(CHANNEL, one)
+    desk.settle()
+    comes_due(desk)
+    assert sent(desk) == []
+
+
+def test_a_change_while_the_bot_was_down_is_told_when_it_is_back(
+    desk: Desk, tmp_path: Path
+) -> None:
+    """Planned before, an hour late, and with what was asked meanwhile."""
+    shifts(tmp_path, (-9, -1, "U0DANA"), (-1, 8, "U0INES"))
+    desk.ask("where is the bunker?")
+    comes_due(desk, -1)
+    (message,) = sent(desk)
+    assert "<@U0INES> is on call until" in words(message)
+    assert "bunker" in words(message)
+
+
+def test_two_domains_of_one_rota_each_tell_of_their_own(desk: Desk, tmp_path: Path) -> None:
+    shared = domain(
+        "platform", "C0PLATFORM", title="Platform help", digest={"at": "shift_change",
+        "to": "on_call"}, escalation={"rota": "rota.yaml"},
+    )  # fmt: skip
+    digests_of(tmp_path, digest={"at": "shift_change", "to": "on_call"})
+    DOMAINS["platform"] = shared.read_from(tmp_path / "platform.yaml")
+    try:
+        desk.ask("where is the bunker?")
+        desk.ask("where is the crane?", channel="C0PLATFORM")
+        comes_due(desk)
+        period = Period("platform", hours(change[0]))
+        desk.bot.timers.set(DIGEST, period.subject, period.at)
+        desk.bot.clock.tick()
+        desk.settle()
+    finally:
+        del DOMAINS["platform"]
+    first, second = sent(desk, desk.slack.workspace.direct("U0INES").id)
+    assert "Security help: what is open" in words(first)
+    assert "bunker" in words(first)
+    assert "crane" not in words(first)
+    assert "Platform help: what is open" in words(second)
+    assert "crane" in words(second)
+    assert "bunker" not in words(second)
+
+
+def test_two_workers_at_once_send_one_digest(desk: Desk) -> None:
+    desk.ask("where is the bunker?")
+    period = Period("security", hours(change[0]))
+    desk.bot.timers.set(DIGEST, period.subject, period.at)
+    workers = [Clock(desk.bot.timers, put=desk.bot.inbox.put) for _ in range(4)]
+    with ThreadPoolExecutor(len(workers)) as pool:
+        list(pool.map(Clock.tick, workers))
+    desk.settle()
+    assert len(sent(desk)) == 1

@@ -138,6 +138,20 @@ def test_times_without_a_zone_are_by_the_domains_clock(tmp_path: Path) -> None:
     assert utc.start - tokyo.start == timedelta(hours=9)
 
 
+def test_a_calendar_that_names_no_zone_is_by_the_domains_clock(tmp_path: Path) -> None:
+    (tmp_path / "rota.ics").write_text(
+        "BEGIN:VCALENDAR\nBEGIN:VEVENT\nUID:1\nDTSTART:20261102T090000\nDTEND:20261102T170000\n"
+        "SUMMARY:<@U0INES>\nEND:VEVENT\nEND:VCALENDAR\n"
+    )
+    from zoneinfo import ZoneInfo
+
+    rota, around = read_rota("rota.ics", tmp_path), (at("2026-11-01T00:00"), at("2026-11-04T00:00"))
+    (berlin,) = rota.shifts(*around, ZoneInfo("Europe/Berlin"))
+    assert berlin.start == at("2026-11-02T08:00")
+    (utc,) = rota.shifts(*around)
+    assert utc.start == at("2026-11-02T09:00")
+
+
 def test_a_shift_over_the_hour_that_comes_twice_is_an_hour_longer(tmp_path: Path) -> None:
     (tmp_path / "rota.yaml").write_text(
         "- {from: 2026-10-25T00:00, to: 2026-10-25T08:00, user: U0INES}"

@@ -353,3 +353,77 @@ def test_a_file_with_an_ending_in_capitals_is_reported_and_hidden_ones_are_nobod
     assert [str(one) for one in problems] == [
         f"{loud}:1:1: this file is ignored; rename it to b.yaml"
     ]
+
+
+ON_CALL = VALID + "escalation:\n  user: U0INES\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        (
+            ON_CALL + "  levels:\n    - {users: U0DANA, after_minutes: 5}\n",
+            "9:8: unknown key 'users'; did you mean 'user'?",
+        ),
+        (
+            ON_CALL + "  levels:\n    - {user: U0DANA}\n",
+            "9:7: missing key 'escalation.levels.0.after_minutes'",
+        ),
+        (
+            ON_CALL + "  levels:\n    - {name: Leads, after_minutes: 5}\n",
+            "9:7: escalation.levels.0: write one of user, usergroup and rota; for more of them, "
+            "more levels",
+        ),
+        (
+            ON_CALL + "  levels:\n    - {usergroup: U0DANA, after_minutes: 5}\n",
+            "9:19: escalation.levels.0.usergroup: 'U0DANA' is no user group id (S…); in Slack: "
+            "People › User groups › ⋮ › Copy group ID",
+        ),
+        (
+            ON_CALL + "  levels:\n    user: U0DANA\n",
+            "9:5: escalation.levels: expected a list, as in [one, other]",
+        ),
+        (
+            ON_CALL + "  remind_minute: 5\n",
+            "8:3: unknown key 'remind_minute'; did you mean 'remind_minutes'?",
+        ),
+        (
+            ON_CALL + "  remind_minutes: 5m\n",
+            "8:19: escalation.remind_minutes: expected a whole number",
+        ),
+        (
+            ON_CALL + "  timezone: Europe/Berlin\n",
+            "8:3: unknown key 'timezone'; did you mean 'time_zone'?",
+        ),
+        (
+            ON_CALL + "  time_zone: Europe/Belrin\n",
+            "8:14: escalation.time_zone: 'Europe/Belrin' is no time zone of the IANA database; did "
+            "you mean 'Europe/Berlin'?",
+        ),
+        (
+            VALID + "digest: shift-change\n",
+            "6:9: digest.at: 'shift-change' is no time; did you mean `shift_change`?",
+        ),
+        (
+            VALID + "digest: shift_change\n",
+            "1:1: digest: shift_change needs escalation.rota; add it, or write a cron expression",
+        ),
+        (
+            VALID + "digest: true\n",
+            "6:9: digest: write `shift_change` or a cron expression, or leave it out for none",
+        ),
+        (
+            VALID + "digest: {at: 0 9 * * *, to: oncall}\n",
+            "6:29: digest.to: input should be 'channel' or 'on_call'; did you mean 'on_call'?",
+        ),
+        (
+            VALID + "digest: {at: 0 9 * * *, to: on_call}\n",
+            "1:1: digest.to: on_call needs escalation.rota or escalation.user; add one, or write "
+            "`channel`",
+        ),
+    ],
+)
+def test_what_is_wrong_with_levels_and_digests_is_one_line_with_its_remedy(
+    tmp_path: Path, text: str, problem: str
+) -> None:
+    assert problems_of(tmp_path, text) == [problem]

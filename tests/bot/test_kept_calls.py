@@ -1,0 +1,70 @@
+"""Calls on record: each step once, whoever asks, on both databases and after an upgrade."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+from sqlalchemy import Column, Engine, MetaData, Table, create_engine, insert, inspect
+
+from bot.handoff.kept_calls import FIRST, Calls
+from bot.memory.call_tables import calls
+from bot.memory.record import now
+from durable.migration import migrate
+from tests.databases import postgresql_server
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[str]:
+    with postgresql_server() as url:
+        yield url
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def engine(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Engine]:
+    url = f"sqlite:///{tmp_path / 'state.sqlite'}"
+    if request.param == "postgresql":
+        url = request.getfixturevalue("server").replace("postgresql://", "postgresql+psycopg://")
+    made = create_engine(url)
+    yield made
+    with made.begin() as connection:
+        for table in inspect(connection).get_table_names():
+            connection.exec_driver_sql(f'DROP TABLE "{table}"')
+    made.dispose()
+
+
+def test_a_database_of_the_release_before_goes_on(engine: Engine) -> None:
+    before = MetaData()
+    columns = [
+        Column(one.name, one.type, primary_key=one.primary_key, nullable=one.nullable)
+        for one in calls.c
+        if one.name != "channel"
+    ]
+    older = Table("bot_calls", before, *columns)
+    migrate(engine, before, "calls")
+    row = {"question_id": "C1:1.0", "step": FIRST, "domain": "tea", "called_at": now()}
+    defaults = dict.fromkeys(("label", "why", "ts"), "")
+    with engine.begin() as connection:
+        connection.execute(insert(older).values(who="U0INES", **defaults, **row))
+    kept = Calls(engine)
+    with engine.begin() as connection:  # by a worker that is not upgraded yet
+        later = row | {"step": "again", "called_at": now()}
+        connection.execute(insert(older).values(who="U0DANA", **defaults, **later))
+    assert [(one.step, one.who, one.channel) for one in kept.of("C1:1.0")] == [
+        ("first", "U0INES", ""),
+        ("again", "U0DANA", ""),
+    ]
+    kept.placed("C1:1.0", "again", "D0DANA")
+    found = kept.get("C1:1.0", "again")
+    assert found is not None
+    assert found.channel == "D0DANA"
+
+
+def test_of_many_workers_one_keeps_a_step(engine: Engine) -> None:
+    kept = [Calls(engine) for _ in range(8)]
+    with ThreadPoolExecutor(len(kept)) as pool:
+        said = list(pool.map(lambda one: one.keep("C1:2.0", "level-1", "tea", who="U0INES"), kept))
+    assert sorted(said) == [False] * 7 + [True]
+    assert [one.who for one in kept[0].of("C1:2.0")] == ["U0INES"]
