@@ -9,7 +9,7 @@ from typing import Any
 
 from sqlalchemy import Engine, or_, select
 
-from bot.gaps.failed_questions import FAILED_PATHS, NEVER, Signs
+from bot.gaps.failed_questions import ANSWERED_PATHS, FAILED_PATHS, NEVER, Signs
 from bot.memory.state_tables import feedback, handoffs, questions
 from bot.privacy.questions_gone import batches
 
@@ -76,6 +76,16 @@ def words_asked(engine: Engine, ids: Collection[str]) -> dict[str, str]:
             for row in connection.execute(query):
                 if text := _standalone(row.answer) or row.text.strip():
                     found[row.id] = text
+    return found
+
+
+def answered_in_vain(engine: Engine, ids: Collection[str]) -> set[str]:
+    """Those that were answered from the documents all the same."""
+    found: set[str] = set()
+    with engine.connect() as connection:
+        for batch in batches(ids):
+            query = select(questions.c.id).where(questions.c.path.in_(ANSWERED_PATHS))
+            found |= set(connection.scalars(query.where(questions.c.id.in_(batch))))
     return found
 
 

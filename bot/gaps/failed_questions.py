@@ -15,6 +15,7 @@ WhyFailed = Literal["refused", "unsupported", "unhelpful", "handed_off", "alert"
 OF_THE_DOCUMENTS = frozenset(("wrong", "outdated", "incomplete", "no_answer"))
 """Reasons of *Not helpful* that another document would mend; see `bot.feedback.REASONS`."""
 FAILED_PATHS = ("no_answer_found", "company_specific_rag_failure")
+ANSWERED_PATHS = ("company_specific_rag_success", "cached")
 NEVER = ("", "small_talk", "ambiguous_query")
 """Paths of what asked the documents nothing."""
 
@@ -44,7 +45,7 @@ class Signs:
 
 
 def why_failed(signs: Signs, answer: Answer, *, is_alert: bool) -> WhyFailed | None:
-    """None: no gap in the documents. `is_alert`: a bot asked."""
+    """None: no gap in the documents. `is_alert`: an alert, whoever put it there."""
     if signs.path in NEVER or (signs.state == "silent" and not is_alert):
         return None
     if signs.handed_off:

@@ -81,12 +81,12 @@ class KeptGaps:
 
     def add(
         self, signs: Signs, *, gap: str, why: str = "", near: float = 0.0,
-        vector: Vectors | None = None,
+        vector: Vectors | None = None, name: str = "",
     ) -> None:  # fmt: skip
         """A question that was looked at; one that is known already stays where it is."""
         values = {
             "question_id": signs.question_id, "gap": gap, "domain": signs.domain, "why": why,
-            "asker": signs.asker, "marks": signs.marks, "near": near, "name": "",
+            "asker": signs.asker, "marks": signs.marks, "near": near, "name": name,
             "asked_at": signs.asked_at,
         }  # fmt: skip
         try:
@@ -125,8 +125,8 @@ class KeptGaps:
         with self.engine.begin() as connection:
             connection.execute(change.values(name=name))
 
-    def open(self, gap: str, domain: str, *, asked_at: datetime) -> None:
-        """A gap that begins, unless it is there."""
+    def open(self, gap: str, domain: str, *, asked_at: datetime) -> bool:
+        """Whether it began now, and was not there."""
         values = {
             "id": gap, "domain": domain, "state": "open", "document": "", "heading": "",
             "asked_of": "", "opened_at": asked_at, "changed_at": now(), "touched_at": now(),
@@ -136,7 +136,8 @@ class KeptGaps:
                 connection.execute(insert(gaps).values(**values))
                 self._changed(connection, gap, domain, "open", "", 0)
         except IntegrityError:
-            return
+            return False
+        return True
 
     def get(self, gap: str) -> KeptGap | None:
         return next(iter(self._gaps(gaps.c.id == gap)), None)

@@ -13,11 +13,11 @@ import structlog
 
 from bot.access.gate import Gate
 from bot.clock.timers import Timers
-from bot.gaps.gap_lines import MaySee, WhereIs, line
+from bot.gaps.gap_lines import MaySee, WhereIs, in_sections, line
 from bot.gaps.gap_list import Gap, gaps_of, growing, shown_gaps
 from bot.gaps.kept_gaps import KeptGaps
 from bot.memory.record import Records, now
-from bot.message.blockkit import Json, context, section
+from bot.message.blockkit import Json, context
 from bot.message.delivery import metadata_of, post_once
 from bot.message.harmless.harmless_words import mrkdwn, plain
 from bot.message.render import Outgoing
@@ -162,7 +162,7 @@ def report(domain: Domain, told: Sequence[Told], may_see: MaySee, where: WhereIs
         lines = [f"• {line(gap, may_see, where)}" for gap in gaps[:MOST_OF_EACH]]
         if more := len(gaps) - len(lines):
             lines.append(f"… and {more} more")
-        shown.append(section(f"*{one.title}*\n" + "\n".join(lines)))
+        shown += in_sections([f"*{one.title}*", *lines])
     shown.append(context([f"All of them: `oncall gaps {domain.domain}`, or App Home for admins."]))
     return Outgoing(text=f"Gaps in the documents of {mrkdwn(domain.title)}", blocks=shown)
 

@@ -35,7 +35,7 @@ gaps = Table(
         String(120),
         nullable=False,
         default="",
-        comment="what the place it waits for was like when it was last asked anew",
+        comment="what the places it waits for were like when it was last asked anew",
     ),
     Column("opened_at", DateTime, nullable=False),
     Column("changed_at", DateTime, nullable=False, comment="its state, UTC"),

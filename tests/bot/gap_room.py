@@ -15,6 +15,7 @@ import numpy as np
 from sqlalchemy import Engine, create_engine
 from sqlalchemy.pool import StaticPool
 
+from agents.alerts.by_runbook import by_runbook
 from agents.answer import Answer, Ask, Question
 from agents.graph import build_ask
 from bot.beside_answers import PublishedDomains
@@ -195,12 +196,18 @@ class GapRoom:
                 self.feature.timers["gap_ask"](timer.subject)
         return self.gaps()
 
-    def decide(self, outcome: str, words: str = TRAVEL, document: str = "laptops") -> None:
+    def decide(
+        self,
+        outcome: str,
+        words: str = TRAVEL,
+        document: str = "laptops",
+        words_by: str = "U0INES",
+    ) -> None:
         """An owner's decision about the last suggestion."""
         suggestion = list(self.suggestions())[-1]
         decided = {
             "id": suggestion["id"], "outcome": outcome, "by": "U0DANA", "document": document,
-            "heading": "", "words": words,
+            "heading": "", "words": words, "words_by": words_by,
         }  # fmt: skip
         self.feature.items["suggestion_outcome"]("Ev", decided)
 
@@ -223,7 +230,8 @@ class GapRoom:
         return np.asarray(minilm()(texts))
 
     def _ask_anew(self, name: str) -> Ask:
-        ask = build_ask(snapshot=lambda: self.snapshot, domain=self.domain, model=None)
+        agents = build_ask(snapshot=lambda: self.snapshot, domain=self.domain, model=None)
+        ask = by_runbook(agents, snapshot=lambda: self.snapshot, domain=self.domain)
 
         def run(question: Question, progress: Any) -> Answer:
             self.asked.append(question.text)

@@ -267,7 +267,7 @@ def test_passages_of_another_document_or_in_other_words_close_nothing(room: GapR
     room.resolve(ids[0], TRAVEL)
     room.look()
     room.decide("accepted", document="travel-guide")
-    room.publish(WITH_TRAVEL)
+    room.publish(WITH_TRAVEL, LAPTOPS.replace("id: laptops", "id: travel-guide"))
     assert [gap.state for gap in room.ask_again()] == ["accepted"]
 
 
