@@ -14,8 +14,8 @@ from agents.answer import Ask, Question
 from bot.beside_answers import PublishedDomains
 from bot.clock.timers import Timers
 from bot.gaps.answered_anew import Outcome, cited_sections, outcome_of
-from bot.gaps.failed_lookup import answered_in_vain
-from bot.gaps.gap_drafts import Draft, GapDrafts
+from bot.gaps.failed_questions import answered_in_vain
+from bot.gaps.gap_drafts import GapDraft, GapDrafts
 from bot.gaps.gap_list import AskedInVain, Gap, gaps_of
 from bot.gaps.gap_states import UNANSWERED
 from bot.gaps.kept_gaps import KeptGap, KeptGaps
@@ -131,7 +131,7 @@ class AskedAgain:
             return "answered"
         return "unknown" if "unknown" in outcomes else "unanswered"
 
-    def _words(self, gap: Gap, accepted: Draft | None) -> str:
+    def _words(self, gap: Gap, accepted: GapDraft | None) -> str:
         """What was accepted; before that, what a human said."""
         if accepted and accepted.words:
             return accepted.words
@@ -158,17 +158,17 @@ class AskedAgain:
         return state_of(whole, documents)
 
 
-def _accepted(drafts: Sequence[Draft]) -> Draft | None:
+def _accepted(drafts: Sequence[GapDraft]) -> GapDraft | None:
     return next((one for one in drafts if one.outcome == "accepted"), None)
 
 
-def _waited_for(draft: Draft | None, whole: Snapshot) -> list[str]:
+def _waited_for(draft: GapDraft | None, whole: Snapshot) -> list[str]:
     """The document that its answer was accepted for, while there is one."""
     named = [draft.document] if draft and draft.document else []
     return [card.id for card in whole.cards(named)]
 
 
-def _to_ask(gap: Gap, draft: Draft | None) -> list[AskedInVain]:
+def _to_ask(gap: Gap, draft: GapDraft | None) -> list[AskedInVain]:
     """The question whose answer was accepted leads, or else the most telling one."""
     leading = [one for one in gap.questions if draft and one.question_id == draft.question_id]
     by_text: dict[str, AskedInVain] = {}

@@ -36,7 +36,7 @@ class HumanWords:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Draft:
+class GapDraft:
     id: str
     gap: str
     question_id: str
@@ -100,13 +100,13 @@ class GapDrafts:
         except IntegrityError:
             return
 
-    def of(self, gap: str) -> list[Draft]:
+    def of(self, gap: str) -> list[GapDraft]:
         """The one that was accepted last first, then those decided and those made before."""
-        columns = [gap_drafts.c[name] for name in Draft.__dataclass_fields__]
+        columns = [gap_drafts.c[name] for name in GapDraft.__dataclass_fields__]
         query = select(*columns).where(gap_drafts.c.gap == gap)
         query = query.order_by(gap_drafts.c.made_at.desc(), gap_drafts.c.id)
         with self._engine.connect() as connection:
-            found = [Draft(**row) for row in connection.execute(query).mappings()]
+            found = [GapDraft(**row) for row in connection.execute(query).mappings()]
         return sorted(
             found,
             key=lambda one: (one.outcome == "accepted", one.decided_at or datetime.min),

@@ -39,7 +39,7 @@ def build_gaps(tools: FeatureTools) -> Feature:
     if tools.published is None or tools.ask_anew is None:
         return Feature()
     kept, drafts = KeptGaps(tools.engine), GapDrafts(tools.engine)
-    room = _Room(
+    room = _GapsRoom(
         tools=tools,
         kept=kept,
         drafts=drafts,
@@ -91,7 +91,7 @@ def _where(snapshot: Callable[[str], Any]) -> gap_lines.WhereIs:
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Room:
+class _GapsRoom:
     tools: FeatureTools
     kept: KeptGaps
     drafts: GapDrafts

@@ -9,14 +9,13 @@ import hashlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-import numpy as np
 import structlog
 
-from agents.gaps.same_gap import KnownGap, nearest_gap
+from agents.gaps.same_gap import nearest_gap
 from bot.beside_answers import PublishedDomains
-from bot.gaps.alert_gaps import alert_gap, alert_name, called, is_of_alerts
-from bot.gaps.failed_lookup import failing, words_asked
-from bot.gaps.failed_questions import Signs, WhyFailed, why_failed
+from bot.gaps.alert_gaps import alert_gap, alert_name, called
+from bot.gaps.compared_questions import joined, known_gaps, make_anew
+from bot.gaps.failed_questions import Signs, WhyFailed, failing, why_failed, words_asked
 from bot.gaps.gap_drafts import GapDrafts, HumanWords
 from bot.gaps.kept_gaps import KeptGaps, Member
 from bot.gaps.nearest_place import NOWHERE, NearestPlace, nearest_place
@@ -24,7 +23,6 @@ from bot.home.home_view import permalink
 from bot.memory.record import Record, Records, decoded
 from bot.owners.suggestion import Suggestion
 from config.errors import NothingPublished
-from config.models import Vectors
 from enrichment.language.words import written_out
 from index.search import Snapshot
 
@@ -137,8 +135,9 @@ class Gathering:
         return not user or self.is_bot(user)
 
     def _join(self, domain: str, new: Sequence[_New]) -> None:
+        make_anew(self.kept.engine, domain, self.published)
         vectors = self.published.embed([written_out(one.text) for one in new])
-        gaps = self._known_gaps(domain)
+        gaps = known_gaps(self.kept, domain)
         snapshot = self._snapshot(domain)
         for one, vector in zip(new, vectors, strict=True):
             place = nearest_place(snapshot, one.text) if snapshot else NOWHERE
@@ -146,12 +145,12 @@ class Gathering:
                 gap = alert_gap(domain, one.alert)
             else:
                 gap = nearest_gap(one.text, vector, gaps.values()) or _id_of(one.signs)
-                gaps[gap] = _with(gaps.get(gap), gap, one.text, vector)
+                gaps[gap] = joined(gaps.get(gap), gap, one.text, vector)
             if self.kept.open(gap, domain, asked_at=one.signs.asked_at):
                 self.kept.set(gap, document=place.document, heading=place.heading)
             self.kept.add(
                 one.signs, gap=gap, why=one.why, near=place.similarity, vector=vector,
-                name=called(one.alert) if one.alert else "",
+                embedder=self.published.embedder, name=called(one.alert) if one.alert else "",
             )  # fmt: skip
             self._asked_since(gap, one.signs)
 
@@ -160,23 +159,6 @@ class Gathering:
         found = self.kept.get(gap)
         if found and found.state == "closed" and signs.asked_at > found.changed_at:
             self.kept.move(found, "reopened")
-
-    def _known_gaps(self, domain: str) -> dict[str, KnownGap]:
-        """By their questions; what is asked in other words never joins an alert."""
-        members = [
-            one
-            for one in self.kept.members(domain).values()
-            if one.gap and not is_of_alerts(one.gap)
-        ]
-        texts = words_asked(self.kept.engine, [one.question_id for one in members])
-        vectors = self.kept.vectors([one.question_id for one in members])
-        # In the order in which they were opened.
-        found: dict[str, KnownGap] = {gap.id: _NONE for gap in self.kept.of(domain)}
-        for one in members:
-            text, vector = texts.get(one.question_id), vectors.get(one.question_id)
-            if text and vector is not None:
-                found[one.gap] = _with(found.get(one.gap), one.gap, text, vector)
-        return {name: gap for name, gap in found.items() if gap.questions}
 
     def _suggest(self, domain: str) -> None:
         """Once for each question and what a human said to it."""
@@ -230,15 +212,6 @@ class Gathering:
             return self.published.snapshot(domain)
         except NothingPublished:
             return None
-
-
-_NONE = KnownGap(id="", questions=(), vectors=np.zeros((0, 0), np.float32))
-
-
-def _with(known: KnownGap | None, gap: str, text: str, vector: Vectors) -> KnownGap:
-    if known is None or not known.questions or known.vectors.shape[1:] != vector.shape:
-        return KnownGap(id=gap, questions=(text,), vectors=vector.reshape(1, -1))
-    return known.with_one(text, vector)
 
 
 def _edited(member: Member, signs: Signs) -> bool:

@@ -70,18 +70,9 @@ class KeptGaps:
             rows = connection.execute(query).mappings()
             return {row["question_id"]: Member(**row) for row in rows}
 
-    def vectors(self, ids: Collection[str]) -> dict[str, Vectors]:
-        query = select(gap_vectors.c.question_id, gap_vectors.c.vector)
-        found: dict[str, Vectors] = {}
-        with self.engine.connect() as connection:
-            for batch in batches(ids):
-                rows = connection.execute(query.where(gap_vectors.c.question_id.in_(batch)))
-                found |= {one.question_id: np.frombuffer(one.vector, np.float32) for one in rows}
-        return found
-
     def add(
         self, signs: Signs, *, gap: str, why: str = "", near: float = 0.0,
-        vector: Vectors | None = None, name: str = "",
+        vector: Vectors | None = None, embedder: str = "", name: str = "",
     ) -> None:  # fmt: skip
         """A question that was looked at; one that is known already stays where it is."""
         values = {
@@ -98,6 +89,7 @@ class KeptGaps:
                             question_id=signs.question_id,
                             domain=signs.domain,
                             vector=np.asarray(vector, np.float32).tobytes(),
+                            embedder=embedder,
                             asked_at=signs.asked_at,
                         )
                     )

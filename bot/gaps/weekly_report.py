@@ -37,7 +37,7 @@ _RECENT = 50
 
 
 @dataclass(frozen=True, kw_only=True)
-class Told:
+class GapsUnderTitle:
     """The gaps of one title."""
 
     title: str
@@ -80,7 +80,7 @@ class WeeklyReport:
                 self._send_once(f"gaps {subject} {place}"[:80], place, message)
         self.kept.noted(name, reported=planned)
 
-    def _told(self, domain: str) -> Iterator[Told]:
+    def _told(self, domain: str) -> Iterator[GapsUnderTitle]:
         week_ago = now() - _WEEK
         waiting = shown_gaps(self.kept, domain)
         new = [gap for gap in waiting if gap.since >= week_ago]
@@ -97,7 +97,7 @@ class WeeklyReport:
             ("Answered this week", done),
         ):
             if found:
-                yield Told(title=title, gaps=found)
+                yield GapsUnderTitle(title=title, gaps=found)
 
     def _readers(self, domain: Domain) -> Iterator[tuple[str, MaySee]]:
         """To whom it goes, each with what they may see."""
@@ -149,7 +149,9 @@ class WeeklyReport:
         return next((str(one["ts"]) for one in found), None)
 
 
-def report(domain: Domain, told: Sequence[Told], may_see: MaySee, where: WhereIs) -> Outgoing:
+def report(
+    domain: Domain, told: Sequence[GapsUnderTitle], may_see: MaySee, where: WhereIs
+) -> Outgoing:
     """Gaps that are told of under two titles stand under the first."""
     title = f"{plain(domain.title)}: gaps in the documents"
     shown: list[Json] = [{"type": "header", "text": {"type": "plain_text", "text": title[:150]}}]

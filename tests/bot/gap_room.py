@@ -80,6 +80,23 @@ def published(*texts: str, generation: int) -> MemorySnapshot:
     return found
 
 
+@dataclass(frozen=True)
+class Rewired:
+    """MiniLM under another name, its figures in another order."""
+
+    name: str
+    dimensions: int = 384
+
+    def __call__(self, texts: Sequence[str]) -> Vectors:
+        told = np.asarray(minilm()(texts))
+        if self.name == "minilm":
+            return told
+        wider = np.zeros((len(told), self.dimensions), np.float32)
+        wider[:, :384] = told
+        order = np.random.default_rng(len(self.name)).permutation(self.dimensions)
+        return wider[:, order]
+
+
 @dataclass
 class GapRoom:
     """`put`: what was stored for others, by its id."""
@@ -92,6 +109,7 @@ class GapRoom:
     put: dict[str, Any] = field(default_factory=dict)
     asked: list[str] = field(default_factory=list)
     """What was asked anew."""
+    embedder: Rewired = field(default_factory=lambda: Rewired("minilm"))
     embedder_down: bool = False
     public: frozenset[str] = frozenset({OPEN})
     members: Mapping[str, frozenset[str]] = field(default_factory=dict)
@@ -133,7 +151,11 @@ class GapRoom:
                 put=self.put.setdefault,
                 identity=cast("Any", SimpleNamespace(team_url="https://x.slack.com/")),
                 audit=cast("Any", None),
-                published=PublishedDomains(snapshot=lambda name: self.snapshot, embed=self._embed),
+                published=PublishedDomains(
+                    snapshot=lambda name: self.snapshot,
+                    embed=self._embed,
+                    embedder=self.embedder.name,
+                ),
                 model=self.model,
                 ask_anew=self._ask_anew,
             )
@@ -227,7 +249,7 @@ class GapRoom:
     def _embed(self, texts: Sequence[str]) -> Vectors:
         if self.embedder_down:
             raise ModelUnavailable("the embedder is away", kind="connection")
-        return np.asarray(minilm()(texts))
+        return self.embedder(texts)
 
     def _ask_anew(self, name: str) -> Ask:
         agents = build_ask(snapshot=lambda: self.snapshot, domain=self.domain, model=None)
@@ -249,8 +271,9 @@ def refused(text: str, **more: Any) -> Answer:
 
 
 @contextmanager
-def gap_room(**more: Any) -> Iterator[GapRoom]:
-    engine = create_engine(
+def gap_room(engine: Engine | None = None, **more: Any) -> Iterator[GapRoom]:
+    """`engine`: of a database that several workers share; else one in memory, for one at a time."""
+    engine = engine or create_engine(
         "sqlite://", poolclass=StaticPool, connect_args={"check_same_thread": False}
     )
     room = GapRoom(engine=engine, domain=domain(admins=["U0INES"]), **more)
