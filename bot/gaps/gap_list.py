@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 
 import numpy as np
 from sqlalchemy import Engine, select
@@ -136,10 +136,10 @@ def shown_gaps(kept: KeptGaps, domain: str, *, history: bool = False) -> list[Ga
     return [gap for gap in gaps_of(kept, domain, history=history) if not gap.is_aside]
 
 
-def growing(gap: Gap, week_ago: datetime) -> bool:
-    """Asked more often in the last week than in the one before, which had some."""
-    before = gap.times_since(week_ago - timedelta(days=7)) - gap.times_since(week_ago)
-    return gap.since < week_ago and gap.times_since(week_ago) > max(1, before)
+def growing(gap: Gap, since: datetime, until: datetime) -> bool:
+    """Asked more often between these two than in as long a time before."""
+    before = gap.times_since(since - (until - since)) - gap.times_since(since)
+    return gap.since < since and gap.times_since(since) > max(1, before)
 
 
 def _members(engine: Engine, domain: str) -> dict[str, list[AskedInVain]]:

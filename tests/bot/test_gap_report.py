@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
 import pytest
@@ -30,9 +31,13 @@ class Office:
     room: GapRoom
     slack: SlackStandIn
 
-    def report(self, week: int = 1, **more: Any) -> None:
-        """As two workers send it at the planned time."""
-        told = domain(**{"admins": [ADMIN], **more})
+    def ask(self, text: str, day: int = 2, **more: Any) -> str:
+        """On this day of January."""
+        return self.room.ask(text, asked_at=datetime(2099, 1, day), **more)
+
+    def report(self, day: int = 4, **more: Any) -> None:
+        """As two workers send it at the planned time: on this day of January."""
+        told = domain(**{"admins": [ADMIN], "gaps": {"report": "0 8 * * 1"}, **more})
         client = WebClient(self.slack.bot_token, base_url=self.slack.api_url)
         web = Web(client, sleep=lambda _: None)
         weekly = WeeklyReport(
@@ -45,7 +50,7 @@ class Office:
             where=lambda gap: (FAR, f"Guide & more › {'Heading & ' * 20}"),
         )
         for _ in range(2):
-            weekly.send(f"security@2099-01-0{week}T08:00")
+            weekly.send(f"security@2099-01-{day:02}T08:00")
 
     def read(self, place: str) -> list[str]:
         """The reports in a conversation."""
@@ -60,13 +65,14 @@ def office() -> Iterator[Office]:
         secret = tidewater.Channel(id=CLOSED, name="secret", kind="group")
         secret.members = {slack.bot_user_id, "U0YOU"}
         slack.workspace.add_channel(secret)
+        room.kept.noted("security", reported="2098-12-29T08:00")
         yield Office(room, slack)
 
 
 def test_a_channel_reads_what_all_may_see_and_counts_of_the_rest(office: Office) -> None:
-    office.room.ask(WAYS[0], channel=CLOSED)
-    office.room.ask(WAYS[1], channel=DIRECT, user="U0DANA")
-    office.room.ask(OTHER, user="U0PRIYA")
+    office.ask(WAYS[0], channel=CLOSED)
+    office.ask(WAYS[1], channel=DIRECT, user="U0DANA")
+    office.ask(OTHER, user="U0PRIYA")
     office.room.look()
     office.report(gaps={"report": "0 9 * * 1", "to": "channel"})
     (told,) = office.read(OPEN)
@@ -76,23 +82,23 @@ def test_a_channel_reads_what_all_may_see_and_counts_of_the_rest(office: Office)
 
 
 def test_where_guests_are_let_in_a_channel_reads_nothing_of_another_one(office: Office) -> None:
-    office.room.ask(WAYS[0], channel=ELSEWHERE)
+    office.ask(WAYS[0], channel=ELSEWHERE)
     office.room.look()
     to_channel = {"gaps": {"report": "0 9 * * 1", "to": "channel"}}
-    office.report(week=1, **to_channel)
-    office.report(week=2, **to_channel, access={"external": True})
+    office.report(day=3, **to_channel)
+    office.report(day=4, **to_channel, access={"external": True})
     first, second = office.read(OPEN)
     assert "loaner" in first
     assert "loaner" not in second
 
 
 def test_an_admin_reads_what_they_may_see_themselves(office: Office) -> None:
-    office.room.ask(WAYS[0], channel=CLOSED)
-    office.room.ask(OTHER, channel=DIRECT)
+    office.ask(WAYS[0], channel=CLOSED)
+    office.ask(OTHER, channel=DIRECT)
     office.room.look()
-    office.report(week=1, gaps={"report": "0 9 * * 1"})
+    office.report(day=3)
     office.slack.workspace.channel(CLOSED).members.add(ADMIN)
-    office.report(week=2, gaps={"report": "0 9 * * 1"})
+    office.report(day=4)
     first, second = office.read(f"D{ADMIN[1:]}")
     assert "loaner" not in first
     assert "loaner" in second
@@ -102,9 +108,9 @@ def test_an_admin_reads_what_they_may_see_themselves(office: Office) -> None:
 def test_long_questions_and_addresses_are_not_cut_in_the_middle(office: Office) -> None:
     for number in range(1001, 1008):
         text = f"why was <order {number}> & its invoice cancelled? {'& ' * 70}"
-        office.room.dislike(office.room.ask(text), "no_answer")
+        office.room.dislike(office.ask(text), "no_answer")
     assert len(office.room.look()) == 7
-    office.report(gaps={"report": "0 9 * * 1"})
+    office.report()
     (told,) = office.read(f"D{ADMIN[1:]}")
     assert told.count(FAR) == 5
     assert told.count("· open") == 5
@@ -112,8 +118,22 @@ def test_long_questions_and_addresses_are_not_cut_in_the_middle(office: Office) 
 
 
 def test_an_admin_who_left_holds_up_nobody(office: Office) -> None:
-    office.room.ask(WAYS[0])
+    office.ask(WAYS[0])
     office.room.look()
-    told = {"gaps": {"report": "0 9 * * 1"}, "admins": ["U0NOBODY", ADMIN]}
-    office.report(**told)
+    office.report(admins=["U0NOBODY", ADMIN])
     assert len(office.read(f"D{ADMIN[1:]}")) == 1
+
+
+def test_a_report_tells_of_all_since_the_one_before_it_however_long_that_is(
+    office: Office,
+) -> None:
+    office.ask(WAYS[0], day=2)
+    office.ask(OTHER, day=23, user="U0PRIYA")
+    office.room.look()
+    office.report(day=20)
+    office.report(day=27)
+    first, second = office.read(f"D{ADMIN[1:]}")
+    assert "New since 29 Dec" in first
+    assert first.count("· open") == 2
+    assert "New since 20 Jan" in second
+    assert second.count("· open") == 1

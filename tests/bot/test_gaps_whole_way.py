@@ -209,7 +209,7 @@ def test_each_admin_gets_the_report_once_whichever_worker_sends_it(house: House)
         house.gaps.timers["gaps_report"](subject)
     for user in ("U0INES", "U0DANA"):
         (message,) = _reports(house, user)
-        assert "New this week" in words(message)
+        assert "New since" in words(message)
         assert problems(message["blocks"]) == []
 
 
