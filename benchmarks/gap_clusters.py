@@ -151,8 +151,8 @@ def report_clusters(console: Console, embed: MiniLM) -> None:
     }
     best = max(scores, key=lambda least: (scores[least], least))
     console.print(
-        f"of {_counted(public)} of {', '.join(PUBLIC)}, on which it was fitted, the best is {best}; "
-        f"in use: {NEAR_ENOUGH}\nreported on {_counted(demo)} of {', '.join(DEMO)}"
+        f"fitted on {_counted(public)} of {', '.join(PUBLIC)}: the best is {best}, in use is "
+        f"{NEAR_ENOUGH}\nreported on {_counted(demo)} of {', '.join(DEMO)}"
     )
     table = Table()
     for column in ("least", "F1 fitted", "precision, demo", "recall, demo"):

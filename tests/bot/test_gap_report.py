@@ -82,7 +82,7 @@ def test_a_channel_reads_what_all_may_see_and_counts_of_the_rest(office: Office)
 
 
 def test_where_guests_are_let_in_a_channel_reads_nothing_of_another_one(office: Office) -> None:
-    office.ask(WAYS[0], channel=ELSEWHERE)
+    office.ask(WAYS[0], day=10, channel=ELSEWHERE)
     office.room.look()
     to_channel = {"gaps": {"report": "0 9 * * 1", "to": "channel"}}
     office.report(day=3, **to_channel)
@@ -93,8 +93,8 @@ def test_where_guests_are_let_in_a_channel_reads_nothing_of_another_one(office: 
 
 
 def test_an_admin_reads_what_they_may_see_themselves(office: Office) -> None:
-    office.ask(WAYS[0], channel=CLOSED)
-    office.ask(OTHER, channel=DIRECT)
+    office.ask(WAYS[0], day=10, channel=CLOSED)
+    office.ask(OTHER, day=10, channel=DIRECT)
     office.room.look()
     office.report(day=3)
     office.slack.workspace.channel(CLOSED).members.add(ADMIN)
