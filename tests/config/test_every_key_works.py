@@ -26,6 +26,7 @@ from sqlalchemy import delete, text, update
 from agents.answer import Answer, Question
 from bot.beside_answers import PublishedDomains
 from bot.gaps.kept_gaps import KeptGaps
+from bot.memory.gap_tables import gap_questions
 from bot.memory.state_tables import handoffs, posts, questions
 from config.domain import Domain
 from config.domain_files import read_domain
@@ -493,6 +494,8 @@ def reported(house: House, values: Mapping[str, Any]) -> object:
     kept_gaps = KeptGaps(desk.bot.engine)
     # Years ahead: the clock of the bot itself plans nothing meanwhile.
     kept_gaps.noted("tea", reported="2031-01-01T00:00")
+    with desk.bot.engine.begin() as connection:
+        connection.execute(update(gap_questions).values(asked_at=datetime(2031, 1, 20)))
     places = ("U0INES", CHANNEL)
     before = {place: len(desk.slack.messages(place)) for place in places}
     weekly = cast("Any", room.plan).args[0]
