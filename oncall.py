@@ -739,7 +739,9 @@ class Copilot:
             identities=self.groups,
             warm=self.warm,
             answering=self.answering,
-            published=PublishedDomains(snapshot=self.access.snapshot, embed=self.embedder),
+            published=PublishedDomains(
+                snapshot=self.access.snapshot, embed=self.embedder, embedder=self.embedder.name
+            ),
             model=self.model,
             ask_anew=lambda name: self.ask(name, anew=True),
             document_desk=self.document_desk,

@@ -29,6 +29,8 @@ class PublishedDomains:
     snapshot: Callable[[str], Snapshot]
     """Domain name → its current generation; raises CopilotError where there is none."""
     embed: Embed
+    embedder: str = ""
+    """Its name: what another one made is compared with nothing of it."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -490,7 +490,7 @@ class Refresh(_Section):
 
 
 class GapsPolicy(_Section):
-    """What was asked in vain, put together: see docs/documents-that-get-better.md."""
+    """What was asked in vain, put together: see docs/gaps.md."""
 
     report: Annotated[Said, AfterValidator(_cron)] | None = Field(
         None,

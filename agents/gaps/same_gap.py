@@ -15,8 +15,8 @@ from config.models import Vectors
 from enrichment.language.words import tokens
 
 NEAR_ENOUGH = 0.5
-"""Mean cosine with a gap's questions from which on another joins it. Fitted on three sets of
-questions and reported on three others by `python -m benchmarks.gap_clusters`."""
+"""Mean cosine with a gap's questions from which on another joins it, by MiniLM. Fitted on three
+sets of questions and reported on three others: see docs/decisions/131-gaps.md."""
 MOST_COMPARED = 50
 """Questions of a gap: the newest."""
 

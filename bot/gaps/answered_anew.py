@@ -4,39 +4,74 @@ In doubt it is not: a gap that is closed too early is one that nobody mends."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Literal
 
 from agents.answer import Answer, Passage
 from agents.checks.groundedness import FINE, groundedness
 from agents.context.source import Source
+from enrichment.chunk import Chunk
 from enrichment.chunking.chunker import split
 from enrichment.language.words import naming_words, stems
 from loaders.files.markdown_file import parse_markdown
 
 MOST_WORDS = 0.8
 """Of the words that name something."""
+ANSWERER = "answer"
+"""The agent that writes the answer, among those that may have been degraded."""
 Outcome = Literal["answered", "unanswered", "unknown"]
 """`unknown`: a model was away, so nothing can be told."""
 
 
-def outcome_of(answer: Answer, *, documents: Collection[str], words: str) -> Outcome:
+def outcome_of(
+    answer: Answer,
+    *,
+    documents: Collection[str],
+    words: str,
+    proven_by: Sequence[Passage] | None = None,
+) -> Outcome:
     """`documents`: one of them has to say it; none: any. `words`: what was accepted, or what a
-    human said; without a model, the passages shown have to hold them."""
-    if answer.path == "company_specific_rag_success":
-        cited = {one.document for one in answer.citations if one.document}
-        if cited and (not documents or cited & set(documents)):
-            return "answered"
-        return "unanswered"
-    if answer.path == "passages_found" and words.strip():
-        shown = [
-            one
-            for one in answer.passages
-            if one.citation.document and (not documents or one.citation.document in documents)
-        ]
-        if shown and hold(words, shown):
-            return "answered"
+    human said; without a model, the passages shown have to hold them. `proven_by`: of a question
+    that was answered already, and in vain: then it takes more than another answer, and the sections
+    that it cites have to hold the words."""
+    if ANSWERER in answer.degraded:
+        return "unknown"  # what its stand-in says is no sign of what it would have said
+    if _is_answered(answer, documents, words, proven_by):
+        return "answered"
     return "unknown" if answer.degraded else "unanswered"
+
+
+def cited_sections(answer: Answer, chunks_of: Callable[[str], Sequence[Chunk]]) -> list[Passage]:
+    """What stands in the places that an answer cites. `chunks_of`: by document."""
+    found = []
+    for one in answer.citations:
+        chunks = chunks_of(one.document) if one.document else ()
+        meant = [chunk for chunk in chunks if chunk.id == one.chunk_id] or [
+            chunk for chunk in chunks if chunk.heading == one.heading
+        ]
+        if meant:
+            text = "\n\n".join(chunk.text for chunk in meant)
+            found.append(Passage(citation=one, text=text))
+    return found
+
+
+def _is_answered(
+    answer: Answer,
+    documents: Collection[str],
+    words: str,
+    proven_by: Sequence[Passage] | None,
+) -> bool:
+    if answer.path == "company_specific_rag_success" and proven_by is None:
+        cited = {one.document for one in answer.citations if one.document}
+        return bool(cited) and (not documents or bool(cited & set(documents)))
+    if answer.path not in ("company_specific_rag_success", "passages_found"):
+        return False
+    shown = [
+        one
+        for one in (proven_by or answer.passages)
+        if one.citation.document and (not documents or one.citation.document in documents)
+    ]
+    return bool(words.strip() and shown) and hold(words, shown)
 
 
 def hold(words: str, passages: Sequence[Passage]) -> bool:

@@ -13,15 +13,17 @@ import structlog
 from agents.answer import Ask, Question
 from bot.beside_answers import PublishedDomains
 from bot.clock.timers import Timers
-from bot.gaps.answered_anew import Outcome, outcome_of
-from bot.gaps.gap_drafts import Draft, GapDrafts
-from bot.gaps.gap_list import Gap, gaps_of
+from bot.gaps.answered_anew import Outcome, cited_sections, outcome_of
+from bot.gaps.failed_questions import answered_in_vain
+from bot.gaps.gap_drafts import GapDraft, GapDrafts
+from bot.gaps.gap_list import AskedInVain, Gap, gaps_of
 from bot.gaps.gap_states import UNANSWERED
 from bot.gaps.kept_gaps import KeptGap, KeptGaps
 from bot.gaps.nearest_place import nearest_place, state_of
 from bot.memory.record import Records, now
 from config.domain import Domain
 from config.errors import CopilotError
+from index.readers import as_read_by
 from index.search import Snapshot
 from telemetry import metrics
 
@@ -80,7 +82,7 @@ class AskedAgain:
         try:
             snapshot = self.published.snapshot(found.domain)
             state = self._watched(gap, snapshot)
-            outcome = self._outcome(gap)
+            outcome = self._outcome(gap, as_read_by(snapshot, None))
         except CopilotError as error:
             log.info("a gap can't be asked again now", gap=gap_id, reason=str(error))
             outcome = "unknown"
@@ -103,26 +105,33 @@ class AskedAgain:
         elif outcome == "unanswered" and gap.state == "closed":
             self.kept.move(gap, "reopened", generation=snapshot.generation)
 
-    def _outcome(self, gap: Gap) -> Outcome:
+    def _outcome(self, gap: Gap, whole: Snapshot) -> Outcome:
         """Answered: the question that leads, and most of the others looked at. What is closed
-        stays so as long as any document answers the first."""
+        stays so as long as any document answers the first; what was accepted for a document that
+        is gone may stand in any other."""
         draft = _accepted(self.drafts.of(gap.id))
-        documents = [draft.document] if draft and draft.document and gap.state != "closed" else []
+        documents = _waited_for(draft, whole) if gap.state != "closed" else []
         words = self._words(gap, draft)
         asked = _to_ask(gap, draft)
         if not asked:
             return "unanswered"
+        in_vain = answered_in_vain(self.kept.engine, [one.question_id for one in asked])
         outcomes: list[Outcome] = []
         for question in asked[:1] if gap.state == "closed" else asked:
-            answer = self.ask_anew(gap.domain)(Question(text=question), None)
-            outcomes.append(outcome_of(answer, documents=documents, words=words))
+            answer = self.ask_anew(gap.domain)(Question(text=question.text), None)
+            proven_by = (
+                cited_sections(answer, whole.chunks) if question.question_id in in_vain else None
+            )
+            outcomes.append(
+                outcome_of(answer, documents=documents, words=words, proven_by=proven_by)
+            )
             if outcomes[0] != "answered":
                 return outcomes[0]
         if outcomes.count("answered") * 2 > len(outcomes):
             return "answered"
         return "unknown" if "unknown" in outcomes else "unanswered"
 
-    def _words(self, gap: Gap, accepted: Draft | None) -> str:
+    def _words(self, gap: Gap, accepted: GapDraft | None) -> str:
         """What was accepted; before that, what a human said."""
         if accepted and accepted.words:
             return accepted.words
@@ -135,25 +144,35 @@ class AskedAgain:
         return kept is not None and self._watched(gap, snapshot) != kept.asked_of
 
     def _watched(self, gap: Gap, snapshot: Snapshot) -> str:
-        """What the document is like that its answer was accepted for, else the nearest one; which
-        that is by now is kept."""
-        draft = _accepted(self.drafts.of(gap.id))
-        if draft and draft.document:
-            return state_of(snapshot, draft.document)
-        texts = [one.text for one in gap.questions if one.text]
-        if not texts:
-            return ""
-        place = nearest_place(snapshot, texts[0])
-        self.kept.set(gap.id, document=place.document, heading=place.heading)
-        return state_of(snapshot, place.document)
+        """What the nearest document is like, and the one that its answer was accepted for. Nobody
+        is told of it, so it counts as well what not everybody may read; the place that is shown is
+        the nearest that everybody may."""
+        whole = as_read_by(snapshot, None)
+        documents = _waited_for(_accepted(self.drafts.of(gap.id)), whole)
+        text = next((one.text for one in gap.questions if one.text), "")
+        if text:
+            place = nearest_place(snapshot, text)
+            self.kept.set(gap.id, document=place.document, heading=place.heading)
+            near = place if whole is snapshot else nearest_place(whole, text)
+            documents.append(near.document)
+        return state_of(whole, documents)
 
 
-def _accepted(drafts: Sequence[Draft]) -> Draft | None:
+def _accepted(drafts: Sequence[GapDraft]) -> GapDraft | None:
     return next((one for one in drafts if one.outcome == "accepted"), None)
 
 
-def _to_ask(gap: Gap, draft: Draft | None) -> list[str]:
+def _waited_for(draft: GapDraft | None, whole: Snapshot) -> list[str]:
+    """The document that its answer was accepted for, while there is one."""
+    named = [draft.document] if draft and draft.document else []
+    return [card.id for card in whole.cards(named)]
+
+
+def _to_ask(gap: Gap, draft: GapDraft | None) -> list[AskedInVain]:
     """The question whose answer was accepted leads, or else the most telling one."""
-    leading = [o.text for o in gap.questions if draft and o.question_id == draft.question_id]
-    texts = dict.fromkeys(filter(None, (*leading, *(one.text for one in gap.questions))))
-    return list(texts)[:MOST_QUESTIONS]
+    leading = [one for one in gap.questions if draft and one.question_id == draft.question_id]
+    by_text: dict[str, AskedInVain] = {}
+    for one in (*leading, *gap.questions):
+        if one.text:
+            by_text.setdefault(one.text, one)
+    return list(by_text.values())[:MOST_QUESTIONS]

@@ -1,22 +1,32 @@
-"""What counts as a question that the documents failed. Pure.
+"""Which questions on record the documents failed.
 
 An outage of ours is none, nor is courtesy, a question back, or one whose asker was shown passages
 and left content."""
 
 from __future__ import annotations
 
+import json
+from collections import Counter, defaultdict
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Literal
+from typing import Any, Literal
+
+from sqlalchemy import Engine, or_, select
 
 from agents.answer import UNSURE, Answer
+from bot.memory.state_tables import feedback, handoffs, questions
+from bot.privacy.questions_gone import batches
 
 WhyFailed = Literal["refused", "unsupported", "unhelpful", "handed_off", "alert"]
 OF_THE_DOCUMENTS = frozenset(("wrong", "outdated", "incomplete", "no_answer"))
 """Reasons of *Not helpful* that another document would mend; see `bot.feedback.REASONS`."""
 FAILED_PATHS = ("no_answer_found", "company_specific_rag_failure")
+ANSWERED_PATHS = ("company_specific_rag_success", "cached")
 NEVER = ("", "small_talk", "ambiguous_query")
 """Paths of what asked the documents nothing."""
+SEEN_THROUGH = ("posted", "silent")
+"""States of a question whose answer stands: none that was taken back, failed or was limited."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,7 +54,7 @@ class Signs:
 
 
 def why_failed(signs: Signs, answer: Answer, *, is_alert: bool) -> WhyFailed | None:
-    """None: no gap in the documents. `is_alert`: a bot asked."""
+    """None: no gap in the documents. `is_alert`: an alert, whoever put it there."""
     if signs.path in NEVER or (signs.state == "silent" and not is_alert):
         return None
     if signs.handed_off:
@@ -58,6 +68,83 @@ def why_failed(signs: Signs, answer: Answer, *, is_alert: bool) -> WhyFailed | N
     return "alert" if is_alert else "refused"
 
 
+def failing(engine: Engine) -> dict[str, Signs]:
+    """By question id, in the order in which they were asked."""
+    disliked = select(feedback.c.question_id).where(feedback.c.verdict == "unhelpful")
+    query = (
+        select(
+            questions.c.id, questions.c.event_id, questions.c.domain, questions.c.asker,
+            questions.c.path, questions.c.state, questions.c.asked_at,
+        )
+        .where(questions.c.state.in_(SEEN_THROUGH), questions.c.path.not_in(NEVER))
+        .where(
+            or_(
+                questions.c.path.in_(FAILED_PATHS),
+                questions.c.id.in_(disliked),
+                questions.c.id.in_(select(handoffs.c.question_id)),
+            )
+        )
+        .order_by(questions.c.asked_at, questions.c.id)
+    )  # fmt: skip
+    with engine.connect() as connection:
+        rows = connection.execute(query).all()
+        verdicts = connection.execute(
+            select(feedback.c.question_id, feedback.c.reason, feedback.c.correction).where(
+                feedback.c.verdict == "unhelpful"
+            )
+        ).all()
+        called = connection.execute(select(handoffs.c.question_id, handoffs.c.resolution)).all()
+    reasons: dict[str, set[str]] = defaultdict(set)
+    for verdict in verdicts:
+        reasons[verdict.question_id].add(verdict.reason)
+    words = Counter(one.question_id for one in verdicts if one.correction)
+    words.update(one.question_id for one in called if one.resolution)
+    handed_off = {one.question_id for one in called}
+    return {
+        row.id: Signs(
+            question_id=row.id,
+            event_id=row.event_id,
+            domain=row.domain,
+            asker=row.asker,
+            path=row.path,
+            state=row.state,
+            asked_at=row.asked_at,
+            handed_off=row.id in handed_off,
+            reasons=frozenset(reasons[row.id]) if row.id in reasons else frozenset(),
+            words=words[row.id],
+        )
+        for row in rows
+    }
+
+
+def words_asked(engine: Engine, ids: Collection[str]) -> dict[str, str]:
+    """Question id → the question, self-contained; without those whose words are gone."""
+    found: dict[str, str] = {}
+    with engine.connect() as connection:
+        for batch in batches(ids):
+            query = select(questions.c.id, questions.c.text, questions.c.answer)
+            query = query.where(questions.c.id.in_(batch), questions.c.state.in_(SEEN_THROUGH))
+            for row in connection.execute(query):
+                if text := _standalone(row.answer) or row.text.strip():
+                    found[row.id] = text
+    return found
+
+
+def answered_in_vain(engine: Engine, ids: Collection[str]) -> set[str]:
+    """Those that were answered from the documents all the same."""
+    found: set[str] = set()
+    with engine.connect() as connection:
+        for batch in batches(ids):
+            query = select(questions.c.id).where(questions.c.path.in_(ANSWERED_PATHS))
+            found |= set(connection.scalars(query.where(questions.c.id.in_(batch))))
+    return found
+
+
 def _was_outage(answer: Answer) -> bool:
     """The model was away, which had perhaps found it; unless it had read them and said no."""
     return bool(answer.degraded) and answer.refusal != "not_in_documents"
+
+
+def _standalone(answer: str | None) -> str:
+    kept: Mapping[str, Any] = json.loads(answer) if answer else {}
+    return str(kept.get("standalone_question") or "").strip()

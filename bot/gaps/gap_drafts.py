@@ -16,7 +16,8 @@ from bot.memory.record import now
 from bot.memory.state_tables import ERASED, feedback, handoffs
 from bot.privacy.questions_gone import batches
 
-OUTCOMES = ("accepted", "dismissed")
+OUTCOMES = ("accepted", "dismissed", "gone")
+"""`gone`: the document was deleted before anybody decided, or before the comment stood there."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,7 +36,7 @@ class HumanWords:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Draft:
+class GapDraft:
     id: str
     gap: str
     question_id: str
@@ -99,13 +100,13 @@ class GapDrafts:
         except IntegrityError:
             return
 
-    def of(self, gap: str) -> list[Draft]:
+    def of(self, gap: str) -> list[GapDraft]:
         """The one that was accepted last first, then those decided and those made before."""
-        columns = [gap_drafts.c[name] for name in Draft.__dataclass_fields__]
+        columns = [gap_drafts.c[name] for name in GapDraft.__dataclass_fields__]
         query = select(*columns).where(gap_drafts.c.gap == gap)
         query = query.order_by(gap_drafts.c.made_at.desc(), gap_drafts.c.id)
         with self._engine.connect() as connection:
-            found = [Draft(**row) for row in connection.execute(query).mappings()]
+            found = [GapDraft(**row) for row in connection.execute(query).mappings()]
         return sorted(
             found,
             key=lambda one: (one.outcome == "accepted", one.decided_at or datetime.min),
@@ -113,22 +114,19 @@ class GapDrafts:
         )
 
     def decided(self, outcome: Mapping[str, Any]) -> str:
-        """Keeps what an owner decided; the gap that it is of, '' for another one's suggestion.
-
-        Whose words they are: the human's as long as they are theirs, else the owner's."""
+        """Keeps what an owner decided; the gap that it is of, '' for another one's suggestion."""
         query = select(gap_drafts).where(gap_drafts.c.id == str(outcome.get("id", "")))
         with self._engine.connect() as connection:
             known = connection.execute(query).first()
         if known is None or outcome.get("outcome") not in OUTCOMES:
             return ""
         words, by = str(outcome.get("words") or "").strip(), str(outcome.get("by") or "")
-        same = any(one.words == words for one in self.said([known.question_id]))
         values = {
             "outcome": outcome["outcome"],
             "decided_by": by,
             "decided_at": now(),
             "words": words if outcome["outcome"] == "accepted" else "",
-            "words_by": known.by if same else by,
+            "words_by": str(outcome.get("words_by") or by),
             "document": str(outcome.get("document") or known.document)[:200],
             "heading": str(outcome.get("heading") or known.heading),
         }

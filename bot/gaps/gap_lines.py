@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Sequence
 from datetime import datetime
 
+from bot.gaps.alert_gaps import is_of_alerts
 from bot.gaps.gap_list import AskedInVain, Gap
 from bot.gaps.gap_states import SAID
-from bot.message.blockkit import Json, context, link, section, short
+from bot.message.blockkit import LONGEST_WORDS, Json, context, link, section, short
 from bot.message.harmless.harmless_words import mrkdwn, plain
 from config.domain import Domain
 
@@ -30,6 +31,9 @@ def titled(gap: Gap, may_see: MaySee) -> str:
 
 def counted(gap: Gap) -> str:
     """`asked 3 times by 2 people since 12 Nov`."""
+    if is_of_alerts(gap.id):
+        times = f"{gap.times} times since" if gap.times > 1 else "once,"
+        return f"alert without a runbook, {times} {day(gap.since)}"
     times = "once" if gap.times == 1 else f"{gap.times} times by {_people(gap.people)}"
     return (
         f"asked {times} since {day(gap.since)}"
@@ -58,10 +62,20 @@ def blocks(domain: Domain, gaps: Sequence[Gap], may_see: MaySee, where: WhereIs)
     title = f"{plain(domain.title)}: gaps in the documents"
     yield {"type": "header", "text": {"type": "plain_text", "text": title[:150]}}
     shown = [line(gap, may_see, where) for gap in gaps[:MOST_SHOWN]]
-    yield section("\n".join(f"{number}. {one}" for number, one in enumerate(shown, start=1)))
+    yield from in_sections([f"{number}. {one}" for number, one in enumerate(shown, start=1)])
     if more := len(gaps) - len(shown):
-        told = "1 more" if more == 1 else f"{more} more"
-        yield context([f"{told}: `oncall gaps {domain.domain}` lists them all."])
+        yield context([f"{more} more: `oncall gaps {domain.domain}` lists them all."])
+
+
+def in_sections(lines: Sequence[str]) -> Iterator[Json]:
+    """As few as hold these lines whole: Slack takes so many characters of each, and no more."""
+    text = ""
+    for one in lines:
+        if text and len(text) + 1 + len(one) > LONGEST_WORDS:
+            yield section(text)
+            text = ""
+        text = f"{text}\n{one}" if text else one
+    yield section(text)
 
 
 def day(at: datetime) -> str:

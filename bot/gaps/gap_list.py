@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 
 import numpy as np
 from sqlalchemy import Engine, select
 
 from agents.gaps.same_gap import MOST_COMPARED, central
-from bot.gaps.failed_lookup import words_asked
+from bot.gaps.compared_questions import vectors_of
+from bot.gaps.failed_questions import words_asked
 from bot.gaps.gap_states import UNANSWERED, GapState
 from bot.gaps.kept_gaps import KeptGaps
 from bot.memory.gap_tables import gap_changes, gap_questions
@@ -109,7 +110,7 @@ def gaps_of(
     wanted = [one for one in kept.of(domain) if one.state in states]
     members = _members(kept.engine, domain)
     ids = [one.question_id for gap in wanted for one in members.get(gap.id, ())]
-    texts, vectors = words_asked(kept.engine, ids), kept.vectors(ids)
+    texts, vectors = words_asked(kept.engine, ids), vectors_of(kept.engine, ids)
     changes = _history(kept.engine, domain) if history else {}
     found = [
         Gap(
@@ -135,10 +136,10 @@ def shown_gaps(kept: KeptGaps, domain: str, *, history: bool = False) -> list[Ga
     return [gap for gap in gaps_of(kept, domain, history=history) if not gap.is_aside]
 
 
-def growing(gap: Gap, week_ago: datetime) -> bool:
-    """Asked more often in the last week than in the one before, which had some."""
-    before = gap.times_since(week_ago - timedelta(days=7)) - gap.times_since(week_ago)
-    return gap.since < week_ago and gap.times_since(week_ago) > max(1, before)
+def growing(gap: Gap, since: datetime, until: datetime) -> bool:
+    """Asked more often between these two than in as long a time before."""
+    before = gap.times_since(since - (until - since)) - gap.times_since(since)
+    return gap.since < since and gap.times_since(since) > max(1, before)
 
 
 def _members(engine: Engine, domain: str) -> dict[str, list[AskedInVain]]:
@@ -169,6 +170,8 @@ def _telling_first(
 ) -> tuple[AskedInVain, ...]:
     """The one that is nearest to all the others leads."""
     newest = [one for one in asked if one.question_id in vectors and one.text][-MOST_COMPARED:]
+    if len({vectors[one.question_id].shape for one in newest}) > 1:
+        return tuple(asked)  # another embedder is about to make them anew
     if len(newest) < 3:  # of two, each is as near to the other
         return tuple(asked)
     place = central(np.stack([vectors[one.question_id] for one in newest]))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Literal
 
 GapState = Literal["open", "proposed", "accepted", "closed", "dismissed", "reopened"]
@@ -19,3 +20,19 @@ SAID: dict[GapState, str] = {
     "dismissed": "dismissed by the owner",
     "reopened": "open again",
 }
+
+
+def state_after(decided: str, before: GapState, outcomes: Collection[str]) -> GapState:
+    """Of a gap about one of whose drafts was decided. `outcomes`: of all its drafts, this one among
+    them, '' for those that wait."""
+    if before == "closed":
+        return before
+    if decided == "accepted":
+        return "accepted"
+    if before == "accepted" and "accepted" in outcomes:
+        return before
+    if "" in outcomes:
+        return before
+    if "accepted" in outcomes:
+        return "reopened"  # what was accepted once no longer answers, and nothing else will
+    return "dismissed" if set(outcomes) == {"dismissed"} else "open"

@@ -17,8 +17,8 @@ from bot.gaps.asked_again import ASK_GAP, AskedAgain
 from bot.gaps.gap_drafts import GapDrafts
 from bot.gaps.gap_list import Gap, shown_gaps
 from bot.gaps.gap_names import name_gaps
-from bot.gaps.gap_states import GapState
-from bot.gaps.gathering import Gathering, counted
+from bot.gaps.gap_states import UNANSWERED, state_after
+from bot.gaps.gathering import Gathering
 from bot.gaps.kept_gaps import KeptGaps
 from bot.gaps.nearest_place import where
 from bot.gaps.weekly_report import SEND_REPORT, WeeklyReport
@@ -39,7 +39,7 @@ def build_gaps(tools: FeatureTools) -> Feature:
     if tools.published is None or tools.ask_anew is None:
         return Feature()
     kept, drafts = KeptGaps(tools.engine), GapDrafts(tools.engine)
-    room = _Room(
+    room = _GapsRoom(
         tools=tools,
         kept=kept,
         drafts=drafts,
@@ -91,7 +91,7 @@ def _where(snapshot: Callable[[str], Any]) -> gap_lines.WhereIs:
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Room:
+class _GapsRoom:
     tools: FeatureTools
     kept: KeptGaps
     drafts: GapDrafts
@@ -132,15 +132,10 @@ class _Room:
         gap = self.kept.get(gap_id) if gap_id else None
         if gap is None:
             return
-        by, before = str(outcome.get("by") or ""), gap.state
-        outcomes = {one.outcome for one in self.drafts.of(gap.id)}
-        state: GapState = before
-        if "accepted" in outcomes and before != "closed":
-            state = "accepted"
-        elif outcomes == {"dismissed"} and before != "closed":
-            state = "dismissed"
-        self.kept.move(gap, state, by=by)
-        if state == "accepted":  # the document may say so already
+        decided = str(outcome["outcome"])
+        state = state_after(decided, gap.state, {one.outcome for one in self.drafts.of(gap.id)})
+        self.kept.move(gap, state, by=str(outcome.get("by") or ""))
+        if decided == state == "accepted":  # the document may say so already
             self.tools.timers.set(ASK_GAP, gap.id, datetime.now(UTC))
 
     def home(self, viewer: str, domains: Sequence[Domain]) -> Iterator[Json]:
@@ -181,6 +176,7 @@ class _Room:
             return False
 
     def _observe(self, known: Mapping[str, Domain]) -> None:
-        found = counted(self.kept)
+        counts = self.kept.counts()
         for name in known:
-            metrics.GAPS_OPEN.labels(name).set(found.get(name, 0))
+            open_now = sum(counts.get((name, state), 0) for state in UNANSWERED)
+            metrics.GAPS_OPEN.labels(name).set(open_now)

@@ -9,22 +9,20 @@ import hashlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-import numpy as np
 import structlog
 
-from agents.gaps.same_gap import KnownGap, nearest_gap
+from agents.gaps.same_gap import nearest_gap
 from bot.beside_answers import PublishedDomains
-from bot.gaps.failed_lookup import failing, words_asked
-from bot.gaps.failed_questions import Signs, WhyFailed, why_failed
+from bot.gaps.alert_gaps import alert_gap, alert_name, called
+from bot.gaps.compared_questions import joined, known_gaps, make_anew
+from bot.gaps.failed_questions import Signs, WhyFailed, failing, why_failed, words_asked
 from bot.gaps.gap_drafts import GapDrafts, HumanWords
-from bot.gaps.gap_states import UNANSWERED
 from bot.gaps.kept_gaps import KeptGaps, Member
 from bot.gaps.nearest_place import NOWHERE, NearestPlace, nearest_place
 from bot.home.home_view import permalink
 from bot.memory.record import Record, Records, decoded
 from bot.owners.suggestion import Suggestion
 from config.errors import NothingPublished
-from config.models import Vectors
 from enrichment.language.words import written_out
 from index.search import Snapshot
 
@@ -39,6 +37,8 @@ class _New:
     signs: Signs
     why: WhyFailed
     text: str
+    alert: str
+    """Its name, where it is one."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -115,7 +115,8 @@ class Gathering:
         for name in unknown:
             why = self._why(now[name])
             if why and name in texts:
-                yield _New(signs=now[name], why=why, text=texts[name])
+                alert = self._alert(self.records.get(name))
+                yield _New(signs=now[name], why=why, text=texts[name], alert=alert)
             else:
                 self.kept.add(now[name], gap="")
 
@@ -123,22 +124,34 @@ class Gathering:
         record = self.records.get(signs.question_id)
         if record is None or not record.answer:
             return None
-        by_bot = not signs.asker or (signs.state == "silent" and self.is_bot(signs.asker))
-        return why_failed(signs, decoded(record.answer), is_alert=by_bot)
+        silent = signs.state == "silent"
+        is_alert = self._by_bot(signs.asker) if silent else bool(self._alert(record))
+        return why_failed(signs, decoded(record.answer), is_alert=is_alert)
+
+    def _alert(self, record: Record | None) -> str:
+        return alert_name(record.text, lambda: self._by_bot(record.asker)) if record else ""
+
+    def _by_bot(self, user: str) -> bool:
+        return not user or self.is_bot(user)
 
     def _join(self, domain: str, new: Sequence[_New]) -> None:
+        make_anew(self.kept.engine, domain, self.published)
         vectors = self.published.embed([written_out(one.text) for one in new])
-        gaps = self._known_gaps(domain)
+        gaps = known_gaps(self.kept, domain)
         snapshot = self._snapshot(domain)
         for one, vector in zip(new, vectors, strict=True):
             place = nearest_place(snapshot, one.text) if snapshot else NOWHERE
-            gap = nearest_gap(one.text, vector, gaps.values())
-            if not gap:
-                gap = _id_of(one.signs)
-                self.kept.open(gap, domain, asked_at=one.signs.asked_at)
+            if one.alert:
+                gap = alert_gap(domain, one.alert)
+            else:
+                gap = nearest_gap(one.text, vector, gaps.values()) or _id_of(one.signs)
+                gaps[gap] = joined(gaps.get(gap), gap, one.text, vector)
+            if self.kept.open(gap, domain, asked_at=one.signs.asked_at):
                 self.kept.set(gap, document=place.document, heading=place.heading)
-            gaps[gap] = _with(gaps.get(gap), gap, one.text, vector)
-            self.kept.add(one.signs, gap=gap, why=one.why, near=place.similarity, vector=vector)
+            self.kept.add(
+                one.signs, gap=gap, why=one.why, near=place.similarity, vector=vector,
+                embedder=self.published.embedder, name=called(one.alert) if one.alert else "",
+            )  # fmt: skip
             self._asked_since(gap, one.signs)
 
     def _asked_since(self, gap: str, signs: Signs) -> None:
@@ -146,17 +159,6 @@ class Gathering:
         found = self.kept.get(gap)
         if found and found.state == "closed" and signs.asked_at > found.changed_at:
             self.kept.move(found, "reopened")
-
-    def _known_gaps(self, domain: str) -> dict[str, KnownGap]:
-        members = [one for one in self.kept.members(domain).values() if one.gap]
-        texts = words_asked(self.kept.engine, [one.question_id for one in members])
-        vectors = self.kept.vectors([one.question_id for one in members])
-        found: dict[str, KnownGap] = {gap.id: _NONE for gap in self.kept.of(domain)}
-        for one in members:
-            text, vector = texts.get(one.question_id), vectors.get(one.question_id)
-            if text and vector is not None:
-                found[one.gap] = _with(found.get(one.gap), one.gap, text, vector)
-        return {name: gap for name, gap in found.items() if gap.questions}
 
     def _suggest(self, domain: str) -> None:
         """Once for each question and what a human said to it."""
@@ -210,23 +212,6 @@ class Gathering:
             return self.published.snapshot(domain)
         except NothingPublished:
             return None
-
-
-def counted(kept: KeptGaps) -> dict[str, int]:
-    """Domain → gaps that nothing answers yet."""
-    found: dict[str, int] = {}
-    for (domain, state), count in kept.counts().items():
-        found[domain] = found.get(domain, 0) + (count if state in UNANSWERED else 0)
-    return found
-
-
-_NONE = KnownGap(id="", questions=(), vectors=np.zeros((0, 0), np.float32))
-
-
-def _with(known: KnownGap | None, gap: str, text: str, vector: Vectors) -> KnownGap:
-    if known is None or not known.questions or known.vectors.shape[1:] != vector.shape:
-        return KnownGap(id=gap, questions=(text,), vectors=vector.reshape(1, -1))
-    return known.with_one(text, vector)
 
 
 def _edited(member: Member, signs: Signs) -> bool:

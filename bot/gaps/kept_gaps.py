@@ -70,23 +70,14 @@ class KeptGaps:
             rows = connection.execute(query).mappings()
             return {row["question_id"]: Member(**row) for row in rows}
 
-    def vectors(self, ids: Collection[str]) -> dict[str, Vectors]:
-        query = select(gap_vectors.c.question_id, gap_vectors.c.vector)
-        found: dict[str, Vectors] = {}
-        with self.engine.connect() as connection:
-            for batch in batches(ids):
-                rows = connection.execute(query.where(gap_vectors.c.question_id.in_(batch)))
-                found |= {one.question_id: np.frombuffer(one.vector, np.float32) for one in rows}
-        return found
-
     def add(
         self, signs: Signs, *, gap: str, why: str = "", near: float = 0.0,
-        vector: Vectors | None = None,
+        vector: Vectors | None = None, embedder: str = "", name: str = "",
     ) -> None:  # fmt: skip
         """A question that was looked at; one that is known already stays where it is."""
         values = {
             "question_id": signs.question_id, "gap": gap, "domain": signs.domain, "why": why,
-            "asker": signs.asker, "marks": signs.marks, "near": near, "name": "",
+            "asker": signs.asker, "marks": signs.marks, "near": near, "name": name,
             "asked_at": signs.asked_at,
         }  # fmt: skip
         try:
@@ -98,6 +89,7 @@ class KeptGaps:
                             question_id=signs.question_id,
                             domain=signs.domain,
                             vector=np.asarray(vector, np.float32).tobytes(),
+                            embedder=embedder,
                             asked_at=signs.asked_at,
                         )
                     )
@@ -125,8 +117,8 @@ class KeptGaps:
         with self.engine.begin() as connection:
             connection.execute(change.values(name=name))
 
-    def open(self, gap: str, domain: str, *, asked_at: datetime) -> None:
-        """A gap that begins, unless it is there."""
+    def open(self, gap: str, domain: str, *, asked_at: datetime) -> bool:
+        """Whether it began now, and was not there."""
         values = {
             "id": gap, "domain": domain, "state": "open", "document": "", "heading": "",
             "asked_of": "", "opened_at": asked_at, "changed_at": now(), "touched_at": now(),
@@ -136,7 +128,8 @@ class KeptGaps:
                 connection.execute(insert(gaps).values(**values))
                 self._changed(connection, gap, domain, "open", "", 0)
         except IntegrityError:
-            return
+            return False
+        return True
 
     def get(self, gap: str) -> KeptGap | None:
         return next(iter(self._gaps(gaps.c.id == gap)), None)

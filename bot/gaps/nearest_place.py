@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+import hashlib
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from config.errors import CopilotError
@@ -34,10 +35,11 @@ def nearest_place(snapshot: Snapshot, question: str) -> NearestPlace:
     )
 
 
-def state_of(snapshot: Snapshot, document: str) -> str:
-    """Changes with what the document says; tells as well that it is gone."""
-    found = snapshot.cards([document]) if document else []
-    return f"{document}:{found[0].content_hash}"[:120] if found else f"{document}:gone"[:120]
+def state_of(snapshot: Snapshot, documents: Sequence[str]) -> str:
+    """Changes with what these documents say; tells as well that one is gone."""
+    known = {card.id: card.content_hash for card in snapshot.cards(documents)}
+    states = "\0".join(f"{one}\0{known.get(one, 'gone')}" for one in documents)
+    return hashlib.sha256(states.encode()).hexdigest()
 
 
 def where(

@@ -13,11 +13,11 @@ import structlog
 
 from bot.access.gate import Gate
 from bot.clock.timers import Timers
-from bot.gaps.gap_lines import MaySee, WhereIs, line
+from bot.gaps.gap_lines import MaySee, WhereIs, day, in_sections, line
 from bot.gaps.gap_list import Gap, gaps_of, growing, shown_gaps
 from bot.gaps.kept_gaps import KeptGaps
-from bot.memory.record import Records, now
-from bot.message.blockkit import Json, context, section
+from bot.memory.record import Records
+from bot.message.blockkit import Json, context
 from bot.message.delivery import metadata_of, post_once
 from bot.message.harmless.harmless_words import mrkdwn, plain
 from bot.message.render import Outgoing
@@ -37,7 +37,7 @@ _RECENT = 50
 
 
 @dataclass(frozen=True, kw_only=True)
-class Told:
+class GapsUnderTitle:
     """The gaps of one title."""
 
     title: str
@@ -71,33 +71,36 @@ class WeeklyReport:
         """`subject`: domain and planned time."""
         name, _, planned = subject.partition("@")
         domain = self.domains().get(name)
-        if domain is None or not domain.gaps.report or self.kept.last(name)[1] >= planned:
+        _, reported = self.kept.last(name)
+        if domain is None or not domain.gaps.report or reported >= planned:
             return
-        told = list(self._told(name))
+        until = datetime.fromisoformat(planned)
+        since = datetime.fromisoformat(reported) if reported else until - _WEEK
+        told = list(self._told(name, since, until))
         if told:
             for place, may_see in self._readers(domain):
                 message = report(domain, told, may_see, self.where)
                 self._send_once(f"gaps {subject} {place}"[:80], place, message)
         self.kept.noted(name, reported=planned)
 
-    def _told(self, domain: str) -> Iterator[Told]:
-        week_ago = now() - _WEEK
+    def _told(self, domain: str, since: datetime, until: datetime) -> Iterator[GapsUnderTitle]:
+        """Planned times of the report before and of this one, UTC without a zone."""
         waiting = shown_gaps(self.kept, domain)
-        new = [gap for gap in waiting if gap.since >= week_ago]
-        more = [gap for gap in waiting if growing(gap, week_ago)]
+        new = [gap for gap in waiting if gap.since >= since]
+        more = [gap for gap in waiting if growing(gap, since, until)]
         accepted = [gap for gap in waiting if gap.state == "accepted"]
-        again = [g for g in waiting if g.state == "reopened" and g.changed_at >= week_ago]
+        again = [g for g in waiting if g.state == "reopened" and g.changed_at >= since]
         closed = gaps_of(self.kept, domain, ["closed"])
-        done = [gap for gap in closed if gap.changed_at >= week_ago]
+        done = [gap for gap in closed if gap.changed_at >= since]
         for title, found in (
-            ("New this week", new),
+            (f"New since {day(since)}", new),
             ("Asked more and more", more),
             ("Accepted, and not answered yet", accepted),
             ("Open again", again),
-            ("Answered this week", done),
+            ("Answered by now", done),
         ):
             if found:
-                yield Told(title=title, gaps=found)
+                yield GapsUnderTitle(title=title, gaps=found)
 
     def _readers(self, domain: Domain) -> Iterator[tuple[str, MaySee]]:
         """To whom it goes, each with what they may see."""
@@ -149,7 +152,9 @@ class WeeklyReport:
         return next((str(one["ts"]) for one in found), None)
 
 
-def report(domain: Domain, told: Sequence[Told], may_see: MaySee, where: WhereIs) -> Outgoing:
+def report(
+    domain: Domain, told: Sequence[GapsUnderTitle], may_see: MaySee, where: WhereIs
+) -> Outgoing:
     """Gaps that are told of under two titles stand under the first."""
     title = f"{plain(domain.title)}: gaps in the documents"
     shown: list[Json] = [{"type": "header", "text": {"type": "plain_text", "text": title[:150]}}]
@@ -162,7 +167,7 @@ def report(domain: Domain, told: Sequence[Told], may_see: MaySee, where: WhereIs
         lines = [f"• {line(gap, may_see, where)}" for gap in gaps[:MOST_OF_EACH]]
         if more := len(gaps) - len(lines):
             lines.append(f"… and {more} more")
-        shown.append(section(f"*{one.title}*\n" + "\n".join(lines)))
+        shown += in_sections([f"*{one.title}*", *lines])
     shown.append(context([f"All of them: `oncall gaps {domain.domain}`, or App Home for admins."]))
     return Outgoing(text=f"Gaps in the documents of {mrkdwn(domain.title)}", blocks=shown)
 

@@ -35,7 +35,7 @@ gaps = Table(
         String(120),
         nullable=False,
         default="",
-        comment="what the place it waits for was like when it was last asked anew",
+        comment="what the places it waits for were like when it was last asked anew",
     ),
     Column("opened_at", DateTime, nullable=False),
     Column("changed_at", DateTime, nullable=False, comment="its state, UTC"),
@@ -64,6 +64,7 @@ gap_vectors = Table(
     Column("question_id", String(80), primary_key=True),
     Column("domain", String(64), nullable=False),
     Column("vector", LargeBinary, nullable=False, comment="of its words; float32"),
+    Column("embedder", String(200), nullable=False, default="", comment="which model made it"),
     Column("asked_at", DateTime, nullable=False),
 )
 

@@ -11,6 +11,8 @@ from bot.message.harmless.web_address import is_web, written
 
 Json = dict[str, Any]
 
+LONGEST_WORDS = 3_000
+"""Characters of one text object."""
 BUTTON_TEXT = 75
 BUTTON_VALUE = 2_000
 
@@ -25,7 +27,7 @@ def context(texts: Sequence[str], **more: Any) -> Json:
 
 def words(mrkdwn: str) -> Json:
     """A text object in which Slack looks for no addresses, channels or names of its own accord."""
-    return {"type": "mrkdwn", "text": mrkdwn[:3_000], "verbatim": True}
+    return {"type": "mrkdwn", "text": mrkdwn[:LONGEST_WORDS], "verbatim": True}
 
 
 def button(text: str, action_id: str, value: str, **more: Any) -> Json:

@@ -58,10 +58,12 @@ class DraftDecisions:
         draft, user = self._pressed(submitted)
         if draft is None:
             return
-        # Words that were suggested and then edited are still mostly theirs who said them.
+        # Words that were suggested and then edited are still mostly theirs who said them; who was
+        # shown none wrote their own.
+        edited = draft.words and self.posts.rights.sees_words(user, draft)
         self._decide(
             event_id, draft, user, "accepted", final_words=str(submitted["words"]),
-            final_heading=str(submitted["heading"]), final_by=draft.by if draft.words else user,
+            final_heading=str(submitted["heading"]), final_by=draft.by if edited else user,
         )  # fmt: skip
 
     def dismiss(self, event_id: str, submitted: Mapping[str, Any]) -> None:
@@ -152,7 +154,7 @@ class DraftDecisions:
         outcome = {
             "id": draft.id, "outcome": draft.state, "by": draft.decided_by,
             "document": draft.document, "heading": draft.final_heading or draft.heading,
-            "words": draft.final_words,
+            "words": draft.final_words, "words_by": draft.final_by,
         }  # fmt: skip
         self.put(f"outcome-{draft.id}", {"suggestion_outcome": outcome})
 

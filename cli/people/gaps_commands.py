@@ -15,6 +15,9 @@ if TYPE_CHECKING:
 
 app = typer.Typer()
 
+LONGEST_SHOWN = 160
+"""Characters of a question; `--json` has all of it."""
+
 
 @app.command("gaps")
 def gaps(
@@ -26,7 +29,8 @@ def gaps(
 ) -> None:
     """List what the documents don't answer, the worst first.
 
-    What was asked in direct messages is counted; its words are not shown."""
+    Worst: asked by most people, then most often. What was asked in direct messages is counted; its
+    words are not shown. With --json also each question and how the gap came about."""
     from bot.gaps.gap_list import gaps_of, shown_gaps
     from bot.gaps.gap_states import SAID
     from bot.gaps.kept_gaps import KeptGaps
@@ -57,10 +61,11 @@ def _line(gap: Gap, snapshot: Callable[[str], Snapshot]) -> str:
     from bot.gaps.gap_lines import counted
     from bot.gaps.gap_states import SAID
     from bot.gaps.nearest_place import where
+    from bot.message.blockkit import short
     from cli.shown.visible_text import visible
 
     seen = gap.seen(lambda channel: True)
-    said = (seen[0].name or " ".join(seen[0].text.split())) if seen else "(direct messages)"
+    said = short(seen[0].name or seen[0].text, LONGEST_SHOWN) if seen else "(direct messages)"
     _, place = where(snapshot, gap.domain, (gap.document, gap.heading))
     parts = [counted(gap), f"nearest: {place}" if place else "", SAID[gap.state]]
     return f"{gap.domain}: {visible(said)}\n    {' · '.join(filter(None, parts))}"

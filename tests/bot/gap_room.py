@@ -15,6 +15,7 @@ import numpy as np
 from sqlalchemy import Engine, create_engine
 from sqlalchemy.pool import StaticPool
 
+from agents.alerts.by_runbook import by_runbook
 from agents.answer import Answer, Ask, Question
 from agents.graph import build_ask
 from bot.beside_answers import PublishedDomains
@@ -79,6 +80,23 @@ def published(*texts: str, generation: int) -> MemorySnapshot:
     return found
 
 
+@dataclass(frozen=True)
+class Rewired:
+    """MiniLM under another name, its figures in another order."""
+
+    name: str
+    dimensions: int = 384
+
+    def __call__(self, texts: Sequence[str]) -> Vectors:
+        told = np.asarray(minilm()(texts))
+        if self.name == "minilm":
+            return told
+        wider = np.zeros((len(told), self.dimensions), np.float32)
+        wider[:, :384] = told
+        order = np.random.default_rng(len(self.name)).permutation(self.dimensions)
+        return wider[:, order]
+
+
 @dataclass
 class GapRoom:
     """`put`: what was stored for others, by its id."""
@@ -91,6 +109,7 @@ class GapRoom:
     put: dict[str, Any] = field(default_factory=dict)
     asked: list[str] = field(default_factory=list)
     """What was asked anew."""
+    embedder: Rewired = field(default_factory=lambda: Rewired("minilm"))
     embedder_down: bool = False
     public: frozenset[str] = frozenset({OPEN})
     members: Mapping[str, frozenset[str]] = field(default_factory=dict)
@@ -132,7 +151,11 @@ class GapRoom:
                 put=self.put.setdefault,
                 identity=cast("Any", SimpleNamespace(team_url="https://x.slack.com/")),
                 audit=cast("Any", None),
-                published=PublishedDomains(snapshot=lambda name: self.snapshot, embed=self._embed),
+                published=PublishedDomains(
+                    snapshot=lambda name: self.snapshot,
+                    embed=self._embed,
+                    embedder=self.embedder.name,
+                ),
                 model=self.model,
                 ask_anew=self._ask_anew,
             )
@@ -195,12 +218,18 @@ class GapRoom:
                 self.feature.timers["gap_ask"](timer.subject)
         return self.gaps()
 
-    def decide(self, outcome: str, words: str = TRAVEL, document: str = "laptops") -> None:
+    def decide(
+        self,
+        outcome: str,
+        words: str = TRAVEL,
+        document: str = "laptops",
+        words_by: str = "U0INES",
+    ) -> None:
         """An owner's decision about the last suggestion."""
         suggestion = list(self.suggestions())[-1]
         decided = {
             "id": suggestion["id"], "outcome": outcome, "by": "U0DANA", "document": document,
-            "heading": "", "words": words,
+            "heading": "", "words": words, "words_by": words_by,
         }  # fmt: skip
         self.feature.items["suggestion_outcome"]("Ev", decided)
 
@@ -220,10 +249,11 @@ class GapRoom:
     def _embed(self, texts: Sequence[str]) -> Vectors:
         if self.embedder_down:
             raise ModelUnavailable("the embedder is away", kind="connection")
-        return np.asarray(minilm()(texts))
+        return self.embedder(texts)
 
     def _ask_anew(self, name: str) -> Ask:
-        ask = build_ask(snapshot=lambda: self.snapshot, domain=self.domain, model=None)
+        agents = build_ask(snapshot=lambda: self.snapshot, domain=self.domain, model=None)
+        ask = by_runbook(agents, snapshot=lambda: self.snapshot, domain=self.domain)
 
         def run(question: Question, progress: Any) -> Answer:
             self.asked.append(question.text)
@@ -241,8 +271,9 @@ def refused(text: str, **more: Any) -> Answer:
 
 
 @contextmanager
-def gap_room(**more: Any) -> Iterator[GapRoom]:
-    engine = create_engine(
+def gap_room(engine: Engine | None = None, **more: Any) -> Iterator[GapRoom]:
+    """`engine`: of a database that several workers share; else one in memory, for one at a time."""
+    engine = engine or create_engine(
         "sqlite://", poolclass=StaticPool, connect_args={"check_same_thread": False}
     )
     room = GapRoom(engine=engine, domain=domain(admins=["U0INES"]), **more)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -18,7 +20,9 @@ from bot.memory.state_tables import handoffs
 from bot.privacy.personal_data import PersonalData
 from bot.privacy.questions_gone import delete_questions
 from bot.privacy.retention import Retention
+from config.settings import Settings
 from index.audit import AuditLog
+from index.store.database import open_database
 from telemetry import metrics
 from tests.bot.fakes import answer, domain, passages_found
 from tests.bot.gap_room import (
@@ -28,6 +32,7 @@ from tests.bot.gap_room import (
     TRAVEL,
     WITH_TRAVEL,
     GapRoom,
+    Rewired,
     gap_room,
     refused,
 )
@@ -267,7 +272,7 @@ def test_passages_of_another_document_or_in_other_words_close_nothing(room: GapR
     room.resolve(ids[0], TRAVEL)
     room.look()
     room.decide("accepted", document="travel-guide")
-    room.publish(WITH_TRAVEL)
+    room.publish(WITH_TRAVEL, LAPTOPS.replace("id: laptops", "id: travel-guide"))
     assert [gap.state for gap in room.ask_again()] == ["accepted"]
 
 
@@ -358,18 +363,29 @@ def test_asked_in_vain_after_it_was_closed_it_is_open_again(room: GapRoom) -> No
     assert [gap.state for gap in room.look()] == ["reopened"]
 
 
-def test_two_workers_at_once_make_one_gap_of_it(room: GapRoom) -> None:
-    import threading
+def test_with_another_embedder_what_is_asked_still_joins_its_gap(room: GapRoom) -> None:
+    room.ask(WAYS[0])
+    room.ask(WAYS[1], user="U0DANA")
+    room.ask(OTHER, user="U0PRIYA")
+    assert [gap.times for gap in room.look()] == [2, 1]
+    # Of as many dimensions, or of others: what the one says means nothing to the other.
+    for name, dimensions in (("turned", 384), ("wider", 400)):
+        room.embedder = Rewired(name, dimensions)
+        room.feature = room.worker()
+        room.ask(f"{WAYS[2]} ({name})", user="U0MAREK")
+        room.look()
+    assert [gap.times for gap in room.gaps()] == [4, 1]
+    assert "loaner" in room.home()
 
-    asked_by_three(room)
-    others = [room.worker() for _ in range(4)]
-    threads = [threading.Thread(target=room.look, args=(one,)) for one in others]
-    for one in threads:
-        one.start()
-    for one in threads:
-        one.join()
-    assert [gap.times for gap in room.look()] == [3]
-    assert len(room.gaps()[0].history) == 1
+
+def test_several_workers_at_once_make_one_gap_of_it(tmp_path: Path) -> None:
+    with gap_room(open_database(Settings(data_dir=tmp_path))) as room:
+        asked_by_three(room)
+        workers = [room.worker() for _ in range(4)]
+        with ThreadPoolExecutor(len(workers)) as pool:
+            list(pool.map(room.look, workers))
+        assert [gap.times for gap in room.look()] == [3]
+        assert len(room.gaps()[0].history) == 1
 
 
 # Who sees what.

@@ -40,6 +40,7 @@ title: Security help
 channels: [C0SECURITY]
 admins: [U0INES, U0DANA]
 sources: {files: [documents]}
+answer: {alert_bots: [B0BEACON]}
 gaps: {report: "0 9 * * 1", time_zone: Europe/Berlin}
 """
 ASKED = {
@@ -209,7 +210,7 @@ def test_each_admin_gets_the_report_once_whichever_worker_sends_it(house: House)
         house.gaps.timers["gaps_report"](subject)
     for user in ("U0INES", "U0DANA"):
         (message,) = _reports(house, user)
-        assert "New this week" in words(message)
+        assert "New since" in words(message)
         assert problems(message["blocks"]) == []
 
 
@@ -221,6 +222,21 @@ def test_a_week_in_which_nothing_happened_is_not_told(house: House) -> None:
     house.gaps.timers["gaps_report"]("security@2099-01-05T08:00")
     assert len(_reports(house, "U0INES")) == before
     assert kept.last("security")[1] == "2099-01-05T08:00"
+
+
+def test_an_alert_that_comes_again_without_a_runbook_is_one_gap(house: House) -> None:
+    before = {gap.id for gap in house.known()}
+    for pod in ("checkout-1f9", "checkout-2f9"):
+        text = f"[FIRING:1] HighErrorRate\nalertname = HighErrorRate\npod = {pod}"
+        house.slack.post_as_app(CHANNEL, text)
+
+    def found() -> list[Gap]:
+        house.due()
+        return [gap for gap in house.known() if gap.id not in before]
+
+    (gap,) = eventually(found)
+    assert (gap.questions[0].why, gap.questions[0].name) == ("alert", "Runbook for HighErrorRate")
+    assert gap.times == 1  # the second time is counted where the first was answered
 
 
 def test_the_planned_time_is_read_by_the_clock_of_its_zone() -> None:

@@ -30,6 +30,7 @@ from bot.digest.digest_times import Period, next_due
 from bot.gaps.kept_gaps import KeptGaps
 from bot.memory.aging_tables import cited_days, owners_reminded
 from bot.memory.digest_tables import digests
+from bot.memory.gap_tables import gap_questions
 from bot.memory.state_tables import handoffs, posts, questions
 from bot.owners.suggestion import Suggestion
 from config.domain import Domain
@@ -560,6 +561,8 @@ def reported(house: House, values: Mapping[str, Any]) -> object:
     kept_gaps = KeptGaps(desk.bot.engine)
     # Years ahead: the clock of the bot itself plans nothing meanwhile.
     kept_gaps.noted("tea", reported="2031-01-01T00:00")
+    with desk.bot.engine.begin() as connection:
+        connection.execute(update(gap_questions).values(asked_at=datetime(2031, 1, 20)))
     places = ("U0INES", CHANNEL)
     before = {place: len(desk.slack.messages(place)) for place in places}
     weekly = cast("Any", room.plan).args[0]
