@@ -10,6 +10,7 @@ from typing import Any
 from sqlalchemy import Engine, or_, select
 
 from bot.gaps.failed_questions import FAILED_PATHS, NEVER, Signs
+from bot.memory.alert_tables import alert_episodes
 from bot.memory.state_tables import feedback, handoffs, questions
 from bot.privacy.questions_gone import batches
 
@@ -64,6 +65,21 @@ def failing(engine: Engine) -> dict[str, Signs]:
         )
         for row in rows
     }
+
+
+def alert_names(engine: Engine, ids: Collection[str]) -> dict[str, str]:
+    """Question id → the alert that a bot posted there and that no document tells of."""
+    found: dict[str, str] = {}
+    with engine.connect() as connection:
+        for batch in batches(ids):
+            query = select(alert_episodes.c.question_id, alert_episodes.c.name)
+            query = query.where(
+                alert_episodes.c.question_id.in_(batch),
+                alert_episodes.c.outcome.in_(("none", "other_scope")),
+            )
+            for row in connection.execute(query.order_by(alert_episodes.c.name.desc())):
+                found[row.question_id] = row.name
+    return found
 
 
 def words_asked(engine: Engine, ids: Collection[str]) -> dict[str, str]:

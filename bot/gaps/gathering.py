@@ -12,9 +12,10 @@ from dataclasses import dataclass
 import numpy as np
 import structlog
 
+from agents.alerts.alert import name_key
 from agents.gaps.same_gap import KnownGap, nearest_gap
 from bot.beside_answers import PublishedDomains
-from bot.gaps.failed_lookup import failing, words_asked
+from bot.gaps.failed_lookup import alert_names, failing, words_asked
 from bot.gaps.failed_questions import Signs, WhyFailed, why_failed
 from bot.gaps.gap_drafts import GapDrafts, HumanWords
 from bot.gaps.gap_states import UNANSWERED
@@ -123,18 +124,19 @@ class Gathering:
         record = self.records.get(signs.question_id)
         if record is None or not record.answer:
             return None
-        by_bot = not signs.asker or (signs.state == "silent" and self.is_bot(signs.asker))
+        by_bot = not signs.asker or self.is_bot(signs.asker)
         return why_failed(signs, decoded(record.answer), is_alert=by_bot)
 
     def _join(self, domain: str, new: Sequence[_New]) -> None:
         vectors = self.published.embed([written_out(one.text) for one in new])
-        gaps = self._known_gaps(domain)
-        snapshot = self._snapshot(domain)
+        gaps, snapshot = self._known_gaps(domain), self._snapshot(domain)
+        alerts = alert_names(self.kept.engine, [one.signs.question_id for one in new])
         for one, vector in zip(new, vectors, strict=True):
             place = nearest_place(snapshot, one.text) if snapshot else NOWHERE
-            gap = nearest_gap(one.text, vector, gaps.values())
-            if not gap:
-                gap = _id_of(one.signs)
+            alert = alerts.get(one.signs.question_id, "")
+            gap = _id_of_kind(domain, alert) or nearest_gap(one.text, vector, gaps.values())
+            if not gap or self.kept.get(gap) is None:
+                gap = gap or _id_of(one.signs)
                 self.kept.open(gap, domain, asked_at=one.signs.asked_at)
                 self.kept.set(gap, document=place.document, heading=place.heading)
             gaps[gap] = _with(gaps.get(gap), gap, one.text, vector)
@@ -236,3 +238,11 @@ def _edited(member: Member, signs: Signs) -> bool:
 def _id_of(signs: Signs) -> str:
     """The same, whoever makes it of this question first."""
     return f"gap-{hashlib.sha256(signs.question_id.encode()).hexdigest()[:16]}"
+
+
+def _id_of_kind(domain: str, alert: str) -> str:
+    """Each kind of alert lacks a row of its own, however near its words are to another's."""
+    if not alert:
+        return ""
+    kind = f"{domain} {name_key(alert)}"
+    return f"gap-{hashlib.sha256(kind.encode()).hexdigest()[:16]}"

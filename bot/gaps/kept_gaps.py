@@ -12,6 +12,7 @@ from sqlalchemy.exc import IntegrityError
 
 from bot.gaps.failed_questions import Signs
 from bot.gaps.gap_states import GapState
+from bot.memory.alert_tables import create_alert_tables
 from bot.memory.gap_tables import (
     create_gap_tables,
     gap_changes,
@@ -58,6 +59,7 @@ class KeptGaps:
     def __init__(self, engine: Engine) -> None:
         self.engine = engine
         create_gap_tables(engine)
+        create_alert_tables(engine)  # which are read, as an alert may be a gap
 
     def members(self, domain: str = "") -> dict[str, Member]:
         query = select(
