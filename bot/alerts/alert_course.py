@@ -57,7 +57,8 @@ def _state(episode: Episode, tally: Tally) -> str:
 def _elsewhere(episode: Episode) -> str:
     if not episode.elsewhere:
         return ""
-    return f"There is a runbook for it in <#{episode.elsewhere}>"
+    name = short(episode.name, 80).replace("`", "")
+    return f"There is a runbook for `{mrkdwn(name)}` in <#{episode.elsewhere}>"
 
 
 def _listed(places: Sequence[str]) -> str:

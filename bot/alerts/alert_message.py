@@ -23,9 +23,9 @@ _OVER = re.compile(r"\W*(?:\[|status:\s*)?(?:resolved|recovered|closed)\b", re.I
 class AlertMessage:
     asked: Asked
     alerts: tuple[Alert, ...]
-    """None where it was rewritten to words that name none any more."""
+    """None where it was rewritten to words that name none any more; then `status` is of those that
+    it named before."""
     status: AlertStatus
-    """Of those that don't say it themselves."""
     at: datetime
     """When it was said, which of what was rewritten is later than when it was posted. Aware."""
 
@@ -38,7 +38,7 @@ def alert_message(event: Mapping[str, Any], *, bot_user: str, team: str) -> Aler
     rewritten = event.get("subtype") == "message_changed"
     status = status_by_colour(event["message"] if rewritten else event)
     alerts = alerts_in(asked.text)
-    if status and not any(one.status for one in alerts):
+    if status and not any(one.status for one in alerts) and (alerts or not rewritten):
         # Some say only by the colour of a bar that it is over.
         words = "[RESOLVED]" if status == "resolved" else "[FIRING]"
         text = f"{words} {asked.text}"

@@ -82,6 +82,7 @@ owner: Security Engineering
 |---|---|---|
 | `KeyOverdue` | Ticket | Create the P record by class |
 """
+GATE = "| `GateDown` | SEV3 | Look at the gate's camera |\n"
 VAULT = KEYS.replace("KeyOverdue", "VaultSealed").replace("key-alerts", "vault-alerts")
 DESK = KEYS.replace("KeyOverdue", "ErasureLate").replace("key-alerts", "desk-alerts")
 _APART = count()
@@ -103,7 +104,7 @@ def catalogue(rows: Sequence[Sequence[str]] = ROWS) -> str:
 
 TEXTS = {
     "platform": (catalogue(), TILL),
-    "security": (KEYS,),
+    "security": (KEYS + GATE,),
     "privacy": (DESK,),
     "vault": (VAULT,),
 }
@@ -123,9 +124,10 @@ def furnish(folder: Path, texts: Mapping[str, Sequence[str]]) -> None:
             (at / f"{number}.md").write_text(text, "utf-8")
 
 
-def settings_in(folder: Path, slack: SlackStandIn) -> Settings:
+def settings_in(folder: Path, slack: SlackStandIn, database_url: str = "") -> Settings:
     return Settings(_env_file=None).model_copy(
         update={
+            "database_url": database_url or None,
             "slack_api_url": slack.api_url,
             "slack_bot_token": SecretStr(slack.bot_token),
             "slack_app_token": SecretStr(slack.app_token),
@@ -229,12 +231,16 @@ def longer_ago(engine: Engine, passed: timedelta) -> None:
 
 @contextmanager
 def alert_house(
-    folder: Path, texts: Mapping[str, Sequence[str]] = TEXTS, *, limits: bool = False
+    folder: Path,
+    texts: Mapping[str, Sequence[str]] = TEXTS,
+    *,
+    limits: bool = False,
+    database_url: str = "",
 ) -> Iterator[AlertHouse]:
     furnish(folder, texts)
     with SlackStandIn(enforce_rate_limits=limits) as slack:
         add_channels(slack)
-        copilot = Copilot(settings_in(folder, slack))
+        copilot = Copilot(settings_in(folder, slack, database_url))
         for name in texts:
             assert copilot.ingest(name).failed == ()
         bot = copilot.bot()

@@ -21,7 +21,7 @@ from tests.bot.alert_house import (
     alert_house,
     longer_ago,
 )
-from tests.bot.conftest import answered, eventually, words
+from tests.bot.conftest import answered, words
 
 
 @pytest.fixture(scope="module")
@@ -292,7 +292,7 @@ def test_an_alert_of_another_domain_names_its_channel_and_nothing_of_its_documen
     ts = house.fires(firing("KeyOverdue", "class = RC"))
     house.settle()
     assert "No runbook for" in house.reply(ts)
-    assert house.course(ts) == f"There is a runbook for it in <#{SECURITY}>"
+    assert house.course(ts) == f"There is a runbook for `KeyOverdue` in <#{SECURITY}>"
     assert "Create the P record" not in house.reply(ts)
 
 
@@ -422,4 +422,13 @@ def test_a_person_s_paste_is_answered_from_the_same_row_in_a_channel_and_directl
     reply = house.slack.wait_for_reply(mine, ts, until=answered)
     assert "No runbook for `VaultSealed`" in words(reply)
     assert "Vault help" not in words(reply)
-    eventually(lambda: house.bot.inbox.backlog() == 0)
+    # Where two have a row, whoever asks says which.
+    ts = house.slack.post_as_user(direct, firing("GateDown"), user="U0DANA")
+    told = words(house.slack.wait_for_reply(direct, ts, until=answered))
+    assert "Platform help" in told
+    assert "Security help" in told
+    assert "Page the primary too" not in told
+    # Where each asker has documents of their own, those of others are no row.
+    ts = house.slack.post_as_user(direct, firing("ErasureLate"), user="U0DANA")
+    told = words(house.slack.wait_for_reply(direct, ts, until=answered))
+    assert "No runbook for `ErasureLate`" in told

@@ -1,5 +1,6 @@
-"""Five hundred alerts in a breath: each is counted, each kind answered once, Slack's limits are kept,
-and people are answered meanwhile."""
+"""Five hundred alerts in a breath: each is counted, each kind answered once, and Slack has room.
+
+People are answered meanwhile."""
 
 from __future__ import annotations
 
