@@ -20,9 +20,10 @@ from bot.alerts.alert_message import AlertMessage, alert_message
 from bot.alerts.alert_replies import A_BOT, AlertReplies
 from bot.feature import DigestPart
 from bot.feature_tools import FeatureTools
-from bot.memory.record import now
+from bot.memory.record import Record, now
 from bot.message.harmless.harmless_words import mrkdwn
 from bot.question.rules import is_by_alert_bot
+from bot.slack.event import Asked
 from config.domain import Domain, domain_of
 from config.errors import CopilotError, IndexUnavailable, NothingPublished
 from index.readers import EVERYONE, as_read_by
@@ -102,14 +103,29 @@ class AlertDesk:
         taken = [
             self._counted(one, match, domain) for one, match in _occurrences(said, domain, found)
         ]
-        known = [one for one in taken if one.episode]
-        mine = any(one.episode and one.episode.question_id == asked.id for one in known)
-        if mine and (record := self.replies.claim(event_id, asked, domain)):
-            self.replies.in_turn(record)
-        changed = (one.episode.question_id for one in known if one.episode and one.changes)
+        mine = [one.episode for one in taken if one.episode and one.episode.question_id == asked.id]
+        if mine:
+            record = self.replies.claim(event_id, asked, domain) or self._reopened(
+                event_id, asked, [one.name for one in mine]
+            )
+            if record:
+                self.replies.in_turn(record)
+        changed = (one.episode.question_id for one in taken if one.episode and one.changes)
         for question in dict.fromkeys(changed):
             self.replies.show_soon(question)
         return True
+
+    def _reopened(self, event_id: str, asked: Asked, names: Sequence[str]) -> Record | None:
+        """To be answered anew, in place of the answer before: the bot has added to its message."""
+        record = self.tools.records.get(asked.id)
+        if record is None or not asked.edited or record.state == "withdrawn":
+            return None
+        told = {name_key(one.name) for one in alerts_in(record.text)}
+        if {name_key(name) for name in names} <= told:
+            return None
+        self.tools.records.reopen(asked.id, event_id=event_id, text=asked.text)
+        self.replies.show_soon(asked.id)
+        return self.tools.records.get(asked.id)
 
     def _rewritten(self, said: AlertMessage) -> bool:
         """To words that name no alert any more, perhaps to say that it is over."""

@@ -68,7 +68,9 @@ class AlertReplies:
             self.tools.timers.set(ANSWER, record.id, turn, keep=True)
 
     def put(self, question: str) -> None:
-        self.tools.put(f"alert-{question}", {ANSWER: question})
+        """One worker gives it, whatever happens meanwhile."""
+        if record := self.tools.records.get(question):
+            self.tools.put(f"alert-{question}-{record.event_id}", {ANSWER: question})
 
     def answer(self, event_id: str, question: str) -> None:
         """In its thread, as any other question. Called again after a crash."""

@@ -162,6 +162,22 @@ def test_rewritten_to_no_more_than_that_it_is_over(house: AlertHouse, change: st
     assert len(house.replies(ts)) == 1
 
 
+def test_rewritten_to_tell_of_one_more_it_is_answered_anew_in_the_same_place(
+    house: AlertHouse,
+) -> None:
+    one, more = firing("SpireLoose", "pod = a"), firing("RoofLeak", "pod = b")
+    ts = house.fires(one)
+    house.settle()
+    assert "No runbook for `SpireLoose`" in house.reply(ts)
+    house.rewrites(ts, text=f"{one}\n{more}")
+    house.pass_time()
+    assert "No runbook for `SpireLoose`" in house.reply(ts)
+    assert "Shift the zone" in house.reply(ts)
+    house.rewrites(ts, text=f"{one}\n{more}\nAcknowledged")
+    house.pass_time()
+    assert "Shift the zone" in house.reply(ts)
+
+
 def test_an_unfurled_link_changes_nothing(house: AlertHouse) -> None:
     ts = house.fires(firing("RoofLeak"))
     house.settle()
