@@ -114,7 +114,7 @@ def concerns(event: Event, domains: Mapping[str, Domain]) -> bool:
         return True
     domain = domain_of(domains.values(), event.channel)
     return domain is not None and (
-        event.edited
+        (event.edited and not event.bot)
         or bool(event.bot and domain.answer.alert_bots)
         or domain.answer.when != "mention"
         or (not event.starts_thread and domain.answer.follow_ups == "thread")

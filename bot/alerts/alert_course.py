@@ -7,13 +7,14 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from bot.alerts.alert_episodes import Episode, Tally
-from bot.message.blockkit import Json, context, short
+from bot.message.blockkit import Json, section, short
 from bot.message.harmless.harmless_words import mrkdwn
 
 COURSE = "oncall_alert_course"
 """Id of the block."""
 MOST_PLACES = 6
-_MOST_BLOCKS = 50
+_MOST_BLOCKS, _LONGEST = 50, 3_000
+"""Of a message, and characters of a section."""
 
 
 def with_course(
@@ -27,7 +28,9 @@ def with_course(
     ]
     if not lines or len(rest) >= _MOST_BLOCKS:
         return rest
-    return [context(lines, block_id=COURSE), *rest]
+    while len(said := "\n".join(lines)) > _LONGEST:
+        lines.pop()
+    return [section(said, block_id=COURSE), *rest]
 
 
 def course(episode: Episode, tally: Tally, *, named: bool = False) -> str:
@@ -43,18 +46,19 @@ def _state(episode: Episode, tally: Tally) -> str:
     times = f"fired {tally.fired} times" if tally.fired > 1 else "fired once"
     if tally.resolved_at is not None:
         lasted = lasting(tally.resolved_at - episode.began_at)
-        return f":white_check_mark: Resolved {_at(tally.resolved_at)}, after {lasted}; {times}"
+        return f":white_check_mark: *Resolved* {_at(tally.resolved_at)}, after {lasted}; {times}"
     if tally.fired < 2 and not tally.over:
         return ""
     on = f", on {_listed(tally.firing)}" if tally.firing else ""
     over = f"; resolved on {_listed(tally.over)}" if tally.over else ""
-    return f":rotating_light: {times.capitalize()}, last {_at(tally.last_at)}{on}{over}"
+    return f":rotating_light: *{times.capitalize()}*, last {_at(tally.last_at)}{on}{over}"
 
 
 def _elsewhere(episode: Episode) -> str:
     if not episode.elsewhere:
         return ""
-    return f"There is a runbook for it in <#{episode.elsewhere}>"
+    name = short(episode.name, 80).replace("`", "")
+    return f"There is a runbook for `{mrkdwn(name)}` in <#{episode.elsewhere}>"
 
 
 def _listed(places: Sequence[str]) -> str:

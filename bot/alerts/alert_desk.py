@@ -4,7 +4,6 @@ A storm of one kind costs one reply and an update of it now and then; every mess
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
@@ -12,125 +11,137 @@ from typing import Any
 
 import structlog
 
-from agents.alerts.alert import name_key
+from agents.alerts.alert import Alert, name_key
+from agents.alerts.alert_text import alerts_in
 from agents.alerts.by_runbook import matched, worth_answering
 from agents.alerts.runbook_match import RunbookMatch
-from bot.alerts.alert_course import with_course
-from bot.alerts.alert_episodes import AlertEpisodes, Episode, Occurrence, key_of, utc
+from bot.alerts.alert_episodes import WITHOUT_RUNBOOK, Occurrence, Taken, key_of, utc
 from bot.alerts.alert_message import AlertMessage, alert_message
+from bot.alerts.alert_replies import A_BOT, AlertReplies
 from bot.feature import DigestPart
 from bot.feature_tools import FeatureTools
-from bot.memory.record import now
+from bot.memory.record import Record, now
 from bot.message.harmless.harmless_words import mrkdwn
-from bot.question.attempt import Job
-from bot.question.rules import decide
+from bot.question.rules import is_by_alert_bot
 from bot.slack.event import Asked
-from bot.slack.thread import fetch
-from bot.slack.web import SlackRefused
 from config.domain import Domain, domain_of
-from config.errors import CopilotError
+from config.errors import CopilotError, IndexUnavailable, NothingPublished
 from index.readers import EVERYONE, as_read_by
 from index.search import Snapshot
 from telemetry import metrics
 
 log = structlog.get_logger()
 
-TIMER = "alert_course"
-SHOWN_EVERY = 5.0
-"""Seconds between two updates of one reply, at least."""
-UPDATE_SECONDS = 1.5
-"""For each kind that fires: Slack takes about fifty updates a minute."""
+AGAIN = "alert_again"
+"""Kind of the timer of an alert that couldn't be looked up."""
+AGAIN_AFTER, AGAIN_FOR = timedelta(seconds=30), timedelta(hours=6)
 _OUTCOMES = {"found": "answered", "several": "asked_which"}
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class AlertDesk:
     tools: FeatureTools
-    episodes: AlertEpisodes
+    replies: AlertReplies
 
     def on_event(self, event_id: str, event: Mapping[str, Any], team: str) -> bool:
         """Whether it was an alert of a bot on the list, in its domain's channel. Safe to walk again
         after a crash."""
         said = alert_message(event, bot_user=self.tools.identity.user, team=team)
         domain = domain_of(self.tools.domains().values(), said.asked.channel) if said else None
-        if said is None or domain is None or decide(said.asked, domain) == "ignore":
+        if said is None or domain is None or not is_by_alert_bot(said.asked, domain):
             return False
-        found = self._matches(said, domain)
-        if found is None or not worth_answering(found):
+        if not said.alerts:
+            return self._rewritten(said)
+        try:
+            return self._taken(event_id, said, domain)
+        except NothingPublished:
             return False
-        taken = [
-            self._counted(one, match, domain)
-            for one, match in self._occurrences(said.asked, domain, found)
-        ]
-        to_answer = [one for one in taken if one and one.question_id == said.asked.id]
-        if to_answer and any(one.alert.status != "resolved" for one in found):
-            self._answer(event_id, said.asked, domain)
-        for question in dict.fromkeys(one.question_id for one in taken if one):
-            if question != said.asked.id or any(one.elsewhere for one in to_answer):
-                self._show_soon(question)
-        return True
+        except IndexUnavailable as error:
+            log.warning("an alert waits for the documents", cause=str(error))
+            if self.replies.claim(event_id, said.asked, domain):
+                self._look_again(said.asked.id)
+            return True
 
-    def show(self, subject: str) -> None:
-        """Bring the line above an answer up to date; `subject` as in `_show_soon`."""
-        question = subject.partition("@")[0]
+    def again(self, question: str) -> None:
+        """What couldn't be looked up before."""
         record = self.tools.records.get(question)
-        if record is None or record.state == "withdrawn":
+        domain = self.tools.domains().get(record.domain) if record else None
+        if record is None or domain is None or record.state != "working":
             return
-        told = [
-            (episode, tally)
-            for episode in self.episodes.of_question(question)
-            if (tally := self.episodes.settle(episode.id))
-        ]
-        posts = self.tools.records.posts(question)
-        if told and 0 in posts:
-            self._update(record.channel, record.thread_ts, posts[0], told)
-        elif told and record.state in {"working", "answered"}:
-            self._show_soon(question)
+        asked = replace(record.event, bot=record.asker or A_BOT)
+        said = AlertMessage(asked=asked, alerts=alerts_in(record.text), status="", at=asked.sent_at)
+        try:
+            self._taken(record.event_id, said, domain)
+        except IndexUnavailable:
+            if now() - record.asked_at < AGAIN_FOR:
+                self._look_again(question)
+                return
+            log.error("an alert was never looked up", question=question)
+        if not self.replies.episodes.of_question(question):  # a repeat, or nobody knows it
+            self.tools.records.advance(record, state="silent")
 
     def digest(self, domain: Domain, since: datetime) -> Sequence[DigestPart]:
-        missing = self.episodes.loudest(domain.domain, utc(since), without_runbook=True, limit=10)
-        loudest = self.episodes.loudest(domain.domain, utc(since))
-        parts = []
-        if missing:
-            parts.append(_part("Alerts without a runbook", missing))
-        if loudest:
-            parts.append(_part("Loudest alerts", loudest))
-        return parts
+        loudest, after = self.replies.figures.loudest, utc(since)
+        missing = loudest(domain.domain, after, without_runbook=True, limit=10)
+        told = {name for name, _, _ in missing}
+        often = [one for one in loudest(domain.domain, after) if one[2] > 1 and one[0] not in told]
+        parts = (_part("Alerts without a runbook", missing), _part("Loudest alerts", often))
+        return [one for one in parts if one.lines]
 
-    def _matches(self, said: AlertMessage, domain: Domain) -> list[RunbookMatch] | None:
-        """None while nobody can look into the documents: then it goes the way of questions."""
-        try:
-            return matched(said.alerts, self._seen(domain), domain)
-        except CopilotError as error:
-            log.warning("an alert could not be looked up", cause=type(error).__name__)
+    def _taken(self, event_id: str, said: AlertMessage, domain: Domain) -> bool:
+        """Raises IndexUnavailable while nobody can look into the documents."""
+        asked = said.asked
+        found = matched(said.alerts, self._seen(domain), domain)
+        if not worth_answering(found):
+            return False
+        taken = [
+            self._counted(one, match, domain) for one, match in _occurrences(said, domain, found)
+        ]
+        mine = [one.episode for one in taken if one.episode and one.episode.question_id == asked.id]
+        if mine:
+            record = self.replies.claim(event_id, asked, domain) or self._reopened(
+                event_id, asked, [one.name for one in mine]
+            )
+            if record:
+                self.replies.in_turn(record)
+        changed = (one.episode.question_id for one in taken if one.episode and one.changes)
+        for question in dict.fromkeys(changed):
+            self.replies.show_soon(question)
+        return True
+
+    def _reopened(self, event_id: str, asked: Asked, names: Sequence[str]) -> Record | None:
+        """To be answered anew, in place of the answer before: the bot has added to its message."""
+        record = self.tools.records.get(asked.id)
+        if record is None or not asked.edited or record.state == "withdrawn":
             return None
+        told = {name_key(one.name) for one in alerts_in(record.text)}
+        if {name_key(name) for name in names} <= told:
+            return None
+        self.tools.records.reopen(asked.id, event_id=event_id, text=asked.text)
+        self.replies.show_soon(asked.id)
+        return self.tools.records.get(asked.id)
+
+    def _rewritten(self, said: AlertMessage) -> bool:
+        """To words that name no alert any more, perhaps to say that it is over."""
+        episodes = self.replies.episodes.of_message(said.asked.id)
+        if said.status == "resolved":
+            for one in episodes:
+                self.replies.episodes.end(one, said.asked.id, utc(said.at))
+                self.replies.show_soon(one.question_id)
+        return bool(episodes)
+
+    def _look_again(self, question: str) -> None:
+        due = datetime.now(UTC) + AGAIN_AFTER
+        self.tools.timers.set(AGAIN, question, due, keep=True)
 
     def _seen(self, domain: Domain) -> Snapshot:
         if self.tools.published is None:
-            raise CopilotError("nothing is known of the documents")
+            raise NothingPublished(domain.domain)
         open_to = None if domain.access.audience == "channel" else EVERYONE
         return as_read_by(self.tools.published.snapshot(domain.domain), open_to)
 
-    def _occurrences(
-        self, asked: Asked, domain: Domain, found: Sequence[RunbookMatch]
-    ) -> list[tuple[Occurrence, RunbookMatch]]:
-        """One for each kind and status in the message, with all that it fired on."""
-        kinds: dict[str, tuple[Occurrence, RunbookMatch]] = {}
-        for one in found:
-            named = key_of(asked.channel, name_key(one.alert.name))
-            places = (one.alert.where,) if one.alert.where else ()
-            occurrence = Occurrence(
-                message=asked.id, kind=key_of(named, one.key), named=named, name=one.alert.name,
-                domain=domain.domain, channel=asked.channel, outcome=one.outcome,
-                status=one.alert.status or "firing", places=places, at=utc(asked.sent_at),
-            )  # fmt: skip
-            known, match = kinds.setdefault(occurrence.id, (occurrence, one))
-            together = tuple(dict.fromkeys((*known.places, *places)))
-            kinds[occurrence.id] = replace(known, places=together), match
-        return list(kinds.values())
-
-    def _counted(self, seen: Occurrence, match: RunbookMatch, domain: Domain) -> Episode | None:
-        taken = self.episodes.take(seen, lambda: self._elsewhere(match, domain))
+    def _counted(self, seen: Occurrence, found: RunbookMatch, domain: Domain) -> Taken:
+        taken = self.replies.episodes.take(seen, lambda: self._elsewhere(found, domain))
         if taken.is_new:
             begins = taken.episode is not None and taken.episode.question_id == seen.message
             outcome = "repeated"
@@ -139,76 +150,51 @@ class AlertDesk:
             elif begins:
                 outcome = _OUTCOMES.get(seen.outcome, "no_runbook")
             metrics.ALERTS.labels(seen.domain, outcome).inc()
-        return taken.episode
+        return taken
 
     def _elsewhere(self, found: RunbookMatch, here: Domain) -> str:
         """A public channel of another domain that has this very row; of what is open to all."""
-        if found.outcome not in {"none", "other_scope"}:
+        if found.outcome not in WITHOUT_RUNBOOK:
             return ""
         for domain in self.tools.domains().values():
-            if domain.domain == here.domain:
-                continue
-            try:
-                there = matched([found.alert], self._seen(domain), domain)[0]
-            except CopilotError:
-                continue
-            if there.outcome in {"found", "several"} and there.entries[0].kind != "introduction":
-                public = (one for one in domain.channels if self.tools.gate.channels.is_public(one))
-                if channel := next(public, ""):
-                    return channel
+            channels = self.tools.gate.channels
+            public = next((one for one in domain.channels if channels.is_public(one)), "")
+            if domain.domain != here.domain and public and self._has(found.alert, domain):
+                return public
         return ""
 
-    def _answer(self, event_id: str, asked: Asked, domain: Domain) -> None:
-        """In its thread, as any other question: on record, audited, with feedback and a human."""
-        asked = replace(asked, files=(), attached=())
-        known = self.tools.records.get(asked.id)
-        record = self.tools.records.claim(
-            question_id=asked.id, event_id=event_id, channel=asked.channel,
-            thread_ts=asked.thread_ts, asker=asked.user, text=asked.text, domain=domain.domain,
-        )  # fmt: skip
-        if record and record.state in {"working", "answered"}:
-            self.tools.intake.attempts.respond(
-                Job(
-                    event=asked, record=record, thread=[], domains=[domain],
-                    resumed=known is not None, quiet=True, alert=True,
-                )
-            )  # fmt: skip
-
-    def _show_soon(self, question: str) -> None:
-        """At the end of the stretch after this one, once for all that happens until then.
-
-        A stretch is the longer, the more kinds fire. The timer of the running stretch may be in
-        somebody's hands already, and would then miss what has just been counted."""
-        active = self.episodes.active(now() - timedelta(minutes=1))
-        stretch = max(SHOWN_EVERY, UPDATE_SECONDS * active)
-        due = (math.floor(datetime.now(UTC).timestamp() / stretch) + 2) * stretch
-        due_at = datetime.fromtimestamp(due, UTC)
-        self.tools.timers.set(TIMER, f"{question}@{due:.0f}", due_at, keep=True)
-
-    def _update(
-        self, channel: str, thread_ts: str, ts: str, told: Sequence[tuple[Episode, Any]]
-    ) -> None:
-        message = next(
-            (m for m in fetch(self.tools.web, channel, thread_ts) if m["ts"] == ts), None
-        )
-        before = (message or {}).get("blocks") or []
-        if message is None or not before:
-            return
-        blocks = with_course(before, told)
-        if blocks == before:
-            return
+    def _has(self, alert: Alert, domain: Domain) -> bool:
         try:
-            self.tools.web.call(
-                "chat.update", channel=channel, ts=ts, text=message.get("text") or "",
-                blocks=blocks, metadata=message.get("metadata"),
-            )  # fmt: skip
-        except SlackRefused as refused:
-            log.warning("an alert's count is not shown", reason=refused.code)
+            there = matched([alert], self._seen(domain), domain)[0]
+        except CopilotError:
+            return False
+        told = there.outcome in {"found", "several"}
+        return told and there.entries[0].kind != "introduction"
+
+
+def _occurrences(
+    said: AlertMessage, domain: Domain, found: Sequence[RunbookMatch]
+) -> list[tuple[Occurrence, RunbookMatch]]:
+    """One for each kind and status in the message, with all that it fired on."""
+    asked, kinds = said.asked, dict[str, tuple[Occurrence, RunbookMatch]]()
+    for one in found:
+        named = key_of(asked.channel, name_key(one.alert.name))
+        places = (one.alert.where,) if one.alert.where else ()
+        occurrence = Occurrence(
+            message=asked.id, kind=key_of(named, one.key), named=named, name=one.alert.name,
+            domain=domain.domain, channel=asked.channel, outcome=one.outcome,
+            status=one.alert.status or "firing", places=places, at=utc(said.at),
+        )  # fmt: skip
+        known, match = kinds.setdefault(occurrence.id, (occurrence, one))
+        together = tuple(dict.fromkeys((*known.places, *places)))
+        kinds[occurrence.id] = replace(known, places=together), match
+    return sorted(kinds.values(), key=lambda one: one[0].status)  # what began before what is over
 
 
 def _part(title: str, counted: Sequence[tuple[str, str, int]]) -> DigestPart:
-    lines = [
-        f"`{mrkdwn(name.replace('`', ''))[:120]}`: {fired} time{'s' * (fired != 1)}"
-        for name, _, fired in counted
-    ]
+    """Of channels that its reader may see."""
+    lines = []
+    for name, _, fired in counted:
+        often = "once" if fired == 1 else f"{fired} times"
+        lines.append(f"`{mrkdwn(name.replace('`', ''))[:120]}` fired {often}")
     return DigestPart(title=title, lines=lines, places=[channel for _, channel, _ in counted])

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from bot.alerts.alert_desk import TIMER, AlertDesk
-from bot.alerts.alert_episodes import AlertEpisodes
+from bot.alerts.alert_desk import AGAIN, AlertDesk
+from bot.alerts.alert_figures import AlertFigures
+from bot.alerts.alert_replies import ANSWER, COURSE, AlertReplies
+from bot.alerts.kept_episodes import KeptEpisodes
 from bot.feature import Feature
 from bot.feature_tools import FeatureTools
 
@@ -13,5 +15,15 @@ def build_alerts(tools: FeatureTools) -> Feature:
         record = tools.records.get(question)
         return record is not None and record.state == "withdrawn"
 
-    desk = AlertDesk(tools, AlertEpisodes(tools.engine, is_gone=is_gone))
-    return Feature(on_event=desk.on_event, timers={TIMER: desk.show}, digest=desk.digest)
+    replies = AlertReplies(
+        tools=tools,
+        episodes=KeptEpisodes(tools.engine, is_gone=is_gone),
+        figures=AlertFigures(tools.engine),
+    )
+    desk = AlertDesk(tools=tools, replies=replies)
+    return Feature(
+        on_event=desk.on_event,
+        items={ANSWER: replies.answer},
+        timers={ANSWER: replies.put, COURSE: replies.show, AGAIN: desk.again},
+        digest=desk.digest,
+    )

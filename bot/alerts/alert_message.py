@@ -1,52 +1,79 @@
-"""A Slack message of an alert bot, read: what it asks, and of which alerts. Pure."""
+"""A Slack message of a bot, read: of which alerts, and whether they fire. Pure."""
 
 from __future__ import annotations
 
+import colorsys
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from datetime import datetime
 from typing import Any
 
 from agents.alerts.alert import Alert, AlertStatus
 from agents.alerts.alert_text import alerts_in
 from bot.slack.event import Asked, read
 
-_GOOD = frozenset(("good", "2eb886", "2fa44f", "36a64f", "25ad5f", "00ff00", "008000", "7ed321"))
-_BAD = frozenset(("danger", "warning", "a30200", "d63232", "ff0000", "e01e5a", "d00000", "cc0000",
-                  "daa038", "ecb22e", "ffa500"))  # fmt: skip
-_SAID: Mapping[str, str] = {"resolved": "[RESOLVED]", "firing": "[FIRING]"}
+_HEX = re.compile(r"#?([0-9a-f]{2})([0-9a-f]{2})([0-9a-f]{2})")
+_NAMED: Mapping[str, AlertStatus] = {"good": "resolved", "warning": "firing", "danger": "firing"}
+"""Colours that Slack has names for."""
+_OVER = re.compile(r"\W*(?:\[|status:\s*)?(?:resolved|recovered|closed)\b", re.IGNORECASE)
 
 
 @dataclass(frozen=True, kw_only=True)
 class AlertMessage:
     asked: Asked
     alerts: tuple[Alert, ...]
+    """None where it was rewritten to words that name none any more; then `status` is of those that
+    it named before."""
+    status: AlertStatus
+    at: datetime
+    """When it was said, which of what was rewritten is later than when it was posted. Aware."""
 
 
 def alert_message(event: Mapping[str, Any], *, bot_user: str, team: str) -> AlertMessage | None:
-    """None for every message that isn't of a bot, or holds no alert."""
-    inner = event.get("message") or event
-    if not isinstance(inner, Mapping) or not inner.get("bot_id"):
-        return None
+    """None for every message that isn't of a bot, or tells of no alert."""
     asked = read(event, bot_user=bot_user, team=team)
-    if not isinstance(asked, Asked) or not asked.bot or not asked.starts_thread:
+    if not isinstance(asked, Asked) or not asked.bot:
         return None
+    rewritten = event.get("subtype") == "message_changed"
+    status = status_by_colour(event["message"] if rewritten else event)
     alerts = alerts_in(asked.text)
-    coloured = status_by_colour(inner)
-    if coloured and not any(one.status for one in alerts):
+    if status and not any(one.status for one in alerts) and (alerts or not rewritten):
         # Some say only by the colour of a bar that it is over.
-        text = f"{_SAID[coloured]} {asked.text}"
-        if coloured_alerts := alerts_in(text):
-            asked, alerts = replace(asked, text=text), coloured_alerts
-    return AlertMessage(asked=asked, alerts=alerts) if alerts else None
+        words = "[RESOLVED]" if status == "resolved" else "[FIRING]"
+        text = f"{words} {asked.text}"
+        if coloured := alerts_in(text):
+            asked, alerts = replace(asked, text=text), coloured
+    if not alerts and not rewritten:
+        return None
+    if not alerts and _OVER.match(asked.text):
+        status = "resolved"
+    said = replace(asked, ts=str(event.get("event_ts"))) if rewritten else asked
+    return AlertMessage(asked=asked, alerts=alerts, status=status, at=said.sent_at)
 
 
 def status_by_colour(message: Mapping[str, Any]) -> AlertStatus:
-    """Of the bars beside its attachments; '' where they say nothing, or different things."""
-    bars = {
-        str(one.get("color") or "").lower().lstrip("#")
+    """Of the bars beside its attachments: green, or yellow to red; '' where they say nothing, or
+    different things."""
+    told = {
+        status_of_colour(str(one.get("color") or ""))
         for one in message.get("attachments") or ()
-        if isinstance(one, Mapping)
-    } - {""}
-    if bars and bars <= _GOOD:
+        if isinstance(one, Mapping) and one.get("color")
+    }
+    return told.pop() if len(told) == 1 else ""
+
+
+def status_of_colour(colour: str) -> AlertStatus:
+    """By its hue, as every product has another green; '' for grey, blue and what is no colour."""
+    colour = colour.strip().lower()
+    found = _HEX.fullmatch(colour)
+    if not found:
+        return _NAMED.get(colour, "")
+    red, green, blue = (int(part, 16) / 255 for part in found.groups())
+    hue, saturation, value = colorsys.rgb_to_hsv(red, green, blue)
+    if min(saturation, value) < 0.25:
+        return ""
+    degrees = hue * 360
+    if 80 <= degrees <= 170:
         return "resolved"
-    return "firing" if bars and bars <= _BAD else ""
+    return "firing" if degrees <= 60 or degrees >= 330 else ""

@@ -13,6 +13,7 @@ from sqlalchemy import Engine, select
 from bot.escalating.handoff_report import AskedFor, HandoffReport, state_of
 from bot.feature import DigestPart
 from bot.home.home_view import is_question, outcome, permalink, went_wrong
+from bot.memory.alert_tables import alert_episodes
 from bot.memory.record import Record, Records
 from bot.memory.state_tables import WITHDRAWN, feedback, questions
 from bot.message.blockkit import link, short
@@ -39,10 +40,11 @@ class OpenQuestions:
         waiting = self._waiting(domain)
         known = {one.record.id for one in waiting}
         since = since.astimezone(UTC).replace(tzinfo=None)
+        alerts = self._alerts(domain)  # which have a part of their own
         asked = [
             record
             for record in self.records.recent(domain=domain.domain, limit=LOOKED_AT)
-            if record.asked_at >= since
+            if record.asked_at >= since and record.id not in alerts
         ]
         unanswered = [one for one in asked if _is_unanswered(one) and one.id not in known]
         unhelped = [
@@ -73,6 +75,11 @@ class OpenQuestions:
         asked = self.report.by_domain(OPEN_FOR)[domain.domain]
         still_open = [one for one in asked if not one.handoff.resolved_by]
         return sorted(still_open, key=lambda one: one.handoff.is_taken)
+
+    def _alerts(self, domain: Domain) -> set[str]:
+        query = select(alert_episodes.c.question_id).where(alert_episodes.c.domain == domain.domain)
+        with self.engine.connect() as connection:
+            return set(connection.scalars(query))
 
     def _unhelped(self, domain: Domain, since: datetime) -> list[Record]:
         query = (

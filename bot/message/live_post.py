@@ -67,7 +67,7 @@ class Post:
         """Make something visible, unless an earlier attempt already did. Whether this one did."""
         self._plan = WorkPlan(title=status)
         if resumed:
-            self._parts.find()
+            self.resume()
         if 0 in self._parts.ts:
             return False
         if self._event.direct and self._set_status(status):
@@ -78,6 +78,10 @@ class Post:
             return True
         self._create(0, working(self._plan), "working")
         return True
+
+    def resume(self) -> None:
+        """Take what an attempt before a crash has posted and not recorded."""
+        self._parts.find()
 
     def title(self, text: str) -> None:
         """Name the conversation in the agent pane after its first question."""

@@ -146,6 +146,8 @@ class Attempts:
             if shown and (waited := job.event.waited) is not None:
                 metrics.FIRST_SIGN.observe(waited)
             post.title(text or "A screenshot")
+        elif job.resumed:
+            post.resume()
         read = Attachments() if job.quiet else self.screenshots.of(job.event)
         if not text and not read.words:
             return [said(_nothing_read(read))]
@@ -232,7 +234,7 @@ class Attempts:
         metrics.FAILED.labels(domain.domain).inc()
         log.exception("no answer", reference=mark, question=job.event.id, domain=domain.domain)
         self.records.advance(job.record, reference=mark, domain=domain.domain)
-        if job.quiet:
+        if job.quiet and not job.alert:
             return []
         if isinstance(error, PermissionsUnknown):
             return [

@@ -45,6 +45,8 @@ class Intake:
                 return
             event = replace(event, text=first.text)
         known = self.records.get(event.id)
+        if known and event.edited and event.bot:
+            return  # what a bot rewrites, such as a progress bar, asks nothing anew
         if known and event.edited:
             self._edited(event_id, event, known)
         elif known is None or known.event_id == event_id:

@@ -46,10 +46,16 @@ def decide(
     return "ignore"
 
 
+def is_by_alert_bot(event: Asked, domain: Domain) -> bool:
+    """Of the list, by the id of its bot, its app, or its user; a workflow may have no user."""
+    return bool(event.bot) and not {event.bot, event.app, event.user}.isdisjoint(
+        domain.answer.alert_bots
+    )
+
+
 def _to_alert(event: Asked, domain: Domain) -> Decision:
     """Alert bots on the list; never other bots, which might answer back forever."""
-    allowed = set(domain.answer.alert_bots)
-    if not {event.bot, event.app, event.user} & (allowed - {""}):
+    if not is_by_alert_bot(event, domain):
         return "ignore"
     if event.mentioned or domain.answer.when == "always":
         return "answer"

@@ -218,10 +218,26 @@ def _changed(event: Mapping[str, Any], *, channel: str, bot_user: str, team: str
     message, before = event.get("message") or {}, event.get("previous_message") or {}
     if message.get("subtype") == "tombstone":
         return Deleted(channel=channel, ts=str(message.get("ts") or ""))
-    if not message.get("edited") or words_of(message) == words_of(before):
+    is_bot = bool(message.get("bot_id"))
+    if not (_rewritten(message, before) if is_bot else _edited(message, before)):
         return None
     inner = {**message, "channel": channel, "channel_type": event.get("channel_type")}
     return _asked(inner, bot_user=bot_user, team=team, mentioned=False, edited=True)
+
+
+def _edited(message: Mapping[str, Any], before: Mapping[str, Any]) -> bool:
+    return bool(message.get("edited")) and words_of(message) != words_of(before)
+
+
+def _rewritten(message: Mapping[str, Any], before: Mapping[str, Any]) -> bool:
+    """By the bot that wrote it: Slack marks as edited only what was changed as text, and some bots
+    change nothing but the colour of a bar."""
+
+    def shown(one: Mapping[str, Any]) -> tuple[str, list[str]]:
+        bars = [bar for bar in one.get("attachments") or () if not bar.get("from_url")]
+        return words_of({**one, "attachments": bars}), [str(bar.get("color")) for bar in bars]
+
+    return shown(message) != shown(before)
 
 
 def _asked(

@@ -62,7 +62,7 @@ def _attachment_parts(attachment: Mapping[str, Any]) -> Iterator[str]:
     words = [str(attachment.get(key) or "") for key in ("pretext", "title", "text")]
     yield from words
     for field in attachment.get("fields") or ():
-        yield f"{field.get('title', '')}: {field.get('value', '')}".strip(": ")
+        yield f"{field.get('title') or ''}: {field.get('value') or ''}".strip(": ")
     for block in attachment.get("blocks") or ():
         yield from _block_parts(block)
     if not any(words):

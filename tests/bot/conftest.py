@@ -111,12 +111,12 @@ class Desk:
         thread = self.slack.thread(channel, thread_ts)
         return [m for m in thread if m.get("user") == self.slack.bot_user_id]
 
-    def settle(self) -> None:
+    def settle(self, timeout: float = 30.0) -> None:
         """Until all that happened is worked off, and what came of it as well; for tests of what
         doesn't happen."""
         quiet = 0
         while quiet < 2:  # what is worked off may have posted, which comes back as an event
-            self.slack.wait_until_delivered()
+            self.slack.wait_until_delivered(timeout)
             quiet = 0 if self.bot.inbox.backlog() else quiet + 1
             time.sleep(0.02)
 
