@@ -245,14 +245,13 @@ _KNOWN = NAME_KEYS | STATUS_KEYS | SEVERITY_KEYS
 def _alert(draft: _Draft, head: _Draft) -> Alert | None:
     title = draft.title or head.title
     if draft.named or head.named:
-        names = (draft.named or head.named,)
+        found = [draft.named or head.named]
     else:
         by_field = [one for one in (draft.called, head.called) if one]
         told = [one for one in by_field if is_identifier(one.split(" ")[0])]
-        names = tuple(
-            dict.fromkeys(name for said in (*told, title, *by_field) for name in names_in(said))
-        )
-    names = tuple(name for name in names if any(sign.isalnum() for sign in name))
+        found = [name for said in (*told, title, *by_field) for name in names_in(said)]
+    named = (name for name in found if any(sign.isalnum() for sign in name))
+    names = tuple(dict.fromkeys(named))
     if not names or (head.needs_fields and not head.fields):
         return None
     certain = draft.certain or head.certain

@@ -6,6 +6,7 @@ Slack apps post; and how people write of an alert by hand."""
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from agents.alerts.alert import AlertStatus, is_identifier
@@ -115,8 +116,8 @@ def _by_hand(line: str) -> Headline | None:
         rest = found["rest"].strip(" .!")
         on = _ON.fullmatch(rest)
         if not rest or on or (only_pairs(rest) is not None):
-            labels = (("", on[1]),) if on else tuple(pairs(rest))
-            return _worded(found["title"], status_of(found["state"]), labels)
+            told = [("", on[1])] if on else pairs(rest)
+            return _worded(found["title"], status_of(found["state"]), told)
     if found := _WORDED.fullmatch(line):
         title, rated = _rated(found["title"])
         return Headline(
@@ -124,22 +125,22 @@ def _by_hand(line: str) -> Headline | None:
         )
     if found := _BRACED.fullmatch(line):
         labels = only_pairs(found["rest"])
-        return _worded(found["title"], "", tuple(labels)) if labels else None
+        return _worded(found["title"], "", labels) if labels else None
     first, _, rest = line.partition(" ")
     if is_identifier(first.rstrip(":,")) and (labels := only_pairs(rest)):
-        return _worded(first.rstrip(":,"), "", tuple(labels))
+        return _worded(first.rstrip(":,"), "", labels)
     if (found := _BY_HAND.fullmatch(line)) and is_identifier(found["title"]):
         rest = found["rest"].strip(" .!")
         on = _ON.fullmatch(rest)
         labels = [("", on[1])] if on else only_pairs(rest)
         if not rest or labels:
-            before = (("", found["on"]),) if found["on"] else ()
-            return _worded(found["title"], status_of(found["state"]), (*before, *(labels or ())))
+            before = [("", found["on"])] if found["on"] else []
+            return _worded(found["title"], status_of(found["state"]), [*before, *(labels or [])])
     return None
 
 
-def _worded(title: str, status: AlertStatus, labels: tuple[Label, ...]) -> Headline:
-    return Headline(title=title, status=status, certain=False, labels=labels)
+def _worded(title: str, status: AlertStatus, labels: Sequence[Label]) -> Headline:
+    return Headline(title=title, status=status, certain=False, labels=tuple(labels))
 
 
 def _rated(title: str) -> tuple[str, str]:

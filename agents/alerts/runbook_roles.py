@@ -85,11 +85,6 @@ _WORDY = 12.0
 """Characters of a cell, on average, from which on it may tell what to do."""
 
 
-def is_rating(text: str) -> bool:
-    """`SEV2`, `P1`, `critical`."""
-    return bool(_RATING.fullmatch(text.strip()))
-
-
 def rating_in(text: str) -> str:
     """The first `SEV2` or `P1` of a text."""
     found = re.search(r"\b(?:SEV[ -]?\d|P[0-5])\b", text)

@@ -76,12 +76,12 @@ def introduced(
             found = next((one for one in names if _stands_in(one, sentence)), "")
             if found and not _NOT_FOR.search(sentence):
                 step = next((one for one in map(_first_step, chunks) if one), "")
-                cells = (Cell(label="", text=found, role="name"),)
+                cells = [Cell(label="", text=found, role="name")]
                 if step:
-                    cells += (Cell(label="First step", text=step, role="step"),)
+                    cells.append(Cell(label="First step", text=step, role="step"))
                 return RunbookEntry(
                     kind="introduction", name=found, exact=True, chunk=chunk,
-                    group=card.id, cells=cells, quote=sentence,
+                    group=card.id, cells=tuple(cells), quote=sentence,
                 )  # fmt: skip
     return None
 
@@ -201,10 +201,10 @@ def _by_item(chunk: Chunk, names: Sequence[str]) -> Iterator[RunbookEntry]:
         remark = re.match(r"\(([^()]*)\)\s*[:—–-]*\s*", rest)
         if remark:
             rest = rest[remark.end() :]
-            role = "severity" if rating_in(remark[1]) else "scope"
-            cells.append(Cell(label="", text=remark[1], role=role))
-        elif rated := rating_in(rest):
-            cells.append(Cell(label="", text=rated, role="severity"))
+            rated = bool(rating_in(remark[1]))
+            cells.append(Cell(label="", text=remark[1], role="severity" if rated else "scope"))
+        elif rating := rating_in(rest):
+            cells.append(Cell(label="", text=rating, role="severity"))
         cells.append(Cell(label="First step", text=rest[:_LONGEST_CELL], role="step"))
         yield _of_chunk(chunk, found, cells, quote=_plain(line).strip(" -*•+"), line=line)
 
