@@ -5,10 +5,12 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
 from typing import Literal
 
 from agents.alerts.alert import INSTANCE_KEYS
+from agents.alerts.amounts import Amount, Range, range_in
 from agents.alerts.label_lines import Label
 
 Holds = Literal["equal", "holds", "any", "else", "open", "not"]
@@ -33,11 +35,15 @@ _REST = re.compile(
     r"(?:others?|else|rest)(?: \w+)?)",
     re.IGNORECASE,
 )
+_ONLY = re.compile(
+    r"(?:only|just)\s+(?:(?:for|in|on|to|at)\s+)?(\S.*)|(\S.*\S)\s+only", re.IGNORECASE
+)
 _EITHER = re.compile(r"\s*(?:[,;/\n&+|]|\band\b|\bor\b)\s*", re.IGNORECASE)
 _CLOUD_REGION = re.compile(
     r"(us|eu|ap|sa|ca|me|af|il|mx|cn|uk|na)[-_]?"
     r"(?:(?:north|south|east|west|central|gov)+[-_]?)+\d*[a-z]?|([a-z]{2,4})[-_]?\d{1,2}[a-z]?"
 )
+_DOTTED = re.compile(r"[a-z_]+(?:\.[a-z_]+)+", re.IGNORECASE)
 _YES = frozenset(("true", "yes", "1", "y"))
 _ALIKE = (
     frozenset(("prod", "production", "prd", "live")),
@@ -67,7 +73,12 @@ class Told:
     """What is known of an alert beside its name."""
 
     labels: Sequence[Label]
-    glossary: Mapping[str, Sequence[str]]
+    amounts: Sequence[Amount] = ()
+    name: str = ""
+    """Of the alert, spelled out: `Provider Timeout (Klarion)` is for one provider."""
+    glossary: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    defined: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    """What documents say that a value stands for: `Tiers: A = AMS, WAW`."""
     in_one_column: Callable[[str, Iterable[str], Iterable[str]], bool] = lambda *_: False
     """Whether the documents list these two, each in all its spellings, in a column of this name:
     the one is said in place of the other."""
@@ -75,7 +86,13 @@ class Told:
     def holds(self, said: str, *, label: str = "", beside: Sequence[Sequence[str]] = ()) -> Holds:
         """Of a cell. `label`: its column's. `beside`: values of each of the other columns, by which
         it is known that one value stands in place of another."""
-        said = said.strip(" `*.")
+        said = said.strip(" `*.") if not said.strip().endswith(".*") else said.strip(" `")
+        if within := range_in(said):
+            return self._reaches(within, beside)
+        if found := _ONLY.fullmatch(said):
+            held = self.holds(found[1] or found[2], label=label, beside=beside)
+            telling = any(key.casefold() not in _UNTELLING for key, _ in self.labels)
+            return "not" if held == "open" and telling else held
         if _ANY.fullmatch(said):
             return "any"
         if _REST.fullmatch(said):
@@ -86,7 +103,9 @@ class Told:
                    for key, value in self.labels):  # fmt: skip
                 return "not"
             telling = any(key.casefold() not in _UNTELLING for key, _ in self.labels)
-            return "any" if telling else "open"
+            if not telling:
+                return "open"
+            return "else" if _REST.match(said) else "any"
         these = _alternatives(said)
         found_here = {
             self._is(one, key, value) for one in these for key, value in self.labels
@@ -101,11 +120,24 @@ class Told:
         )  # fmt: skip
         return "not" if others else "open"
 
+    def _reaches(self, within: Range, beside: Sequence[Sequence[str]]) -> Holds:
+        """By the amounts that one of the rows is for; what is in none of them is something else."""
+        ranges = [range_in(cell) for column in beside for cell in column] or [within]
+        of_rows = [
+            one for one in self.amounts if any(each and each.holds(one) for each in ranges)
+        ]  # fmt: skip
+        inside = [within.holds(one) for one in of_rows]
+        if not of_rows:
+            return "open"
+        return "holds" if all(inside) else "open" if any(inside) else "not"
+
     def _is(
         self, said: str, key: str, value: str, *, anywhere: bool = False
     ) -> Literal["equal", "holds", ""]:
         """`anywhere`: also within the name of a host."""
-        wanted = self._names(said)
+        if "*" in said and fnmatchcase(value.casefold(), said.casefold()):
+            return "holds"
+        wanted = self._names(said).union(*map(self._names, self.defined.get(said, ())))
         if value.casefold() in _YES and key:
             value = key
         known = self._names(value) | (
@@ -128,9 +160,13 @@ class Told:
         self, said: str, key: str, value: str, label: str, beside: Sequence[Sequence[str]]
     ) -> bool:
         """Whether the label says another value of what this one is a value of."""
+        if ".*" in said and _DOTTED.fullmatch(value) and key.casefold() not in _UNTELLING:
+            return True
         if not key or key.casefold() in _UNTELLING:
             return False
         if label and _words(label.split("›")[-1]) == _words(key):
+            return True
+        if not label and _within(_words(key).split(), _words(self.name).split()):
             return True
         mine, theirs = self._names(said), self._names(value)
         if mine & _ENVIRONMENTS and theirs & _ENVIRONMENTS:
@@ -164,8 +200,9 @@ class Told:
 
 
 def _alternatives(said: str) -> list[str]:
-    whole = said.strip(" `*.()")
-    return [part for part in dict.fromkeys((whole, *_EITHER.split(whole))) if part]
+    whole = said.strip(" `()")
+    parts = (part.strip(" `()") for part in (whole, *_EITHER.split(whole)))
+    return [part for part in dict.fromkeys(parts) if part.strip("*.")]
 
 
 def _words(text: str) -> str:

@@ -6,10 +6,11 @@ import html
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from agents.alerts.alert import Alert, AlertStatus, is_identifier
+from agents.alerts.amounts import amounts_in
 from agents.alerts.label_lines import (
     NAME_KEYS,
     SAID_KEYS,
@@ -21,7 +22,16 @@ from agents.alerts.label_lines import (
     is_label,
     tags,
 )
-from agents.alerts.product_forms import Headline, group_status, headline, status_of
+from agents.alerts.product_forms import (
+    Headline,
+    firing_now,
+    group_status,
+    headline,
+    levelled,
+    quoted,
+    signalled,
+    status_of,
+)
 from agents.alerts.titles import names_in, values_in
 from enrichment.language.words import STOP_WORDS, tokens
 
@@ -32,6 +42,11 @@ _SLACK_LINK = re.compile(r"<(https?://[^<>|\s]+)(?:\|([^<>]*))?>")
 _URL = re.compile(r"https?://[^\s<>()]+")
 _LINKED = re.compile(r"\s*\(https?://[^\s()]+\)")
 _EMOJI = re.compile(r":[a-z0-9_+-]{2,}:|[\u2190-\u2bff\U0001f000-\U0001faff\ufe0f\u200d]+")
+_ALARM = re.compile(
+    r":(?:warning|rotating_light|fire|no_entry(?:_sign)?|red_circle|large_red_circle|x|bangbang"
+    r"|exclamation|heavy_exclamation_mark|alert|siren|octagonal_sign|boom|bell)[\w-]*:"
+    r"|[\u26a0\u26d4\u274c\u203c\u2757\U0001f6a8\U0001f525\U0001f534\U0001f6d1\U0001f514]"
+)
 _BULLET = re.compile(r"^\s*(?:[•▪◦·–—]|[-*](?=\s)|\d+[.)](?=\s))\s*")
 _MARKER = re.compile(r"(labels|annotations|details|tags|alert details)\s*:?", re.IGNORECASE)
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ufffd]")
@@ -73,13 +88,25 @@ def alerts_in(text: str) -> tuple[Alert, ...]:
     text = text[:_MOST_CHARACTERS]
     if found := _from_json(text):
         return found
-    lines = [line for line in map(_cleaned, _lines(text)) if line]
+    raw = [line for line in _lines(text) if _cleaned(line)]
+    lines = [_cleaned(line) for line in raw]
     reading = _Reading()
-    for line in lines:
-        reading.take(line)
-    if not reading.is_alert() or _asks_something(reading, lines):
+    by_sign = False
+    for line, written in zip(lines, raw, strict=True):
+        if reading.head is None and (said := _signalled(line, written)):
+            by_sign = True
+            reading.headed(said, line)
+        elif reading.head is None and (now := firing_now(line)) and not headline(line):
+            return _distinct(_alerts_of(now))
+        else:
+            reading.take(line)
+    if not reading.is_alert() or _asks_something(reading, lines, by_sign):
         return ()
-    return _distinct(reading.alerts())
+    found = _distinct(reading.alerts())
+    if len({one.name for one in found}) > 1:
+        return found  # which of them an amount is of, nobody can tell
+    amounts = amounts_in("\n".join(lines))
+    return tuple(replace(one, amounts=amounts) for one in found)
 
 
 class _Reading:
@@ -108,7 +135,7 @@ class _Reading:
                 self._field(self._key, bare)
                 self._key = ""
             elif not (self._said and not said.certain):
-                self._headed(said, line)
+                self.headed(said, line)
         elif not self._fields(bare, line):
             self._prose(bare)
 
@@ -140,7 +167,7 @@ class _Reading:
                 self.drafts.append(_Draft(status=self._status))
             self.drafts[-1].listed = True
 
-    def _headed(self, said: Headline, line: str) -> None:
+    def headed(self, said: Headline, line: str) -> None:
         self._said, self._key = False, ""
         link = _first_url(line)
         if self.head is None or not (self.head.title or self.drafts):
@@ -268,16 +295,36 @@ def _alert(draft: _Draft, head: _Draft) -> Alert | None:
     )
 
 
-def _asks_something(reading: _Reading, lines: list[str]) -> bool:
-    """A person's own words beside the alert ask for more than what to do about it."""
-    certain = bool(reading.head and reading.head.certain)
-    last = lines[-1] if lines and "?" in lines[-1] and not list(fields(lines[-1])) else ""
-    for said in (*reading.before, last):
-        is_asked = "?" in said or not certain
-        if is_asked and not {word.casefold() for word in tokens(said)} <= _GENERIC:
-            return True
-    title = reading.head.title if reading.head and not certain else ""
-    return "?" in title
+def _asks_something(reading: _Reading, lines: list[str], by_sign: bool) -> bool:
+    """A person's own words beside the alert ask for more than what to do about it.
+
+    Whoever pastes what a product posted, or quotes an alert, wants to know just that."""
+    certain = by_sign or bool(reading.head and reading.head.certain)
+    said = [_URL.sub(" ", line) for line in (*reading.before, *lines[-1:])]
+    if certain:
+        asked = said[-1:] if len(lines) == 1 else []
+        return any("?" in one and not _is_generic(one) for one in asked)
+    title = reading.head.title if reading.head else ""
+    last = said.pop() if said and "?" in said[-1] and not list(fields(said[-1])) else ""
+    return "?" in title or not all(map(_is_generic, (*reading.before, last)))
+
+
+def _is_generic(text: str) -> bool:
+    return {word.casefold() for word in tokens(text)} <= _GENERIC
+
+
+def _alerts_of(said: Headline) -> Iterator[Alert]:
+    reading = _Reading()
+    reading.headed(said, "")
+    return reading.alerts()
+
+
+def _signalled(line: str, written: str) -> Headline | None:
+    if written.startswith(">"):
+        return quoted(line)
+    if _ALARM.match(written.lstrip(" *_>")):
+        return headline(line) or signalled(line)
+    return signalled(levelled(line)) if levelled(line) else None
 
 
 def _distinct(found: Iterable[Alert]) -> tuple[Alert, ...]:

@@ -11,7 +11,7 @@ _PAIR = re.compile(
     r"(?<![\w.-])([A-Za-z][\w.-]{0,60})\s*(?:=~|=)\s*(\"(?:[^\"\\]|\\.)*\"|'[^']*'|[^\s,;{}]+)"
 )
 _EQUALS = re.compile(r"([A-Za-z][\w.-]{0,60})\s*=\s(.*)|([A-Za-z][\w.-]{0,60})\s+=\s*(.*)")
-_FIELD = re.compile(r"([A-Za-z][\w./-]*(?:[ _][\w./()-]+){0,3})\s*:(?!//)\s*(.*)")
+_FIELD = re.compile(r"([A-Za-z][\w./-]*(?: [\w./()-]+){0,3})\s*:(?!//)\s*(.*)")
 _TAG = re.compile(r"([A-Za-z][\w.-]*)\s*[:=]\s*([^\s,;:][^\s,;]*)")
 _BETWEEN = re.compile(r"\s+[|·•]\s+|\t+")
 _LONGEST_VALUE = 120

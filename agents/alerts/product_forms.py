@@ -9,7 +9,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from agents.alerts.alert import AlertStatus, is_identifier
+from agents.alerts.alert import SHORT_NAME, AlertStatus, is_identifier
 from agents.alerts.label_lines import Label, only_pairs, pairs, tags
 
 _FIRING = (
@@ -61,6 +61,16 @@ _GROUP = _begins(
     r"\s*(?:\(\d+\))?\s*:?"
 )
 _RATING = _begins(rf"^\[(?P<rated>{_RATED})\]\s*")
+_FIRING_NOW = _begins(
+    r"(?P<title>[A-Za-z][\w./-]*)\s+(?:(?:on|for|in)\s+(?P<on>[\w.:/-]+)\s+)?"
+    r"(?:alert\s+)?(?:is\s+|just\s+|now\s+){0,3}(?:firing|alerting)\b"
+    r"(?:\s+(?:on|for|in)\s+(?P<then>[\w.:/-]*\w))?"
+)
+_LEVEL = re.compile(
+    r"\[?(?:WARN(?:ING)?|CRIT(?:ICAL)?|ALERT|ERROR|FATAL|EMERG)\]?\s+(?P<rest>\S.*)"
+)
+_SOURCE = re.compile(r"(?P<source>[A-Za-z][\w.-]*)\s*:\s+(?P<title>\S.*)")
+_DASHES = frozenset(("– ", "— ", "- ", ": "))
 _ON = re.compile(r"(?:on|for|in|at)\s+(\S+)")
 
 
@@ -109,6 +119,44 @@ def headline(line: str) -> Headline | None:
         title, rated = _rated(found["title"])
         return Headline(title=title, status="", certain=True, severity=rated, needs_fields=True)
     return _by_hand(line)
+
+
+def signalled(line: str) -> Headline | None:
+    """What a line says that begins with an alarm sign or a level, if a name follows: `:fire:
+    DiskFull – 97 % on db-1`, `WARN disk-watch: DiskFull on db-1`."""
+    source = _SOURCE.fullmatch(line)
+    if source and is_identifier(source["source"]):
+        return Headline(title=source["title"], status="firing", certain=True)
+    title, _, said = line.partition(" ")
+    if is_identifier(title.rstrip(":,")) and said[:2] in _DASHES:
+        return Headline(title=title.rstrip(":,"), status="firing", certain=True)
+    return None
+
+
+def quoted(line: str) -> Headline | None:
+    """What a line says that somebody quotes, if it begins with a name."""
+    if said := headline(line):
+        return said
+    title, _, said_of_it = line.partition(" ")
+    if is_identifier(title) or (SHORT_NAME.fullmatch(title) and said_of_it):
+        values = re.findall(r"[^\s,;]+", said_of_it)[:12]
+        return _worded(title, "", [("", one.strip(".:()")) for one in values])
+    return None
+
+
+def firing_now(line: str) -> Headline | None:
+    """`DiskFull is firing on db-1, …`: whoever begins so wants to know what to do."""
+    found = _FIRING_NOW.match(line)
+    if not found or not (is_identifier(found["title"]) or SHORT_NAME.fullmatch(found["title"])):
+        return None
+    on = [("", one) for one in (found["on"], found["then"]) if one]
+    return _worded(found["title"], "firing", on)
+
+
+def levelled(line: str) -> str:
+    """The rest of a line that begins with a level, as a log writes it; '' where none does."""
+    found = _LEVEL.fullmatch(line)
+    return found["rest"] if found else ""
 
 
 def _by_hand(line: str) -> Headline | None:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import Literal
 
-from agents.alerts.alert import Alert, is_identifier, spelled_out
+from agents.alerts.alert import SHORT_NAME, Alert, is_identifier, spelled_out
 from agents.alerts.alert_scope import Holds, Told
+from agents.alerts.amounts import range_in
 from agents.alerts.label_lines import SEVERITY_KEYS
 from agents.alerts.runbook_entry import Cell, RunbookEntry
 from agents.alerts.runbook_sections import introduced, section_entries
@@ -21,6 +24,7 @@ MOST_DOCUMENTS = 12
 MOST_SHOWN = 4
 _SPEAKS = {"name", "step", "escalation", "meaning", "link", "beside"}
 """Roles of columns by which rows of one name are not told apart."""
+_DEFINED = re.compile(r"(?<![\w-])([A-Za-z][\w-]{0,19}) ?= ?([^.;=|\n]{1,200})")
 _SECOND = {"severity", "owner"}
 """Columns that tell rows apart only where the others don't."""
 
@@ -31,7 +35,7 @@ class RunbookMatch:
     outcome: Literal["found", "several", "other_scope", "none"]
     """One place; more than one that the labels leave; none but for other labels; none."""
     entries: tuple[RunbookEntry, ...] = ()
-    """Of `other_scope`: those that are for others."""
+    """Of `other_scope`: those that are for others; of `none`: those that hold no more."""
     on: tuple[str, ...] = ()
     """Of `several`: the columns that would tell."""
     sure: bool = False
@@ -49,16 +53,35 @@ class RunbookMatch:
 
 def match(alert: Alert, snapshot: Snapshot, glossary: Mapping[str, Sequence[str]]) -> RunbookMatch:
     """In what the reader of the snapshot may read."""
-    for name in _in_order(alert):
-        entries, introductions = _entries(name, snapshot)
+    outdated: list[RunbookEntry] = []
+    in_full = (full for name in alert.names for full in _in_full(name, snapshot))
+    for name in chain(_in_order(alert), in_full):
+        everything, named = _entries(name, snapshot)
+        outdated += [one for one in everything if not one.in_force]
+        entries = [one for one in everything if one.in_force]
+        introductions = [one for one in named if one.in_force]
         if entries or introductions:
             told = Told(
                 labels=_labels(alert),
+                amounts=alert.amounts,
+                name=spelled_out(name),
+                defined=_defined_beside(entries, snapshot),
                 glossary=glossary,
                 in_one_column=_listed_in(snapshot, glossary),
             )
             return _decided(alert, entries, introductions, told)
-    return RunbookMatch(alert=alert, outcome="none")
+    return RunbookMatch(alert=alert, outcome="none", entries=tuple(outdated[:MOST_SHOWN]))
+
+
+def _in_full(name: str, snapshot: Snapshot) -> Iterator[str]:
+    """What a table of short names says that it stands for."""
+    if not SHORT_NAME.fullmatch(name):
+        return
+    query = SearchQuery(variants=(name,), keywords=(name,), strategy="keyword", limit=10)
+    for table in (hit.chunk.table for hit in snapshot.search(query)):
+        for row in table.rows if table else ():
+            if len(row) == 2 and name in row:
+                yield from (cell.strip(" `") for cell in row if is_identifier(cell.strip(" `")))
 
 
 def _in_order(alert: Alert) -> list[str]:
@@ -88,7 +111,23 @@ def _entries(name: str, snapshot: Snapshot) -> tuple[list[RunbookEntry], list[Ru
             named.append(_standing(runbook, in_force))
     if any(one.exact for one in found):
         found = [one for one in found if one.exact]
-    return _current(found), _current(named)
+    return found, named
+
+
+def _defined_beside(
+    entries: Sequence[RunbookEntry], snapshot: Snapshot
+) -> dict[str, tuple[str, ...]]:
+    """`Tiers: A = AMS, WAW. B = the rest.`, as the text around the rows says it."""
+    places = {(one.chunk.document_id, one.chunk.heading_path) for one in entries}
+    texts = (
+        chunk.text for document, path in sorted(places)
+        for chunk in snapshot.chunks(document) if chunk.heading_path == path
+    )  # fmt: skip
+    found: dict[str, tuple[str, ...]] = {}
+    for text in texts:
+        for said in _DEFINED.finditer(text):
+            found[said[1]] = tuple(part.strip(" `*") for part in said[2].split(","))
+    return found
 
 
 def _listed_in(
@@ -114,11 +153,6 @@ def _listed_in(
 
 def _standing(entry: RunbookEntry, in_force: bool) -> RunbookEntry:
     return entry if in_force else replace(entry, in_force=False)
-
-
-def _current(entries: list[RunbookEntry]) -> list[RunbookEntry]:
-    """Those in force; the others only where there is nothing else."""
-    return [one for one in entries if one.in_force] or entries
 
 
 @dataclass(frozen=True)
@@ -206,15 +240,12 @@ def _narrowed(rows: Sequence[RunbookEntry], told: Told) -> _Group:
         scopes = {_scope(one, told) for one in open_rows}
         positive = bool(scopes & {"equal", "holds"})
         return _Group(tuple(open_rows), others, positive=positive, sure="open" not in scopes)
-    for columns in (_differing(rows, but=_SPEAKS | _SECOND), _differing(rows, but=_SPEAKS)):
-        if not columns:
-            continue
-        left, positive = _left(open_rows, columns, told)
-        if len(left) < len(open_rows) or (columns and not left):
-            gone = tuple(one for one in rows if one not in left)
-            return _Group(tuple(left), gone, _labels_of(rows, columns), positive, sure=True)
+    # How bad an alert calls itself is no scope, unless rows differ in nothing else.
     columns = _differing(rows, but=_SPEAKS | _SECOND) or _differing(rows, but=_SPEAKS)
-    return _Group(tuple(open_rows), others, _labels_of(rows, columns), positive=False)
+    left, positive = _left(open_rows, columns, told) if columns else (open_rows, False)
+    others = tuple(one for one in rows if one not in left)
+    on = _labels_of(left, [at for at in columns if len({_cell(one, at).text for one in left}) > 1])
+    return _Group(tuple(left), others, on, positive, sure=len(left) < len(open_rows))
 
 
 def _left(
@@ -232,11 +263,23 @@ def _left(
         if plain:
             most = max(sum(one in {"equal", "holds"} for one in found) for _, found in plain)
             best = [r for r, f in plain if sum(one in {"equal", "holds"} for one in f) == most]
-            return best, True
+            return _narrowest(best, columns), True
     sure = [row for row, found in possible if "open" not in found]
     if len(possible) == 1 or (sure and len(sure) == len(possible)):
         return _without_rest([row for row, _ in possible], columns, told), False
     return [row for row, _ in possible], False
+
+
+def _narrowest(rows: list[RunbookEntry], columns: Sequence[int]) -> list[RunbookEntry]:
+    """At 94 %, a row for more than 92 % goes before one for more than 80 %."""
+    found = [[range_in(_cell(one, at).text) for at in columns] for one in rows]
+    return [
+        row for row, mine in zip(rows, found, strict=True)
+        if not any(
+            a and b and b.within(a)
+            for theirs in found for a, b in zip(mine, theirs, strict=True)
+        )
+    ]  # fmt: skip
 
 
 def _without_rest(
@@ -275,9 +318,8 @@ def _cell(entry: RunbookEntry, at: int) -> Cell:
 
 
 def _labels_of(rows: Sequence[RunbookEntry], columns: Sequence[int]) -> tuple[str, ...]:
-    return tuple(
-        dict.fromkeys(_cell(rows[0], at).label for at in columns if _cell(rows[0], at).label)
-    )
+    return tuple(dict.fromkeys(_cell(one, at).label for one in rows[:1] for at in columns
+                               if _cell(one, at).label))  # fmt: skip
 
 
 def _excluded(entry: RunbookEntry, told: Told) -> bool:

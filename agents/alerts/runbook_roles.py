@@ -21,7 +21,8 @@ _WORDS: tuple[tuple[Role, str], ...] = (
              r"|resolve|recover|runbook steps|what you do|to do|treatment|reaction"),
     ("severity", r"severity|\bsev\b|priority|\bprio\b|urgency|starts as|opens as|criticality"
                  r"|\blevel\b|\bclass of incident|paging level|\bgrade"),
-    ("owner", r"owner|owned by|owning|team|responsible|who acts|on-?call|\brota\b|squad|contact"
+    ("owner", r"owner|owned by|owning|team|responsible|on-?call|\brota\b"
+              r"|who (?:acts|is|gets|to|owns|we)|paged|squad|contact"
               r"|maintain|assignee|\bdri\b|crew|desk"),
     ("scope", r"scope|appl(?:y|ies)|region|environment|\benv\b|\bfor\b|where|population|tier"
               r"|segment|audience|cluster|location|site|except|unless|tenant|market|country|stage"

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from agents.alerts.alert import is_identifier
 from agents.alerts.runbook_entry import Cell, RunbookEntry
 from agents.alerts.runbook_roles import rating_in, role_of
-from agents.alerts.runbook_tables import spelled
+from agents.alerts.runbook_tables import rows_for, spelled
 from enrichment.chunk import Chunk, DocumentCard
 from enrichment.language.sentences import sentences
 from enrichment.language.words import STOP_WORDS, tokens
@@ -27,6 +27,15 @@ _LINK = re.compile(r"\[([^\[\]]+)\]\(([^()\s]+)\)")
 _RUNBOOK = re.compile(r"runbook|playbook|procedure|response|recovery|failover", re.IGNORECASE)
 _NOT_FOR = re.compile(
     r"\b(?:not|no longer|never|except|excluding|unlike|instead of|other than|retired|n't)\b",
+    re.IGNORECASE,
+)
+_APPLIES = re.compile(
+    r"\b(?:applies (?:only )?(?:to|for|in)|only (?:for|in|on))\s+`?([^.;,`]{2,60}?)`?(?: only)?"
+    r"(?=[.;,`]|$)|\bfor\s+`?([^.;,`]{2,60}?)`? only\b",
+    re.IGNORECASE,
+)
+_CALLED = re.compile(
+    r"\b(?:fire[sd]?|alerts?|page[sd]?|raised|known|called|named|reported|shows? up)\s+(?:as|by)\b",
     re.IGNORECASE,
 )
 _GENERIC = STOP_WORDS | frozenset(
@@ -50,8 +59,14 @@ def section_entries(chunks: Sequence[Chunk], names: Sequence[str]) -> Iterator[R
             if found := names_heading(part[-1], names):
                 headed.add(part)
                 inside = [one for one in chunks if one.heading_path[:size] == part]
-                yield _section(part, inside, found)
+                yield from _section(part, inside, found)
                 break
+    for path in dict.fromkeys(one.heading_path for one in chunks if one.heading_path[1:]):
+        inside = [one for one in chunks if one.heading_path == path]
+        known = any(path[: len(part)] == part for part in headed)
+        if not known and (name := _also_called(inside, names)):
+            headed.add(path)
+            yield from _section(path, inside, (name, True, ""))
     rest = [
         one for one in chunks
         if not any(one.heading_path[: len(path)] == path for path in headed)
@@ -94,11 +109,11 @@ def names_heading(heading: str, names: Sequence[str]) -> tuple[str, bool, str] |
         return *found, remark[1] if remark and found[0] not in remark[1] else ""
     between = _BETWEEN.search(text)
     if between:
-        left, right = text[: between.start()], text[between.end() :].strip(" )")
+        left, right = text[: between.start()], text[between.end() :].strip()
         if found := spelled(left, names):
-            return *found, right
-        if _is_generic(left) and (found := spelled(right, names)):
-            return *found, ""
+            return *found, right.strip(" )")
+        if between[0].strip() != "(" and _is_generic(left):
+            return names_heading(right, names)
     for name in names:
         if _stands_in(name, text):
             rest = re.sub(re.escape(name), " ", text, flags=re.IGNORECASE)
@@ -118,20 +133,42 @@ def has_steps(chunk: Chunk) -> bool:
 
 def _section(
     path: tuple[str, ...], inside: Sequence[Chunk], found: tuple[str, bool, str]
-) -> RunbookEntry:
+) -> Iterator[RunbookEntry]:
     cells = [Cell(label="", text=found[0], role="name")]
     if found[2]:
         cells.append(Cell(label="", text=found[2], role="scope"))
+    if only := _only_for(inside):
+        cells.append(Cell(label="Applies to", text=only, role="scope"))
     cells += [cell for chunk in inside for cell in _cells(chunk, below=len(path))]
     if not any(cell.role == "severity" for cell in cells) and (rated := rating_in(found[2])):
         cells.append(Cell(label="", text=rated, role="severity"))
     if not any(cell.role == "step" for cell in cells):
         cells += _unlabelled_step(inside)
+    if not any(cell.role == "step" for cell in cells):
+        rows = list(rows_for(inside, found[0], found[1]))
+        if rows:
+            yield from rows
+            return
     chunk = inside[0]
-    return RunbookEntry(
+    yield RunbookEntry(
         kind="section", name=found[0], exact=found[1], chunk=chunk, group=chunk.document_id,
         cells=tuple(cells), quote=_beginning(chunk), links=_links(inside),
     )  # fmt: skip
+
+
+def _only_for(inside: Sequence[Chunk]) -> str:
+    """What the section says in its first words that it is for alone."""
+    found = _APPLIES.search(_beginning(inside[0]))
+    return f"only {found[1] or found[2]}" if found else ""
+
+
+def _also_called(inside: Sequence[Chunk], names: Sequence[str]) -> str:
+    """The name that the section says in its first words that its alert has."""
+    for sentence in sentences(_beginning(inside[0])):
+        name = next((one for one in names if _stands_in(one, sentence)), "")
+        if name and _CALLED.search(sentence) and not _NOT_FOR.search(sentence):
+            return name
+    return ""
 
 
 def _cells(chunk: Chunk, *, below: int) -> Iterator[Cell]:

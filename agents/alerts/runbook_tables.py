@@ -7,7 +7,8 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from agents.alerts.alert import exact_key, is_identifier, name_key
+from agents.alerts.alert import SHORT_NAME, exact_key, is_identifier, name_key
+from agents.alerts.amounts import condition_after
 from agents.alerts.runbook_entry import Cell, RunbookEntry
 from agents.alerts.runbook_roles import Role, role_of, roles_of
 from enrichment.chunk import Chunk
@@ -43,13 +44,32 @@ def table_entries(chunks: Sequence[Chunk], names: Sequence[str]) -> Iterator[Run
         yield from _of_table(parts, names)
 
 
+def rows_for(chunks: Sequence[Chunk], name: str, exact: bool) -> Iterator[RunbookEntry]:
+    """Rows of a section that is for this alert as a whole, where a table says what to do."""
+    tables: dict[str, list[Chunk]] = defaultdict(list)
+    for chunk in chunks:
+        if chunk.table is not None:
+            tables[chunk.table.id].append(chunk)
+    for parts in tables.values():
+        header = parts[0].table.header if parts[0].table else ()
+        said = [role_of(label) for label in header]
+        if len(header) < 2 or "step" not in said or "name" in said:
+            continue
+        rows = list(_rows(parts))
+        columns = [tuple(row.cells[place] for row in rows) for place in range(len(header))]
+        roles = roles_of(header, columns)
+        for row in rows:
+            yield _entry(row, -1, (name, exact), header, roles, columns)
+
+
 def spelled(text: str, names: Sequence[str]) -> tuple[str, bool] | None:
     """The one of these names that a cell or heading holds and nothing beside it: as it is written
     there, and whether exactly so. A remark in parentheses may follow."""
     text = _AFFIX.sub("", text.strip(" `*")).strip(" `*")
     if not text or len(text) > 300:
         return None
-    for said in dict.fromkeys((text, _TAIL.sub("", text).strip(" `*"))):
+    short = text.removesuffix(condition_after(text))
+    for said in dict.fromkeys((text, _TAIL.sub("", text).strip(" `*"), short.strip(" `*"))):
         for part in dict.fromkeys((said, *_listed(said))):
             part = _AFFIX.sub("", part).strip(" `*")
             if part and any(exact_key(part) == exact_key(name) for name in names):
@@ -57,6 +77,11 @@ def spelled(text: str, names: Sequence[str]) -> tuple[str, bool] | None:
             if part and any(name_key(part) == name_key(name) for name in names):
                 return part, False
     return None
+
+
+def _is_name(cell: str) -> bool:
+    cell = cell.strip(" `*")
+    return is_identifier(cell) or bool(SHORT_NAME.fullmatch(cell))
 
 
 def _listed(text: str) -> list[str]:
@@ -75,6 +100,8 @@ def _of_table(parts: Sequence[Chunk], names: Sequence[str]) -> Iterator[RunbookE
     roles = roles_of(table.header, columns)
     named = "name" in roles
     for row in rows:
+        if len(row.cells) == 2 and all(_is_name(cell) for cell in row.cells):
+            continue  # what a short name stands for
         for place, cell in enumerate(row.cells):
             if (named and roles[place] != "name") or roles[place] in _NO_NAMES:
                 continue
@@ -97,8 +124,11 @@ def _entry(
         Cell(label=label, text=text, role="name" if at == place else role, marked=marked[at])
         for at, (label, text, role) in enumerate(zip(header, row.cells, roles, strict=True))
     ]
-    if remark := _TAIL.search(row.cells[place]):
+    named = row.cells[place] if place >= 0 else ""
+    if remark := _TAIL.search(named):
         cells.append(Cell(label="", text=remark[1], role="scope"))
+    elif condition := condition_after(named):
+        cells.append(Cell(label="", text=condition, role="scope"))
     return RunbookEntry(
         kind="row",
         name=found[0],
