@@ -19,8 +19,13 @@ it is for others."""
 
 _EXCEPT = re.compile(
     r"(?:(?:all|any|every\w*)\b[\w ]*?,?\s*)?\(?(?:except(?:ing)?(?: for)?|excluding|excl\.?"
-    r"|but not|other than|outside(?: of)?|not(?: in| on| for)?|all but|without|unless)"
-    r"\s+(?P<these>[^()]+)\)?",
+    r"|but not|other than|outside(?: of)?|not(?: in| on| for)?|all but|without|unless|non(?=-))"
+    r"(?:\s+|-)(?P<these>[^()]+)\)?",
+    re.IGNORECASE,
+)
+_BUT = re.compile(
+    r"(\S[^()]*?)[\s,(]+(?:except(?:ing)?(?: for)?|excluding|excl\.?|but not|other than|without)\s+"
+    r"([^()]+?)\)?",
     re.IGNORECASE,
 )
 _ANY = re.compile(
@@ -43,11 +48,13 @@ _CLOUD_REGION = re.compile(
     r"(us|eu|ap|sa|ca|me|af|il|mx|cn|uk|na)[-_]?"
     r"(?:(?:north|south|east|west|central|gov)+[-_]?)+\d*[a-z]?|([a-z]{2,4})[-_]?\d{1,2}[a-z]?"
 )
+_PREFIXED = re.compile(r"\b(non|pre|post)[-_ ](?=[a-z])")
+"""`pre-prod` holds no `prod`."""
 _DOTTED = re.compile(r"[a-z_]+(?:\.[a-z_]+)+", re.IGNORECASE)
 _YES = frozenset(("true", "yes", "1", "y"))
 _ALIKE = (
     frozenset(("prod", "production", "prd", "live")),
-    frozenset(("staging", "stage", "stg", "preprod", "pre production", "preproduction")),
+    frozenset(("staging", "stage", "stg", "preprod", "preproduction")),
     frozenset(("dev", "development")),
     frozenset(("test", "testing", "qa", "uat")),
     frozenset(("eu", "europe", "emea")),
@@ -60,6 +67,24 @@ _REGIONS = frozenset().union(*_ALIKE[4:]) | frozenset(
     ("uk", "sg", "de", "fr", "ie", "in", "jp", "au", "br", "ca", "cn", "hk", "latam", "singapore",
      "germany", "france", "ireland", "india", "japan", "australia", "brazil", "canada", "china")
 )  # fmt: skip
+_EUROPEAN = frozenset(
+    (
+        "de",
+        "fr",
+        "ie",
+        "nl",
+        "es",
+        "it",
+        "pl",
+        "se",
+        "at",
+        "be",
+        "fi",
+        "germany",
+        "france",
+        "ireland",
+    )
+)
 _REGION_KEY = re.compile(r"region|location|geo|country|market|datacent|\bdc\b|site", re.IGNORECASE)
 _UNTELLING = frozenset(
     (*INSTANCE_KEYS, "team", "owner", "severity", "priority", "prometheus", "receiver", "message",
@@ -106,6 +131,10 @@ class Told:
             if not telling:
                 return "open"
             return "else" if _REST.match(said) else "any"
+        if (but := _BUT.fullmatch(said)) and not _REST.match(said):
+            if self.holds(f"except {but[2]}") == "not":
+                return "not"
+            said = but[1]
         these = _alternatives(said)
         found_here = {
             self._is(one, key, value) for one in these for key, value in self.labels
@@ -120,16 +149,26 @@ class Told:
         )  # fmt: skip
         return "not" if others else "open"
 
+    def speaks_of(self, label: str) -> bool:
+        """Whether a label of the alert is called like this column. Written small: the fields of a
+        product's message, `Service: …`, are its own."""
+        words = _words(label.split("›")[-1])
+        return bool(words) and any(key.islower() and _words(key) == words for key, _ in self.labels)
+
     def _reaches(self, within: Range, beside: Sequence[Sequence[str]]) -> Holds:
         """By the amounts that one of the rows is for; what is in none of them is something else."""
-        ranges = [range_in(cell) for column in beside for cell in column] or [within]
-        of_rows = [
-            one for one in self.amounts if any(each and each.holds(one) for each in ranges)
-        ]  # fmt: skip
-        inside = [within.holds(one) for one in of_rows]
-        if not of_rows:
+        ranges = [one for column in beside for cell in column if (one := range_in(cell))]
+        mine = [self._narrowest(one, ranges or [within]) for one in self.amounts]
+        inside = [within in found for found in mine if found]
+        if not inside:
             return "open"
         return "holds" if all(inside) else "open" if any(inside) else "not"
+
+    @staticmethod
+    def _narrowest(amount: Amount, ranges: Sequence[Range]) -> list[Range]:
+        """94 % is for the row above 92 % and not for the one above 80 %."""
+        holding = [one for one in ranges if one.holds(amount)]
+        return [one for one in holding if not any(other.within(one) for other in holding)]
 
     def _is(
         self, said: str, key: str, value: str, *, anywhere: bool = False
@@ -140,11 +179,13 @@ class Told:
         wanted = self._names(said).union(*map(self._names, self.defined.get(said, ())))
         if value.casefold() in _YES and key:
             value = key
-        known = self._names(value) | (
-            {f"{key[0]}{value}".casefold()} if key and value.isdigit() else set()
-        )
+        known = self._names(value)
+        if key and value.isdigit():
+            known.add(f"{key[0]}{value}".casefold())
         if wanted & known:
             return "equal"
+        if wanted & self._names("".join(_region_of(value))):
+            return "holds"
         if not anywhere and (not key or key.casefold() in _UNTELLING):
             return ""
         parts = _words(value).split()
@@ -171,8 +212,16 @@ class Told:
         mine, theirs = self._names(said), self._names(value)
         if mine & _ENVIRONMENTS and theirs & _ENVIRONMENTS:
             return True
-        if mine & _REGIONS and (theirs & _REGIONS) and _REGION_KEY.search(f"{key} {label}"):
-            return True
+        one, other = said.casefold(), value.casefold()
+        if _CLOUD_REGION.fullmatch(one) and _CLOUD_REGION.fullmatch(other):
+            return not (one.startswith(other) or other.startswith(one))
+        if _REGION_KEY.search(f"{key} {label}"):
+            here, there = (
+                (names | self._names("".join(_region_of(one)))) & _REGIONS
+                for names, one in ((mine, said), (theirs, value))
+            )
+            if here and there and not here & there:
+                return True
         for column in beside:
             values = [self._names(one) for cell in column for one in _alternatives(cell)]
             if any(mine & one for one in values) and any(theirs & one for one in values):
@@ -187,8 +236,6 @@ class Told:
         """In all the ways in which it is written."""
         plain = _words(said)
         found = {plain}
-        if region := _CLOUD_REGION.fullmatch(said.strip().casefold()):
-            found.add(region[1] or region[2])
         for short, long in self.glossary.items():
             written = {_words(short), *map(_words, long)}
             if written & found:
@@ -197,6 +244,15 @@ class Told:
             if alike & found:
                 found |= alike
         return found - {""}
+
+
+def _region_of(value: str) -> set[str]:
+    """`eu` of `eu-west-1` and of `fr`. A row for that one alone is not for all of `eu`."""
+    value = value.strip().casefold()
+    if value in _EUROPEAN:
+        return {"eu"}
+    found = _CLOUD_REGION.fullmatch(value)
+    return {found[1] or found[2]} if found else set()
 
 
 def _alternatives(said: str) -> list[str]:
@@ -209,6 +265,7 @@ def _words(text: str) -> str:
     """Small letters, single spaces, no plural."""
     text = unicodedata.normalize("NFKC", text)
     text = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", text).casefold()
+    text = _PREFIXED.sub(r"\1", text)
     return " ".join(_singular(word) for word in re.split(r"[\W_]+", text) if word)
 
 

@@ -79,7 +79,7 @@ def is_label(key: str, value: str) -> bool:
 
 
 def unquoted(value: str) -> str:
-    value = value.strip().rstrip(",;")
+    value = value.strip().rstrip(",;:")
     if len(value) >= 2 and value[0] == value[-1] and value[0] in "\"'`":
         value = value[1:-1]
     return value.replace('\\"', '"').strip()

@@ -21,7 +21,7 @@ from index.search import SearchQuery, Snapshot
 
 MOST_FOUND = 40
 MOST_DOCUMENTS = 12
-MOST_SHOWN = 4
+MOST_SHOWN = 6
 _SPEAKS = {"name", "step", "escalation", "meaning", "link", "beside"}
 """Roles of columns by which rows of one name are not told apart."""
 _DEFINED = re.compile(r"(?<![\w-])([A-Za-z][\w-]{0,19}) ?= ?([^.;=|\n]{1,200})")
@@ -253,7 +253,9 @@ def _left(
 ) -> tuple[list[RunbookEntry], bool]:
     """Rows that the labels speak for, the plainer the better; else those that they don't speak
     against, as long as somebody could tell."""
-    beside = [[one.cells[at].text for one in rows if at < len(one.cells)] for at in columns]
+    named = [at for at in columns if not any(range_in(_cell(one, at).text) for one in rows)]
+    rows = [one for one in rows if "not" not in _verdicts(one, named, told, _values(rows, named))]
+    beside = _values(rows, columns)
     verdicts = [_verdicts(one, columns, told, beside) for one in rows]
     possible = [
         (row, found) for row, found in zip(rows, verdicts, strict=True) if "not" not in found
@@ -263,23 +265,15 @@ def _left(
         if plain:
             most = max(sum(one in {"equal", "holds"} for one in found) for _, found in plain)
             best = [r for r, f in plain if sum(one in {"equal", "holds"} for one in f) == most]
-            return _narrowest(best, columns), True
+            return best, True
     sure = [row for row, found in possible if "open" not in found]
     if len(possible) == 1 or (sure and len(sure) == len(possible)):
         return _without_rest([row for row, _ in possible], columns, told), False
     return [row for row, _ in possible], False
 
 
-def _narrowest(rows: list[RunbookEntry], columns: Sequence[int]) -> list[RunbookEntry]:
-    """At 94 %, a row for more than 92 % goes before one for more than 80 %."""
-    found = [[range_in(_cell(one, at).text) for at in columns] for one in rows]
-    return [
-        row for row, mine in zip(rows, found, strict=True)
-        if not any(
-            a and b and b.within(a)
-            for theirs in found for a, b in zip(mine, theirs, strict=True)
-        )
-    ]  # fmt: skip
+def _values(rows: Sequence[RunbookEntry], columns: Sequence[int]) -> list[list[str]]:
+    return [[_cell(one, at).text for one in rows] for at in columns]
 
 
 def _without_rest(
@@ -331,7 +325,7 @@ def _scope(entry: RunbookEntry, told: Told) -> Holds:
     found = [
         told.holds(cell.text, label=cell.label, beside=_other_columns(entry, at))
         for at, cell in enumerate(entry.cells)
-        if cell.role == "scope"
+        if cell.role == "scope" or (not cell.role and told.speaks_of(cell.label))
     ]
     for one in ("not", "equal", "holds"):
         if one in found:

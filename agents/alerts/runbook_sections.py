@@ -34,7 +34,13 @@ _APPLIES = re.compile(
     r"(?=[.;,`]|$)|\bfor\s+`?([^.;,`]{2,60}?)`? only\b",
     re.IGNORECASE,
 )
+_OF_ALERT = re.compile(r"alert|alarm|\bfire[sd]?\b|\bpage[sd]?\b|monitor|trigger", re.IGNORECASE)
+_OF_ALERTS = re.compile(
+    r"alert|alarm|runbook|playbook|monitor|on-?call|incident|pag(?:er|ing)\b|trouble|respon",
+    re.IGNORECASE,
+)
 _CALLED = re.compile(
+    r"^\W*(?:when|if|once) \S+ (?:fires|triggers|alerts|pages)\b|"
     r"\b(?:fire[sd]?|alerts?|page[sd]?|raised|known|called|named|reported|shows? up)\s+(?:as|by)\b",
     re.IGNORECASE,
 )
@@ -89,7 +95,7 @@ def introduced(
             break
         for sentence in sentences(chunk.text):
             found = next((one for one in names if _stands_in(one, sentence)), "")
-            if found and not _NOT_FOR.search(sentence):
+            if found and _OF_ALERT.search(sentence) and not _NOT_FOR.search(sentence):
                 step = next((one for one in map(_first_step, chunks) if one), "")
                 cells = [Cell(label="", text=found, role="name")]
                 if step:
@@ -150,6 +156,10 @@ def _section(
             yield from rows
             return
     chunk = inside[0]
+    told = {cell.role for cell in cells if cell.label} & {"step", "severity", "escalation", "owner"}
+    words = " ".join((*path, chunk.document_title))
+    if not told and not any(map(has_steps, inside)) and not _OF_ALERTS.search(words):
+        return  # what it is about may be called so, too
     yield RunbookEntry(
         kind="section", name=found[0], exact=found[1], chunk=chunk, group=chunk.document_id,
         cells=tuple(cells), quote=_beginning(chunk), links=_links(inside),

@@ -99,6 +99,8 @@ def _of_table(parts: Sequence[Chunk], names: Sequence[str]) -> Iterator[RunbookE
     columns = [tuple(row.cells[place] for row in rows) for place in range(len(table.header))]
     roles = roles_of(table.header, columns)
     named = "name" in roles
+    if not named and "step" not in map(role_of, table.header):
+        return  # a register of systems, not of alerts
     for row in rows:
         if len(row.cells) == 2 and all(_is_name(cell) for cell in row.cells):
             continue  # what a short name stands for
