@@ -13,10 +13,10 @@ from agents.alerts.alert import SHORT_NAME, AlertStatus, is_identifier
 from agents.alerts.label_lines import Label, only_pairs, pairs, tags
 
 _FIRING = (
-    r"re-?triggered|triggered|firing|alerting|re-?alert|re-?opened|reopened|created|opened|open"
+    r"re-?triggered|triggered?|firing|alerting|re-?alert|re-?opened|reopened|created?|opened|open"
     r"|active|problem|no ?data|warn|acknowledged|escalated|reassigned|updated|pending|alarm"
 )
-_RESOLVED = r"resolved|recovered|recovery|closed|cleared|normal|ok"
+_RESOLVED = r"resolved?|recovered|recovery|closed?|cleared|normal|ok"
 _STATE = rf"{_FIRING}|{_RESOLVED}"
 _RATED = r"critical|warning|warn|major|minor|info|high|low|p[0-5]|sev-?\d"
 
@@ -46,6 +46,12 @@ _DATADOG = _begins(
     r"(?P<state>re-?triggered|triggered|recovered|warn|no data|re-?warn|re-?no data)\s*:\s*"
     r"(?P<title>\S.*)"
 )
+_NAGIOS = _begins(
+    r"(?P<state>problem|recovery)\s+(?:host|service)\s+alert\s*:\s*(?:[^\s/]+/)?"
+    r"(?P<title>\S.*?)\s+is\s+[a-z]+"
+)
+_FROM = re.compile(r"\[[A-Za-z][\w .-]{0,40}\]\s*:?\s*(?P<title>\S.*)")
+_TOLD = _begins(rf"\balert (?:is |was |has been )?(?P<state>{_STATE})\b")
 _WORDED = _begins(rf"(?P<state>{_STATE}|alert|critical|warning)(?:\s+alert)?\s*:\s*(?P<title>\S.*)")
 _SHOUTED = re.compile(
     r"\[?(?P<state>ALERT|FIRING|ALERTING|PROBLEM|CRITICAL|WARNING|RESOLVED|OK)\]?\s+"
@@ -107,7 +113,7 @@ def headline(line: str) -> Headline | None:
             title=title, status=status_of(found["state"]), certain=True,
             severity=found["rated"] or rated, labels=tuple(tags(found["on"] or "")),
         )  # fmt: skip
-    for form in (_DATADOG, _NUMBERED, _NUMBERED_FIRST):
+    for form in (_DATADOG, _NAGIOS, _NUMBERED, _NUMBERED_FIRST):
         if found := form.fullmatch(line):
             title, rated = _rated(found["title"])
             status = status_of(found["state"]) or "firing"
@@ -118,7 +124,15 @@ def headline(line: str) -> Headline | None:
     if found := _NUMBER.fullmatch(line):
         title, rated = _rated(found["title"])
         return Headline(title=title, status="", certain=True, severity=rated, needs_fields=True)
+    if (found := _FROM.fullmatch(line)) and is_identifier(found["title"].split(" ")[0]):
+        return Headline(title=found["title"], status="", certain=True, needs_fields=True)
     return _by_hand(line)
+
+
+def told_state(line: str) -> AlertStatus:
+    """Of a line beside an alert: `Opsgenie: Alert closed via web`."""
+    found = _TOLD.search(line)
+    return status_of(found["state"]) if found else ""
 
 
 def signalled(line: str) -> Headline | None:

@@ -21,7 +21,7 @@ def steps(text: str, known: Snapshot = KNOWN) -> list[str]:
 
 
 @pytest.mark.parametrize(
-    "text, step",
+    ("text", "step"),
     [
         ("KeyOverdue class=RC region=sg", "Freeze the key in Singapore"),
         ("KeyOverdue class=RC region=eu", "Rotate within the hour"),
@@ -97,7 +97,7 @@ def test_a_name_that_is_nearly_one_is_none(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "text, count, on",
+    ("text", "count", "on"),
     [
         ("KeyOverdue class=RC", 2, ("Region",)),
         ("[FIRING:1] KeyOverdue", 4, ("Class", "Region")),
