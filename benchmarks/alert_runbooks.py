@@ -160,9 +160,18 @@ def report(folder: Path, copilot: Copilot, console: Console, *, each: bool, peer
     console.print(table_of("by documents", judgements, lambda one: one.set))
     if peer:
         ask = {name: peers_of(copilot)(name) for name in {one.domain for one in messages}}
-        others = [
-            (one, judged(ask[one.domain](Question(text=one.text)), one.expect)) for one in messages
+        answers = [(one, ask[one.domain](Question(text=one.text))) for one in messages]
+        others = [(one, judged(answer, one.expect)) for one, answer in answers]
+        placed = [
+            (one.expect["place"]["must_show"], _plain(answer.text))
+            for one, answer in answers
+            if answer.path == "passages_found" and "place" in one.expect
         ]
+        held = sum(all(_plain(said) in text for said in wanted) for wanted, text in placed)
+        console.print(
+            f"of {len(placed)} that got passages and have a row, {held} can read it there, among "
+            f"others"
+        )
         console.print(table_of("the agents without a model", others, lambda one: one.product))
     if (folder / "not_alerts.yaml").exists():
         report_others(list(messages_of(folder / "not_alerts.yaml")), copilot, console)

@@ -27,7 +27,7 @@ _MARKER = re.compile(r"(labels|annotations|details|tags|alert details)\s*:?", re
 
 
 @dataclass
-class _Draft:
+class _AlertDraft:
     """An alert under way."""
 
     title: str = ""
@@ -50,9 +50,9 @@ class AlertLines:
     """What was read so far."""
 
     def __init__(self) -> None:
-        self.head: _Draft | None = None
+        self.head: _AlertDraft | None = None
         """What the first line says of all."""
-        self.drafts: list[_Draft] = []
+        self.drafts: list[_AlertDraft] = []
         self.before: list[str] = []
         """Lines before the first that is of an alert."""
         self._status: AlertStatus = ""
@@ -68,7 +68,7 @@ class AlertLines:
             self._status, self._said, self._key = status, False, ""
             self._begun().certain = True
             if self.drafts and self.drafts[-1].status != status:
-                self.drafts.append(_Draft(status=status, certain=True))
+                self.drafts.append(_AlertDraft(status=status, certain=True))
         elif marker := _MARKER.fullmatch(bare):
             self._marked(marker[1].casefold())
         elif said := headline(bare):
@@ -84,19 +84,19 @@ class AlertLines:
         return self.head is not None
 
     def alerts(self) -> Iterator[Alert]:
-        head = self.head or _Draft()
+        head = self.head or _AlertDraft()
         head.status = head.status or self._told
         drafts = [one for one in self.drafts if one.named or one.called or one.title or one.labels]
         for draft in drafts or [head]:
             if found := _alert(draft, head):
                 yield found
 
-    def _begun(self) -> _Draft:
+    def _begun(self) -> _AlertDraft:
         if self.head is None:
-            self.head = _Draft()
+            self.head = _AlertDraft()
         return self.head
 
-    def _current(self) -> _Draft:
+    def _current(self) -> _AlertDraft:
         return self.drafts[-1] if self.drafts else self._begun()
 
     def _marked(self, what: str) -> None:
@@ -106,7 +106,7 @@ class AlertLines:
         if what in {"labels", "alert details"}:
             self._begun().certain = True
             if not self.drafts or self.drafts[-1].listed:
-                self.drafts.append(_Draft(status=self._status))
+                self.drafts.append(_AlertDraft(status=self._status))
             self.drafts[-1].listed = True
 
     def headed(self, said: Headline, line: str) -> None:
@@ -126,9 +126,9 @@ class AlertLines:
             return
         if not self.drafts:
             self.drafts.append(self.head)
-            self.head = _Draft(certain=self.head.certain)
+            self.head = _AlertDraft(certain=self.head.certain)
         self.drafts.append(
-            _Draft(
+            _AlertDraft(
                 title=said.title, called=said.title, status=said.status, severity=said.severity,
                 labels=list(said.labels), link=link, certain=said.certain,
             )
@@ -137,7 +137,7 @@ class AlertLines:
     def _called(self, value: str) -> None:
         """`Alert: …` below a headline: one of a group, or the same said in words."""
         if not self.drafts or self.drafts[-1].called:
-            self.drafts.append(_Draft(status=self._status))
+            self.drafts.append(_AlertDraft(status=self._status))
         self.drafts[-1].called = value
 
     def _fields(self, bare: str, line: str) -> bool:
@@ -165,7 +165,7 @@ class AlertLines:
         if name == "alertname":
             draft = self._current()
             if draft.named:
-                self.drafts.append(_Draft(status=self._status, listed=draft.listed))
+                self.drafts.append(_AlertDraft(status=self._status, listed=draft.listed))
                 draft = self.drafts[-1]
             draft.named, self._begun().certain = value, True
         elif name in NAME_KEYS:
@@ -212,7 +212,7 @@ class AlertLines:
 _KNOWN = NAME_KEYS | STATUS_KEYS | SEVERITY_KEYS
 
 
-def _alert(draft: _Draft, head: _Draft) -> Alert | None:
+def _alert(draft: _AlertDraft, head: _AlertDraft) -> Alert | None:
     title = draft.title or head.title
     if draft.named or head.named:
         found = [draft.named or head.named]

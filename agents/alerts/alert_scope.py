@@ -94,7 +94,7 @@ _UNTELLING = frozenset(
 
 
 @dataclass(frozen=True, kw_only=True)
-class Told:
+class KnownOfAlert:
     """What is known of an alert beside its name."""
 
     labels: Sequence[Label]

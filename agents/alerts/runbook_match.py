@@ -10,10 +10,10 @@ from itertools import chain
 from typing import Literal
 
 from agents.alerts.alert import SHORT_NAME, Alert, is_identifier, spelled_out
-from agents.alerts.alert_scope import Holds, Told
+from agents.alerts.alert_scope import Holds, KnownOfAlert
 from agents.alerts.amounts import range_in
 from agents.alerts.label_lines import SEVERITY_KEYS
-from agents.alerts.runbook_entry import Cell, RunbookEntry
+from agents.alerts.runbook_entry import RunbookCell, RunbookEntry
 from agents.alerts.runbook_sections import introduced, section_entries
 from agents.alerts.runbook_tables import table_entries
 from enrichment.standing import is_out_of_force
@@ -61,7 +61,7 @@ def match(alert: Alert, snapshot: Snapshot, glossary: Mapping[str, Sequence[str]
         entries = [one for one in everything if one.in_force]
         introductions = [one for one in named if one.in_force]
         if entries or introductions:
-            told = Told(
+            told = KnownOfAlert(
                 labels=_labels(alert),
                 amounts=alert.amounts,
                 name=spelled_out(name),
@@ -133,7 +133,7 @@ def _defined_beside(
 def _listed_in(
     snapshot: Snapshot, glossary: Mapping[str, Sequence[str]]
 ) -> Callable[[str, Iterable[str], Iterable[str]], bool]:
-    plain = Told(labels=(), glossary=glossary)
+    plain = KnownOfAlert(labels=(), glossary=glossary)
 
     def listed(key: str, mine: Iterable[str], theirs: Iterable[str]) -> bool:
         mine, theirs = set(mine), set(theirs)
@@ -181,7 +181,7 @@ def _decided(
     alert: Alert,
     entries: Sequence[RunbookEntry],
     introductions: Sequence[RunbookEntry],
-    told: Told,
+    told: KnownOfAlert,
 ) -> RunbookMatch:
     of_group: dict[str, list[RunbookEntry]] = defaultdict(list)
     for one in entries:
@@ -232,7 +232,7 @@ def _labels(alert: Alert) -> list[tuple[str, str]]:
     return [*alert.labels, *(("severity", one) for one in rated if one)]
 
 
-def _narrowed(rows: Sequence[RunbookEntry], told: Told) -> _Group:
+def _narrowed(rows: Sequence[RunbookEntry], told: KnownOfAlert) -> _Group:
     """The rows of one name that the labels leave."""
     open_rows = [one for one in rows if not _excluded(one, told)]
     others = tuple(one for one in rows if one not in open_rows)
@@ -249,7 +249,7 @@ def _narrowed(rows: Sequence[RunbookEntry], told: Told) -> _Group:
 
 
 def _left(
-    rows: Sequence[RunbookEntry], columns: Sequence[int], told: Told
+    rows: Sequence[RunbookEntry], columns: Sequence[int], told: KnownOfAlert
 ) -> tuple[list[RunbookEntry], bool]:
     """Rows that the labels speak for, the plainer the better; else those that they don't speak
     against, as long as somebody could tell."""
@@ -277,7 +277,7 @@ def _values(rows: Sequence[RunbookEntry], columns: Sequence[int]) -> list[list[s
 
 
 def _without_rest(
-    rows: list[RunbookEntry], columns: Sequence[int], told: Told
+    rows: list[RunbookEntry], columns: Sequence[int], told: KnownOfAlert
 ) -> list[RunbookEntry]:
     """`All` and `Others` beside each other: the one for all holds."""
     whole = [
@@ -288,7 +288,7 @@ def _without_rest(
 
 
 def _verdicts(
-    row: RunbookEntry, columns: Sequence[int], told: Told, beside: Sequence[Sequence[str]]
+    row: RunbookEntry, columns: Sequence[int], told: KnownOfAlert, beside: Sequence[Sequence[str]]
 ) -> list[Holds]:
     return [
         told.holds(row.cells[at].text, label=row.cells[at].label, beside=beside)
@@ -307,8 +307,8 @@ def _differing(rows: Sequence[RunbookEntry], *, but: set[str]) -> list[int]:
     ]  # fmt: skip
 
 
-def _cell(entry: RunbookEntry, at: int) -> Cell:
-    return entry.cells[at] if at < len(entry.cells) else Cell(label="", text="")
+def _cell(entry: RunbookEntry, at: int) -> RunbookCell:
+    return entry.cells[at] if at < len(entry.cells) else RunbookCell(label="", text="")
 
 
 def _labels_of(rows: Sequence[RunbookEntry], columns: Sequence[int]) -> tuple[str, ...]:
@@ -316,12 +316,12 @@ def _labels_of(rows: Sequence[RunbookEntry], columns: Sequence[int]) -> tuple[st
                                if _cell(one, at).label))  # fmt: skip
 
 
-def _excluded(entry: RunbookEntry, told: Told) -> bool:
+def _excluded(entry: RunbookEntry, told: KnownOfAlert) -> bool:
     """Its scope is for others, whatever other rows say."""
     return _scope(entry, told) == "not"
 
 
-def _scope(entry: RunbookEntry, told: Told) -> Holds:
+def _scope(entry: RunbookEntry, told: KnownOfAlert) -> Holds:
     found = [
         told.holds(cell.text, label=cell.label, beside=_other_columns(entry, at))
         for at, cell in enumerate(entry.cells)

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 from agents.alerts.alert import is_identifier
-from agents.alerts.runbook_entry import Cell, RunbookEntry
+from agents.alerts.runbook_entry import RunbookCell, RunbookEntry
 from agents.alerts.runbook_roles import rating_in, role_of
 from agents.alerts.runbook_tables import rows_for, spelled
 from enrichment.chunk import Chunk, DocumentCard
@@ -97,9 +97,9 @@ def introduced(
             found = next((one for one in names if _stands_in(one, sentence)), "")
             if found and _OF_ALERT.search(sentence) and not _NOT_FOR.search(sentence):
                 step = next((one for one in map(_first_step, chunks) if one), "")
-                cells = [Cell(label="", text=found, role="name")]
+                cells = [RunbookCell(label="", text=found, role="name")]
                 if step:
-                    cells.append(Cell(label="First step", text=step, role="step"))
+                    cells.append(RunbookCell(label="First step", text=step, role="step"))
                 return RunbookEntry(
                     kind="introduction", name=found, exact=True, chunk=chunk,
                     group=card.id, cells=tuple(cells), quote=sentence,
@@ -140,14 +140,14 @@ def has_steps(chunk: Chunk) -> bool:
 def _section(
     path: tuple[str, ...], inside: Sequence[Chunk], found: tuple[str, bool, str]
 ) -> Iterator[RunbookEntry]:
-    cells = [Cell(label="", text=found[0], role="name")]
+    cells = [RunbookCell(label="", text=found[0], role="name")]
     if found[2]:
-        cells.append(Cell(label="", text=found[2], role="scope"))
+        cells.append(RunbookCell(label="", text=found[2], role="scope"))
     if only := _only_for(inside):
-        cells.append(Cell(label="Applies to", text=only, role="scope"))
+        cells.append(RunbookCell(label="Applies to", text=only, role="scope"))
     cells += [cell for chunk in inside for cell in _cells(chunk, below=len(path))]
     if not any(cell.role == "severity" for cell in cells) and (rated := rating_in(found[2])):
-        cells.append(Cell(label="", text=rated, role="severity"))
+        cells.append(RunbookCell(label="", text=rated, role="severity"))
     if not any(cell.role == "step" for cell in cells):
         cells += _unlabelled_step(inside)
     if not any(cell.role == "step" for cell in cells):
@@ -181,12 +181,12 @@ def _also_called(inside: Sequence[Chunk], names: Sequence[str]) -> str:
     return ""
 
 
-def _cells(chunk: Chunk, *, below: int) -> Iterator[Cell]:
+def _cells(chunk: Chunk, *, below: int) -> Iterator[RunbookCell]:
     """What it tells under labels: of fields, of a table of pairs, or as a heading below."""
     role = role_of(chunk.heading) if len(chunk.heading_path) > below else ""
     if role in {"step", "severity", "escalation", "owner"} and chunk.kind == "text":
         text = _first_step(chunk) or _beginning(chunk)
-        yield Cell(label=chunk.heading, text=text, role=role)
+        yield RunbookCell(label=chunk.heading, text=text, role=role)
         return
     if chunk.table is not None:
         yield from _pairs_of(chunk)
@@ -195,10 +195,10 @@ def _cells(chunk: Chunk, *, below: int) -> Iterator[Cell]:
             if found := _FIELD.fullmatch(line):
                 label, text = found[1].strip(), _plain(found[2])
                 if role_of(label):
-                    yield Cell(label=label, text=text[:_LONGEST_CELL], role=role_of(label))
+                    yield RunbookCell(label=label, text=text[:_LONGEST_CELL], role=role_of(label))
 
 
-def _pairs_of(chunk: Chunk) -> Iterator[Cell]:
+def _pairs_of(chunk: Chunk) -> Iterator[RunbookCell]:
     table = chunk.table
     if table is None:
         return
@@ -209,16 +209,16 @@ def _pairs_of(chunk: Chunk) -> Iterator[Cell]:
             else []
         )
         for label, text in (*head, *table.rows):
-            yield Cell(label=label, text=text, role=role_of(label))
+            yield RunbookCell(label=label, text=text, role=role_of(label))
     elif len(table.rows) == 1 == table.total_rows:
         for label, text in zip(table.header, table.rows[0], strict=False):
-            yield Cell(label=label, text=text, role=role_of(label))
+            yield RunbookCell(label=label, text=text, role=role_of(label))
 
 
 def _by_field(chunk: Chunk, names: Sequence[str]) -> Iterator[RunbookEntry]:
     """`Alert: DiskFull` below a heading of other words: its fields, up to the next one's."""
     found: tuple[str, bool] | None = None
-    cells: list[Cell] = []
+    cells: list[RunbookCell] = []
     for line in (*chunk.text.splitlines(), "Alert name: ."):
         field = _FIELD.fullmatch(line)
         if not field:
@@ -228,9 +228,9 @@ def _by_field(chunk: Chunk, names: Sequence[str]) -> Iterator[RunbookEntry]:
             if found:
                 yield _of_chunk(chunk, found, cells)
             found = spelled(text, names)
-            cells = [Cell(label=field[1], text=text, role="name")] if found else []
+            cells = [RunbookCell(label=field[1], text=text, role="name")] if found else []
         elif found:
-            cells.append(Cell(label=field[1], text=text[:_LONGEST_CELL], role=role))
+            cells.append(RunbookCell(label=field[1], text=text[:_LONGEST_CELL], role=role))
 
 
 def _by_item(chunk: Chunk, names: Sequence[str]) -> Iterator[RunbookEntry]:
@@ -244,20 +244,26 @@ def _by_item(chunk: Chunk, names: Sequence[str]) -> Iterator[RunbookEntry]:
         rest = _plain(lead[2] or lead[4] or "").strip(" :—–-")
         if not found or len(rest) < 8 or role_of(lead[1] or lead[3]) == "name":
             continue
-        cells = [Cell(label="", text=found[0], role="name")]
+        cells = [RunbookCell(label="", text=found[0], role="name")]
         remark = re.match(r"\(([^()]*)\)\s*[:—–-]*\s*", rest)
         if remark:
             rest = rest[remark.end() :]
             rated = bool(rating_in(remark[1]))
-            cells.append(Cell(label="", text=remark[1], role="severity" if rated else "scope"))
+            cells.append(
+                RunbookCell(label="", text=remark[1], role="severity" if rated else "scope")
+            )
         elif rating := rating_in(rest):
-            cells.append(Cell(label="", text=rating, role="severity"))
-        cells.append(Cell(label="First step", text=rest[:_LONGEST_CELL], role="step"))
+            cells.append(RunbookCell(label="", text=rating, role="severity"))
+        cells.append(RunbookCell(label="First step", text=rest[:_LONGEST_CELL], role="step"))
         yield _of_chunk(chunk, found, cells, quote=_plain(line).strip(" -*•+"), line=line)
 
 
 def _of_chunk(
-    chunk: Chunk, found: tuple[str, bool], cells: Sequence[Cell], quote: str = "", line: str = ""
+    chunk: Chunk,
+    found: tuple[str, bool],
+    cells: Sequence[RunbookCell],
+    quote: str = "",
+    line: str = "",
 ) -> RunbookEntry:
     return RunbookEntry(
         kind="section", name=found[0], exact=found[1], chunk=chunk,
@@ -266,7 +272,7 @@ def _of_chunk(
     )  # fmt: skip
 
 
-def _unlabelled_step(inside: Sequence[Chunk]) -> list[Cell]:
+def _unlabelled_step(inside: Sequence[Chunk]) -> list[RunbookCell]:
     texts = [one for one in inside if one.kind == "text"]
     step = next((found for found in map(_first_step, texts) if found), "")
     if not step:
@@ -275,7 +281,7 @@ def _unlabelled_step(inside: Sequence[Chunk]) -> list[Cell]:
                 (m[1] for m in _BULLET.finditer(one.text) if not _FIELD.fullmatch(m[0])), ""
             )
             step = step or _plain(bullet)
-    return [Cell(label="First step", text=step[:_LONGEST_CELL], role="step")] if step else []
+    return [RunbookCell(label="First step", text=step[:_LONGEST_CELL], role="step")] if step else []
 
 
 def _first_step(chunk: Chunk) -> str:

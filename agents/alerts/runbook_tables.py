@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from agents.alerts.alert import SHORT_NAME, exact_key, is_identifier, name_key
 from agents.alerts.amounts import condition_after
-from agents.alerts.runbook_entry import Cell, RunbookEntry
+from agents.alerts.runbook_entry import RunbookCell, RunbookEntry
 from agents.alerts.runbook_roles import Role, role_of, roles_of
 from enrichment.chunk import Chunk
 
@@ -123,14 +123,14 @@ def _entry(
 ) -> RunbookEntry:
     marked = _marked(row)
     cells = [
-        Cell(label=label, text=text, role="name" if at == place else role, marked=marked[at])
+        RunbookCell(label=label, text=text, role="name" if at == place else role, marked=marked[at])
         for at, (label, text, role) in enumerate(zip(header, row.cells, roles, strict=True))
     ]
     named = row.cells[place] if place >= 0 else ""
     if remark := _TAIL.search(named):
-        cells.append(Cell(label="", text=remark[1], role="scope"))
+        cells.append(RunbookCell(label="", text=remark[1], role="scope"))
     elif condition := condition_after(named):
-        cells.append(Cell(label="", text=condition, role="scope"))
+        cells.append(RunbookCell(label="", text=condition, role="scope"))
     return RunbookEntry(
         kind="row",
         name=found[0],
@@ -167,7 +167,7 @@ def _upright(
         if found is None:
             continue
         cells = [
-            Cell(label=row.cells[0], text=row.cells[place], role=role)
+            RunbookCell(label=row.cells[0], text=row.cells[place], role=role)
             for row, role in zip(rows, told, strict=True)
         ]
         chunk = next((row.chunk for row, role in zip(rows, told, strict=True) if role == "step"),
@@ -178,7 +178,7 @@ def _upright(
             exact=found[1],
             chunk=chunk,
             group=f"{chunk.document_id}:{chunk.table.id if chunk.table else ''}",
-            cells=(Cell(label="", text=found[0], role="name"), *cells),
+            cells=(RunbookCell(label="", text=found[0], role="name"), *cells),
             quote=" | ".join(f"{cell.label}: {cell.text}" for cell in cells),
         )
 
