@@ -21,6 +21,7 @@ from agents.alerts.product_forms import (
     quoted,
     signalled,
     status_of,
+    without_source,
 )
 from enrichment.language.words import STOP_WORDS, tokens
 
@@ -28,7 +29,7 @@ MOST_ALERTS = 50
 _MOST_CHARACTERS = 12_000
 _MOST_LINES = 600
 _SLACK_LINK = re.compile(r"<(https?://[^<>|\s]+)(?:\|([^<>]*))?>")
-_EMOJI = re.compile(r":[a-z0-9_+-]{2,}:|[\u2190-\u2bff\U0001f000-\U0001faff\ufe0f\u200d]+")
+_EMOJI = re.compile(r":(?!\d+:)[a-z0-9_+-]{2,}:|[\u2190-\u2bff\U0001f000-\U0001faff\ufe0f\u200d]+")
 _ALARM = re.compile(
     r":(?:warning|rotating_light|fire|no_entry(?:_sign)?|red_circle|large_red_circle|x|bangbang"
     r"|exclamation|heavy_exclamation_mark|alert|siren|octagonal_sign|boom|bell)[\w-]*:"
@@ -110,7 +111,10 @@ def _signalled(line: str, written: str) -> Headline | None:
         return quoted(line)
     if _ALARM.match(written.lstrip(" *_>")):
         return headline(line) or signalled(line)
-    return signalled(levelled(line)) if levelled(line) else None
+    if levelled(line):
+        return signalled(levelled(line))
+    plain = without_source(line)
+    return headline(plain) if plain != line else None
 
 
 def _distinct(found: Iterable[Alert]) -> tuple[Alert, ...]:

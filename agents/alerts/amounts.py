@@ -30,7 +30,7 @@ _BEYOND = re.compile(
 _LAST = re.compile(rf" (?:{_MORE}|{_LESS}|between) ?\d.*", re.IGNORECASE)
 _DATE = re.compile(
     r"https?://\S+|(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]{0,6} \d{1,2}\b,?|"
-    r"\b\d{1,2} (?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]{0,6}\b|\b(?:19|20)\d\d\b",
+    r"\b\d{1,2} (?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]{0,6}\b|\b20[23]\d\b",
     re.IGNORECASE,
 )
 _SAID = re.compile(

@@ -18,7 +18,8 @@ _LONGEST_VALUE = 120
 
 NAME_KEYS = frozenset(
     ("alertname", "alert", "alert name", "monitor", "monitor name", "rule", "rule name",
-     "alert rule", "rulename", "check", "check name", "alarm", "alarm name")
+     "alert rule", "rulename", "problem name", "problem", "check", "check name", "alarm",
+     "alarm name")
 )  # fmt: skip
 STATUS_KEYS = frozenset(("status", "state", "alert state", "alert status"))
 SEVERITY_KEYS = frozenset(("severity", "priority", "level", "sev", "urgency"))

@@ -52,9 +52,12 @@ _NAGIOS = _begins(
 )
 _FROM = re.compile(r"\[[A-Za-z][\w .-]{0,40}\]\s*:?\s*(?P<title>\S.*)")
 _TOLD = _begins(rf"\balert (?:is |was |has been )?(?P<state>{_STATE})\b")
-_WORDED = _begins(rf"(?P<state>{_STATE}|alert|critical|warning)(?:\s+alert)?\s*:\s*(?P<title>\S.*)")
+_WORDED = _begins(
+    rf"(?:(?P<rated>{_RATED})\s+)?(?P<state>{_STATE}|alert|critical|warning)(?:\s+alert)?"
+    r"\s*:\s*(?P<title>\S.*)"
+)
 _SHOUTED = re.compile(
-    r"\[?(?P<state>ALERT|FIRING|ALERTING|PROBLEM|CRITICAL|WARNING|RESOLVED|OK)\]?\s+"
+    r"\[?(?P<state>ALERT|FIRING|ALERTING|PROBLEM|CRITICAL|WARNING|RESOLVED|OK)\]?(?:\s+|\s*[:–—-]\s*)"
     r"(?P<title>[\w.:/-]+)\s*(?P<rest>.*)"
 )
 _BRACED = re.compile(r"(?P<title>[A-Za-z][\w.:/-]*)\s*[{(](?P<rest>.*=.*)[})]")
@@ -72,11 +75,16 @@ _FIRING_NOW = _begins(
     r"(?:alert\s+)?(?:is\s+|just\s+|now\s+){0,3}(?:firing|alerting)\b"
     r"(?:\s+(?:on|for|in)\s+(?P<then>[\w.:/-]*\w))?"
 )
+_PRODUCT = _begins(
+    r"(?:alertmanager|prometheus|grafana|datadog|pagerduty|opsgenie|nagios|icinga|zabbix"
+    r"|cloudwatch|sentry|new ?relic|splunk|dynatrace)\s*(?:alert\s*)?[:–—-]\s*"
+)
 _LEVEL = re.compile(
     r"\[?(?:WARN(?:ING)?|CRIT(?:ICAL)?|ALERT|ERROR|FATAL|EMERG)\]?\s+(?P<rest>\S.*)"
 )
 _SOURCE = re.compile(r"(?P<source>[A-Za-z][\w.-]*)\s*:\s+(?P<title>\S.*)")
 _DASHES = frozenset(("– ", "— ", "- ", ": "))
+_TICKET = re.compile(r"^\[?#\d+\]?\s*:?\s+(?=\S)")
 _ON = re.compile(r"(?:on|for|in|at)\s+(\S+)")
 
 
@@ -144,7 +152,14 @@ def signalled(line: str) -> Headline | None:
     title, _, said = line.partition(" ")
     if is_identifier(title.rstrip(":,")) and said[:2] in _DASHES:
         return Headline(title=title.rstrip(":,"), status="firing", certain=True)
+    if is_identifier(title.rstrip(":,")):
+        return Headline(title=line, status="firing", certain=False)
     return None
+
+
+def without_source(line: str) -> str:
+    """The rest of `Alertmanager: …`."""
+    return _PRODUCT.sub("", line)
 
 
 def quoted(line: str) -> Headline | None:
@@ -182,6 +197,7 @@ def _by_hand(line: str) -> Headline | None:
             return _worded(found["title"], status_of(found["state"]), told)
     if found := _WORDED.fullmatch(line):
         title, rated = _rated(found["title"])
+        rated = rated or found["rated"] or ""
         return Headline(
             title=title, status=status_of(found["state"]), certain=False, severity=rated
         )
@@ -207,5 +223,6 @@ def _worded(title: str, status: AlertStatus, labels: Sequence[Label]) -> Headlin
 
 def _rated(title: str) -> tuple[str, str]:
     """`[P2] Name` → name and rating."""
+    title = _TICKET.sub("", title)
     found = _RATING.match(title)
     return (title[found.end() :], found["rated"]) if found else (title, "")

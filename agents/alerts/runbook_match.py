@@ -15,7 +15,7 @@ from agents.alerts.amounts import range_in
 from agents.alerts.label_lines import SEVERITY_KEYS
 from agents.alerts.runbook_entry import RunbookCell, RunbookEntry
 from agents.alerts.runbook_sections import introduced, section_entries
-from agents.alerts.runbook_tables import table_entries
+from agents.alerts.runbook_tables import is_name, table_entries
 from enrichment.standing import is_out_of_force
 from index.search import SearchQuery, Snapshot
 
@@ -75,12 +75,12 @@ def match(alert: Alert, snapshot: Snapshot, glossary: Mapping[str, Sequence[str]
 
 def _in_full(name: str, snapshot: Snapshot) -> Iterator[str]:
     """What a table of short names says that it stands for."""
-    if not SHORT_NAME.fullmatch(name):
+    if not SHORT_NAME.fullmatch(name) and not is_identifier(name):
         return
     query = SearchQuery(variants=(name,), keywords=(name,), strategy="keyword", limit=10)
     for table in (hit.chunk.table for hit in snapshot.search(query)):
         for row in table.rows if table else ():
-            if len(row) == 2 and name in row:
+            if len(row) == 2 and name in row and all(map(is_name, row)):
                 yield from (cell.strip(" `") for cell in row if is_identifier(cell.strip(" `")))
 
 
@@ -255,8 +255,7 @@ def _left(
     against, as long as somebody could tell."""
     named = [at for at in columns if not any(range_in(_cell(one, at).text) for one in rows)]
     rows = [one for one in rows if "not" not in _verdicts(one, named, told, _values(rows, named))]
-    beside = _values(rows, columns)
-    verdicts = [_verdicts(one, columns, told, beside) for one in rows]
+    verdicts = [_verdicts(one, columns, told, _beside(one, rows, columns, named)) for one in rows]
     possible = [
         (row, found) for row, found in zip(rows, verdicts, strict=True) if "not" not in found
     ]  # fmt: skip
@@ -265,11 +264,38 @@ def _left(
         if plain:
             most = max(sum(one in {"equal", "holds"} for one in found) for _, found in plain)
             best = [r for r, f in plain if sum(one in {"equal", "holds"} for one in f) == most]
-            return best, True
+            level = [row for row, found in possible if row not in best and any(
+                _undecided(each, row, columns, told) for each in best
+            )]  # fmt: skip
+            return [*best, *level], not level
     sure = [row for row, found in possible if "open" not in found]
     if len(possible) == 1 or (sure and len(sure) == len(possible)):
         return _without_rest([row for row, _ in possible], columns, told), False
     return [row for row, _ in possible], False
+
+
+def _beside(
+    row: RunbookEntry, rows: Sequence[RunbookEntry], columns: Sequence[int], named: Sequence[int]
+) -> list[list[str]]:
+    """Amounts are held against those of rows for the same: 93 % may be much here and little
+    there."""
+    alike = [
+        one for one in rows
+        if all(_cell(one, at).text == _cell(row, at).text for at in named)
+    ]  # fmt: skip
+    amounts = [at for at in columns if at not in named]
+    return [*_values(rows, named), *_values(alike, amounts)]
+
+
+def _undecided(
+    best: RunbookEntry, other: RunbookEntry, columns: Sequence[int], told: KnownOfAlert
+) -> bool:
+    """Whether a scope by which the two differ is one that the alert doesn't speak of."""
+    scopes = [
+        at for at in columns
+        if _cell(best, at).role == "scope" and _cell(best, at).text != _cell(other, at).text
+    ]  # fmt: skip
+    return "open" in _verdicts(best, scopes, told, [])
 
 
 def _values(rows: Sequence[RunbookEntry], columns: Sequence[int]) -> list[list[str]]:
@@ -303,7 +329,10 @@ def _differing(rows: Sequence[RunbookEntry], *, but: set[str]) -> list[int]:
     return [
         at for at in range(width)
         if len({_cell(one, at).text.casefold() for one in rows}) > 1
-        and not any(_cell(one, at).role in but for one in rows)
+        and (
+            not any(_cell(one, at).role in but for one in rows)
+            or all(range_in(_cell(one, at).text) for one in rows)
+        )
     ]  # fmt: skip
 
 

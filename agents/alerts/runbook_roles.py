@@ -14,7 +14,8 @@ _WORDS: tuple[tuple[Role, str], ...] = (
     # Names of other alerts: a row that mentions one there is not about it.
     ("beside", r"related|suppress|silenc|inhibit|see also|similar|depends|replace[sd]|supersede"
                r"|caused by|parent|correlat|duplicate|formerly|renamed|old name|instead of"),
-    ("escalation", r"escalat|if (?:not|still|it|no|un)|not (?:cleared|resolved|fixed)|unresolved"
+    ("escalation", r"escalat|if (?:not|still|it|no|un|that|this)|unresolved"
+                   r"|not (?:cleared|resolved|fixed)"
                    r"|then call|call next|after that|second step|next step|still firing"),
     ("step", r"first|step|what to do|do (?:this|now|first)|action|response|respond|remed|mitigat"
              r"|\bfix|procedure|handling|how to|instruction|playbook steps|immediate|resolution"
@@ -95,9 +96,11 @@ def rating_in(text: str) -> str:
 def _once(roles: list[Role], role: Role, header: Sequence[str], prefer: re.Pattern[str]) -> None:
     places = [place for place, one in enumerate(roles) if one == role]
     if len(places) > 1:
-        kept = next((p for p in places if prefer.search(header[p].strip(" :*`"))), places[0])
+        plain = [place for place in places if prefer.fullmatch(header[place].strip(" :*`"))]
+        # An alert may be named twice: by a name and by an id.
+        kept = plain if role == "name" and plain else (plain or places)[:1]
         for place in places:
-            if place != kept:
+            if place not in kept:
                 roles[place] = "" if role == "severity" else "meaning"
 
 

@@ -39,7 +39,11 @@ _OF_ALERTS = re.compile(
     r"alert|alarm|runbook|playbook|monitor|on-?call|incident|pag(?:er|ing)\b|trouble|respon",
     re.IGNORECASE,
 )
+_ALERT_FIELD = re.compile(
+    r"^\W*(?:alerts?|alarms?|monitors?)(?: names?)?\W*:", re.IGNORECASE | re.MULTILINE
+)
 _CALLED = re.compile(
+    r"^\W*(?:alerts?|alarms?|monitors?)(?: names?)?\W*:|\bsame as\b|\baka\b|\balias|"
     r"^\W*(?:when|if|once) \S+ (?:fires|triggers|alerts|pages)\b|"
     r"\b(?:fire[sd]?|alerts?|page[sd]?|raised|known|called|named|reported|shows? up)\s+(?:as|by)\b",
     re.IGNORECASE,
@@ -174,6 +178,9 @@ def _only_for(inside: Sequence[Chunk]) -> str:
 
 def _also_called(inside: Sequence[Chunk], names: Sequence[str]) -> str:
     """The name that the section says in its first words that its alert has."""
+    fields = sum(len(_ALERT_FIELD.findall(one.text)) for one in inside)
+    if fields > 1:
+        return ""  # each of them begins another alert's
     for sentence in sentences(_beginning(inside[0])):
         name = next((one for one in names if _stands_in(one, sentence)), "")
         if name and _CALLED.search(sentence) and not _NOT_FOR.search(sentence):

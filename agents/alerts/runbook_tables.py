@@ -79,7 +79,8 @@ def spelled(text: str, names: Sequence[str]) -> tuple[str, bool] | None:
     return None
 
 
-def _is_name(cell: str) -> bool:
+def is_name(cell: str) -> bool:
+    """Whether it is a name, long or short, and nothing else."""
     cell = cell.strip(" `*")
     return is_identifier(cell) or bool(SHORT_NAME.fullmatch(cell))
 
@@ -98,11 +99,12 @@ def _of_table(parts: Sequence[Chunk], names: Sequence[str]) -> Iterator[RunbookE
     rows = list(_rows(parts))
     columns = [tuple(row.cells[place] for row in rows) for place in range(len(table.header))]
     roles = roles_of(table.header, columns)
+    yield from _upright(rows, table.header, names)
     named = "name" in roles
     if not named and "step" not in map(role_of, table.header):
         return  # a register of systems, not of alerts
     for row in rows:
-        if len(row.cells) == 2 and all(_is_name(cell) for cell in row.cells):
+        if len(row.cells) == 2 and all(is_name(cell) for cell in row.cells):
             continue  # what a short name stands for
         for place, cell in enumerate(row.cells):
             if (named and roles[place] != "name") or roles[place] in _NO_NAMES:
@@ -110,7 +112,6 @@ def _of_table(parts: Sequence[Chunk], names: Sequence[str]) -> Iterator[RunbookE
             if found := spelled(cell, names):
                 yield _entry(row, place, found, table.header, roles, columns)
                 break
-    yield from _upright(rows, table.header, names)
 
 
 def _entry(

@@ -41,6 +41,28 @@ Tiers: gold = acme, globex. silver = everybody else.
 | `TenantSlow` | gold | P1 | Call the tenant |
 | `TenantSlow` | silver | P4 | Write to the tenant |
 
+## Databases
+
+| Id | Alert name | Cluster | Threshold | Do this |
+|---|---|---|---|---|
+| DB-1 | Connections high | core | > 80% | Kill idle sessions |
+| DB-2 | Connections high | core | > 95% | Switch to the standby |
+| DB-3 | Connections high | any other | > 90% | Restart the pooler |
+
+## Tunnels
+
+| | TunnelDown | CertExpiring |
+|---|---|---|
+| Severity | P2 | P4 |
+| First step | Restart the concentrator | Renew it |
+| Owner | NOC | Security |
+
+## Old names
+
+| Old | New |
+|---|---|
+| `host_lost` | `HostDown` |
+
 ## Short names
 
 | Short | Stands for |
@@ -84,6 +106,13 @@ Fired as `pg_lag_seconds`.
 | `orders-1`, `orders-2` | 60 s to 10 min | P3 | Kill long reports |
 | `orders-1`, `orders-2` | over 10 min | P2 | Take it out of the pool |
 | `catalog` | over 5 min | P4 | Tell Search |
+
+## Resolvers
+
+Alerts: DnsSlow, DnsServfail
+
+1. Use the second resolver.
+2. Open a ticket.
 
 ## Basket latency
 

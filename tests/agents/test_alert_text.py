@@ -104,7 +104,10 @@ Labels:
     ],
 )
 def test_datadog(title: str, name: str, status: str, severity: str) -> None:
-    text = "Volume at 96.5 %. @slack-ops\n`max(last_5m):max:disk{host:db-1} > 0.95`"
+    text = (
+        "Volume at 96.5 %, last triggered at Nov 25 2026 03:12:44 UTC. @slack-ops\n"
+        "`max(last_5m):max:disk{host:db-1} > 0.95`"
+    )
     field = {"title": "Tags", "value": "env:prod, region:eu, monitor"}
     (alert,) = posted(text="", attachments=[{"title": title, "text": text, "fields": [field]}])
     assert name in alert.names
