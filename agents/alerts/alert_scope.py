@@ -32,7 +32,7 @@ _ANY = re.compile(
     r"(?:all|any|every|each|both)?\s*(?:of them|regions?|environments?|envs?|clusters?|services?"
     r"|systems?|users?|hosts?|tiers?|stages?|zones?|sites?|teams?|customers?|tenants?|countries"
     r"|markets?|classes|everyone|everywhere|everything|all|any|global(?:ly)?|worldwide)"
-    r"|\*|[-–—]+|n/?a|",
+    r"|\*|[-–—]+|n/a|",
     re.IGNORECASE,
 )
 _REST = re.compile(
@@ -43,6 +43,7 @@ _REST = re.compile(
 _ONLY = re.compile(
     r"(?:only|just)\s+(?:(?:for|in|on|to|at)\s+)?(\S.*)|(\S.*\S)\s+only", re.IGNORECASE
 )
+_WITH_ONLY = re.compile(r"(\S[^()]*?)\s*\(([^()]*\bonly\b[^()]*)\)", re.IGNORECASE)
 _EITHER = re.compile(r"\s*(?:[,;/\n&+|]|\band\b|\bor\b)\s*", re.IGNORECASE)
 _CLOUD_REGION = re.compile(
     r"(us|eu|ap|sa|ca|me|af|il|mx|cn|uk|na)[-_]?"
@@ -114,10 +115,22 @@ class KnownOfAlert:
         said = said.strip(" `*.") if not said.strip().endswith(".*") else said.strip(" `")
         if within := range_in(said):
             return self._reaches(within, beside)
+        if found := _WITH_ONLY.fullmatch(said):
+            if self.holds(found[2], beside=beside) == "not":
+                return "not"
+            said = found[1]
         if found := _ONLY.fullmatch(said):
             held = self.holds(found[1] or found[2], label=label, beside=beside)
             telling = any(key.casefold() not in _UNTELLING for key, _ in self.labels)
             return "not" if held == "open" and telling else held
+        if (but := _BUT.fullmatch(said)) and not _EXCEPT.fullmatch(said):
+            if self.holds(f"except {but[2]}") == "not":
+                return "not"
+            said = but[1]
+        return self._among(said, label, beside)
+
+    def _among(self, said: str, label: str, beside: Sequence[Sequence[str]]) -> Holds:
+        """Of a cell that lists values, or all, or all but some."""
         if _ANY.fullmatch(said):
             return "any"
         if _REST.fullmatch(said):
@@ -131,10 +144,6 @@ class KnownOfAlert:
             if not telling:
                 return "open"
             return "else" if _REST.match(said) else "any"
-        if (but := _BUT.fullmatch(said)) and not _REST.match(said):
-            if self.holds(f"except {but[2]}") == "not":
-                return "not"
-            said = but[1]
         these = _alternatives(said)
         found_here = {
             self._is(one, key, value) for one in these for key, value in self.labels

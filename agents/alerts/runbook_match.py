@@ -331,7 +331,7 @@ def _differing(rows: Sequence[RunbookEntry], *, but: set[str]) -> list[int]:
         if len({_cell(one, at).text.casefold() for one in rows}) > 1
         and (
             not any(_cell(one, at).role in but for one in rows)
-            or all(range_in(_cell(one, at).text) for one in rows)
+            or any(range_in(_cell(one, at).text) for one in rows)
         )
     ]  # fmt: skip
 

@@ -89,7 +89,7 @@ _WORDY = 12.0
 
 def rating_in(text: str) -> str:
     """The first `SEV2` or `P1` of a text."""
-    found = re.search(r"\b(?:SEV[ -]?\d|P[0-5])\b", text)
+    found = re.search(r"\b(?:(?i:sev(?:erity)?)[ -]?\d|P[0-5])\b", text)
     return found[0] if found else ""
 
 

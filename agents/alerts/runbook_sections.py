@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 
 from agents.alerts.alert import is_identifier
 from agents.alerts.runbook_entry import RunbookCell, RunbookEntry
-from agents.alerts.runbook_roles import rating_in, role_of
+from agents.alerts.runbook_roles import Role, rating_in, role_of
 from agents.alerts.runbook_tables import rows_for, spelled
 from enrichment.chunk import Chunk, DocumentCard
 from enrichment.language.sentences import sentences
@@ -19,6 +19,10 @@ _BETWEEN = re.compile(r"\s*(?:[:|—–(]|\s-\s)\s*")
 _FIELD = re.compile(
     r"\s*(?:[-*•+]|\d+[.)])?\s*\**`?([A-Za-z][^:*`|]{0,40}?)`?\**\s*:\s*\**\s*(\S.*)"
 )
+_INLINE = re.compile(
+    r"(?<![\w`/.*-])\*{0,2}([A-Z][A-Za-z-]{1,20}(?: [a-z-]{1,15}){0,2})\*{0,2}:\*{0,2}\s+"
+)
+_TOLD_IN_LINE = frozenset[Role](("severity", "owner", "step", "escalation"))
 _ITEM = re.compile(r"\s*(?:[-*•+]|\d+[.)])\s+(.*)|(\*\*.*)")
 _LEAD = re.compile(r"(?:\*\*|`)+(.+?)(?:\*\*|`)+\s*(.*)|([\w.:/-]+)\s*(?:[:—–]|\s-\s)\s*(.*)")
 _STEP = re.compile(r"^\s*1[.)]\s+(.*)", re.MULTILINE)
@@ -199,10 +203,19 @@ def _cells(chunk: Chunk, *, below: int) -> Iterator[RunbookCell]:
         yield from _pairs_of(chunk)
     elif chunk.kind == "text":
         for line in chunk.text.splitlines():
-            if found := _FIELD.fullmatch(line):
-                label, text = found[1].strip(), _plain(found[2])
-                if role_of(label):
-                    yield RunbookCell(label=label, text=text[:_LONGEST_CELL], role=role_of(label))
+            yield from _in_line(line)
+
+
+def _in_line(line: str) -> Iterator[RunbookCell]:
+    """`Severity: P3. Owner: Checkout.`, each up to the next."""
+    labels = [one for one in _INLINE.finditer(line) if role_of(one[1]) in _TOLD_IN_LINE]
+    for at, found in enumerate(labels, start=1):
+        end = labels[at].start() if at < len(labels) else len(line)
+        text = _plain(line[found.end() : end]).strip(" .;*")
+        yield RunbookCell(label=found[1], text=text[:_LONGEST_CELL], role=role_of(found[1]))
+    if not labels and (field := _FIELD.fullmatch(line)) and role_of(field[1].strip()):
+        label, text = field[1].strip(), _plain(field[2])
+        yield RunbookCell(label=label, text=text[:_LONGEST_CELL], role=role_of(label))
 
 
 def _pairs_of(chunk: Chunk) -> Iterator[RunbookCell]:

@@ -20,6 +20,12 @@ _AFFIX = re.compile(
 )
 _TAIL = re.compile(r"\s*[(\[]([^()\[\]]*)[)\]]\s*$")
 _SEVERAL = re.compile(r"\s*(?:[,;/\n]|\band\b|\bor\b|<br>)\s*")
+_THINGS = re.compile(
+    r"service|system|application|\bapps?\b|component|host|node|server|team|replica|queue|topic"
+    r"|cluster|depend|vendor|provider|product|contact",
+    re.IGNORECASE,
+)
+"""Columns of what alerts are about."""
 _LINES = re.compile(r"\n|<br\s*/?>")
 _LINK = re.compile(r"\]\(([^()\s]+)\)")
 _LINKED = re.compile(r"\[([^\[\]]*)\]\([^()\s]*\)")
@@ -108,6 +114,8 @@ def _of_table(parts: Sequence[Chunk], names: Sequence[str]) -> Iterator[RunbookE
             continue  # what a short name stands for
         for place, cell in enumerate(row.cells):
             if (named and roles[place] != "name") or roles[place] in _NO_NAMES:
+                continue
+            if not named and _THINGS.search(table.header[place]):
                 continue
             if found := spelled(cell, names):
                 yield _entry(row, place, found, table.header, roles, columns)

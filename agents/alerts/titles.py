@@ -15,6 +15,7 @@ _BETWEEN = re.compile(r"\s+[-–—|/]\s+|:\s+|\s*\|\s*")
 _PREFIX = re.compile(r"^(?:\[[^\]]*\]\s*)+")
 _PLAIN_WORD = re.compile(r"[A-Za-z][A-Za-z0-9-]*")
 _CODE = re.compile(r"[A-Z][A-Z-]{0,9}\d{1,6}")
+_KEBAB = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)+")
 _ENDS = " \"'“”,;."
 _MOST_CHARACTERS = 200
 
@@ -32,7 +33,7 @@ def names_in(title: str) -> Iterator[str]:
         short = cut.sub("", short).strip(_ENDS)
     seen.append(short)
     first = short.split(" ")[0].strip(_ENDS + ":,")
-    if is_identifier(first):
+    if is_identifier(first) and not _is_thing(short):
         # What follows an identifier is values of labels, or a sentence about it.
         yield first
         return
@@ -41,8 +42,17 @@ def names_in(title: str) -> Iterator[str]:
     named = [part for part in (*parts, *inside) if is_identifier(part)]
     before = _before_values(short)
     yield from dict.fromkeys(one for one in (*reversed(seen), *before, *named) if one)
-    if len(parts) > 1 and parts[0] and len(parts[0].split()) > 1:
+    told = sum(bool(_PLAIN_WORD.fullmatch(word)) for word in short.split()[len(parts[0].split()) :])
+    if len(parts) > 1 and len(parts[0].split()) > 1 and told < 2:
         yield parts[0]
+
+
+def _is_thing(title: str) -> bool:
+    """`store-api latency` is called by both words; `disk-full on db-1` by the first."""
+    first, _, rest = title.partition(" ")
+    word = rest.split(" ")[0]
+    plain = word.isalpha() and word.islower() and word not in _FILLERS
+    return bool(_KEBAB.fullmatch(first)) and plain
 
 
 def _before_values(title: str) -> Iterator[str]:

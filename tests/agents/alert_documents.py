@@ -38,6 +38,8 @@ Tiers: gold = acme, globex. silver = everybody else.
 | `SlowReads` | DE | P2 | Call Frankfurt |
 | `QueueDepth` | `orders.*` | P2 | Add workers |
 | `QueueDepth` | all other queues, except `archive.*` | P4 | Find the consumer |
+| `TokensOld` | production (EU only) | P3 | Rotate the signing key |
+| `LobbyFull` | NA | P3 | Open the overflow pool |
 | `TenantSlow` | gold | P1 | Call the tenant |
 | `TenantSlow` | silver | P4 | Write to the tenant |
 
@@ -107,6 +109,10 @@ Fired as `pg_lag_seconds`.
 | `orders-1`, `orders-2` | over 10 min | P2 | Take it out of the pool |
 | `catalog` | over 5 min | P4 | Tell Search |
 
+## FleetDegraded
+
+**Severity:** critical. **Owner:** Fleet. **First step:** Drain the bad zone
+
 ## Resolvers
 
 Alerts: DnsSlow, DnsServfail
@@ -142,10 +148,10 @@ status: current
 ---
 # Service Register
 
-| Service | Tier | Owner | When it is down |
+| Service | Tier | Owner | Action when it is down |
 |---|---|---|---|
-| checkout-api | T0 | Checkout | Nobody can pay anything at all |
-| search-api | T1 | Search | People browse the catalogue |
+| checkout-api | T0 | Checkout | Call them |
+| search-api | T1 | Search | Call them by day |
 
 ## ledger-core
 
