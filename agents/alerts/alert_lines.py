@@ -21,6 +21,8 @@ from agents.alerts.label_lines import (
 from agents.alerts.product_forms import Headline, group_status, headline, status_of, told_state
 from agents.alerts.titles import names_in, values_in
 
+MOST_LABELS = 60
+"""Of one alert: each is held against each cell."""
 URL = re.compile(r"https?://[^\s<>()]+")
 _LINKED = re.compile(r"\s*\(https?://[^\s()]+\)")
 _MARKER = re.compile(r"(labels|annotations|details|tags|alert details)\s*:?", re.IGNORECASE)
@@ -234,7 +236,7 @@ def _alert(draft: _AlertDraft, head: _AlertDraft) -> Alert | None:
         names=names,
         status=draft.status or head.status,
         severity=draft.severity or head.severity,
-        labels=tuple(dict.fromkeys((key.strip(), value) for key, value in labels)),
+        labels=tuple(dict.fromkeys((key.strip(), value) for key, value in labels))[:MOST_LABELS],
         link=draft.link or head.link,
         certain=certain,
     )

@@ -5,12 +5,12 @@ from __future__ import annotations
 import html
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 from agents.alerts.alert import Alert
-from agents.alerts.alert_lines import URL, AlertLines
+from agents.alerts.alert_lines import MOST_LABELS, URL, AlertLines
 from agents.alerts.amounts import amounts_in
 from agents.alerts.label_lines import fields, is_label
 from agents.alerts.product_forms import (
@@ -70,12 +70,15 @@ def _from_lines(text: str) -> tuple[Alert, ...]:
             by_sign = True
             reading.headed(said, line)
         elif reading.head is None and (now := firing_now(line)) and not headline(line):
-            return _distinct(_alerts_of(now))
+            return _with_amounts(_distinct(_alerts_of(now)), lines)
         else:
             reading.take(line)
     if not reading.is_alert() or _asks_something(reading, lines, by_sign):
         return ()
-    found = _distinct(reading.alerts())
+    return _with_amounts(_distinct(reading.alerts()), lines)
+
+
+def _with_amounts(found: tuple[Alert, ...], lines: Sequence[str]) -> tuple[Alert, ...]:
     if len({one.name for one in found}) > 1:
         return found  # which of them an amount is of, nobody can tell
     amounts = amounts_in("\n".join(lines))
@@ -164,7 +167,9 @@ def _of_webhook(told: Mapping[str, Any]) -> tuple[Alert, ...]:
             names=(labels["alertname"],),
             status=status_of(str(told.get("status") or "")),
             severity=str(labels.get("severity") or ""),
-            labels=tuple(one for one in said if one[0] != "alertname" and is_label(*one)),
+            labels=tuple(one for one in said if one[0] != "alertname" and is_label(*one))[
+                :MOST_LABELS
+            ],
             link=str(told.get("generatorURL") or ""),
         )
         return (alert,) if alert.name.strip() else ()

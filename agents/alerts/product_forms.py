@@ -79,6 +79,10 @@ _PRODUCT = _begins(
     r"(?:alertmanager|prometheus|grafana|datadog|pagerduty|opsgenie|nagios|icinga|zabbix"
     r"|cloudwatch|sentry|new ?relic|splunk|dynatrace)\s*(?:alert\s*)?[:–—-]\s*"
 )
+_QUOTED_FIRING = _begins(
+    r"[\"“](?P<title>[^\"“”]{4,120})[\"”]\s+(?:alert\s+|alarm\s+)?(?:is|just went|went|has gone)\s+"
+    r"(?:firing|alerting|red|critical|in alarm|off)\b"
+)
 _LEVEL = re.compile(
     r"\[?(?:WARN(?:ING)?|CRIT(?:ICAL)?|ALERT|ERROR|FATAL|EMERG)\]?\s+(?P<rest>\S.*)"
 )
@@ -174,7 +178,10 @@ def quoted(line: str) -> Headline | None:
 
 
 def firing_now(line: str) -> Headline | None:
-    """`DiskFull is firing on db-1, …`: whoever begins so wants to know what to do."""
+    """`DiskFull is firing on db-1, …`, `… "Disk full on db-1" is red, …`: whoever says so wants to
+    know what to do."""
+    if said := _QUOTED_FIRING.search(line):
+        return _worded(said["title"], "firing", [])
     found = _FIRING_NOW.match(line)
     if not found or not (is_identifier(found["title"]) or SHORT_NAME.fullmatch(found["title"])):
         return None

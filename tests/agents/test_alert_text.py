@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from agents.alerts.alert import Alert
+from agents.alerts.alert_lines import MOST_LABELS
 from agents.alerts.alert_text import MOST_ALERTS, alerts_in
 from bot.slack.event import Asked, read
 
@@ -165,6 +166,7 @@ def test_opsgenie(pretext: str, title: str, status: str) -> None:
         ("got this one:\n[FIRING:1] KeyOverdue (sg)", "KeyOverdue", "sg"),
         ("who is to be called?\n[FIRING:1] KeyOverdue (sg)", "KeyOverdue", "sg"),
         ("I am new here, just got this:\n&gt; KeyOverdue sg\nwhat now?", "KeyOverdue", "sg"),
+        ('the pager says "Queue depth orders.new" is red, now?', "Queue depth", "orders.new"),
         ("KeyOverdue is firing on sg, shall I wake somebody?", "KeyOverdue", "sg"),
         (":warning: KeyOverdue – too old (sg)", "KeyOverdue", ""),
         (":no_entry: pii-scan: PL03 in sg", "PL03", "sg"),
@@ -192,6 +194,7 @@ def test_as_people_and_scripts_write_it(text: str, name: str, value: str) -> Non
         "we have an open issue: the dashboard is slow",
         "postmortem for KeyOverdue is at 15:00, please add your timeline",
         "KeyOverdue fired five times this week, can we change its threshold?",
+        'who wrote that "Queue depth" is the worst alert?',
         "> the threshold was changed yesterday\nwho did this?",
         "region=sg class=RC",
         "",
@@ -238,6 +241,13 @@ def test_no_more_alerts_than_anybody_reads() -> None:
     assert len(alerts_in(json.dumps({"alerts": many})[:12_000])) <= MOST_ALERTS
     lines = "\n".join(f"[FIRING:1] Disk{n}Full" for n in range(MOST_ALERTS * 3))
     assert len(alerts_in(lines)) == MOST_ALERTS
+
+
+def test_no_more_labels_than_can_be_held_against_every_cell() -> None:
+    many = " ".join(f"k{n}=v{n}" for n in range(1_000))
+    assert len(alerts_in(f"KeyOverdue {many}")[0].labels) == MOST_LABELS
+    body = {"labels": {"alertname": "KeyOverdue", **{f"k{n}": "v" for n in range(500)}}}
+    assert len(alerts_in(json.dumps(body))[0].labels) == MOST_LABELS
 
 
 PIECES = [
