@@ -7,9 +7,13 @@ import unicodedata
 from dataclasses import dataclass
 from typing import Literal
 
+from agents.alerts.amounts import Amount
+
 AlertStatus = Literal["", "firing", "resolved"]
 
 _IDENTIFIER = re.compile(r"[A-Za-z][A-Za-z0-9]*(?:[-_.:/][A-Za-z0-9]+)*")
+SHORT_NAME = re.compile(r"[A-Z][A-Z0-9]{1,5}")
+"""`DGO`: known only where the documents say what it stands for."""
 _HUMP = re.compile(r"[a-z0-9][A-Z]|[A-Z]{2,}[a-z]")
 _APART = re.compile(r"(?<=\d)[\W_]+(?=\d)")
 _SIGNS = re.compile(r"[^\w<>%+=&]|_")
@@ -27,6 +31,8 @@ class Alert:
     """Key and value; the key is empty where a message gives the value alone."""
     link: str = ""
     """Of the alert itself, where it was raised."""
+    amounts: tuple[Amount, ...] = ()
+    """How much it says that something is."""
     certain: bool = True
     """By a product's own form; False: a person may have meant the words otherwise."""
 

@@ -5,10 +5,12 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
 from typing import Literal
 
 from agents.alerts.alert import INSTANCE_KEYS
+from agents.alerts.amounts import Amount, Range, range_in
 from agents.alerts.label_lines import Label
 
 Holds = Literal["equal", "holds", "any", "else", "open", "not"]
@@ -17,15 +19,20 @@ it is for others."""
 
 _EXCEPT = re.compile(
     r"(?:(?:all|any|every\w*)\b[\w ]*?,?\s*)?\(?(?:except(?:ing)?(?: for)?|excluding|excl\.?"
-    r"|but not|other than|outside(?: of)?|not(?: in| on| for)?|all but|without|unless)"
-    r"\s+(?P<these>[^()]+)\)?",
+    r"|but not|other than|outside(?: of)?|not(?: in| on| for)?|all but|without|unless|non(?=-))"
+    r"(?:\s+|-)(?P<these>[^()]+)\)?",
+    re.IGNORECASE,
+)
+_BUT = re.compile(
+    r"(\S[^()]*?)[\s,(]+(?:except(?:ing)?(?: for)?|excluding|excl\.?|but not|other than|without)\s+"
+    r"([^()]+?)\)?",
     re.IGNORECASE,
 )
 _ANY = re.compile(
     r"(?:all|any|every|each|both)?\s*(?:of them|regions?|environments?|envs?|clusters?|services?"
     r"|systems?|users?|hosts?|tiers?|stages?|zones?|sites?|teams?|customers?|tenants?|countries"
     r"|markets?|classes|everyone|everywhere|everything|all|any|global(?:ly)?|worldwide)"
-    r"|\*|[-–—]+|n/?a|",
+    r"|\*|[-–—]+|n/a|",
     re.IGNORECASE,
 )
 _REST = re.compile(
@@ -33,15 +40,22 @@ _REST = re.compile(
     r"(?:others?|else|rest)(?: \w+)?)",
     re.IGNORECASE,
 )
+_ONLY = re.compile(
+    r"(?:only|just)\s+(?:(?:for|in|on|to|at)\s+)?(\S.*)|(\S.*\S)\s+only", re.IGNORECASE
+)
+_WITH_ONLY = re.compile(r"(\S[^()]*?)\s*\(([^()]*\bonly\b[^()]*)\)", re.IGNORECASE)
 _EITHER = re.compile(r"\s*(?:[,;/\n&+|]|\band\b|\bor\b)\s*", re.IGNORECASE)
 _CLOUD_REGION = re.compile(
     r"(us|eu|ap|sa|ca|me|af|il|mx|cn|uk|na)[-_]?"
     r"(?:(?:north|south|east|west|central|gov)+[-_]?)+\d*[a-z]?|([a-z]{2,4})[-_]?\d{1,2}[a-z]?"
 )
+_PREFIXED = re.compile(r"\b(non|pre|post)[-_ ](?=[a-z])")
+"""`pre-prod` holds no `prod`."""
+_DOTTED = re.compile(r"[a-z_]+(?:\.[a-z_]+)+", re.IGNORECASE)
 _YES = frozenset(("true", "yes", "1", "y"))
 _ALIKE = (
     frozenset(("prod", "production", "prd", "live")),
-    frozenset(("staging", "stage", "stg", "preprod", "pre production", "preproduction")),
+    frozenset(("staging", "stage", "stg", "preprod", "preproduction")),
     frozenset(("dev", "development")),
     frozenset(("test", "testing", "qa", "uat")),
     frozenset(("eu", "europe", "emea")),
@@ -54,6 +68,24 @@ _REGIONS = frozenset().union(*_ALIKE[4:]) | frozenset(
     ("uk", "sg", "de", "fr", "ie", "in", "jp", "au", "br", "ca", "cn", "hk", "latam", "singapore",
      "germany", "france", "ireland", "india", "japan", "australia", "brazil", "canada", "china")
 )  # fmt: skip
+_EUROPEAN = frozenset(
+    (
+        "de",
+        "fr",
+        "ie",
+        "nl",
+        "es",
+        "it",
+        "pl",
+        "se",
+        "at",
+        "be",
+        "fi",
+        "germany",
+        "france",
+        "ireland",
+    )
+)
 _REGION_KEY = re.compile(r"region|location|geo|country|market|datacent|\bdc\b|site", re.IGNORECASE)
 _UNTELLING = frozenset(
     (*INSTANCE_KEYS, "team", "owner", "severity", "priority", "prometheus", "receiver", "message",
@@ -63,11 +95,16 @@ _UNTELLING = frozenset(
 
 
 @dataclass(frozen=True, kw_only=True)
-class Told:
+class KnownOfAlert:
     """What is known of an alert beside its name."""
 
     labels: Sequence[Label]
-    glossary: Mapping[str, Sequence[str]]
+    amounts: Sequence[Amount] = ()
+    name: str = ""
+    """Of the alert, spelled out: `Provider Timeout (Klarion)` is for one provider."""
+    glossary: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    defined: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    """What documents say that a value stands for: `Tiers: A = AMS, WAW`."""
     in_one_column: Callable[[str, Iterable[str], Iterable[str]], bool] = lambda *_: False
     """Whether the documents list these two, each in all its spellings, in a column of this name:
     the one is said in place of the other."""
@@ -75,7 +112,25 @@ class Told:
     def holds(self, said: str, *, label: str = "", beside: Sequence[Sequence[str]] = ()) -> Holds:
         """Of a cell. `label`: its column's. `beside`: values of each of the other columns, by which
         it is known that one value stands in place of another."""
-        said = said.strip(" `*.")
+        said = said.strip(" `*.") if not said.strip().endswith(".*") else said.strip(" `")
+        if within := range_in(said):
+            return self._reaches(within, beside)
+        if found := _WITH_ONLY.fullmatch(said):
+            if self.holds(found[2], beside=beside) == "not":
+                return "not"
+            said = found[1]
+        if found := _ONLY.fullmatch(said):
+            held = self.holds(found[1] or found[2], label=label, beside=beside)
+            telling = any(key.casefold() not in _UNTELLING for key, _ in self.labels)
+            return "not" if held == "open" and telling else held
+        if (but := _BUT.fullmatch(said)) and not _EXCEPT.fullmatch(said):
+            if self.holds(f"except {but[2]}") == "not":
+                return "not"
+            said = but[1]
+        return self._among(said, label, beside)
+
+    def _among(self, said: str, label: str, beside: Sequence[Sequence[str]]) -> Holds:
+        """Of a cell that lists values, or all, or all but some."""
         if _ANY.fullmatch(said):
             return "any"
         if _REST.fullmatch(said):
@@ -86,7 +141,9 @@ class Told:
                    for key, value in self.labels):  # fmt: skip
                 return "not"
             telling = any(key.casefold() not in _UNTELLING for key, _ in self.labels)
-            return "any" if telling else "open"
+            if not telling:
+                return "open"
+            return "else" if _REST.match(said) else "any"
         these = _alternatives(said)
         found_here = {
             self._is(one, key, value) for one in these for key, value in self.labels
@@ -101,18 +158,43 @@ class Told:
         )  # fmt: skip
         return "not" if others else "open"
 
+    def speaks_of(self, label: str) -> bool:
+        """Whether a label of the alert is called like this column. Written small: the fields of a
+        product's message, `Service: …`, are its own."""
+        words = _words(label.split("›")[-1])
+        return bool(words) and any(key.islower() and _words(key) == words for key, _ in self.labels)
+
+    def _reaches(self, within: Range, beside: Sequence[Sequence[str]]) -> Holds:
+        """By the amounts that one of the rows is for; what is in none of them is something else."""
+        ranges = [one for column in beside for cell in column if (one := range_in(cell))]
+        mine = [self._narrowest(one, ranges or [within]) for one in self.amounts]
+        inside = [within in found for found in mine if found]
+        if not inside:
+            return "open"
+        return "holds" if all(inside) else "open" if any(inside) else "not"
+
+    @staticmethod
+    def _narrowest(amount: Amount, ranges: Sequence[Range]) -> list[Range]:
+        """94 % is for the row above 92 % and not for the one above 80 %."""
+        holding = [one for one in ranges if one.holds(amount)]
+        return [one for one in holding if not any(other.within(one) for other in holding)]
+
     def _is(
         self, said: str, key: str, value: str, *, anywhere: bool = False
     ) -> Literal["equal", "holds", ""]:
         """`anywhere`: also within the name of a host."""
-        wanted = self._names(said)
+        if "*" in said and fnmatchcase(value.casefold(), said.casefold()):
+            return "holds"
+        wanted = self._names(said).union(*map(self._names, self.defined.get(said, ())))
         if value.casefold() in _YES and key:
             value = key
-        known = self._names(value) | (
-            {f"{key[0]}{value}".casefold()} if key and value.isdigit() else set()
-        )
+        known = self._names(value)
+        if key and value.isdigit():
+            known.add(f"{key[0]}{value}".casefold())
         if wanted & known:
             return "equal"
+        if wanted & self._names("".join(_region_of(value))):
+            return "holds"
         if not anywhere and (not key or key.casefold() in _UNTELLING):
             return ""
         parts = _words(value).split()
@@ -128,15 +210,27 @@ class Told:
         self, said: str, key: str, value: str, label: str, beside: Sequence[Sequence[str]]
     ) -> bool:
         """Whether the label says another value of what this one is a value of."""
+        if ".*" in said and _DOTTED.fullmatch(value) and key.casefold() not in _UNTELLING:
+            return True
         if not key or key.casefold() in _UNTELLING:
             return False
         if label and _words(label.split("›")[-1]) == _words(key):
             return True
+        if not label and _within(_words(key).split(), _words(self.name).split()):
+            return True
         mine, theirs = self._names(said), self._names(value)
         if mine & _ENVIRONMENTS and theirs & _ENVIRONMENTS:
             return True
-        if mine & _REGIONS and (theirs & _REGIONS) and _REGION_KEY.search(f"{key} {label}"):
-            return True
+        one, other = said.casefold(), value.casefold()
+        if _CLOUD_REGION.fullmatch(one) and _CLOUD_REGION.fullmatch(other):
+            return not (one.startswith(other) or other.startswith(one))
+        if _REGION_KEY.search(f"{key} {label}"):
+            here, there = (
+                (names | self._names("".join(_region_of(one)))) & _REGIONS
+                for names, one in ((mine, said), (theirs, value))
+            )
+            if here and there and not here & there:
+                return True
         for column in beside:
             values = [self._names(one) for cell in column for one in _alternatives(cell)]
             if any(mine & one for one in values) and any(theirs & one for one in values):
@@ -151,8 +245,6 @@ class Told:
         """In all the ways in which it is written."""
         plain = _words(said)
         found = {plain}
-        if region := _CLOUD_REGION.fullmatch(said.strip().casefold()):
-            found.add(region[1] or region[2])
         for short, long in self.glossary.items():
             written = {_words(short), *map(_words, long)}
             if written & found:
@@ -163,15 +255,26 @@ class Told:
         return found - {""}
 
 
+def _region_of(value: str) -> set[str]:
+    """`eu` of `eu-west-1` and of `fr`. A row for that one alone is not for all of `eu`."""
+    value = value.strip().casefold()
+    if value in _EUROPEAN:
+        return {"eu"}
+    found = _CLOUD_REGION.fullmatch(value)
+    return {found[1] or found[2]} if found else set()
+
+
 def _alternatives(said: str) -> list[str]:
-    whole = said.strip(" `*.()")
-    return [part for part in dict.fromkeys((whole, *_EITHER.split(whole))) if part]
+    whole = said.strip(" `()")
+    parts = (part.strip(" `()") for part in (whole, *_EITHER.split(whole)))
+    return [part for part in dict.fromkeys(parts) if part.strip("*.")]
 
 
 def _words(text: str) -> str:
     """Small letters, single spaces, no plural."""
     text = unicodedata.normalize("NFKC", text)
     text = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", text).casefold()
+    text = _PREFIXED.sub(r"\1", text)
     return " ".join(_singular(word) for word in re.split(r"[\W_]+", text) if word)
 
 

@@ -40,7 +40,7 @@ def matched(alerts: Sequence[Alert], seen: Snapshot, domain: Domain) -> list[Run
     known: dict[tuple[object, ...], RunbookMatch] = {}
     found: list[RunbookMatch] = []
     for alert in alerts:
-        asked = (alert.names, alert.severity, alert.labels)
+        asked = (alert.names, alert.severity, alert.labels, alert.amounts)
         if asked not in known:
             known[asked] = match(alert, seen, domain.glossary)
         found.append(replace(known[asked], alert=alert))

@@ -11,14 +11,15 @@ _PAIR = re.compile(
     r"(?<![\w.-])([A-Za-z][\w.-]{0,60})\s*(?:=~|=)\s*(\"(?:[^\"\\]|\\.)*\"|'[^']*'|[^\s,;{}]+)"
 )
 _EQUALS = re.compile(r"([A-Za-z][\w.-]{0,60})\s*=\s(.*)|([A-Za-z][\w.-]{0,60})\s+=\s*(.*)")
-_FIELD = re.compile(r"([A-Za-z][\w./-]*(?:[ _][\w./()-]+){0,3})\s*:(?!//)\s*(.*)")
+_FIELD = re.compile(r"([A-Za-z][\w./-]*(?: [\w./()-]+){0,3})\s*:(?!//)\s*(.*)")
 _TAG = re.compile(r"([A-Za-z][\w.-]*)\s*[:=]\s*([^\s,;:][^\s,;]*)")
 _BETWEEN = re.compile(r"\s+[|·•]\s+|\t+")
 _LONGEST_VALUE = 120
 
 NAME_KEYS = frozenset(
     ("alertname", "alert", "alert name", "monitor", "monitor name", "rule", "rule name",
-     "alert rule", "rulename", "check", "check name", "alarm", "alarm name")
+     "alert rule", "rulename", "problem name", "problem", "check", "check name", "alarm",
+     "alarm name")
 )  # fmt: skip
 STATUS_KEYS = frozenset(("status", "state", "alert state", "alert status"))
 SEVERITY_KEYS = frozenset(("severity", "priority", "level", "sev", "urgency"))
@@ -79,7 +80,7 @@ def is_label(key: str, value: str) -> bool:
 
 
 def unquoted(value: str) -> str:
-    value = value.strip().rstrip(",;")
+    value = value.strip().rstrip(",;:")
     if len(value) >= 2 and value[0] == value[-1] and value[0] in "\"'`":
         value = value[1:-1]
     return value.replace('\\"', '"').strip()

@@ -6,16 +6,17 @@ Slack apps post; and how people write of an alert by hand."""
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from agents.alerts.alert import AlertStatus, is_identifier
+from agents.alerts.alert import SHORT_NAME, AlertStatus, is_identifier
 from agents.alerts.label_lines import Label, only_pairs, pairs, tags
 
 _FIRING = (
-    r"re-?triggered|triggered|firing|alerting|re-?alert|re-?opened|reopened|created|opened|open"
+    r"re-?triggered|triggered?|firing|alerting|re-?alert|re-?opened|reopened|created?|opened|open"
     r"|active|problem|no ?data|warn|acknowledged|escalated|reassigned|updated|pending|alarm"
 )
-_RESOLVED = r"resolved|recovered|recovery|closed|cleared|normal|ok"
+_RESOLVED = r"resolved?|recovered|recovery|closed?|cleared|normal|ok"
 _STATE = rf"{_FIRING}|{_RESOLVED}"
 _RATED = r"critical|warning|warn|major|minor|info|high|low|p[0-5]|sev-?\d"
 
@@ -45,9 +46,18 @@ _DATADOG = _begins(
     r"(?P<state>re-?triggered|triggered|recovered|warn|no data|re-?warn|re-?no data)\s*:\s*"
     r"(?P<title>\S.*)"
 )
-_WORDED = _begins(rf"(?P<state>{_STATE}|alert|critical|warning)(?:\s+alert)?\s*:\s*(?P<title>\S.*)")
+_NAGIOS = _begins(
+    r"(?P<state>problem|recovery)\s+(?:host|service)\s+alert\s*:\s*(?:[^\s/]+/)?"
+    r"(?P<title>\S.*?)\s+is\s+[a-z]+"
+)
+_FROM = re.compile(r"\[[A-Za-z][\w .-]{0,40}\]\s*:?\s*(?P<title>\S.*)")
+_TOLD = _begins(rf"\balert (?:is |was |has been )?(?P<state>{_STATE})\b")
+_WORDED = _begins(
+    rf"(?:(?P<rated>{_RATED})\s+)?(?P<state>{_STATE}|alert|critical|warning)(?:\s+alert)?"
+    r"\s*:\s*(?P<title>\S.*)"
+)
 _SHOUTED = re.compile(
-    r"\[?(?P<state>ALERT|FIRING|ALERTING|PROBLEM|CRITICAL|WARNING|RESOLVED|OK)\]?\s+"
+    r"\[?(?P<state>ALERT|FIRING|ALERTING|PROBLEM|CRITICAL|WARNING|RESOLVED|OK)\]?(?:\s+|\s*[:–—-]\s*)"
     r"(?P<title>[\w.:/-]+)\s*(?P<rest>.*)"
 )
 _BRACED = re.compile(r"(?P<title>[A-Za-z][\w.:/-]*)\s*[{(](?P<rest>.*=.*)[})]")
@@ -60,6 +70,25 @@ _GROUP = _begins(
     r"\s*(?:\(\d+\))?\s*:?"
 )
 _RATING = _begins(rf"^\[(?P<rated>{_RATED})\]\s*")
+_FIRING_NOW = _begins(
+    r"(?P<title>[A-Za-z][\w./-]*)\s+(?:(?:on|for|in)\s+(?P<on>[\w.:/-]+)\s+)?"
+    r"(?:alert\s+)?(?:is\s+|just\s+|now\s+){0,3}(?:firing|alerting)\b"
+    r"(?:\s+(?:on|for|in)\s+(?P<then>[\w.:/-]*\w))?"
+)
+_PRODUCT = _begins(
+    r"(?:alertmanager|prometheus|grafana|datadog|pagerduty|opsgenie|nagios|icinga|zabbix"
+    r"|cloudwatch|sentry|new ?relic|splunk|dynatrace)\s*(?:alert\s*)?[:–—-]\s*"
+)
+_QUOTED_FIRING = _begins(
+    r"[\"“](?P<title>[^\"“”]{4,120})[\"”]\s+(?:alert\s+|alarm\s+)?(?:is|just went|went|has gone)\s+"
+    r"(?:firing|alerting|red|critical|in alarm|off)\b"
+)
+_LEVEL = re.compile(
+    r"\[?(?:WARN(?:ING)?|CRIT(?:ICAL)?|ALERT|ERROR|FATAL|EMERG)\]?\s+(?P<rest>\S.*)"
+)
+_SOURCE = re.compile(r"(?P<source>[A-Za-z][\w.-]*)\s*:\s+(?P<title>\S.*)")
+_DASHES = frozenset(("– ", "— ", "- ", ": "))
+_TICKET = re.compile(r"^\[?#\d+\]?\s*:?\s+(?=\S)")
 _ON = re.compile(r"(?:on|for|in|at)\s+(\S+)")
 
 
@@ -96,7 +125,7 @@ def headline(line: str) -> Headline | None:
             title=title, status=status_of(found["state"]), certain=True,
             severity=found["rated"] or rated, labels=tuple(tags(found["on"] or "")),
         )  # fmt: skip
-    for form in (_DATADOG, _NUMBERED, _NUMBERED_FIRST):
+    for form in (_DATADOG, _NAGIOS, _NUMBERED, _NUMBERED_FIRST):
         if found := form.fullmatch(line):
             title, rated = _rated(found["title"])
             status = status_of(found["state"]) or "firing"
@@ -107,7 +136,63 @@ def headline(line: str) -> Headline | None:
     if found := _NUMBER.fullmatch(line):
         title, rated = _rated(found["title"])
         return Headline(title=title, status="", certain=True, severity=rated, needs_fields=True)
+    if (found := _FROM.fullmatch(line)) and is_identifier(found["title"].split(" ")[0]):
+        return Headline(title=found["title"], status="", certain=True, needs_fields=True)
     return _by_hand(line)
+
+
+def told_state(line: str) -> AlertStatus:
+    """Of a line beside an alert: `Opsgenie: Alert closed via web`."""
+    found = _TOLD.search(line)
+    return status_of(found["state"]) if found else ""
+
+
+def signalled(line: str) -> Headline | None:
+    """What a line says that begins with an alarm sign or a level, if a name follows: `:fire:
+    DiskFull – 97 % on db-1`, `WARN disk-watch: DiskFull on db-1`."""
+    source = _SOURCE.fullmatch(line)
+    if source and is_identifier(source["source"]):
+        return Headline(title=source["title"], status="firing", certain=True)
+    title, _, said = line.partition(" ")
+    if is_identifier(title.rstrip(":,")) and said[:2] in _DASHES:
+        return Headline(title=title.rstrip(":,"), status="firing", certain=True)
+    if is_identifier(title.rstrip(":,")):
+        return Headline(title=line, status="firing", certain=False)
+    return None
+
+
+def without_source(line: str) -> str:
+    """The rest of `Alertmanager: …`."""
+    return _PRODUCT.sub("", line)
+
+
+def quoted(line: str) -> Headline | None:
+    """What a line says that somebody quotes, if it begins with a name."""
+    if said := headline(line):
+        return said
+    title, _, said_of_it = line.partition(" ")
+    if is_identifier(title) or (SHORT_NAME.fullmatch(title) and said_of_it):
+        values = re.findall(r"[^\s,;]+", said_of_it)[:12]
+        return _worded(title, "", [("", one.strip(".:()")) for one in values])
+    return None
+
+
+def firing_now(line: str) -> Headline | None:
+    """`DiskFull is firing on db-1, …`, `… "Disk full on db-1" is red, …`: whoever says so wants to
+    know what to do."""
+    if said := _QUOTED_FIRING.search(line):
+        return _worded(said["title"], "firing", [])
+    found = _FIRING_NOW.match(line)
+    if not found or not (is_identifier(found["title"]) or SHORT_NAME.fullmatch(found["title"])):
+        return None
+    on = [("", one) for one in (found["on"], found["then"]) if one]
+    return _worded(found["title"], "firing", on)
+
+
+def levelled(line: str) -> str:
+    """The rest of a line that begins with a level, as a log writes it; '' where none does."""
+    found = _LEVEL.fullmatch(line)
+    return found["rest"] if found else ""
 
 
 def _by_hand(line: str) -> Headline | None:
@@ -115,34 +200,36 @@ def _by_hand(line: str) -> Headline | None:
         rest = found["rest"].strip(" .!")
         on = _ON.fullmatch(rest)
         if not rest or on or (only_pairs(rest) is not None):
-            labels = (("", on[1]),) if on else tuple(pairs(rest))
-            return _worded(found["title"], status_of(found["state"]), labels)
+            told = [("", on[1])] if on else pairs(rest)
+            return _worded(found["title"], status_of(found["state"]), told)
     if found := _WORDED.fullmatch(line):
         title, rated = _rated(found["title"])
+        rated = rated or found["rated"] or ""
         return Headline(
             title=title, status=status_of(found["state"]), certain=False, severity=rated
         )
     if found := _BRACED.fullmatch(line):
         labels = only_pairs(found["rest"])
-        return _worded(found["title"], "", tuple(labels)) if labels else None
+        return _worded(found["title"], "", labels) if labels else None
     first, _, rest = line.partition(" ")
     if is_identifier(first.rstrip(":,")) and (labels := only_pairs(rest)):
-        return _worded(first.rstrip(":,"), "", tuple(labels))
+        return _worded(first.rstrip(":,"), "", labels)
     if (found := _BY_HAND.fullmatch(line)) and is_identifier(found["title"]):
         rest = found["rest"].strip(" .!")
         on = _ON.fullmatch(rest)
         labels = [("", on[1])] if on else only_pairs(rest)
         if not rest or labels:
-            before = (("", found["on"]),) if found["on"] else ()
-            return _worded(found["title"], status_of(found["state"]), (*before, *(labels or ())))
+            before = [("", found["on"])] if found["on"] else []
+            return _worded(found["title"], status_of(found["state"]), [*before, *(labels or [])])
     return None
 
 
-def _worded(title: str, status: AlertStatus, labels: tuple[Label, ...]) -> Headline:
-    return Headline(title=title, status=status, certain=False, labels=labels)
+def _worded(title: str, status: AlertStatus, labels: Sequence[Label]) -> Headline:
+    return Headline(title=title, status=status, certain=False, labels=tuple(labels))
 
 
 def _rated(title: str) -> tuple[str, str]:
     """`[P2] Name` → name and rating."""
+    title = _TICKET.sub("", title)
     found = _RATING.match(title)
     return (title[found.end() :], found["rated"]) if found else (title, "")

@@ -258,7 +258,8 @@ def _conditions(entry: RunbookEntry, of: Sequence[str] = ()) -> list[tuple[str, 
 def _not_told(found: RunbookMatch, titles: Sequence[str]) -> str:
     said = no_runbook(found.alert.name, titles)
     if found.outcome == "none":
-        return said
+        old = dict.fromkeys(one.chunk.place.split(" › ")[0] for one in found.entries)
+        return f"{said} What {' and '.join(old)} says of it holds no more." if old else said
     whose = dict.fromkeys(f"{a}: {b}" for one in found.entries for a, b in _conditions(one))
     where = f"Its entry there is for others: {'; '.join(whose)}." if whose else ""
     return f"{said[:-1]} with these labels. {where}".rstrip()

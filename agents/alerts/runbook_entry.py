@@ -12,7 +12,7 @@ EntryKind = Literal["row", "section", "introduction"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Cell:
+class RunbookCell:
     label: str
     """Of its column or field; '' where it has none."""
     text: str
@@ -35,7 +35,7 @@ class RunbookEntry:
     chunk: Chunk
     group: str
     """The same for rows of one table, and for sections of one document."""
-    cells: tuple[Cell, ...]
+    cells: tuple[RunbookCell, ...]
     quote: str
     links: tuple[str, ...] = ()
     """Where it links to: addresses, and ids of documents."""

@@ -2,25 +2,29 @@
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import Literal
 
-from agents.alerts.alert import Alert, is_identifier, spelled_out
-from agents.alerts.alert_scope import Holds, Told
+from agents.alerts.alert import SHORT_NAME, Alert, is_identifier, spelled_out
+from agents.alerts.alert_scope import Holds, KnownOfAlert
+from agents.alerts.amounts import range_in
 from agents.alerts.label_lines import SEVERITY_KEYS
-from agents.alerts.runbook_entry import Cell, RunbookEntry
+from agents.alerts.runbook_entry import RunbookCell, RunbookEntry
 from agents.alerts.runbook_sections import introduced, section_entries
-from agents.alerts.runbook_tables import table_entries
+from agents.alerts.runbook_tables import is_name, table_entries
 from enrichment.standing import is_out_of_force
 from index.search import SearchQuery, Snapshot
 
 MOST_FOUND = 40
 MOST_DOCUMENTS = 12
-MOST_SHOWN = 4
+MOST_SHOWN = 6
 _SPEAKS = {"name", "step", "escalation", "meaning", "link", "beside"}
 """Roles of columns by which rows of one name are not told apart."""
+_DEFINED = re.compile(r"(?<![\w-])([A-Za-z][\w-]{0,19}) ?= ?([^.;=|\n]{1,200})")
 _SECOND = {"severity", "owner"}
 """Columns that tell rows apart only where the others don't."""
 
@@ -31,7 +35,7 @@ class RunbookMatch:
     outcome: Literal["found", "several", "other_scope", "none"]
     """One place; more than one that the labels leave; none but for other labels; none."""
     entries: tuple[RunbookEntry, ...] = ()
-    """Of `other_scope`: those that are for others."""
+    """Of `other_scope`: those that are for others; of `none`: those that hold no more."""
     on: tuple[str, ...] = ()
     """Of `several`: the columns that would tell."""
     sure: bool = False
@@ -49,16 +53,35 @@ class RunbookMatch:
 
 def match(alert: Alert, snapshot: Snapshot, glossary: Mapping[str, Sequence[str]]) -> RunbookMatch:
     """In what the reader of the snapshot may read."""
-    for name in _in_order(alert):
-        entries, introductions = _entries(name, snapshot)
+    outdated: list[RunbookEntry] = []
+    in_full = (full for name in alert.names for full in _in_full(name, snapshot))
+    for name in chain(_in_order(alert), in_full):
+        everything, named = _entries(name, snapshot)
+        outdated += [one for one in everything if not one.in_force]
+        entries = [one for one in everything if one.in_force]
+        introductions = [one for one in named if one.in_force]
         if entries or introductions:
-            told = Told(
+            told = KnownOfAlert(
                 labels=_labels(alert),
+                amounts=alert.amounts,
+                name=spelled_out(name),
+                defined=_defined_beside(entries, snapshot),
                 glossary=glossary,
                 in_one_column=_listed_in(snapshot, glossary),
             )
             return _decided(alert, entries, introductions, told)
-    return RunbookMatch(alert=alert, outcome="none")
+    return RunbookMatch(alert=alert, outcome="none", entries=tuple(outdated[:MOST_SHOWN]))
+
+
+def _in_full(name: str, snapshot: Snapshot) -> Iterator[str]:
+    """What a table of short names says that it stands for."""
+    if not SHORT_NAME.fullmatch(name) and not is_identifier(name):
+        return
+    query = SearchQuery(variants=(name,), keywords=(name,), strategy="keyword", limit=10)
+    for table in (hit.chunk.table for hit in snapshot.search(query)):
+        for row in table.rows if table else ():
+            if len(row) == 2 and name in row and all(map(is_name, row)):
+                yield from (cell.strip(" `") for cell in row if is_identifier(cell.strip(" `")))
 
 
 def _in_order(alert: Alert) -> list[str]:
@@ -88,13 +111,29 @@ def _entries(name: str, snapshot: Snapshot) -> tuple[list[RunbookEntry], list[Ru
             named.append(_standing(runbook, in_force))
     if any(one.exact for one in found):
         found = [one for one in found if one.exact]
-    return _current(found), _current(named)
+    return found, named
+
+
+def _defined_beside(
+    entries: Sequence[RunbookEntry], snapshot: Snapshot
+) -> dict[str, tuple[str, ...]]:
+    """`Tiers: A = AMS, WAW. B = the rest.`, as the text around the rows says it."""
+    places = {(one.chunk.document_id, one.chunk.heading_path) for one in entries}
+    texts = (
+        chunk.text for document, path in sorted(places)
+        for chunk in snapshot.chunks(document) if chunk.heading_path == path
+    )  # fmt: skip
+    found: dict[str, tuple[str, ...]] = {}
+    for text in texts:
+        for said in _DEFINED.finditer(text):
+            found[said[1]] = tuple(part.strip(" `*") for part in said[2].split(","))
+    return found
 
 
 def _listed_in(
     snapshot: Snapshot, glossary: Mapping[str, Sequence[str]]
 ) -> Callable[[str, Iterable[str], Iterable[str]], bool]:
-    plain = Told(labels=(), glossary=glossary)
+    plain = KnownOfAlert(labels=(), glossary=glossary)
 
     def listed(key: str, mine: Iterable[str], theirs: Iterable[str]) -> bool:
         mine, theirs = set(mine), set(theirs)
@@ -114,11 +153,6 @@ def _listed_in(
 
 def _standing(entry: RunbookEntry, in_force: bool) -> RunbookEntry:
     return entry if in_force else replace(entry, in_force=False)
-
-
-def _current(entries: list[RunbookEntry]) -> list[RunbookEntry]:
-    """Those in force; the others only where there is nothing else."""
-    return [one for one in entries if one.in_force] or entries
 
 
 @dataclass(frozen=True)
@@ -147,7 +181,7 @@ def _decided(
     alert: Alert,
     entries: Sequence[RunbookEntry],
     introductions: Sequence[RunbookEntry],
-    told: Told,
+    told: KnownOfAlert,
 ) -> RunbookMatch:
     of_group: dict[str, list[RunbookEntry]] = defaultdict(list)
     for one in entries:
@@ -198,7 +232,7 @@ def _labels(alert: Alert) -> list[tuple[str, str]]:
     return [*alert.labels, *(("severity", one) for one in rated if one)]
 
 
-def _narrowed(rows: Sequence[RunbookEntry], told: Told) -> _Group:
+def _narrowed(rows: Sequence[RunbookEntry], told: KnownOfAlert) -> _Group:
     """The rows of one name that the labels leave."""
     open_rows = [one for one in rows if not _excluded(one, told)]
     others = tuple(one for one in rows if one not in open_rows)
@@ -206,24 +240,22 @@ def _narrowed(rows: Sequence[RunbookEntry], told: Told) -> _Group:
         scopes = {_scope(one, told) for one in open_rows}
         positive = bool(scopes & {"equal", "holds"})
         return _Group(tuple(open_rows), others, positive=positive, sure="open" not in scopes)
-    for columns in (_differing(rows, but=_SPEAKS | _SECOND), _differing(rows, but=_SPEAKS)):
-        if not columns:
-            continue
-        left, positive = _left(open_rows, columns, told)
-        if len(left) < len(open_rows) or (columns and not left):
-            gone = tuple(one for one in rows if one not in left)
-            return _Group(tuple(left), gone, _labels_of(rows, columns), positive, sure=True)
+    # How bad an alert calls itself is no scope, unless rows differ in nothing else.
     columns = _differing(rows, but=_SPEAKS | _SECOND) or _differing(rows, but=_SPEAKS)
-    return _Group(tuple(open_rows), others, _labels_of(rows, columns), positive=False)
+    left, positive = _left(open_rows, columns, told) if columns else (open_rows, False)
+    others = tuple(one for one in rows if one not in left)
+    on = _labels_of(left, [at for at in columns if len({_cell(one, at).text for one in left}) > 1])
+    return _Group(tuple(left), others, on, positive, sure=len(left) < len(open_rows))
 
 
 def _left(
-    rows: Sequence[RunbookEntry], columns: Sequence[int], told: Told
+    rows: Sequence[RunbookEntry], columns: Sequence[int], told: KnownOfAlert
 ) -> tuple[list[RunbookEntry], bool]:
     """Rows that the labels speak for, the plainer the better; else those that they don't speak
     against, as long as somebody could tell."""
-    beside = [[one.cells[at].text for one in rows if at < len(one.cells)] for at in columns]
-    verdicts = [_verdicts(one, columns, told, beside) for one in rows]
+    named = [at for at in columns if not any(range_in(_cell(one, at).text) for one in rows)]
+    rows = [one for one in rows if "not" not in _verdicts(one, named, told, _values(rows, named))]
+    verdicts = [_verdicts(one, columns, told, _beside(one, rows, columns, named)) for one in rows]
     possible = [
         (row, found) for row, found in zip(rows, verdicts, strict=True) if "not" not in found
     ]  # fmt: skip
@@ -232,15 +264,46 @@ def _left(
         if plain:
             most = max(sum(one in {"equal", "holds"} for one in found) for _, found in plain)
             best = [r for r, f in plain if sum(one in {"equal", "holds"} for one in f) == most]
-            return best, True
+            level = [row for row, found in possible if row not in best and any(
+                _undecided(each, row, columns, told) for each in best
+            )]  # fmt: skip
+            return [*best, *level], not level
     sure = [row for row, found in possible if "open" not in found]
     if len(possible) == 1 or (sure and len(sure) == len(possible)):
         return _without_rest([row for row, _ in possible], columns, told), False
     return [row for row, _ in possible], False
 
 
+def _beside(
+    row: RunbookEntry, rows: Sequence[RunbookEntry], columns: Sequence[int], named: Sequence[int]
+) -> list[list[str]]:
+    """Amounts are held against those of rows for the same: 93 % may be much here and little
+    there."""
+    alike = [
+        one for one in rows
+        if all(_cell(one, at).text == _cell(row, at).text for at in named)
+    ]  # fmt: skip
+    amounts = [at for at in columns if at not in named]
+    return [*_values(rows, named), *_values(alike, amounts)]
+
+
+def _undecided(
+    best: RunbookEntry, other: RunbookEntry, columns: Sequence[int], told: KnownOfAlert
+) -> bool:
+    """Whether a scope by which the two differ is one that the alert doesn't speak of."""
+    scopes = [
+        at for at in columns
+        if _cell(best, at).role == "scope" and _cell(best, at).text != _cell(other, at).text
+    ]  # fmt: skip
+    return "open" in _verdicts(best, scopes, told, [])
+
+
+def _values(rows: Sequence[RunbookEntry], columns: Sequence[int]) -> list[list[str]]:
+    return [[_cell(one, at).text for one in rows] for at in columns]
+
+
 def _without_rest(
-    rows: list[RunbookEntry], columns: Sequence[int], told: Told
+    rows: list[RunbookEntry], columns: Sequence[int], told: KnownOfAlert
 ) -> list[RunbookEntry]:
     """`All` and `Others` beside each other: the one for all holds."""
     whole = [
@@ -251,7 +314,7 @@ def _without_rest(
 
 
 def _verdicts(
-    row: RunbookEntry, columns: Sequence[int], told: Told, beside: Sequence[Sequence[str]]
+    row: RunbookEntry, columns: Sequence[int], told: KnownOfAlert, beside: Sequence[Sequence[str]]
 ) -> list[Holds]:
     return [
         told.holds(row.cells[at].text, label=row.cells[at].label, beside=beside)
@@ -266,30 +329,32 @@ def _differing(rows: Sequence[RunbookEntry], *, but: set[str]) -> list[int]:
     return [
         at for at in range(width)
         if len({_cell(one, at).text.casefold() for one in rows}) > 1
-        and not any(_cell(one, at).role in but for one in rows)
+        and (
+            not any(_cell(one, at).role in but for one in rows)
+            or any(range_in(_cell(one, at).text) for one in rows)
+        )
     ]  # fmt: skip
 
 
-def _cell(entry: RunbookEntry, at: int) -> Cell:
-    return entry.cells[at] if at < len(entry.cells) else Cell(label="", text="")
+def _cell(entry: RunbookEntry, at: int) -> RunbookCell:
+    return entry.cells[at] if at < len(entry.cells) else RunbookCell(label="", text="")
 
 
 def _labels_of(rows: Sequence[RunbookEntry], columns: Sequence[int]) -> tuple[str, ...]:
-    return tuple(
-        dict.fromkeys(_cell(rows[0], at).label for at in columns if _cell(rows[0], at).label)
-    )
+    return tuple(dict.fromkeys(_cell(one, at).label for one in rows[:1] for at in columns
+                               if _cell(one, at).label))  # fmt: skip
 
 
-def _excluded(entry: RunbookEntry, told: Told) -> bool:
+def _excluded(entry: RunbookEntry, told: KnownOfAlert) -> bool:
     """Its scope is for others, whatever other rows say."""
     return _scope(entry, told) == "not"
 
 
-def _scope(entry: RunbookEntry, told: Told) -> Holds:
+def _scope(entry: RunbookEntry, told: KnownOfAlert) -> Holds:
     found = [
         told.holds(cell.text, label=cell.label, beside=_other_columns(entry, at))
         for at, cell in enumerate(entry.cells)
-        if cell.role == "scope"
+        if cell.role == "scope" or (not cell.role and told.speaks_of(cell.label))
     ]
     for one in ("not", "equal", "holds"):
         if one in found:

@@ -14,14 +14,16 @@ _WORDS: tuple[tuple[Role, str], ...] = (
     # Names of other alerts: a row that mentions one there is not about it.
     ("beside", r"related|suppress|silenc|inhibit|see also|similar|depends|replace[sd]|supersede"
                r"|caused by|parent|correlat|duplicate|formerly|renamed|old name|instead of"),
-    ("escalation", r"escalat|if (?:not|still|it|no|un)|not (?:cleared|resolved|fixed)|unresolved"
+    ("escalation", r"escalat|if (?:not|still|it|no|un|that|this)|unresolved"
+                   r"|not (?:cleared|resolved|fixed)"
                    r"|then call|call next|after that|second step|next step|still firing"),
     ("step", r"first|step|what to do|do (?:this|now|first)|action|response|respond|remed|mitigat"
              r"|\bfix|procedure|handling|how to|instruction|playbook steps|immediate|resolution"
              r"|resolve|recover|runbook steps|what you do|to do|treatment|reaction"),
     ("severity", r"severity|\bsev\b|priority|\bprio\b|urgency|starts as|opens as|criticality"
                  r"|\blevel\b|\bclass of incident|paging level|\bgrade"),
-    ("owner", r"owner|owned by|owning|team|responsible|who acts|on-?call|\brota\b|squad|contact"
+    ("owner", r"owner|owned by|owning|team|responsible|on-?call|\brota\b"
+              r"|who (?:acts|is|gets|to|owns|we)|paged|squad|contact"
               r"|maintain|assignee|\bdri\b|crew|desk"),
     ("scope", r"scope|appl(?:y|ies)|region|environment|\benv\b|\bfor\b|where|population|tier"
               r"|segment|audience|cluster|location|site|except|unless|tenant|market|country|stage"
@@ -85,23 +87,20 @@ _WORDY = 12.0
 """Characters of a cell, on average, from which on it may tell what to do."""
 
 
-def is_rating(text: str) -> bool:
-    """`SEV2`, `P1`, `critical`."""
-    return bool(_RATING.fullmatch(text.strip()))
-
-
 def rating_in(text: str) -> str:
     """The first `SEV2` or `P1` of a text."""
-    found = re.search(r"\b(?:SEV[ -]?\d|P[0-5])\b", text)
+    found = re.search(r"\b(?:(?i:sev(?:erity)?)[ -]?\d|P[0-5])\b", text)
     return found[0] if found else ""
 
 
 def _once(roles: list[Role], role: Role, header: Sequence[str], prefer: re.Pattern[str]) -> None:
     places = [place for place, one in enumerate(roles) if one == role]
     if len(places) > 1:
-        kept = next((p for p in places if prefer.search(header[p].strip(" :*`"))), places[0])
+        plain = [place for place in places if prefer.fullmatch(header[place].strip(" :*`"))]
+        # An alert may be named twice: by a name and by an id.
+        kept = plain if role == "name" and plain else (plain or places)[:1]
         for place in places:
-            if place != kept:
+            if place not in kept:
                 roles[place] = "" if role == "severity" else "meaning"
 
 

@@ -7,9 +7,9 @@ import re
 from collections.abc import Iterator, Sequence
 
 from agents.alerts.alert import is_identifier
-from agents.alerts.runbook_entry import Cell, RunbookEntry
-from agents.alerts.runbook_roles import rating_in, role_of
-from agents.alerts.runbook_tables import spelled
+from agents.alerts.runbook_entry import RunbookCell, RunbookEntry
+from agents.alerts.runbook_roles import Role, rating_in, role_of
+from agents.alerts.runbook_tables import rows_for, spelled
 from enrichment.chunk import Chunk, DocumentCard
 from enrichment.language.sentences import sentences
 from enrichment.language.words import STOP_WORDS, tokens
@@ -19,6 +19,10 @@ _BETWEEN = re.compile(r"\s*(?:[:|—–(]|\s-\s)\s*")
 _FIELD = re.compile(
     r"\s*(?:[-*•+]|\d+[.)])?\s*\**`?([A-Za-z][^:*`|]{0,40}?)`?\**\s*:\s*\**\s*(\S.*)"
 )
+_INLINE = re.compile(
+    r"(?<![\w`/.*-])\*{0,2}([A-Z][A-Za-z-]{1,20}(?: [a-z-]{1,15}){0,2})\*{0,2}:\*{0,2}\s+"
+)
+_TOLD_IN_LINE = frozenset[Role](("severity", "owner", "step", "escalation"))
 _ITEM = re.compile(r"\s*(?:[-*•+]|\d+[.)])\s+(.*)|(\*\*.*)")
 _LEAD = re.compile(r"(?:\*\*|`)+(.+?)(?:\*\*|`)+\s*(.*)|([\w.:/-]+)\s*(?:[:—–]|\s-\s)\s*(.*)")
 _STEP = re.compile(r"^\s*1[.)]\s+(.*)", re.MULTILINE)
@@ -27,6 +31,25 @@ _LINK = re.compile(r"\[([^\[\]]+)\]\(([^()\s]+)\)")
 _RUNBOOK = re.compile(r"runbook|playbook|procedure|response|recovery|failover", re.IGNORECASE)
 _NOT_FOR = re.compile(
     r"\b(?:not|no longer|never|except|excluding|unlike|instead of|other than|retired|n't)\b",
+    re.IGNORECASE,
+)
+_APPLIES = re.compile(
+    r"\b(?:applies (?:only )?(?:to|for|in)|only (?:for|in|on))\s+`?([^.;,`]{2,60}?)`?(?: only)?"
+    r"(?=[.;,`]|$)|\bfor\s+`?([^.;,`]{2,60}?)`? only\b",
+    re.IGNORECASE,
+)
+_OF_ALERT = re.compile(r"alert|alarm|\bfire[sd]?\b|\bpage[sd]?\b|monitor|trigger", re.IGNORECASE)
+_OF_ALERTS = re.compile(
+    r"alert|alarm|runbook|playbook|monitor|on-?call|incident|pag(?:er|ing)\b|trouble|respon",
+    re.IGNORECASE,
+)
+_ALERT_FIELD = re.compile(
+    r"^\W*(?:alerts?|alarms?|monitors?)(?: names?)?\W*:", re.IGNORECASE | re.MULTILINE
+)
+_CALLED = re.compile(
+    r"^\W*(?:alerts?|alarms?|monitors?)(?: names?)?\W*:|\bsame as\b|\baka\b|\balias|"
+    r"^\W*(?:when|if|once) \S+ (?:fires|triggers|alerts|pages)\b|"
+    r"\b(?:fire[sd]?|alerts?|page[sd]?|raised|known|called|named|reported|shows? up)\s+(?:as|by)\b",
     re.IGNORECASE,
 )
 _GENERIC = STOP_WORDS | frozenset(
@@ -50,8 +73,14 @@ def section_entries(chunks: Sequence[Chunk], names: Sequence[str]) -> Iterator[R
             if found := names_heading(part[-1], names):
                 headed.add(part)
                 inside = [one for one in chunks if one.heading_path[:size] == part]
-                yield _section(part, inside, found)
+                yield from _section(part, inside, found)
                 break
+    for path in dict.fromkeys(one.heading_path for one in chunks if one.heading_path[1:]):
+        inside = [one for one in chunks if one.heading_path == path]
+        known = any(path[: len(part)] == part for part in headed)
+        if not known and (name := _also_called(inside, names)):
+            headed.add(path)
+            yield from _section(path, inside, (name, True, ""))
     rest = [
         one for one in chunks
         if not any(one.heading_path[: len(path)] == path for path in headed)
@@ -74,14 +103,14 @@ def introduced(
             break
         for sentence in sentences(chunk.text):
             found = next((one for one in names if _stands_in(one, sentence)), "")
-            if found and not _NOT_FOR.search(sentence):
+            if found and _OF_ALERT.search(sentence) and not _NOT_FOR.search(sentence):
                 step = next((one for one in map(_first_step, chunks) if one), "")
-                cells = (Cell(label="", text=found, role="name"),)
+                cells = [RunbookCell(label="", text=found, role="name")]
                 if step:
-                    cells += (Cell(label="First step", text=step, role="step"),)
+                    cells.append(RunbookCell(label="First step", text=step, role="step"))
                 return RunbookEntry(
                     kind="introduction", name=found, exact=True, chunk=chunk,
-                    group=card.id, cells=cells, quote=sentence,
+                    group=card.id, cells=tuple(cells), quote=sentence,
                 )  # fmt: skip
     return None
 
@@ -94,11 +123,11 @@ def names_heading(heading: str, names: Sequence[str]) -> tuple[str, bool, str] |
         return *found, remark[1] if remark and found[0] not in remark[1] else ""
     between = _BETWEEN.search(text)
     if between:
-        left, right = text[: between.start()], text[between.end() :].strip(" )")
+        left, right = text[: between.start()], text[between.end() :].strip()
         if found := spelled(left, names):
-            return *found, right
-        if _is_generic(left) and (found := spelled(right, names)):
-            return *found, ""
+            return *found, right.strip(" )")
+        if between[0].strip() != "(" and _is_generic(left):
+            return names_heading(right, names)
     for name in names:
         if _stands_in(name, text):
             rest = re.sub(re.escape(name), " ", text, flags=re.IGNORECASE)
@@ -118,40 +147,78 @@ def has_steps(chunk: Chunk) -> bool:
 
 def _section(
     path: tuple[str, ...], inside: Sequence[Chunk], found: tuple[str, bool, str]
-) -> RunbookEntry:
-    cells = [Cell(label="", text=found[0], role="name")]
+) -> Iterator[RunbookEntry]:
+    cells = [RunbookCell(label="", text=found[0], role="name")]
     if found[2]:
-        cells.append(Cell(label="", text=found[2], role="scope"))
+        cells.append(RunbookCell(label="", text=found[2], role="scope"))
+    if only := _only_for(inside):
+        cells.append(RunbookCell(label="Applies to", text=only, role="scope"))
     cells += [cell for chunk in inside for cell in _cells(chunk, below=len(path))]
     if not any(cell.role == "severity" for cell in cells) and (rated := rating_in(found[2])):
-        cells.append(Cell(label="", text=rated, role="severity"))
+        cells.append(RunbookCell(label="", text=rated, role="severity"))
     if not any(cell.role == "step" for cell in cells):
         cells += _unlabelled_step(inside)
+    if not any(cell.role == "step" for cell in cells):
+        rows = list(rows_for(inside, found[0], found[1]))
+        if rows:
+            yield from rows
+            return
     chunk = inside[0]
-    return RunbookEntry(
+    told = {cell.role for cell in cells if cell.label} & {"step", "severity", "escalation", "owner"}
+    words = " ".join((*path, chunk.document_title))
+    if not told and not any(map(has_steps, inside)) and not _OF_ALERTS.search(words):
+        return  # what it is about may be called so, too
+    yield RunbookEntry(
         kind="section", name=found[0], exact=found[1], chunk=chunk, group=chunk.document_id,
         cells=tuple(cells), quote=_beginning(chunk), links=_links(inside),
     )  # fmt: skip
 
 
-def _cells(chunk: Chunk, *, below: int) -> Iterator[Cell]:
+def _only_for(inside: Sequence[Chunk]) -> str:
+    """What the section says in its first words that it is for alone."""
+    found = _APPLIES.search(_beginning(inside[0]))
+    return f"only {found[1] or found[2]}" if found else ""
+
+
+def _also_called(inside: Sequence[Chunk], names: Sequence[str]) -> str:
+    """The name that the section says in its first words that its alert has."""
+    fields = sum(len(_ALERT_FIELD.findall(one.text)) for one in inside)
+    if fields > 1:
+        return ""  # each of them begins another alert's
+    for sentence in sentences(_beginning(inside[0])):
+        name = next((one for one in names if _stands_in(one, sentence)), "")
+        if name and _CALLED.search(sentence) and not _NOT_FOR.search(sentence):
+            return name
+    return ""
+
+
+def _cells(chunk: Chunk, *, below: int) -> Iterator[RunbookCell]:
     """What it tells under labels: of fields, of a table of pairs, or as a heading below."""
     role = role_of(chunk.heading) if len(chunk.heading_path) > below else ""
     if role in {"step", "severity", "escalation", "owner"} and chunk.kind == "text":
         text = _first_step(chunk) or _beginning(chunk)
-        yield Cell(label=chunk.heading, text=text, role=role)
+        yield RunbookCell(label=chunk.heading, text=text, role=role)
         return
     if chunk.table is not None:
         yield from _pairs_of(chunk)
     elif chunk.kind == "text":
         for line in chunk.text.splitlines():
-            if found := _FIELD.fullmatch(line):
-                label, text = found[1].strip(), _plain(found[2])
-                if role_of(label):
-                    yield Cell(label=label, text=text[:_LONGEST_CELL], role=role_of(label))
+            yield from _in_line(line)
 
 
-def _pairs_of(chunk: Chunk) -> Iterator[Cell]:
+def _in_line(line: str) -> Iterator[RunbookCell]:
+    """`Severity: P3. Owner: Checkout.`, each up to the next."""
+    labels = [one for one in _INLINE.finditer(line) if role_of(one[1]) in _TOLD_IN_LINE]
+    for at, found in enumerate(labels, start=1):
+        end = labels[at].start() if at < len(labels) else len(line)
+        text = _plain(line[found.end() : end]).strip(" .;*")
+        yield RunbookCell(label=found[1], text=text[:_LONGEST_CELL], role=role_of(found[1]))
+    if not labels and (field := _FIELD.fullmatch(line)) and role_of(field[1].strip()):
+        label, text = field[1].strip(), _plain(field[2])
+        yield RunbookCell(label=label, text=text[:_LONGEST_CELL], role=role_of(label))
+
+
+def _pairs_of(chunk: Chunk) -> Iterator[RunbookCell]:
     table = chunk.table
     if table is None:
         return
@@ -162,16 +229,16 @@ def _pairs_of(chunk: Chunk) -> Iterator[Cell]:
             else []
         )
         for label, text in (*head, *table.rows):
-            yield Cell(label=label, text=text, role=role_of(label))
+            yield RunbookCell(label=label, text=text, role=role_of(label))
     elif len(table.rows) == 1 == table.total_rows:
         for label, text in zip(table.header, table.rows[0], strict=False):
-            yield Cell(label=label, text=text, role=role_of(label))
+            yield RunbookCell(label=label, text=text, role=role_of(label))
 
 
 def _by_field(chunk: Chunk, names: Sequence[str]) -> Iterator[RunbookEntry]:
     """`Alert: DiskFull` below a heading of other words: its fields, up to the next one's."""
     found: tuple[str, bool] | None = None
-    cells: list[Cell] = []
+    cells: list[RunbookCell] = []
     for line in (*chunk.text.splitlines(), "Alert name: ."):
         field = _FIELD.fullmatch(line)
         if not field:
@@ -181,9 +248,9 @@ def _by_field(chunk: Chunk, names: Sequence[str]) -> Iterator[RunbookEntry]:
             if found:
                 yield _of_chunk(chunk, found, cells)
             found = spelled(text, names)
-            cells = [Cell(label=field[1], text=text, role="name")] if found else []
+            cells = [RunbookCell(label=field[1], text=text, role="name")] if found else []
         elif found:
-            cells.append(Cell(label=field[1], text=text[:_LONGEST_CELL], role=role))
+            cells.append(RunbookCell(label=field[1], text=text[:_LONGEST_CELL], role=role))
 
 
 def _by_item(chunk: Chunk, names: Sequence[str]) -> Iterator[RunbookEntry]:
@@ -197,20 +264,26 @@ def _by_item(chunk: Chunk, names: Sequence[str]) -> Iterator[RunbookEntry]:
         rest = _plain(lead[2] or lead[4] or "").strip(" :—–-")
         if not found or len(rest) < 8 or role_of(lead[1] or lead[3]) == "name":
             continue
-        cells = [Cell(label="", text=found[0], role="name")]
+        cells = [RunbookCell(label="", text=found[0], role="name")]
         remark = re.match(r"\(([^()]*)\)\s*[:—–-]*\s*", rest)
         if remark:
             rest = rest[remark.end() :]
-            role = "severity" if rating_in(remark[1]) else "scope"
-            cells.append(Cell(label="", text=remark[1], role=role))
-        elif rated := rating_in(rest):
-            cells.append(Cell(label="", text=rated, role="severity"))
-        cells.append(Cell(label="First step", text=rest[:_LONGEST_CELL], role="step"))
+            rated = bool(rating_in(remark[1]))
+            cells.append(
+                RunbookCell(label="", text=remark[1], role="severity" if rated else "scope")
+            )
+        elif rating := rating_in(rest):
+            cells.append(RunbookCell(label="", text=rating, role="severity"))
+        cells.append(RunbookCell(label="First step", text=rest[:_LONGEST_CELL], role="step"))
         yield _of_chunk(chunk, found, cells, quote=_plain(line).strip(" -*•+"), line=line)
 
 
 def _of_chunk(
-    chunk: Chunk, found: tuple[str, bool], cells: Sequence[Cell], quote: str = "", line: str = ""
+    chunk: Chunk,
+    found: tuple[str, bool],
+    cells: Sequence[RunbookCell],
+    quote: str = "",
+    line: str = "",
 ) -> RunbookEntry:
     return RunbookEntry(
         kind="section", name=found[0], exact=found[1], chunk=chunk,
@@ -219,7 +292,7 @@ def _of_chunk(
     )  # fmt: skip
 
 
-def _unlabelled_step(inside: Sequence[Chunk]) -> list[Cell]:
+def _unlabelled_step(inside: Sequence[Chunk]) -> list[RunbookCell]:
     texts = [one for one in inside if one.kind == "text"]
     step = next((found for found in map(_first_step, texts) if found), "")
     if not step:
@@ -228,7 +301,7 @@ def _unlabelled_step(inside: Sequence[Chunk]) -> list[Cell]:
                 (m[1] for m in _BULLET.finditer(one.text) if not _FIELD.fullmatch(m[0])), ""
             )
             step = step or _plain(bullet)
-    return [Cell(label="First step", text=step[:_LONGEST_CELL], role="step")] if step else []
+    return [RunbookCell(label="First step", text=step[:_LONGEST_CELL], role="step")] if step else []
 
 
 def _first_step(chunk: Chunk) -> str:

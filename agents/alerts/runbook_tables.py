@@ -7,8 +7,9 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from agents.alerts.alert import exact_key, is_identifier, name_key
-from agents.alerts.runbook_entry import Cell, RunbookEntry
+from agents.alerts.alert import SHORT_NAME, exact_key, is_identifier, name_key
+from agents.alerts.amounts import condition_after
+from agents.alerts.runbook_entry import RunbookCell, RunbookEntry
 from agents.alerts.runbook_roles import Role, role_of, roles_of
 from enrichment.chunk import Chunk
 
@@ -19,6 +20,12 @@ _AFFIX = re.compile(
 )
 _TAIL = re.compile(r"\s*[(\[]([^()\[\]]*)[)\]]\s*$")
 _SEVERAL = re.compile(r"\s*(?:[,;/\n]|\band\b|\bor\b|<br>)\s*")
+_THINGS = re.compile(
+    r"service|system|application|\bapps?\b|component|host|node|server|team|replica|queue|topic"
+    r"|cluster|depend|vendor|provider|product|contact",
+    re.IGNORECASE,
+)
+"""Columns of what alerts are about."""
 _LINES = re.compile(r"\n|<br\s*/?>")
 _LINK = re.compile(r"\]\(([^()\s]+)\)")
 _LINKED = re.compile(r"\[([^\[\]]*)\]\([^()\s]*\)")
@@ -43,13 +50,32 @@ def table_entries(chunks: Sequence[Chunk], names: Sequence[str]) -> Iterator[Run
         yield from _of_table(parts, names)
 
 
+def rows_for(chunks: Sequence[Chunk], name: str, exact: bool) -> Iterator[RunbookEntry]:
+    """Rows of a section that is for this alert as a whole, where a table says what to do."""
+    tables: dict[str, list[Chunk]] = defaultdict(list)
+    for chunk in chunks:
+        if chunk.table is not None:
+            tables[chunk.table.id].append(chunk)
+    for parts in tables.values():
+        header = parts[0].table.header if parts[0].table else ()
+        said = [role_of(label) for label in header]
+        if len(header) < 2 or "step" not in said or "name" in said:
+            continue
+        rows = list(_rows(parts))
+        columns = [tuple(row.cells[place] for row in rows) for place in range(len(header))]
+        roles = roles_of(header, columns)
+        for row in rows:
+            yield _entry(row, -1, (name, exact), header, roles, columns)
+
+
 def spelled(text: str, names: Sequence[str]) -> tuple[str, bool] | None:
     """The one of these names that a cell or heading holds and nothing beside it: as it is written
     there, and whether exactly so. A remark in parentheses may follow."""
     text = _AFFIX.sub("", text.strip(" `*")).strip(" `*")
     if not text or len(text) > 300:
         return None
-    for said in dict.fromkeys((text, _TAIL.sub("", text).strip(" `*"))):
+    short = text.removesuffix(condition_after(text))
+    for said in dict.fromkeys((text, _TAIL.sub("", text).strip(" `*"), short.strip(" `*"))):
         for part in dict.fromkeys((said, *_listed(said))):
             part = _AFFIX.sub("", part).strip(" `*")
             if part and any(exact_key(part) == exact_key(name) for name in names):
@@ -57,6 +83,12 @@ def spelled(text: str, names: Sequence[str]) -> tuple[str, bool] | None:
             if part and any(name_key(part) == name_key(name) for name in names):
                 return part, False
     return None
+
+
+def is_name(cell: str) -> bool:
+    """Whether it is a name, long or short, and nothing else."""
+    cell = cell.strip(" `*")
+    return is_identifier(cell) or bool(SHORT_NAME.fullmatch(cell))
 
 
 def _listed(text: str) -> list[str]:
@@ -73,15 +105,21 @@ def _of_table(parts: Sequence[Chunk], names: Sequence[str]) -> Iterator[RunbookE
     rows = list(_rows(parts))
     columns = [tuple(row.cells[place] for row in rows) for place in range(len(table.header))]
     roles = roles_of(table.header, columns)
+    yield from _upright(rows, table.header, names)
     named = "name" in roles
+    if not named and "step" not in map(role_of, table.header):
+        return  # a register of systems, not of alerts
     for row in rows:
+        if len(row.cells) == 2 and all(is_name(cell) for cell in row.cells):
+            continue  # what a short name stands for
         for place, cell in enumerate(row.cells):
             if (named and roles[place] != "name") or roles[place] in _NO_NAMES:
+                continue
+            if not named and _THINGS.search(table.header[place]):
                 continue
             if found := spelled(cell, names):
                 yield _entry(row, place, found, table.header, roles, columns)
                 break
-    yield from _upright(rows, table.header, names)
 
 
 def _entry(
@@ -94,11 +132,14 @@ def _entry(
 ) -> RunbookEntry:
     marked = _marked(row)
     cells = [
-        Cell(label=label, text=text, role="name" if at == place else role, marked=marked[at])
+        RunbookCell(label=label, text=text, role="name" if at == place else role, marked=marked[at])
         for at, (label, text, role) in enumerate(zip(header, row.cells, roles, strict=True))
     ]
-    if remark := _TAIL.search(row.cells[place]):
-        cells.append(Cell(label="", text=remark[1], role="scope"))
+    named = row.cells[place] if place >= 0 else ""
+    if remark := _TAIL.search(named):
+        cells.append(RunbookCell(label="", text=remark[1], role="scope"))
+    elif condition := condition_after(named):
+        cells.append(RunbookCell(label="", text=condition, role="scope"))
     return RunbookEntry(
         kind="row",
         name=found[0],
@@ -135,7 +176,7 @@ def _upright(
         if found is None:
             continue
         cells = [
-            Cell(label=row.cells[0], text=row.cells[place], role=role)
+            RunbookCell(label=row.cells[0], text=row.cells[place], role=role)
             for row, role in zip(rows, told, strict=True)
         ]
         chunk = next((row.chunk for row, role in zip(rows, told, strict=True) if role == "step"),
@@ -146,7 +187,7 @@ def _upright(
             exact=found[1],
             chunk=chunk,
             group=f"{chunk.document_id}:{chunk.table.id if chunk.table else ''}",
-            cells=(Cell(label="", text=found[0], role="name"), *cells),
+            cells=(RunbookCell(label="", text=found[0], role="name"), *cells),
             quote=" | ".join(f"{cell.label}: {cell.text}" for cell in cells),
         )
 

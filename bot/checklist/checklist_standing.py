@@ -12,7 +12,6 @@ from typing import Literal
 
 from agents.runbook_steps.runbook_step import RunbookStep
 
-Act = Literal["done", "skipped", "undone", "take", "finish"]
 ACTS: frozenset[str] = frozenset(("done", "skipped", "undone", "take", "finish"))
 WHOLE = -1
 """Stands for the whole checklist, where a step's place would."""
