@@ -89,7 +89,8 @@ class AlertDesk:
 
     def digest(self, domain: Domain, since: datetime) -> Sequence[DigestPart]:
         missing = self.episodes.loudest(domain.domain, utc(since), without_runbook=True, limit=10)
-        loudest = self.episodes.loudest(domain.domain, utc(since))
+        counted = self.episodes.loudest(domain.domain, utc(since))
+        loudest = [one for one in counted if one[1] > 1 and one not in missing]
         parts = []
         if missing:
             parts.append(DigestPart(title="Alerts without a runbook", lines=_lines(missing)))
@@ -208,6 +209,10 @@ class AlertDesk:
 
 def _lines(counted: Sequence[tuple[str, int]]) -> list[str]:
     return [
-        f"`{mrkdwn(name.replace('`', ''))[:120]}`: {fired} time{'s' * (fired != 1)}"
+        f"`{mrkdwn(name.replace('`', ''))[:120]}` · fired {_times(fired)}"
         for name, fired in counted
     ]
+
+
+def _times(count: int) -> str:
+    return "once" if count == 1 else f"{count} times"

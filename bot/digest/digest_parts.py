@@ -13,6 +13,7 @@ from sqlalchemy import Engine, select
 from bot.escalating.handoff_report import AskedFor, HandoffReport, state_of
 from bot.feature import DigestPart
 from bot.home.home_view import is_question, outcome, permalink, went_wrong
+from bot.memory.alert_tables import alert_episodes
 from bot.memory.record import Record, Records
 from bot.memory.state_tables import feedback, questions
 from bot.message.blockkit import link, short
@@ -37,7 +38,7 @@ class OpenQuestions:
     def parts(self, domain: Domain, since: datetime, may_see: MaySee) -> Iterator[DigestPart]:
         """Those that say something, the most urgent first."""
         waiting = self._waiting(domain)
-        known = {one.record.id for one in waiting}
+        known = {one.record.id for one in waiting} | self._alerts_without_runbook(domain)
         since = since.astimezone(UTC).replace(tzinfo=None)
         asked = [
             record
@@ -50,14 +51,15 @@ class OpenQuestions:
             for one in self._unhelped(domain, since)
             if one.id not in known and one not in unanswered
         ]
+        repeated = [one for one in _repeated(asked) if one[0] not in unanswered]
         told = (
             ("Waiting for a human", [(one.record, state_of(one)) for one in waiting]),
-            ("Without an answer", [(one, outcome(one)) for one in unanswered]),
+            ("Without an answer", list(_each_once(unanswered))),
             (
                 "Answered, and not helped",
                 [(one, "*Not helpful*, not resolved") for one in unhelped],
             ),
-            ("Asked more than once", list(_repeated(asked))),
+            ("Asked more than once", repeated),
         )
         for title, found in told:
             if lines := self._lines(found, may_see):
@@ -68,6 +70,15 @@ class OpenQuestions:
         asked = self.report.by_domain(OPEN_FOR)[domain.domain]
         still_open = [one for one in asked if not one.handoff.resolved_by]
         return sorted(still_open, key=lambda one: one.handoff.is_taken)
+
+    def _alerts_without_runbook(self, domain: Domain) -> set[str]:
+        """Ids of their messages: they have a part of their own."""
+        query = select(alert_episodes.c.question_id).where(
+            alert_episodes.c.domain == domain.domain,
+            alert_episodes.c.outcome.in_(("none", "other_scope")),
+        )
+        with self.engine.connect() as connection:
+            return set(connection.scalars(query))
 
     def _unhelped(self, domain: Domain, since: datetime) -> list[Record]:
         query = (
@@ -101,12 +112,26 @@ def _is_unanswered(record: Record) -> bool:
     return not record.resolved_by and (went_wrong(record) or record.state == "limited")
 
 
+def _alike(record: Record) -> str:
+    """The same for questions that differ only in case and punctuation."""
+    return " ".join(re.findall(r"\w+", record.text.casefold()))
+
+
+def _each_once(unanswered: Sequence[Record]) -> Iterator[tuple[Record, str]]:
+    """The last of each in its channel: whoever reads it may see one channel and not another."""
+    alike: dict[tuple[str, str], list[Record]] = defaultdict(list)
+    for record in unanswered:  # the newest first
+        alike[record.channel, _alike(record)].append(record)
+    for first, *more in alike.values():
+        yield first, outcome(first) + (f", asked {len(more) + 1} times" if more else "")
+
+
 def _repeated(asked: Sequence[Record]) -> Iterator[tuple[Record, str]]:
-    """The last of each, the most often asked first; alike but for case and punctuation."""
+    """The last of each, the most often asked first."""
     alike: dict[str, list[Record]] = defaultdict(list)
     for record in asked:  # the newest first
         if is_question(record) and not record.channel.startswith("D"):
-            alike[" ".join(re.findall(r"\w+", record.text.casefold()))].append(record)
+            alike[_alike(record)].append(record)
     for records in sorted(alike.values(), key=len, reverse=True):
         if len(records) > 1:
             yield records[0], f"asked {len(records)} times"
