@@ -89,8 +89,7 @@ class AlertDesk:
 
     def digest(self, domain: Domain, since: datetime) -> Sequence[DigestPart]:
         missing = self.episodes.loudest(domain.domain, utc(since), without_runbook=True, limit=10)
-        counted = self.episodes.loudest(domain.domain, utc(since))
-        loudest = [one for one in counted if one[1] > 1 and one not in missing]
+        loudest = self.episodes.loudest(domain.domain, utc(since))
         parts = []
         if missing:
             parts.append(DigestPart(title="Alerts without a runbook", lines=_lines(missing)))
@@ -209,10 +208,6 @@ class AlertDesk:
 
 def _lines(counted: Sequence[tuple[str, int]]) -> list[str]:
     return [
-        f"`{mrkdwn(name.replace('`', ''))[:120]}` · fired {_times(fired)}"
+        f"`{mrkdwn(name.replace('`', ''))[:120]}`: {fired} time{'s' * (fired != 1)}"
         for name, fired in counted
     ]
-
-
-def _times(count: int) -> str:
-    return "once" if count == 1 else f"{count} times"

@@ -38,12 +38,13 @@ class OpenQuestions:
     def parts(self, domain: Domain, since: datetime, may_see: MaySee) -> Iterator[DigestPart]:
         """Those that say something, the most urgent first."""
         waiting = self._waiting(domain)
-        known = {one.record.id for one in waiting} | self._alerts_without_runbook(domain)
+        known = {one.record.id for one in waiting}
         since = since.astimezone(UTC).replace(tzinfo=None)
+        alerts = self._alerts(domain)  # which have a part of their own
         asked = [
             record
             for record in self.records.recent(domain=domain.domain, limit=LOOKED_AT)
-            if record.asked_at >= since
+            if record.asked_at >= since and record.id not in alerts
         ]
         unanswered = [one for one in asked if _is_unanswered(one) and one.id not in known]
         unhelped = [
@@ -51,7 +52,7 @@ class OpenQuestions:
             for one in self._unhelped(domain, since)
             if one.id not in known and one not in unanswered
         ]
-        repeated = [one for one in _repeated(asked) if one[0] not in unanswered]
+        asked = [one for one in asked if one not in unanswered]
         told = (
             ("Waiting for a human", [(one.record, state_of(one)) for one in waiting]),
             ("Without an answer", list(_each_once(unanswered))),
@@ -59,7 +60,7 @@ class OpenQuestions:
                 "Answered, and not helped",
                 [(one, "*Not helpful*, not resolved") for one in unhelped],
             ),
-            ("Asked more than once", repeated),
+            ("Asked more than once", list(_repeated(asked))),
         )
         for title, found in told:
             if lines := self._lines(found, may_see):
@@ -71,12 +72,8 @@ class OpenQuestions:
         still_open = [one for one in asked if not one.handoff.resolved_by]
         return sorted(still_open, key=lambda one: one.handoff.is_taken)
 
-    def _alerts_without_runbook(self, domain: Domain) -> set[str]:
-        """Ids of their messages: they have a part of their own."""
-        query = select(alert_episodes.c.question_id).where(
-            alert_episodes.c.domain == domain.domain,
-            alert_episodes.c.outcome.in_(("none", "other_scope")),
-        )
+    def _alerts(self, domain: Domain) -> set[str]:
+        query = select(alert_episodes.c.question_id).where(alert_episodes.c.domain == domain.domain)
         with self.engine.connect() as connection:
             return set(connection.scalars(query))
 
@@ -112,26 +109,21 @@ def _is_unanswered(record: Record) -> bool:
     return not record.resolved_by and (went_wrong(record) or record.state == "limited")
 
 
-def _alike(record: Record) -> str:
-    """The same for questions that differ only in case and punctuation."""
-    return " ".join(re.findall(r"\w+", record.text.casefold()))
-
-
-def _each_once(unanswered: Sequence[Record]) -> Iterator[tuple[Record, str]]:
-    """The last of each in its channel: whoever reads it may see one channel and not another."""
-    alike: dict[tuple[str, str], list[Record]] = defaultdict(list)
-    for record in unanswered:  # the newest first
-        alike[record.channel, _alike(record)].append(record)
-    for first, *more in alike.values():
-        yield first, outcome(first) + (f", asked {len(more) + 1} times" if more else "")
-
-
 def _repeated(asked: Sequence[Record]) -> Iterator[tuple[Record, str]]:
-    """The last of each, the most often asked first."""
+    """The last of each, the most often asked first; alike but for case and punctuation."""
     alike: dict[str, list[Record]] = defaultdict(list)
     for record in asked:  # the newest first
         if is_question(record) and not record.channel.startswith("D"):
-            alike[_alike(record)].append(record)
+            alike[" ".join(re.findall(r"\w+", record.text.casefold()))].append(record)
     for records in sorted(alike.values(), key=len, reverse=True):
         if len(records) > 1:
             yield records[0], f"asked {len(records)} times"
+
+
+def _each_once(unanswered: Sequence[Record]) -> Iterator[tuple[Record, str]]:
+    """The last of each in its channel, and how often; alike as above."""
+    alike: dict[tuple[str, ...], list[Record]] = defaultdict(list)
+    for record in unanswered:  # the newest first
+        alike[record.channel, *re.findall(r"\w+", record.text.casefold())].append(record)
+    for first, *more in alike.values():
+        yield first, outcome(first) + (f", asked {len(more) + 1} times" if more else "")

@@ -41,12 +41,11 @@ class AskerTold:
         whom = self._asker(record, handoff)
         if by in ("", ERASED, whom) or whom in ("", ERASED):
             return
-        asked = self._asked(record)
-        about = f"your question: {asked}" if asked else "your question."
+        about = self._about(record)
         if not handoff.resolved_by:
-            self._tell(record, domain, "taken", whom, f":eyes: {mention(by)} took {about}")
+            self._tell(record, domain, "taken", whom, f":eyes: {mention(by)} took {about}.")
             return
-        text = f":white_check_mark: {mention(by)} resolved {about}"
+        text = f":white_check_mark: {mention(by)} resolved {about}."
         if handoff.resolution:
             quoted = mrkdwn(short(handoff.resolution, MAX_RESOLUTION))
             text += f"\n> {quoted}"
@@ -54,11 +53,10 @@ class AskerTold:
 
     def remind_taker(self, record: Record, handoff: Handoff, domain: str) -> None:
         """Once each time that it is taken."""
-        asked = self._asked(record)
         text = (
-            f"You took a question a day ago, and it isn't marked as resolved"
-            f"{f': {asked}' if asked else '.'}\nWhen it is, press *Resolved* on its card, or put "
-            ":white_check_mark: on what solved it."
+            f"You took {self._about(record, 'a question')} a day ago, and it isn't marked as "
+            "resolved. When it is, press *Resolved* on its card, or put :white_check_mark: on what "
+            "solved it."
         )
         if record.channel.startswith("D"):
             text = (
@@ -75,11 +73,10 @@ class AskerTold:
             return record.asker
         return handoff.requested_by
 
-    def _asked(self, record: Record) -> str:
-        """mrkdwn; empty where its words are nobody else's, or gone."""
+    def _about(self, record: Record, nameless: str = "your question") -> str:
         if record.channel.startswith("D") or not record.text.strip():
-            return ""
-        return link(permalink(self.team_url, record), short(record.text, 150))
+            return nameless
+        return f"{nameless} ({link(permalink(self.team_url, record), short(record.text, 150))})"
 
     def _tell(
         self,

@@ -49,7 +49,7 @@ class CallPosts:
         for call in self.calls.of(record.id):
             mine = call.ts not in ("", GIVEN_UP, handoff.card_ts)
             if mine and not record.channel.startswith("D"):
-                text = answered_call(call, handoff)
+                text = call_text(call, handoff)
                 try:
                     self.web.call(
                         "chat.update",
@@ -127,26 +127,18 @@ class CallPosts:
 
 
 def call_text(call: Call, handoff: Handoff) -> str:
-    whom, waits = f":raising_hand: {_called(call)}", _waited(call, handoff)
+    label = f" ({mrkdwn(call.label)})" if call.label else ""
+    whom = f":raising_hand: {mention(call.who)}{label}"
+    came = handoff.is_taken or handoff.resolved_by
+    waits = lasting(call.called_at - handoff.requested_at) if handoff.requested_at else "a while"
     if call.step.startswith(SHIFT):
         return f"{whom} you have the shift now, and nobody has taken this for {waits}."
     if call.step.startswith(FREED):
         return f"{whom} whoever had taken this is gone. Can you help?"
-    again = " once more:" if call.step == AGAIN else ":" if call.label else ""
+    if came:  # nobody is to come for nothing
+        return f"{mention(call.who)}{label} was called after {waits}."
+    again = " once more:" if call.step == AGAIN else ":" if label else ""
     return f"{whom}{again} nobody has taken this for {waits}. Can you help?"
-
-
-def answered_call(call: Call, handoff: Handoff) -> str:
-    """What stays of it once somebody came: nobody is to come for nothing."""
-    return f"{_called(call)} was called after {_waited(call, handoff)}."
-
-
-def _called(call: Call) -> str:
-    return mention(call.who) + (f" ({mrkdwn(call.label)})" if call.label else "")
-
-
-def _waited(call: Call, handoff: Handoff) -> str:
-    return lasting(call.called_at - handoff.requested_at) if handoff.requested_at else "a while"
 
 
 def _take(record: Record) -> dict[str, object]:

@@ -148,7 +148,7 @@ def test_taking_it_from_a_call_stops_the_clock_and_tells_the_asker_once(desk: De
     assert "<!subteam^S0SECENG> was called after 16 minutes." in offered[0]
     assert "an you help" not in offered[0]
     (told,) = direct(desk, "U0YOU")[before:]
-    assert told["text"].startswith(":eyes: <@U0DANA> took your question: <http://")
+    assert told["text"].startswith(":eyes: <@U0DANA> took your question (<http://")
     assert "&lt;gate&gt;" in told["text"]
     in_channel = [m for m in desk.slack.messages(CHANNEL) if m.get("thread_ts", m["ts"]) == m["ts"]]
     assert {m["user"] for m in in_channel} == {"U0YOU"}
@@ -166,7 +166,7 @@ def test_a_tick_resolves_it_stops_the_clock_and_tells_the_asker_once(desk: Desk)
     pass_time(desk, 120)
     assert calls(desk, ts) == []
     (told,) = direct(desk, "U0YOU")[before:]
-    assert told["text"].startswith(":white_check_mark: <@U0INES> resolved your question: <http://")
+    assert told["text"].startswith(":white_check_mark: <@U0INES> resolved your question (<http://")
     assert "Two of us" in told["text"]
     assert "<!here>" not in told["text"]
 
