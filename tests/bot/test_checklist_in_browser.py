@@ -141,7 +141,9 @@ def test_branches_say_when_they_hold_and_where_they_lead(incident: Incident) -> 
     )
     thread.get_by_role("button", name="Start checklist").click()
     card = thread.locator(".message", has_text="Runbook of")
-    see(card.get_by_text("Only if:"))
+    expect(card).to_contain_text(
+        "Only if: All partitions behind by the same age: the consumer is slow or down. Go to step 2."
+    )
     see(card.get_by_text("Step 3: Poison message."))
     see(
         card.get_by_role("link", name="Production Deploy Policy").or_(
