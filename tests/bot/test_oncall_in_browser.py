@@ -94,19 +94,19 @@ def test_an_alert_is_answered_by_its_row_counted_and_over(shift: Shift) -> None:
     see(answer.get_by_role("button", name="Start checklist"))
     told = answer.inner_text()
     assert told.index("Steps:") < told.index("Owner:")  # what to do, then whom to call
-    shift.look("alert", thread, 660)
+    shift.look("alert", thread, 710)
     for repeat in range(12):
         office.fires(LAG.format(repeat % 3))
     office.show_alert(ts)
     see(answer.get_by_text(re.compile(r"Fired 13 times, last .*, on instance lag-0, lag-1, lag-2")))
-    shift.look("alert-repeated", thread, 720)
+    shift.look("alert-repeated", thread, 770)
     for instance in range(3):
         office.fires(LAG.format(instance).replace("FIRING", "RESOLVED"), color="good")
     office.show_alert(ts)
     see(answer.get_by_text(re.compile(r"Resolved .* UTC, after .*; fired 13 times")))
     expect(answer).not_to_contain_text("firing")
     expect(thread.locator(".message")).to_have_count(2)
-    shift.look("alert-resolved", thread, 720)
+    shift.look("alert-resolved", thread, 770)
 
 
 def test_an_alert_without_a_runbook_says_so(shift: Shift) -> None:
@@ -242,7 +242,7 @@ def test_admins_find_gaps_drafts_and_sources_apart_in_home(shift: Shift) -> None
     ts, _ = office.ask("when does the duty manager get an unacknowledged page?")
     thread = shift.opened_thread(ts)
     see(thread.get_by_text("Two sources say different things about when the duty manager is paged"))
-    shift.look("contradiction", thread, 560)
+    shift.look("contradiction", thread, 580)
     for user in (ASKER, OWNER):
         ts, reply = office.ask("who cleans the coffee machine in the on-call room?", user)
         office.unhelpful(ts, reply, user)
@@ -291,7 +291,7 @@ def test_a_source_that_changed_since_it_helped_says_so_and_can_be_flagged(shift:
     see(
         thread.get_by_text(re.compile(r"marked helpful, on .* \(EUR 40 a shift → EUR 45 a shift\)"))
     )
-    shift.look("changed", thread, 560)
+    shift.look("changed", thread, 580)
     thread.get_by_role("button", name="Flag outdated").click()
     dialog = shift.page.get_by_role("dialog", name="Flag outdated")
     expect(dialog.get_by_label("On-call Duty Guide › Standby pay")).to_be_checked()
