@@ -160,7 +160,8 @@ def test_a_call_goes_on_until_somebody_comes_and_the_asker_hears_of_it(shift: Sh
 
 def test_what_is_open_is_told_when_a_shift_begins(shift: Shift) -> None:
     office = shift.office
-    office.fires("[FIRING:1] KettleCold (system=canteen)")
+    for part in ("hall", "yard"):
+        office.fires(f"[FIRING:1] KettleCold (system=canteen pod={part})")
     for part in ("a", "b", "c"):
         office.fires(f"[FIRING:1] SluiceThrottled (system=sluice client=ledger-posting pod={part})")
     _, reply = office.ask("which pager do we get for a shift?")
@@ -168,6 +169,7 @@ def test_what_is_open_is_told_when_a_shift_begins(shift: Shift) -> None:
     for user in (ASKER, OWNER):
         office.ask("how is a pager charged?", user)
     alert = office.fires("[FIRING:1] SluiceLagTier1 (system=sluice region=us)")
+    office.fires("[FIRING:1] SluiceLagTier1 (system=sluice region=us)")
     shown = office.slack.wait_for_reply(CHANNEL, alert, until=answered)
     office.slack.click(CHANNEL, shown["ts"], "checklist_start", ASKER)
     office.settle()
