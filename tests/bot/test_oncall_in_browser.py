@@ -169,8 +169,8 @@ def test_what_is_open_is_told_when_a_shift_begins(shift: Shift) -> None:
     for user in (ASKER, OWNER):
         office.ask("how is a pager charged?", user)
     alert = office.fires("[FIRING:1] SluiceLagTier1 (system=sluice region=us)")
-    office.fires("[FIRING:1] SluiceLagTier1 (system=sluice region=us)")
     shown = office.slack.wait_for_reply(CHANNEL, alert, until=answered)
+    office.fires("[FIRING:1] SluiceLagTier1 (system=sluice region=us)")
     office.slack.click(CHANNEL, shown["ts"], "checklist_start", ASKER)
     office.settle()
     office.send_digest()
