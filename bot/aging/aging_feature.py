@@ -148,9 +148,11 @@ class AgingRoom:
 
     def digest(self, domain: Domain, since: datetime) -> Sequence[DigestPart]:
         name, after = domain.domain, since.astimezone(UTC).replace(tzinfo=None)
-        flagged = [self._named(name, place) for place, _ in self.outdated.new_since(name, after)]
+        flagged = [
+            f"• {self._named(name, place)}" for place, _ in self.outdated.new_since(name, after)
+        ]
         pairs = [
-            f"{mrkdwn(short(one.one.name, 120))} and {mrkdwn(short(one.other.name, 120))}"
+            f"• {mrkdwn(short(one.one.name, 120))} and {mrkdwn(short(one.other.name, 120))}"
             + (f": {mrkdwn(short(one.about, 120))}" if one.about else "")
             for one in self.queue.waiting(name, most=_MOST_LINES, since=after)
         ]

@@ -374,7 +374,7 @@ def test_a_document_that_not_everybody_may_read_is_named_in_no_digest(
     digest = aging(desk).digest
     assert digest is not None
     (part,) = digest(PRIVATE, since)
-    assert part.lines == ["a document that not everybody may read"]
+    assert part.lines == ["• a document that not everybody may read"]
 
 
 def test_a_digest_names_new_flags(desk: Desk) -> None:
@@ -384,7 +384,7 @@ def test_a_digest_names_new_flags(desk: Desk) -> None:
     assert digest is not None
     (part,) = digest(MEMBERS, datetime.now(UTC) - timedelta(hours=1))
     assert part.title == "Flagged as out of date"
-    assert list(part.lines) == ["Key Rotation Standard › Maximum age › API signing key"]
+    assert list(part.lines) == ["• Key Rotation Standard › Maximum age › API signing key"]
     assert digest(MEMBERS, datetime.now(UTC) + timedelta(hours=1)) == []
 
 
