@@ -12,7 +12,6 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from bot.alerts.alert_desk import TIMER
 from bot.app import Bot
 from bot.digest.digest_times import Period
 from bot.digest.shift_digest import DIGEST
@@ -32,6 +31,8 @@ CHANNEL = "C0PLATFORM"
 ASKER, ADMIN, OWNER, MANAGER = "U0YOU", "U0INES", "U0DANA", "U0MAREK"
 """Dana has the shift, and the documents are in her account."""
 GUIDE = "on-call-duty-guide"
+COUNT = "alert_course"
+"""The timer that shows how often an alert fired."""
 DOCUMENTS = ("beacon-alert-catalogue", "sluice-lag-and-dlq-runbook", GUIDE)
 PAGER = """\
 ---
@@ -130,7 +131,7 @@ class OncallOffice:
     def show_alert(self, ts: str) -> None:
         """What the timer of its count does."""
         self.settle()
-        self.feature(TIMER).timers[TIMER](f"{CHANNEL}:{ts}@0")
+        self.feature(COUNT).timers[COUNT](f"{CHANNEL}:{ts}@0")
 
     def edit(self, document: str, before: str, after: str) -> None:
         """Somebody edits a document, and it is ingested."""
