@@ -111,12 +111,14 @@ def _told(found: RunbookMatch, writing: _Writing) -> str:
     if found.outcome == "several":
         return _several(found, writing)
     entry = found.entries[0]
-    lines = [_heading(found.alert, entry)]
-    lines += _lines(found.alert, entry, writing)
+    lines = [_heading(found.alert, entry), _first_step(entry, writing)]
+    if steps := _steps(found, entry, writing.snapshot):
+        lines.append(_where(steps, writing))
+    lines += _whom(entry, writing.snapshot)
     for label, text in _conditions(entry):
         unsure = "" if found.sure else " (the alert doesn't say whether that is so)"
         lines.append(f"**{label}:** {text}{unsure}")
-    lines += _further(found, entry, writing)
+    lines += _also(found, entry, steps, writing)
     return "\n".join(f"{line}  " for line in lines).rstrip()
 
 
@@ -148,20 +150,31 @@ def _heading(alert: Alert, entry: RunbookEntry) -> str:
 
 
 def _state(alert: Alert) -> str:
-    return f" · {alert.status}" if alert.status else ""
+    """That it fires is said by the message above, and isn't true for ever."""
+    return f" · {alert.status}" if alert.status not in {"", "firing"} else ""
 
 
-def _lines(alert: Alert, entry: RunbookEntry, writing: _Writing) -> Iterator[str]:
+def _first_step(entry: RunbookEntry, writing: _Writing) -> str:
     number = writing.cite(entry.chunk, entry.quote)
+    if step := entry.first("step"):
+        return f"**First step:** {_sentence(step)} [{number}]"
+    return f"{entry.quote} [{number}]"
+
+
+def _where(steps: Chunk, writing: _Writing) -> str:
+    """The steps that it leads to, and the first of them."""
+    quote = next((line for line in steps.text.splitlines() if line[:2] in {"1.", "1)"}), "")
+    number = writing.cite(steps, quote or steps.text[:200])
+    first = _LINKED.sub(r"\1", quote)
+    return f"**Steps:** {steps.place}{f': {first}' if first else ''} [{number}]"
+
+
+def _whom(entry: RunbookEntry, snapshot: Snapshot) -> Iterator[str]:
     step = entry.first("step")
-    if step:
-        yield f"**First step:** {_sentence(step)} [{number}]"
-    else:
-        yield f"{entry.quote} [{number}]"
     for cell in entry.cells:
         if cell.role == "escalation" and cell.text and cell.text != step:
             yield f"**{cell.label.strip(' :') or 'Then'}:** {cell.text}"
-    owner = entry.first("owner") or _owner_of(entry, writing.snapshot)
+    owner = entry.first("owner") or _owner_of(entry, snapshot)
     if owner:
         yield f"**Owner:** {owner}"
 
@@ -170,14 +183,10 @@ def _owner_of(entry: RunbookEntry, snapshot: Snapshot) -> str:
     return next((card.owner for card in snapshot.cards([entry.chunk.document_id])), "")
 
 
-def _further(found: RunbookMatch, entry: RunbookEntry, writing: _Writing) -> Iterator[str]:
-    """The steps that it leads to, and what else is told of the alert."""
-    steps = _steps(found, entry, writing.snapshot)
-    if steps:
-        quote = next((line for line in steps.text.splitlines() if line[:2] in {"1.", "1)"}), "")
-        number = writing.cite(steps, quote or steps.text[:200])
-        first = _LINKED.sub(r"\1", quote)
-        yield f"**Steps:** {steps.place}{f': {first}' if first else ''} [{number}]"
+def _also(
+    found: RunbookMatch, entry: RunbookEntry, steps: Chunk | None, writing: _Writing
+) -> Iterator[str]:
+    """What else is told of the alert."""
     also = found.also
     if also and also.chunk.id != entry.chunk.id and (steps is None or also.chunk.id != steps.id):
         number = writing.cite(also.chunk, also.quote)

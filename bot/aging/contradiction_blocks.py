@@ -12,8 +12,8 @@ from agents.aging.cited_place import KnownPlace
 from bot.aging.contradiction_queue import ContradictionQueue
 from bot.aging.contradiction_sides import CHOICES
 from bot.feature import Store
-from bot.message.blockkit import Json, actions, button, link, section, short, words
-from bot.message.harmless.harmless_words import mrkdwn
+from bot.message.blockkit import Json, actions, button, header, link, section, short, words
+from bot.message.harmless.harmless_words import mrkdwn, plain
 from config.domain import Domain
 
 KEEP = "settle_contradiction"
@@ -28,7 +28,7 @@ def contradiction_blocks(queue: ContradictionQueue, domains: Sequence[Domain]) -
         waiting = queue.waiting(domain.domain, most=_SHOWN + 1)
         if not waiting:
             continue
-        yield section(f"*Sources of {mrkdwn(domain.title)} that say different things*")
+        yield header(f"{plain(domain.title)}: sources that say different things")
         for pair in waiting[:_SHOWN]:
             often = "once" if pair.met == 1 else f"{pair.met} times"
             about = mrkdwn(short(pair.about, 200)) or "The same subject"

@@ -117,4 +117,4 @@ def _told(kept: KnownPlace, place: KnownPlace, day: str) -> str:
     if cell and all(cell):
         before, after = (short(one, _LONGEST_CELL) for one in cell)
         what = f" ({before} → {after})"
-    return f"{named} changed since an answer from it was last marked helpful ({day}){what}."
+    return f"{named} changed since an answer from it was last marked helpful, on {day}{what}."

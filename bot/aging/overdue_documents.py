@@ -21,8 +21,8 @@ from bot.aging.citation_counts import CitationCounts, today_utc
 from bot.aging.known_places import SnapshotOf
 from bot.memory.aging_tables import owners_reminded
 from bot.memory.record import now
-from bot.message.blockkit import Json, link, section, short
-from bot.message.harmless.harmless_words import mrkdwn
+from bot.message.blockkit import Json, header, link, section, short
+from bot.message.harmless.harmless_words import plain
 from bot.owners.suggestion import Suggestion
 from config.domain import Domain
 
@@ -103,8 +103,8 @@ class OverdueDocuments:
             if more > 0:
                 command = f"`oncall docs stale {domain.domain}`"
                 lines[_SHOWN:] = [f"and {more} more: {command} lists them"]
-            title = f"*To look over in {mrkdwn(domain.title)}*"
-            yield section("\n".join((title, *lines)), block_id=f"aging_stale_{domain.domain}")
+            yield header(f"{plain(domain.title)}: documents to look over")
+            yield section("\n".join(lines), block_id=f"aging_stale_{domain.domain}")
 
     def _now(self) -> datetime:
         return self.clock().replace(tzinfo=UTC)

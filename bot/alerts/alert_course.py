@@ -62,8 +62,10 @@ def _elsewhere(episode: Episode) -> str:
 
 
 def _listed(places: Sequence[str]) -> str:
-    shown = ", ".join(mrkdwn(short(place, 60)) for place in places[:MOST_PLACES])
-    more = len(places) - MOST_PLACES
+    """`pod a, b and 3 more`; each as it is where one is a pod and the next a host."""
+    of, more = {place.partition(" ")[0] for place in places}, len(places) - MOST_PLACES
+    named = [place.partition(" ")[2] for place in places[1:]] if len(of) == 1 else places[1:]
+    shown = ", ".join(mrkdwn(short(place, 60)) for place in [*places[:1], *named][:MOST_PLACES])
     return f"{shown} and {more} more" if more > 0 else shown
 
 

@@ -31,7 +31,7 @@ def summary_messages(
     took = lasted(checklist.started_at, standing.finished_at or standing.last_at)
     who = mention(standing.finished_by)
     title = mrkdwn(short(checklist.runbook.name, 250))
-    head = f":checkered_flag: *{title}*: finished by {who} after {took}. For the review:"
+    head = f":checkered_flag: *{title}*: finished by {who} in {took}. For the review:"
     sized: list[tuple[Json, int]] = [(section(head), len(head)), *prose_blocks(fence, Links())]
     return [
         Outgoing(text=head if n == 0 else title, blocks=body)

@@ -81,12 +81,10 @@ def _head(checklist: Checklist, standing: ChecklistStanding) -> Iterator[Json]:
     if standing.is_finished and standing.finished_at:
         took = lasted(checklist.started_at, standing.finished_at)
         who = mention(standing.finished_by)
-        told.append(
-            f":checkered_flag: Finished by {who} {clock(standing.finished_at)} after {took}"
-        )
+        told.append(f":checkered_flag: Finished by {who} {clock(standing.finished_at)}, in {took}")
     else:
         if standing.marks:
-            told.append(lasted(checklist.started_at, standing.last_at))
+            told.append(f"{lasted(checklist.started_at, standing.last_at)} so far")
         since = clock(standing.driving_since)
         told.append(f"Driving: {mention(standing.driver)} since {since}")
     if runbook.modified_at:

@@ -84,13 +84,10 @@ def _lines(
         yield f"_{_in_a_line(plain_text(step.lead))[:LONGEST_SECTION]}_"
     sign = f"{MARKS[mark.act if mark else '']} *{mrkdwn(step.number)}*  "
     body = list(_body(step, mark, links))
-    head = _condition(step, links)
-    if head:
-        yield f"{sign}{head}"
-    elif body and not body[0].startswith("```"):
-        yield f"{sign}{body.pop(0)}"
-    else:
-        yield sign.rstrip()
+    head = f"{sign}{_condition(step, links)}"
+    if body and not body[0].startswith("```") and len(head) + len(body[0]) < LONGEST_SECTION:
+        head = f"{head.rstrip()} {body.pop(0)}" if step.condition else f"{head}{body.pop(0)}"
+    yield head.rstrip()
     if step.parallel and not mark:
         yield ":twisted_rightwards_arrows: _In parallel with what goes on_"
     yield from body
@@ -104,8 +101,9 @@ def _lines(
 
 
 def _condition(step: RunbookStep, links: Links) -> str:
-    """The author's words behind *Only if:*, without an *if* of their own."""
-    words = step.condition.rstrip(",:： ")
+    """The author's words behind *Only if:*, without an *if* of their own. What follows from it goes
+    on in the same line: the sign between them is the author's."""
+    words = step.condition.strip()
     if not words:
         return ""
     label = "Only if"

@@ -52,9 +52,10 @@ class OpenQuestions:
             for one in self._unhelped(domain, since)
             if one.id not in known and one not in unanswered
         ]
+        asked = [one for one in asked if one not in unanswered]
         told = (
             ("Waiting for a human", [(one.record, state_of(one)) for one in waiting]),
-            ("Without an answer", [(one, outcome(one)) for one in unanswered]),
+            ("Without an answer", list(_each_once(unanswered))),
             (
                 "Answered, and not helped",
                 [(one, "*Not helpful*, not resolved") for one in unhelped],
@@ -128,3 +129,12 @@ def _repeated(asked: Sequence[Record], may_see: MaySee) -> Iterator[tuple[Record
     for records in sorted(alike.values(), key=len, reverse=True):
         if len(records) > 1:
             yield records[0], f"asked {len(records)} times"
+
+
+def _each_once(unanswered: Sequence[Record]) -> Iterator[tuple[Record, str]]:
+    """The last of each in its channel, and how often; alike as above."""
+    alike: dict[tuple[str, ...], list[Record]] = defaultdict(list)
+    for record in unanswered:  # the newest first
+        alike[record.channel, *re.findall(r"\w+", record.text.casefold())].append(record)
+    for first, *more in alike.values():
+        yield first, outcome(first) + (f", asked {len(more) + 1} times" if more else "")

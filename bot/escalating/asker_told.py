@@ -76,7 +76,7 @@ class AskerTold:
     def _about(self, record: Record, nameless: str = "your question") -> str:
         if record.channel.startswith("D") or not record.text.strip():
             return nameless
-        return link(permalink(self.team_url, record), short(record.text, 150))
+        return f"{nameless} ({link(permalink(self.team_url, record), short(record.text, 150))})"
 
     def _tell(
         self,

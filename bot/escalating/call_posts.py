@@ -163,13 +163,16 @@ class CallPosts:
 def call_text(call: HandoffCall, handoff: Handoff) -> str:
     label = f" ({mrkdwn(call.label)})" if call.label else ""
     whom = f":raising_hand: {mention(call.who)}{label}"
+    came = handoff.is_taken or handoff.resolved_by
     waits = lasting(call.called_at - handoff.requested_at) if handoff.requested_at else "a while"
     if call.step.startswith(SHIFT):
         return f"{whom} you have the shift now, and nobody has taken this for {waits}."
     if call.step.startswith(FREED):
         return f"{whom} whoever had taken this is gone. Can you help?"
-    again = "once more: " if call.step == AGAIN else ""
-    return f"{whom} {again}nobody has taken this for {waits}. Can you help?"
+    if came:  # nobody is to come for nothing
+        return f"{mention(call.who)}{label} was called after {waits}."
+    again = " once more:" if call.step == AGAIN else ":" if label else ""
+    return f"{whom}{again} nobody has taken this for {waits}. Can you help?"
 
 
 def settled_text(call: HandoffCall, record: Record, handoff: Handoff) -> str:

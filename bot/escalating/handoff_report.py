@@ -125,5 +125,7 @@ def _took(
 
 
 def _figures(times: Sequence[timedelta]) -> str:
+    if len(times) == 1:
+        return f"after {lasting(times[0])}"
     middle = timedelta(seconds=median(one.total_seconds() for one in times))
     return f"median {lasting(middle)}, worst {lasting(max(times))}"

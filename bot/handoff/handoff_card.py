@@ -114,12 +114,16 @@ def called_lines(called: Sequence[HandoffCall], time_zone: str | None) -> list[s
     `time_zone`: None for each reader's own."""
     if len(called) < 2 and not any(one.why for one in called):
         return []
-    return [_called_line(one, time_zone) for one in called][-MOST_CALLED:]
+    shown = called[-MOST_CALLED:]
+    return [_called_line(one, time_zone, first=one is shown[0]) for one in shown]
 
 
-def _called_line(call: HandoffCall, time_zone: str | None) -> str:
+def _called_line(call: HandoffCall, time_zone: str | None, *, first: bool) -> str:
+    """The first one names the zone of all."""
     at = call.called_at.replace(tzinfo=UTC)
-    when = f"{said_at(at, time_zone)} ({time_zone})" if time_zone else slack_time(at)
+    when = said_at(at, time_zone) if time_zone else slack_time(at)
+    if time_zone and first:
+        when += f" ({time_zone})"
     label = mrkdwn(call.label)
     if not call.who:
         why = mrkdwn(call.why) or "nobody is configured"

@@ -21,6 +21,11 @@ def section(text: str, **more: Any) -> Json:
     return {"type": "section", "text": words(text), **more}
 
 
+def header(text: str) -> Json:
+    """`text`: plain, cut as Slack takes it."""
+    return {"type": "header", "text": {"type": "plain_text", "text": short(text, 150)}}
+
+
 def context(texts: Sequence[str], **more: Any) -> Json:
     return {"type": "context", "elements": [words(text) for text in texts[:10]], **more}
 

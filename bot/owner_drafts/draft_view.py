@@ -108,8 +108,7 @@ def place_of(draft: OwnerDraft, sight: Sight) -> str:
         return f"a document of {mrkdwn(sight.domain)} that you may not read"
     title = short(draft.title or draft.document, 150)
     heading = short(draft.final_heading or draft.heading, 150)
-    named = f"*{link(draft.url, title)}*"
-    return f"{named} › {mrkdwn(heading)}" if heading else named
+    return f"*{link(draft.url, f'{title} › {heading}' if heading else title)}*"
 
 
 def asked(draft: OwnerDraft) -> Json:

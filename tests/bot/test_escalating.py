@@ -113,7 +113,7 @@ def test_the_same_people_are_called_again_then_the_next_level_and_each_once(desk
     assert len(calls(desk, ts)) == 1
     pass_time(desk, 2)
     assert calls(desk, ts)[1].startswith(
-        ":raising_hand: <@U0DANA> (Platform leads) nobody has taken this for 47 minutes."
+        ":raising_hand: <@U0DANA> (Platform leads): nobody has taken this for 47 minutes."
     )
     for _ in range(3):
         pass_time(desk, 24 * 60)
@@ -146,8 +146,10 @@ def test_taking_it_from_a_call_stops_the_clock_and_tells_the_asker_once(desk: De
     assert len(calls(desk, ts)) == 1
     offered = [words(m) for m in desk.said(CHANNEL, ts) if kind(m) == "oncall_call"]
     assert "handoff_take" not in offered[0]
+    assert "<!subteam^S0SECENG> was called after 16 minutes." in offered[0]
+    assert "an you help" not in offered[0]
     (told,) = direct(desk, "U0YOU")[before:]
-    assert told["text"].startswith(":eyes: <@U0DANA> took <http://")
+    assert told["text"].startswith(":eyes: <@U0DANA> took your question (<http://")
     assert "&lt;gate&gt;" in told["text"]
     in_channel = [m for m in desk.slack.messages(CHANNEL) if m.get("thread_ts", m["ts"]) == m["ts"]]
     assert {m["user"] for m in in_channel} == {"U0YOU"}
@@ -165,7 +167,7 @@ def test_a_tick_resolves_it_stops_the_clock_and_tells_the_asker_once(desk: Desk)
     pass_time(desk, 120)
     assert calls(desk, ts) == []
     (told,) = direct(desk, "U0YOU")[before:]
-    assert told["text"].startswith(":white_check_mark: <@U0INES> resolved <http://")
+    assert told["text"].startswith(":white_check_mark: <@U0INES> resolved your question (<http://")
     assert "Two of us" in told["text"]
     assert "<!here>" not in told["text"]
 

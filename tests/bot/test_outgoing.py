@@ -418,7 +418,6 @@ CALLS = {
     ("draft_posts.py", "conversations.history"): "nothing",
     ("draft_presses.py", "views.open"): "as the draft above it, and what is typed in a field",
     ("decisions.py", "chat.postEphemeral"): "the bot's own sentences",
-    ("shift_digest.py", "conversations.history"): "nothing",
     ("weekly_report.py", "conversations.history"): "nothing",
     ("channel_checks.py", "conversations.info"): "nothing",
     ("channel_checks.py", "conversations.list"): "nothing",

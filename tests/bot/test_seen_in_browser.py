@@ -4,31 +4,25 @@ SCREENSHOTS=folder keeps a picture of every scene; docs/images has the best of t
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Locator, Page, expect
+from playwright.sync_api import Locator, expect
 
 from bot.memory.proposals import propose
+from tests.bot.looked_at import LookedAt, opened_page, see
 from tests.bot.office import CHANNEL, Office, open_office
 from tests.chromium import launched, needs_chromium
 from tests.pictures import drawn
 
 pytestmark = needs_chromium
 
-RAW = re.compile(
-    r"\*\*|<[@!#]|&\w+;|\bundefined\b|\bNone\b(?! yet)|\b[UCDSBT]0[A-Z]{3,}|:[a-z]+_[a-z_]+:"
-)
-"""What only a machine should see: markup, escapes, ids, emoji by name."""
 YOURS = "D0YOU"
 """The conversation of `U0YOU` with the bot."""
 PLATFORM = "C0PLATFORM"
-PHONE: Any = {"width": 390, "height": 844}
 KEYS = "how old may an API signing key on Restricted data get in Singapore?"
 AGES = (
     "An API signing key on **Restricted** data may be **60 days** old in Singapore, and 90 days "
@@ -62,22 +56,14 @@ ALERT = {
 
 
 @dataclass(frozen=True)
-class Scene:
+class Scene(LookedAt):
     office: Office
-    page: Page
 
     def ask(self, text: str, channel: str = CHANNEL, **more: Any) -> Locator:
         """Ask, and look at the thread."""
         ts = self.office.ask(text, channel, **more)
         self.page.goto(self.office.thread(ts, channel))
         return self.thread
-
-    @property
-    def thread(self) -> Locator:
-        return self.page.get_by_role("complementary", name="Thread")
-
-    def act_as(self, user: str) -> None:
-        self.page.get_by_label("Act as somebody else").select_option(user)
 
     def home(self, user: str) -> Locator:
         """The app's home, as that person sees it."""
@@ -87,27 +73,6 @@ class Scene:
         self.page.get_by_role("tab", name="Home").click()
         self.page.set_viewport_size({"width": 1280, "height": 1500})
         return self.page.locator(".home")
-
-    def pictures(self, name: str, pane: Locator) -> None:
-        """As it is, and on a phone and in the dark: nothing is pushed out of sight anywhere."""
-        wide = self.page.viewport_size
-        assert wide
-        for scheme, size in (
-            ("dark", wide), ("dark", PHONE), ("light", PHONE), ("light", wide),
-        ):  # fmt: skip
-            self.page.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]  # one of two
-            self.page.set_viewport_size(size)
-            across = self.page.evaluate("document.documentElement.scrollWidth - innerWidth")
-            assert across <= 0, f"{name} is wider than the window"
-            form = "" if (scheme, size) == ("light", wide) else f"-{scheme}-{size['width']}"
-            self.picture(f"{name}{form}", pane)
-
-    def picture(self, name: str, pane: Locator) -> None:
-        """Nothing raw is shown; and a picture for people, when they want one."""
-        assert not RAW.findall(pane.inner_text()), pane.inner_text()
-        if folder := os.environ.get("SCREENSHOTS"):
-            self.page.mouse.move(0, 0)
-            pane.screenshot(path=Path(folder) / f"{name}.png", animations="disabled")
 
 
 @pytest.fixture(scope="module")
@@ -128,18 +93,8 @@ def browser() -> Iterator[Any]:
 
 @pytest.fixture
 def scene(office: Office, browser: Any) -> Iterator[Scene]:
-    context = browser.new_context(viewport={"width": 1280, "height": 640})
-    context.set_default_timeout(30_000)
-    page = context.new_page()
-    complaints: list[str] = []
-    page.on("pageerror", lambda error: complaints.append(str(error)))
-    yield Scene(office, page)
-    context.close()
-    assert complaints == []
-
-
-def see(locator: Locator) -> None:
-    expect(locator.first).to_be_visible(timeout=30_000)
+    with opened_page(browser) as page:
+        yield Scene(page, office)
 
 
 def test_an_answer_is_watched_while_it_is_written(scene: Scene) -> None:
@@ -320,7 +275,9 @@ def test_a_question_back_is_answered_by_a_click(scene: Scene) -> None:
 
 
 def test_in_the_pane_a_suggested_question_is_answered_privately(scene: Scene) -> None:
-    scene.page.goto(f"{scene.office.slack.url}archives/D0YOU")
+    # Of somebody to whom nothing was told: what comes of a hand-off stands there as well.
+    scene.page.goto(f"{scene.office.slack.url}archives/D0PRIYA")
+    scene.act_as("U0PRIYA")
     pane = scene.page.locator("#channel")
     # The bot may have written here of its own accord, as of a human who came.
     pane.get_by_role("button", name="New chat").click()
