@@ -56,7 +56,7 @@ class KnownPlace:
     def key(self) -> str:
         """The same for the same place; short."""
         named = "\x1f".join((self.document, self.path, *self.row))
-        return hashlib.sha256(named.encode()).hexdigest()[:24]
+        return hashlib.sha256(named.encode("utf-8", "surrogatepass")).hexdigest()[:24]
 
     @property
     def name(self) -> str:

@@ -11,7 +11,7 @@ from config.errors import ConfigError
 
 
 @dataclass(frozen=True)
-class Turn:
+class RotaTurn:
     """What is so until somebody else has the shift, or the same person a new one."""
 
     who: str
@@ -37,14 +37,14 @@ def named_at(shifts: Sequence[Shift], at: datetime, *, rota: str) -> str:
     return ruling.who if ruling else ""
 
 
-def turn_at(shifts: Sequence[Shift], at: datetime) -> Turn:
+def turn_at(shifts: Sequence[Shift], at: datetime) -> RotaTurn:
     """A shift that names nobody counts as a gap."""
     before = _ruling(shifts, at)
     for moment in _bounds(shifts, at):
         now = _ruling(shifts, moment)
         if _is_change(before, now, moment):
-            return Turn(before.who if before else "", moment)
-    return Turn(before.who if before else "", None)
+            return RotaTurn(before.who if before else "", moment)
+    return RotaTurn(before.who if before else "", None)
 
 
 def begins_after(shifts: Sequence[Shift], after: datetime) -> datetime | None:

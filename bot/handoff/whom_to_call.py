@@ -15,7 +15,7 @@ from bot.handoff.known_rotas import (
     said_at,
     zone_of,
 )
-from bot.handoff.turns import Turn, named_at, turn_at
+from bot.handoff.turns import RotaTurn, named_at, turn_at
 from bot.slack.web import SlackBusy, SlackRefused, SlackUnsure, Web
 from config.domain import Domain, EscalationLevel
 from config.errors import ConfigError
@@ -152,7 +152,7 @@ class WhomToCall:
         return str((found.get("user") or {}).get("id") or "")
 
 
-def _gap(domain: Domain, seen: SeenRota, turn: Turn) -> str:
+def _gap(domain: Domain, seen: SeenRota, turn: RotaTurn) -> str:
     if turn.until is None:
         return "nobody is on call for weeks, says the rota"
     zone = zone_of(domain, seen)

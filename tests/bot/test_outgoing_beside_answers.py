@@ -12,7 +12,8 @@ from typing import Any, cast
 from agents.aging.cited_place import KnownPlace
 from agents.runbook_steps.runbook_step import RunbookStep, StepPart
 from bot.aging.contradiction_blocks import contradiction_blocks
-from bot.aging.contradiction_queue import ContradictionQueue, Sides
+from bot.aging.contradiction_queue import ContradictionQueue
+from bot.aging.contradiction_sides import Sides
 from bot.alerts.alert_course import with_course
 from bot.alerts.alert_episodes import Episode, Tally
 from bot.checklist.checklist_standing import Checklist, Press, Runbook, StepReport, standing_of
@@ -25,7 +26,7 @@ from bot.gaps import gap_lines
 from bot.gaps.gap_list import AskedInVain, Gap
 from bot.gaps.weekly_report import report
 from bot.handoff.handoff_card import Handoff
-from bot.handoff.kept_calls import Call
+from bot.handoff.kept_calls import HandoffCall
 from bot.handoff.whom_to_call import OnCall
 from bot.message.blockkit import link, section
 from bot.message.harmless.harmless_words import mrkdwn
@@ -72,7 +73,7 @@ def surfaces(text: str) -> Iterator[Any]:
         question_id="q", channel="C1", card_ts="1", called="U0DANA", requested_by="U0YOU",
         taken_by="", resolved_by="", resolution="",
     )  # fmt: skip
-    call = Call(question_id="q", step="level-1", who="U0INES", label=text, called_at=NOW)
+    call = HandoffCall(question_id="q", step="level-1", who="U0INES", label=text, called_at=NOW)
     yield [section(call_text(call, handoff))]
 
 

@@ -11,7 +11,7 @@ from bot.digest.digest_times import Period, is_due, next_due
 from bot.handoff.known_rotas import AHEAD, FRESH_SECONDS, USABLE_SECONDS, KnownRotas, SeenRota
 from bot.handoff.rota import read_rota
 from bot.handoff.shift import Shift
-from bot.handoff.turns import Turn, begins_after, turn_at
+from bot.handoff.turns import RotaTurn, begins_after, turn_at
 from config.domain import Domain
 from config.errors import ConfigError
 from tests.bot.fakes import domain
@@ -40,17 +40,17 @@ LONGER = shift("2026-11-04T12:00", "2026-11-04T18:00", "U0MAREK")
 @pytest.mark.parametrize(
     ("now", "turn", "begins"),
     [
-        ("2026-11-03T00:00", Turn(INES, at("2026-11-09T09:00")), "2026-11-09T09:00"),
-        ("2026-11-09T09:00", Turn(DANA, at("2026-11-16T09:00")), "2026-11-18T09:00"),
-        ("2026-11-17T00:00", Turn("", at("2026-11-18T09:00")), "2026-11-18T09:00"),
-        ("2026-11-20T00:00", Turn(DANA, at("2026-11-23T09:00")), "2026-11-23T09:00"),
-        ("2026-11-24T00:00", Turn(DANA, at("2026-11-30T09:00")), None),
-        ("2026-12-24T00:00", Turn("", None), None),
-        ("2026-11-01T00:00", Turn("", at("2026-11-02T09:00")), "2026-11-02T09:00"),
+        ("2026-11-03T00:00", RotaTurn(INES, at("2026-11-09T09:00")), "2026-11-09T09:00"),
+        ("2026-11-09T09:00", RotaTurn(DANA, at("2026-11-16T09:00")), "2026-11-18T09:00"),
+        ("2026-11-17T00:00", RotaTurn("", at("2026-11-18T09:00")), "2026-11-18T09:00"),
+        ("2026-11-20T00:00", RotaTurn(DANA, at("2026-11-23T09:00")), "2026-11-23T09:00"),
+        ("2026-11-24T00:00", RotaTurn(DANA, at("2026-11-30T09:00")), None),
+        ("2026-12-24T00:00", RotaTurn("", None), None),
+        ("2026-11-01T00:00", RotaTurn("", at("2026-11-02T09:00")), "2026-11-02T09:00"),
     ],
 )
 def test_a_turn_lasts_until_the_next_shift_or_a_gap(
-    now: str, turn: Turn, begins: str | None
+    now: str, turn: RotaTurn, begins: str | None
 ) -> None:
     assert turn_at(WEEKS, at(now)) == turn
     assert begins_after(WEEKS, at(now)) == (at(begins) if begins else None)
@@ -58,8 +58,8 @@ def test_a_turn_lasts_until_the_next_shift_or_a_gap(
 
 def test_an_override_begins_a_turn_and_gives_it_back() -> None:
     shifts = [*WEEKS, OVERRIDE]
-    assert turn_at(shifts, at("2026-11-03T00:00")) == Turn(INES, OVERRIDE.start)
-    assert turn_at(shifts, OVERRIDE.start) == Turn(DANA, OVERRIDE.end)
+    assert turn_at(shifts, at("2026-11-03T00:00")) == RotaTurn(INES, OVERRIDE.start)
+    assert turn_at(shifts, OVERRIDE.start) == RotaTurn(DANA, OVERRIDE.end)
     assert begins_after(shifts, OVERRIDE.start) == OVERRIDE.end
     assert begins_after(shifts, OVERRIDE.end) == at("2026-11-09T09:00")
 
@@ -67,7 +67,7 @@ def test_an_override_begins_a_turn_and_gives_it_back() -> None:
 def test_of_overrides_that_overlap_the_shorter_counts_first() -> None:
     shifts = [*WEEKS, LONGER, OVERRIDE]
     assert turn_at(shifts, OVERRIDE.start).who == DANA
-    assert turn_at(shifts, OVERRIDE.end) == Turn("U0MAREK", LONGER.end)
+    assert turn_at(shifts, OVERRIDE.end) == RotaTurn("U0MAREK", LONGER.end)
     assert begins_after(shifts, OVERRIDE.start) == OVERRIDE.end
 
 
@@ -78,7 +78,7 @@ def test_a_shift_inside_ones_own_changes_nothing() -> None:
 
 def test_a_shift_that_names_nobody_is_a_gap() -> None:
     shifts = [shift("2026-11-02T09:00", "2026-11-09T09:00", ""), *WEEKS[1:]]
-    assert turn_at(shifts, at("2026-11-03T00:00")) == Turn("", at("2026-11-09T09:00"))
+    assert turn_at(shifts, at("2026-11-03T00:00")) == RotaTurn("", at("2026-11-09T09:00"))
 
 
 CALENDAR = """BEGIN:VCALENDAR
@@ -120,7 +120,7 @@ def test_a_calendars_turns_follow_its_rules_its_moved_shifts_and_its_clock(tmp_p
     # Nine by a clock that goes back on the 25th of October; one shift begins three hours late.
     assert found == ["10-12 07:00", "10-19 07:00", "10-26 08:00", "11-02 11:00", "11-09 08:00",
                      "11-16 08:00"]  # fmt: skip
-    assert turn_at(shifts, at("2026-11-02T09:00")) == Turn("", at("2026-11-02T11:00"))
+    assert turn_at(shifts, at("2026-11-02T09:00")) == RotaTurn("", at("2026-11-02T11:00"))
 
 
 def seen_of(path: Path, written: str, zone: str) -> SeenRota:
