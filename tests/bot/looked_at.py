@@ -71,4 +71,4 @@ def opened_page(browser: Browser, width: int = 1280, height: int = 640) -> Itera
     page.on("pageerror", lambda error: complaints.append(str(error)))
     yield page
     context.close()
-    assert complaints == []
+    assert complaints == [], complaints

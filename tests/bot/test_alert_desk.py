@@ -53,7 +53,7 @@ def test_the_first_is_answered_by_its_row_and_repeats_are_counted_there(house: A
                  "Platform Reliability (PRE)", "Alert Catalogue", "Ask a human"):  # fmt: skip
         assert part in told
     assert house.course(first).startswith(":rotating_light: *Fired 4 times*, last <!date^")
-    assert "on pod cart-1, pod cart-2, pod cart-3" in house.course(first)
+    assert "on pod cart-1, cart-2, cart-3" in house.course(first)
     assert all(house.replies(ts) == [] for ts in again)
     assert house.counted("CartErrors") == [4]
     (message,) = house.replies(first)

@@ -11,9 +11,9 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from tests.bot.alert_house import PLATFORM, AlertHouse, alert_house
+from tests.bot.looked_at import LookedAt, opened_page
 from tests.bot.runbooks import DEMO
 from tests.bot.test_alert_desk import bar, firing
-from tests.bot.test_checklist_in_browser import Incident
 from tests.chromium import launched, needs_chromium
 
 pytestmark = needs_chromium
@@ -25,19 +25,13 @@ TEXTS = {
 
 
 @pytest.fixture(scope="module")
-def night(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[AlertHouse, Incident]]:
+def night(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[AlertHouse, LookedAt]]:
     with (
         alert_house(tmp_path_factory.mktemp("night"), TEXTS) as house,
         launched() as browser,
+        opened_page(browser, height=1400) as page,
     ):
-        context: Any = browser.new_context(viewport={"width": 1280, "height": 1400})
-        context.set_default_timeout(30_000)
-        page = context.new_page()
-        complaints: list[str] = []
-        page.on("pageerror", lambda error: complaints.append(str(error)))
-        yield house, Incident(house.slack, None, page)  # type: ignore[arg-type]  # asks no agents
-        context.close()
-        assert complaints == []
+        yield house, LookedAt(page)
 
 
 def thread(house: AlertHouse, page: Page, ts: str) -> Any:
@@ -45,7 +39,7 @@ def thread(house: AlertHouse, page: Page, ts: str) -> Any:
     return page.get_by_role("complementary", name="Thread")
 
 
-def test_what_to_do_first_stands_first(night: tuple[AlertHouse, Incident]) -> None:
+def test_what_to_do_first_stands_first(night: tuple[AlertHouse, LookedAt]) -> None:
     house, seen = night
     ts = house.fires(
         attachments=[bar(firing("LedgerPrimaryDown", "region = eu", "pod = ldg-eu-a"), "#E01E5A")]
@@ -66,7 +60,7 @@ def test_what_to_do_first_stands_first(night: tuple[AlertHouse, Incident]) -> No
     seen.pictures("alert-resolved", pane)
 
 
-def test_several_rows_and_none(night: tuple[AlertHouse, Incident]) -> None:
+def test_several_rows_and_none(night: tuple[AlertHouse, LookedAt]) -> None:
     house, seen = night
     ts = house.fires(firing("LedgerDisk95", "severity = critical"))
     house.settle()

@@ -271,7 +271,7 @@ def test_admins_find_gaps_drafts_and_sources_apart_in_home(shift: Shift) -> None
     home.get_by_role("button", name="Keep A").click()
     expect(home.get_by_text("say different things")).to_have_count(0)
     report = shift.conversation(ADMIN).locator(".message", has_text="gaps in the documents").last
-    see(report.get_by_text("New this week"))
+    see(report.get_by_text("New since"))
     expect(report).to_contain_text("who cleans the coffee machine in the on-call room?")
     shift.look("gaps-report", report)
 

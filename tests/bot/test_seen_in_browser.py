@@ -276,8 +276,10 @@ def test_a_question_back_is_answered_by_a_click(scene: Scene) -> None:
 
 def test_in_the_pane_a_suggested_question_is_answered_privately(scene: Scene) -> None:
     # Of somebody to whom nothing was told: what comes of a hand-off stands there as well.
-    scene.page.goto(f"{scene.office.slack.url}archives/D0PRIYA")
+    scene.page.goto(scene.office.slack.url)
     scene.act_as("U0PRIYA")
+    scene.page.get_by_role("navigation").get_by_role("button", name="Copilot").click()
+    scene.page.get_by_role("tab", name="Messages").click()
     pane = scene.page.locator("#channel")
     # The bot may have written here of its own accord, as of a human who came.
     pane.get_by_role("button", name="New chat").click()
