@@ -32,6 +32,8 @@ REPORT = "oncall_gaps"
 """Type of its message's metadata."""
 MOST_OF_EACH = 5
 _WEEK = timedelta(days=7)
+_CLOCK_CHANGE = timedelta(hours=3)
+"""More than a clock is ever set on or back."""
 _RECENT = 50
 """Messages of a channel in which one that was sent already is looked for."""
 
@@ -173,13 +175,22 @@ def report(
 
 
 def latest(cron: str, time_zone: str, at: datetime) -> datetime:
-    """The last planned time that is not later than `at`; UTC."""
+    """The last planned time that is not later than `at`; UTC.
+
+    A time that the clock skips in spring comes when it goes on, one that comes twice in autumn
+    counts the first time."""
     from croniter import croniter
 
-    # croniter looks strictly before; a time that is just now counts.
-    local = (at + timedelta(seconds=1)).astimezone(ZoneInfo(time_zone))
-    found: datetime = croniter(cron, local).get_prev(datetime)
-    return found.astimezone(UTC)
+    zone = ZoneInfo(time_zone)
+    wall = at.astimezone(zone).replace(tzinfo=None)
+    times = croniter(cron, wall + _CLOCK_CHANGE)
+    found: datetime | None = None
+    while found is None or planned >= wall - _CLOCK_CHANGE:
+        planned: datetime = times.get_prev(datetime)
+        moment = planned.replace(tzinfo=zone).astimezone(UTC)
+        if moment <= at and (found is None or moment > found):
+            found = moment
+    return found
 
 
 def _told_as(planned: datetime) -> str:
