@@ -114,9 +114,12 @@ class WeeklyReport:
             yield admin, partial(self.gate.may_see, admin)
 
     def _open_here(self, domain: Domain, here: str, channel: str) -> bool:
-        """Whether everybody in `here` may see another channel: guests see no public ones."""
-        is_open = not domain.access.external and self.gate.channels.is_public(channel)
-        return channel == here or is_open
+        """Whether everybody in `here` may see another channel: guests and other organisations see
+        no public ones."""
+        channels = self.gate.channels
+        if channel == here or domain.access.external or channels.is_shared_outside(here):
+            return channel == here
+        return channels.is_public(channel)
 
     def _send_once(self, key: str, place: str, message: Outgoing) -> None:
         """`place`: a channel, or a person, of whose conversation Slack doesn't tell the id before

@@ -92,6 +92,18 @@ def test_where_guests_are_let_in_a_channel_reads_nothing_of_another_one(office: 
     assert "loaner" not in second
 
 
+def test_a_channel_shared_with_another_organisation_reads_nothing_of_another_one(
+    office: Office,
+) -> None:
+    office.ask(WAYS[0], day=10, channel=ELSEWHERE)
+    office.room.look()
+    office.slack.workspace.channel(OPEN).shared = True
+    office.report(gaps={"report": "0 9 * * 1", "to": "channel"})
+    (told,) = office.read(OPEN)
+    assert "loaner" not in told
+    assert "asked" in told
+
+
 def test_an_admin_reads_what_they_may_see_themselves(office: Office) -> None:
     office.ask(WAYS[0], day=10, channel=CLOSED)
     office.ask(OTHER, day=10, channel=DIRECT)

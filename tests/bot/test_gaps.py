@@ -436,7 +436,11 @@ def test_the_digest_tells_what_was_asked_again_in_words_that_all_may_read(room: 
     (line,) = part.lines
     assert line.endswith("2 times, by 2 people")
     assert WAYS[2] not in line
-    room.public = frozenset()
+    assert "loaner" in line
+    room.shared = frozenset({OPEN})  # with another organisation
+    (part,) = room.feature.digest(room.domain, since)
+    assert "loaner" not in part.lines[0]
+    room.shared, room.public = frozenset(), frozenset()
     (part,) = room.feature.digest(room.domain, since)
     assert "loaner" not in part.lines[0]
 
