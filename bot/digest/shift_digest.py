@@ -150,9 +150,7 @@ class ShiftDigest:
             return lambda channel: self.gate.may_see(to, channel)
         channels = self.gate.channels
         colleagues = not (domain.access.external or channels.is_shared_outside(to))
-        return lambda channel: (
-            channel == to or (colleagues and channels.is_public(channel))
-        )
+        return lambda channel: channel == to or (colleagues and channels.is_public(channel))
 
     def _parts(self, domain: Domain, since: datetime, may_see: MaySee) -> Iterator[DigestPart]:
         yield from self.open_questions.parts(domain, since, may_see)
