@@ -188,8 +188,9 @@ def latest(cron: str, time_zone: str, at: datetime) -> datetime:
     wall = at.astimezone(zone).replace(tzinfo=None)
     times = croniter(cron, wall + _CLOCK_CHANGE)
     found: datetime | None = None
+    planned = wall
     while found is None or planned >= wall - _CLOCK_CHANGE:
-        planned: datetime = times.get_prev(datetime)
+        planned = times.get_prev(datetime)
         moment = planned.replace(tzinfo=zone).astimezone(UTC)
         if moment <= at and (found is None or moment > found):
             found = moment
