@@ -15,6 +15,7 @@ JUST_JOINED_SECONDS = 30.0
 """Somebody who is told to join a channel, and does, need not wait longer than this."""
 PAGE = 999
 """Items a page: Slack takes less than 1,000."""
+_PUBLIC, _SHARED = "public", "shared outside"
 KINDS = ("public_channel,private_channel", "public_channel")
 """What to ask for: without `groups:read` Slack refuses the first, and tells the second."""
 
@@ -29,7 +30,7 @@ class Channels:
         self._web = web
         self._of_person = ShortMemory(self._shared_with)
         self._members = ShortMemory(self._all_members)
-        self._public = ShortMemory(self._may_be_joined)
+        self._signs = ShortMemory(self._known_of)
 
     def holds(self, channel: str, user: str, patience: float = PATIENCE) -> bool:
         """Whether this colleague or guest is in it; the bot has to be as well, if it is private.
@@ -43,7 +44,13 @@ class Channels:
 
     def is_public(self, channel: str) -> bool:
         """Whether any colleague may see and join it. Raises as `holds` does."""
-        return bool(self._public.get(channel))
+        return _PUBLIC in (self._signs.get(channel) or ())
+
+    def is_shared_outside(self, channel: str) -> bool:
+        """Whether people of other organisations read it, by Slack Connect. What Slack won't say is
+        taken for shared. Raises as `holds` does."""
+        signs = self._signs.get(channel)
+        return signs is None or _SHARED in signs
 
     def _shared_with(self, user: str, patience: float) -> Set[str] | None:
         for kinds in KINDS:
@@ -79,14 +86,16 @@ class Channels:
             self._tell_operators(f"who is in {channel}", refused)
             return None
 
-    def _may_be_joined(self, channel: str, patience: float) -> bool | None:
+    def _known_of(self, channel: str, patience: float) -> Set[str] | None:
         try:
             reply = self._web.call("conversations.info", patience=patience, channel=channel)
         except SlackRefused as refused:
             self._tell_operators(f"whether {channel} is public", refused)
             return None
         shown = reply.get("channel") or {}
-        return shown.get("is_private") is False and not shown.get("is_archived")
+        public = shown.get("is_private") is False and not shown.get("is_archived")
+        shared = shown.get("is_ext_shared") or shown.get("is_pending_ext_shared")
+        return frozenset(({_PUBLIC} if public else set()) | ({_SHARED} if shared else set()))
 
     def _tell_operators(self, what: str, refused: SlackRefused) -> None:
         remedy = (

@@ -18,8 +18,8 @@ from config.domain import Domain
 
 KEEP = "settle_contradiction"
 _SHOWN = 3
-_LONGEST_SIDE = 700
-"""Characters; a field of a section takes 2,000."""
+_LONGEST_SIDE, _LONGEST_FIELD = 700, 2_000
+"""Characters of a document's words, and of a field of a section, in which `&` counts as five."""
 _LABELS = {"one": "Keep A", "other": "Keep B", "none": "No contradiction"}
 
 
@@ -71,4 +71,12 @@ def listen_for_decisions(app: App, store: Store) -> None:
 
 
 def _side(letter: str, place: KnownPlace, url: str, says: str) -> str:
-    return f"*{letter}* {link(url, short(place.name, 150))}\n{mrkdwn(short(says, _LONGEST_SIDE))}"
+    name = short(place.name, 150)
+    head = f"*{letter}* {link(url, name)}\n"
+    if len(head) > _LONGEST_FIELD // 2:
+        head = f"*{letter}* {mrkdwn(name)}\n"
+    shown, most = mrkdwn(short(says, _LONGEST_SIDE)), _LONGEST_SIDE
+    while len(shown) > _LONGEST_FIELD - len(head):
+        most = most * 9 // 10
+        shown = mrkdwn(short(says, most))
+    return head + shown

@@ -10,7 +10,7 @@ import structlog
 from slack_bolt import App
 
 from agents.answer import Answer
-from bot.aging.outdated_flags import Flaggable, OutdatedFlags
+from bot.aging.outdated_flags import MOST_A_DAY, Flaggable, OutdatedFlags
 from bot.feature import Store
 from bot.message.blockkit import BUTTON_TEXT, Json, button, short
 from bot.message.harmless.harmless_words import plain
@@ -25,6 +25,10 @@ FLAG_VIEW = "flag_outdated_form"
 FLAGGED = "Thank you. The owner of the document hears of it."
 NOT_YOURS = (
     "I can't take a flag from you here: only who may ask about these documents can flag them."
+)
+ENOUGH = (
+    f"You have flagged {MOST_A_DAY} places in 24 hours, and the owners hear of all of them. Please "
+    "tell them of others yourself."
 )
 AGAIN = "The form did not open; please press the button again."
 _MOST_SOURCES = 10
@@ -85,6 +89,9 @@ def listen_for_flags(app: App, store: Store, *, web: Web, outdated: OutdatedFlag
             found = outdated.flaggable(question_id, user)
             if not found or not flag_button(found.answer, question_id):
                 _whisper(web, user, channel, thread_ts, NOT_YOURS)
+                return
+            if outdated.had_enough(user):
+                _whisper(web, user, channel, thread_ts, ENOUGH)
                 return
             remember = json.dumps([question_id, channel, thread_ts])
             view = flag_view(found, remember)

@@ -5,10 +5,10 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
-from sqlalchemy import ColumnElement, Engine, insert, select, update
+from sqlalchemy import ColumnElement, Engine, and_, func, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
 from agents.aging.cited_place import KnownPlace, has_changed
@@ -26,6 +26,8 @@ from bot.question.asking import Asking
 from config.domain import Domain
 
 MOST_NOTES = 2
+MOST_A_DAY = 20
+"""Flags of one person: an owner hears of five suggestions a day, and others have some, too."""
 OUTCOMES = frozenset({"accepted", "dismissed", "gone"})
 Address = Callable[[Record], str]
 
@@ -74,6 +76,13 @@ class OutdatedFlags:
             return None
         return Flaggable(record=record, answer=answer, domain=domain, private=private)
 
+    def had_enough(self, user: str) -> bool:
+        """Whether this person has flagged as much as anybody may in a day."""
+        lately = and_(flags.c.flagged_by == user, flags.c.flagged_at > now() - timedelta(days=1))
+        query = select(func.count()).select_from(flags).where(lately)
+        with self.engine.connect() as connection:
+            return int(connection.execute(query).scalar_one()) >= MOST_A_DAY
+
     def flag(self, event_id: str, *, question_id: str, user: str, number: int, words: str) -> None:
         """Keep it, and tell the owner. Called again after a crash, it is one flag."""
         found = self.flaggable(question_id, user)
@@ -82,6 +91,8 @@ class OutdatedFlags:
             return
         place = place_meant(cited[0], self.snapshot_of(found.domain.domain))
         mark = "flag-" + hashlib.sha256(event_id.encode()).hexdigest()[:16]
+        if self.had_enough(user) and not self._is_kept(mark):
+            return
         said = words.strip()[:MAX_TEXT]
         row = {
             "id": mark,
@@ -114,6 +125,11 @@ class OutdatedFlags:
                 permalink="" if found.private else self.address(found.record),
             )
         )
+
+    def _is_kept(self, mark: str) -> bool:
+        with self.engine.connect() as connection:
+            query = select(flags.c.id).where(flags.c.id == mark)
+            return connection.execute(query).first() is not None
 
     def decided(self, flag: str, outcome: str, by: str) -> None:
         """What its owner made of it; a second time changes nothing."""

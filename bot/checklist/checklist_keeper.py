@@ -11,7 +11,7 @@ import structlog
 
 from bot.access.doors import Door
 from bot.checklist.checklist_posts import ChecklistPosts
-from bot.checklist.checklist_standing import ACTS, Checklist, Press, StepReport
+from bot.checklist.checklist_standing import ACTS, WHOLE, Checklist, Press, StepReport
 from bot.checklist.kept_checklists import KeptChecklists
 from bot.checklist.runbook_found import what_became
 from bot.checklist.step_blocks import first_words
@@ -26,6 +26,8 @@ log = structlog.get_logger()
 
 SHOW = "checklist_show"
 SUM_UP = "checklist_sum_up"
+MOST_TOLD = 3
+"""Reports of one person about one step of which the owner hears; all stand at the step."""
 WATCHED = timedelta(days=14)
 """An older checklist that nobody finished is no longer compared with its runbook."""
 
@@ -39,9 +41,11 @@ class ChecklistKeeper:
     def pressed(self, event_id: str, item: Mapping[str, Any]) -> None:
         checklist = self.kept.get(str(item["checklist"]))
         act, user = str(item["act"]), str(item["user"])
-        if checklist is None or act not in ACTS or not self.may(user, checklist, str(item["at"])):
-            return
         step = int(item["step"])
+        if checklist is None or act not in ACTS or not WHOLE <= step < len(checklist.runbook.steps):
+            return
+        if not self.may(user, checklist, str(item["at"])):
+            return
         at = moment(str(item["at"]))
         press = Press(id=str(item["id"]), step=step, act=act, by=user, at=at)
         self.kept.press(checklist, press)
@@ -63,7 +67,9 @@ class ChecklistKeeper:
             return
         report = StepReport(id=str(item["id"]), step=step, words=words, by=user, at=now())
         self.kept.report(checklist, report)
-        self._tell_owner(checklist, report)
+        said = [one for one in self.kept.standing(checklist).reports[step] if one.by == user]
+        if report.id in {one.id for one in said[:MOST_TOLD]}:
+            self._tell_owner(checklist, report)
         self.posts.show(checklist, [step])
 
     def show(self, event_id: str, item: Mapping[str, Any]) -> None:

@@ -19,6 +19,8 @@ from bot.message.render import Outgoing
 
 STATES = {"done": "done", "skipped": "not needed", "": "left open"}
 LONGEST_LINE = 110
+MOST_REPORTS = 3
+"""Of each step, the last ones: the owner was sent all of them."""
 NameOf = Callable[[str], str]
 """Slack id → what the person is called."""
 
@@ -69,7 +71,10 @@ def _lines(checklist: Checklist, standing: ChecklistStanding, name_of: NameOf) -
         at, state = (f"{mark.at:%H:%M}", STATES[mark.act]) if mark else ("  -  ", STATES[""])
         words = _flat(first_words(step, LONGEST_LINE))
         yield row(at, state, step.number, mark.by if mark else "", words)
-        for report in standing.reports.get(place, ()):
+        reported = standing.reports.get(place, ())
+        if earlier := reported[:-MOST_REPORTS]:
+            yield row("  -  ", "reported", "", "", f"{len(earlier)} more before these")
+        for report in reported[-MOST_REPORTS:]:
             said = f"“{_flat(short(report.words, 500))}”"
             yield row(f"{report.at:%H:%M}", "reported", "", report.by, said)
 

@@ -52,7 +52,13 @@ def listen_to_buttons(app: App, store: Store, web: Web) -> None:
     def report(ack: Ack, body: Json, view: Json) -> None:
         about = json.loads(view["private_metadata"])
         key = f"{REPORTED}-{view.get('id')}-{view.get('hash', '')}"[:120]
-        said = {"id": key, "user": _user(body), "words": submitted(view, "words"), **about}
+        said = {
+            "id": key,
+            "user": _user(body),
+            "words": submitted(view, "words"),
+            "checklist": str(about["checklist"]),
+            "step": int(about["step"]),
+        }
         store(key, {REPORTED: said})
         ack()
 

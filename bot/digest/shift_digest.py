@@ -144,14 +144,13 @@ class ShiftDigest:
         return domain.channels[0]
 
     def _reader(self, domain: Domain, to: str) -> MaySee:
-        """Of a channel's digest: everybody in it. Where guests and other organisations may be, they
+        """Of a channel's digest: everybody in it. Where guests and other organisations are, they
         may read no other."""
         if to.startswith(("U", "W")):
             return lambda channel: self.gate.may_see(to, channel)
-        colleagues = not domain.access.external
-        return lambda channel: (
-            channel == to or (colleagues and self.gate.channels.is_public(channel))
-        )
+        channels = self.gate.channels
+        colleagues = not (domain.access.external or channels.is_shared_outside(to))
+        return lambda channel: channel == to or (colleagues and channels.is_public(channel))
 
     def _parts(self, domain: Domain, since: datetime, may_see: MaySee) -> Iterator[DigestPart]:
         yield from self.open_questions.parts(domain, since, may_see)

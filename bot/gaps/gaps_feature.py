@@ -158,8 +158,12 @@ class _GapsRoom:
         return f"{title} · {times} times, by {people} {'person' if people == 1 else 'people'}"
 
     def _is_open(self, domain: Domain, channel: str) -> bool:
+        """To all who read the digest, which may go to the domain's channel."""
+        channels = self.tools.gate.channels
         try:
-            return not domain.access.external and self.tools.gate.channels.is_public(channel)
+            if domain.access.external or channels.is_shared_outside(domain.channels[0]):
+                return False
+            return channels.is_public(channel)
         except (SlackBusy, SlackUnsure):
             return False
 

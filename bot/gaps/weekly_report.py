@@ -32,6 +32,8 @@ REPORT = "oncall_gaps"
 """Type of its message's metadata."""
 MOST_OF_EACH = 5
 _WEEK = timedelta(days=7)
+_CLOCK_CHANGE = timedelta(hours=3)
+"""More than a clock is ever set on or back."""
 _RECENT = 50
 """Messages of a channel in which one that was sent already is looked for."""
 
@@ -112,9 +114,12 @@ class WeeklyReport:
             yield admin, partial(self.gate.may_see, admin)
 
     def _open_here(self, domain: Domain, here: str, channel: str) -> bool:
-        """Whether everybody in `here` may see another channel: guests see no public ones."""
-        is_open = not domain.access.external and self.gate.channels.is_public(channel)
-        return channel == here or is_open
+        """Whether everybody in `here` may see another channel: guests and other organisations see
+        no public ones."""
+        channels = self.gate.channels
+        if channel == here or domain.access.external or channels.is_shared_outside(here):
+            return channel == here
+        return channels.is_public(channel)
 
     def _send_once(self, key: str, place: str, message: Outgoing) -> None:
         """`place`: a channel, or a person, of whose conversation Slack doesn't tell the id before
@@ -173,13 +178,23 @@ def report(
 
 
 def latest(cron: str, time_zone: str, at: datetime) -> datetime:
-    """The last planned time that is not later than `at`; UTC."""
+    """The last planned time that is not later than `at`; UTC.
+
+    A time that the clock skips in spring comes when it goes on, one that comes twice in autumn
+    counts the first time."""
     from croniter import croniter
 
-    # croniter looks strictly before; a time that is just now counts.
-    local = (at + timedelta(seconds=1)).astimezone(ZoneInfo(time_zone))
-    found: datetime = croniter(cron, local).get_prev(datetime)
-    return found.astimezone(UTC)
+    zone = ZoneInfo(time_zone)
+    wall = at.astimezone(zone).replace(tzinfo=None)
+    times = croniter(cron, wall + _CLOCK_CHANGE)
+    found: datetime | None = None
+    planned = wall
+    while found is None or planned >= wall - _CLOCK_CHANGE:
+        planned = times.get_prev(datetime)
+        moment = planned.replace(tzinfo=zone).astimezone(UTC)
+        if moment <= at and (found is None or moment > found):
+            found = moment
+    return found
 
 
 def _told_as(planned: datetime) -> str:

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import re
+import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, tzinfo
-from http.client import HTTPException
+from errno import ETIMEDOUT
+from http.client import HTTPException, IncompleteRead
 from pathlib import Path
 from typing import IO
 from urllib.error import HTTPError, URLError
@@ -21,6 +24,8 @@ from config.errors import ConfigError
 _CALENDAR = re.compile(r"^[^\S\n]*+BEGIN:VCALENDAR", re.IGNORECASE | re.MULTILINE)
 _REMEDY = "check escalation.rota"
 MAX_BYTES = 2_000_000
+MAX_SECONDS = 20.0
+"""For all of it."""
 """Of a rota: 10,000 shifts, at about 1.2 ms each to read."""
 
 
@@ -105,7 +110,7 @@ def _shown(rota: str) -> str:
 def _read(rota: str, relative_to: Path) -> str:
     try:
         with _open(rota, relative_to) as file:
-            content = file.read(MAX_BYTES + 1)
+            content = _content(file)
     except (OSError, ValueError, HTTPException) as error:
         # From None: the cause may hold the whole address.
         raise ConfigError(
@@ -117,6 +122,20 @@ def _read(rota: str, relative_to: Path) -> str:
         f"the rota {_shown(rota)!r} has more than {MAX_BYTES // 1_000_000} MB",
         remedy="export a calendar of its own for the rota",
     )
+
+
+def _content(file: IO[bytes]) -> bytes:
+    """As much as tells that it is too much. A timeout of a socket is for each piece alone: a server
+    that sends a byte now and then would keep everybody waiting who has to be called."""
+    content, end = bytearray(), time.monotonic() + MAX_SECONDS
+    read: Callable[[int], bytes] = getattr(file, "read1", file.read)
+    while len(content) <= MAX_BYTES and (piece := read(MAX_BYTES + 1 - len(content))):
+        content += piece
+        if time.monotonic() > end:
+            raise TimeoutError(ETIMEDOUT, f"it takes longer than {MAX_SECONDS:.0f} seconds")
+    if len(content) <= MAX_BYTES and getattr(file, "length", None):
+        raise IncompleteRead(bytes(content))  # half a calendar would name nobody for the rest
+    return bytes(content)
 
 
 def _open(rota: str, relative_to: Path) -> IO[bytes]:

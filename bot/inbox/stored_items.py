@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import timedelta
@@ -47,9 +47,13 @@ class StoredItems:
         """Delete what was finished that long ago."""
         return forget_done(self._client, keep)
 
-    def of(self, user: str) -> list[StoredItem]:
-        """Items that hold this person's words or presses."""
-        return [one for one in self._all() if speaks(user, one.item)]
+    def of(self, user: str, questions: Collection[str] = ()) -> list[StoredItem]:
+        """Items that hold this person's words or presses, or are about these questions."""
+        return [
+            one
+            for one in self._all()
+            if speaks(user, one.item) or (questions and _is_about(questions, one.item))
+        ]
 
     def forget(self, ids: list[str]) -> None:
         if ids:
@@ -69,6 +73,8 @@ class StoredItems:
 def speaks(user: str, item: Any) -> bool:
     """Whether this person is named as who did or wrote something in it, however deep."""
     if isinstance(item, Mapping):
+        if item.get("words_by") == user:  # what an owner accepted of theirs
+            return True
         # Someone who is only mentioned stands in an element of a rich text, by `user_id` too.
         named = (
             item.get("user")
@@ -77,6 +83,14 @@ def speaks(user: str, item: Any) -> bool:
         )
         return named == user or any(speaks(user, value) for value in item.values())
     return isinstance(item, list | tuple) and any(speaks(user, value) for value in item)
+
+
+def _is_about(questions: Collection[str], item: Any) -> bool:
+    """Such as a suggestion, which quotes its question, or a flag."""
+    if isinstance(item, Mapping):
+        of_them = item.get("question_id") in questions
+        return of_them or any(_is_about(questions, value) for value in item.values())
+    return isinstance(item, list | tuple) and any(_is_about(questions, value) for value in item)
 
 
 @contextmanager

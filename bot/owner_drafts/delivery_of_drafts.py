@@ -11,6 +11,7 @@ import structlog
 
 from bot.clock.timers import Timers
 from bot.memory.record import now
+from bot.memory.state_tables import ERASED
 from bot.owner_drafts.addressee import Addressee, addressee_of
 from bot.owner_drafts.draft_posts import DraftPosts
 from bot.owner_drafts.drafts_on_record import DAY, REMINDER, Drafts, OwnerDraft
@@ -48,17 +49,16 @@ class DraftDelivery:
         draft = self.drafts.get(key)
         if draft is None or not draft.waits:
             return
-        if not draft.addressee:
+        if not self._is_there(draft):
             owners = self._owners(draft)
             if owners.later and now() - draft.made_at < DAY:
                 self._later(SEND, key, ASK_DRIVE_AGAIN)
                 return
-            found = addressee_of(draft, owners, self.posts.rights)
+            found = self._found(draft, owners)
             if found is None:
-                log.warning("a suggestion waits for somebody to decide on it", domain=draft.domain)
                 self._later(SEND, key, DAY)
                 return
-            draft = self._addressed(draft, found, owners)
+            draft = found
         if not self.posts.post(draft, part=0):
             self._later(SEND, key, DAY)
             return
@@ -68,14 +68,17 @@ class DraftDelivery:
             self.posts.show(after)
 
     def remind(self, key: str) -> None:
-        """Once; after that it waits in Home."""
+        """Once, or whoever has to decide now, where its addressee has left; after that it waits in
+        Home."""
         draft = self.drafts.get(key)
         if draft is None or draft.state not in {"waiting", "gone"}:
             return
-        if draft.state == "gone" or (draft.document and self._owners(draft).gone):
+        owners = self._owners(draft)
+        if draft.state == "gone" or (draft.document and owners.gone):
             self.gone(key)
             return
-        if not self.posts.post(draft, part=REMINDER):
+        known = draft if self._is_there(draft) else self._found(draft, owners)
+        if known is None or not self.posts.post(known, part=REMINDER):
             self._later(REMIND, key, DAY)
 
     def _owners(self, draft: OwnerDraft) -> OwnersFound:
@@ -87,6 +90,19 @@ class DraftDelivery:
         except CopilotError as error:
             log.error("drive doesn't say whose a document is", reason=str(error))
             return OwnersFound(later=True)
+
+    def _is_there(self, draft: OwnerDraft) -> bool:
+        """Whether its addressee is known, and has neither left nor been erased since."""
+        known = draft.addressee and draft.addressee != ERASED
+        return bool(known) and self.posts.rights.is_colleague(draft.addressee)
+
+    def _found(self, draft: OwnerDraft, owners: OwnersFound) -> OwnerDraft | None:
+        """Addressed to whoever should decide now; None while there is nobody."""
+        found = addressee_of(draft, owners, self.posts.rights)
+        if found is None:
+            log.warning("a suggestion waits for somebody to decide on it", domain=draft.domain)
+            return None
+        return self._addressed(draft, found, owners)
 
     def _addressed(self, draft: OwnerDraft, found: Addressee, owners: OwnersFound) -> OwnerDraft:
         """With what is known of the document now."""

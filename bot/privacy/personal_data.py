@@ -145,8 +145,10 @@ class PersonalData:
         if self.inbox is None:
             return 0, ()
         count, pauses = 0, iter([1.0] * int(PATIENCE_SECONDS))
+        with self.engine.connect() as connection:
+            asked = ids_of(connection, select(questions.c.id).where(questions.c.asker == user))
         while True:
-            held = self.inbox.of(user)
+            held = self.inbox.of(user, asked)
             idle = [one.id for one in held if not one.is_started]
             self.inbox.forget(idle)
             count += len(idle)

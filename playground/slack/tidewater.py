@@ -60,6 +60,8 @@ class Channel:
     """The person of an `im`."""
     members: set[str] = field(default_factory=set)
     archived: bool = False
+    shared: bool = False
+    """By Slack Connect, with another organisation."""
     questions: tuple[str, ...] = ()
     """First questions that a newcomer can click."""
 

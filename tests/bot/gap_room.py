@@ -112,6 +112,8 @@ class GapRoom:
     embedder: Rewired = field(default_factory=lambda: Rewired("minilm"))
     embedder_down: bool = False
     public: frozenset[str] = frozenset({OPEN})
+    shared: frozenset[str] = frozenset()
+    """By Slack Connect."""
     members: Mapping[str, frozenset[str]] = field(default_factory=dict)
     """Private channel → who is in it."""
 
@@ -129,7 +131,10 @@ class GapRoom:
             may_see=lambda user, channel: (
                 channel in self.public or user in self.members.get(channel, ())
             ),
-            channels=SimpleNamespace(is_public=lambda channel: channel in self.public),
+            channels=SimpleNamespace(
+                is_public=lambda channel: channel in self.public,
+                is_shared_outside=lambda channel: channel in self.shared,
+            ),
             people=SimpleNamespace(
                 known=lambda user: SimpleNamespace(
                     standing="bot" if user == "U0BEACON" else "member"

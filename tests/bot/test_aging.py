@@ -22,8 +22,9 @@ from agents.extractive.citing import citation
 from agents.graph import build_ask
 from bot.aging.citation_counts import CitationCounts
 from bot.aging.contradiction_queue import ContradictionQueue
-from bot.aging.flag_form import AGAIN, FLAG, FLAGGED
+from bot.aging.flag_form import AGAIN, ENOUGH, FLAG, FLAGGED
 from bot.aging.known_places import kept_as
+from bot.aging.outdated_flags import MOST_A_DAY
 from bot.aging.overdue_documents import OverdueDocuments
 from bot.beside_answers import PublishedDomains
 from bot.feature import Feature
@@ -375,6 +376,19 @@ def test_a_flag_that_is_worked_off_twice_is_one(desk: Desk) -> None:
     assert len(suggestions(desk)) == before + 1
     with desk.bot.engine.connect() as connection:
         assert len(connection.execute(select(flags)).all()) == 1
+
+
+def test_a_person_who_flags_without_end_is_stopped_and_told(desk: Desk) -> None:
+    _, reply = desk.ask(AGE)
+    item = {"question_id": desk.answers(reply), "user": "U0YOU", "number": 1, "words": "Old."}
+    before = len(suggestions(desk))
+    for number in range(MOST_A_DAY + 5):
+        aging(desk).items[FLAG](f"flag-many-{number}", item)
+    aging(desk).items[FLAG]("flag-many-0", item)  # again after a crash
+    assert len(suggestions(desk)) == before + MOST_A_DAY
+    desk.slack.click(CHANNEL, reply["ts"], FLAG)
+    desk.slack.wait_for(lambda: ENOUGH in words({"blocks": desk.slack.ephemerals()}))
+    assert desk.slack.view() is None
 
 
 @pytest.mark.parametrize("number", [0, 7, -1])

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from sqlalchemy import select
 
+from bot.checklist.pressed_buttons import PRESSED, REPORTED
 from bot.memory.checklist_tables import checklist_posts, checklists, presses, reports
 from bot.privacy.feature_tables import erase_in_features, purge_features, rows_of
 from playground.slack_stand_in import SlackStandIn
@@ -246,6 +247,38 @@ def test_a_report_stands_at_its_step_and_goes_to_the_owner(desk: Desk) -> None:
     )  # fmt: skip
     assert told["question"].startswith("Step 4.1: Wait for fenced=true")
     assert told["permalink"].endswith(f"/{CHANNEL}/p{ts.replace('.', '')}")
+
+
+def test_a_thousand_reports_flood_neither_the_owner_nor_the_thread(desk: Desk) -> None:
+    ts, first = started(desk)
+    kept = first["metadata"]["event_payload"]["checklist"]
+    (report,) = (one.items[REPORTED] for one in desk.bot.features if REPORTED in one.items)
+    for number in range(40):
+        about = {"id": f"{kept}-{number}", "checklist": kept, "step": 0, "user": "U0DANA"}
+        report("", {**about, "words": f"It is wrong, {number}. " * 40})
+    desk.settle()
+    told = [
+        one.item["suggestion"]["id"]
+        for one in desk.bot.inbox.stored()._all()
+        if str(one.item.get("suggestion", {}).get("id")).startswith(kept)
+    ]
+    assert sorted(told) == [f"{kept}-{number}" for number in range(3)]
+    desk.slack.click(CHANNEL, first["ts"], "checklist_finish", "U0INES")
+    desk.slack.wait_for(lambda: messages(desk, ts, "summary"))
+    (summary,) = messages(desk, ts, "summary")
+    assert "37 more before these" in str(summary["blocks"])
+    assert "It is wrong, 39." in str(summary["blocks"])
+
+
+@pytest.mark.parametrize("step", [-2, 16, 10**30])
+def test_a_press_on_a_step_that_is_none_does_nothing(desk: Desk, step: int) -> None:
+    ts, first = started(desk)
+    kept = first["metadata"]["event_payload"]["checklist"]
+    (press,) = (one.items[PRESSED] for one in desk.bot.features if PRESSED in one.items)
+    pressed = {"id": f"{kept}-p", "checklist": kept, "user": "U0DANA", "act": "done", "at": ts}
+    press("", {**pressed, "step": step})
+    with desk.bot.engine.connect() as connection:
+        assert connection.execute(select(presses).where(presses.c.checklist == kept)).all() == []
 
 
 def test_the_end_is_a_summary_for_the_review(desk: Desk) -> None:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
 from slack_sdk import WebClient
 
 from bot.access.gate import Gate
-from bot.gaps.weekly_report import WeeklyReport
+from bot.gaps.weekly_report import WeeklyReport, latest
 from bot.slack.web import Web
 from playground.slack import tidewater
 from playground.slack.rules.block_rules import problems
@@ -92,6 +92,18 @@ def test_where_guests_are_let_in_a_channel_reads_nothing_of_another_one(office: 
     assert "loaner" not in second
 
 
+def test_a_channel_shared_with_another_organisation_reads_nothing_of_another_one(
+    office: Office,
+) -> None:
+    office.ask(WAYS[0], day=10, channel=ELSEWHERE)
+    office.room.look()
+    office.slack.workspace.channel(OPEN).shared = True
+    office.report(gaps={"report": "0 9 * * 1", "to": "channel"})
+    (told,) = office.read(OPEN)
+    assert "loaner" not in told
+    assert "asked" in told
+
+
 def test_an_admin_reads_what_they_may_see_themselves(office: Office) -> None:
     office.ask(WAYS[0], day=10, channel=CLOSED)
     office.ask(OTHER, day=10, channel=DIRECT)
@@ -137,3 +149,29 @@ def test_a_report_tells_of_all_since_the_one_before_it_however_long_that_is(
     assert first.count("· open") == 2
     assert "New since 20 Jan" in second
     assert second.count("· open") == 1
+
+
+@pytest.mark.parametrize(
+    ("cron", "zone"),
+    [
+        ("30 2 * * *", "Europe/Berlin"),
+        ("30 1 * * *", "America/New_York"),
+        ("45 1 * * *", "Australia/Lord_Howe"),
+        ("0 0 * * *", "America/Santiago"),
+    ],
+)
+def test_a_time_that_the_clock_shows_twice_or_skips_has_one_report(cron: str, zone: str) -> None:
+    moment, planned = datetime(2026, 1, 1, tzinfo=UTC), []
+    while moment < datetime(2027, 1, 1, tzinfo=UTC):
+        planned.append(latest(cron, zone, moment))
+        assert planned[-1] <= moment
+        moment += timedelta(minutes=30)
+    assert planned == sorted(planned)
+    assert len(set(planned)) == 366  # one of the day before the first, or of the last
+
+
+def test_a_planned_time_counts_from_its_own_minute_on() -> None:
+    nine = datetime(2026, 11, 23, 8, tzinfo=UTC)
+    assert latest("0 9 * * 1", "Europe/Berlin", nine) == nine
+    before = latest("0 9 * * 1", "Europe/Berlin", nine - timedelta(seconds=1))
+    assert before == nine - timedelta(days=7)

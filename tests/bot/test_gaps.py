@@ -24,7 +24,7 @@ from config.settings import Settings
 from index.audit import AuditLog
 from index.store.database import open_database
 from telemetry import metrics
-from tests.bot.fakes import answer, domain, passages_found
+from tests.bot.fakes import CHANNEL, answer, domain, passages_found
 from tests.bot.gap_room import (
     CLOSED,
     DIRECT,
@@ -436,7 +436,11 @@ def test_the_digest_tells_what_was_asked_again_in_words_that_all_may_read(room: 
     (line,) = part.lines
     assert line.endswith("2 times, by 2 people")
     assert WAYS[2] not in line
-    room.public = frozenset()
+    assert "loaner" in line
+    room.shared = frozenset({CHANNEL})  # with another organisation
+    (part,) = room.feature.digest(room.domain, since)
+    assert "loaner" not in part.lines[0]
+    room.shared, room.public = frozenset(), frozenset()
     (part,) = room.feature.digest(room.domain, since)
     assert "loaner" not in part.lines[0]
 

@@ -3,6 +3,7 @@ headings, steps, alerts and words of people, through every message that shows it
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -32,6 +33,7 @@ from bot.message.blockkit import link, section
 from bot.message.harmless.harmless_words import mrkdwn
 from bot.owner_drafts.draft_view import Sight, draft_message
 from bot.owner_drafts.drafts_on_record import OwnerDraft
+from playground.slack.rules.block_rules import problems
 from tests.bot.fakes import domain
 from tests.bot.hostile_text import in_blocks, payloads
 
@@ -47,6 +49,16 @@ def test_nothing_beside_answers_links_or_pings() -> None:
         for shown in surfaces(text):
             found = in_blocks(shown, ALLOWED, PEOPLE)
             assert [one for one in found if not one.startswith("!date^")] == [], text
+
+
+def test_slack_takes_two_sides_that_are_all_signs_and_long_addresses() -> None:
+    """A field that is too long keeps the whole Home from being shown."""
+    for sign in ("&", "<a>", "x.example ", "word "):
+        for address in (URL, f"{URL}{'x' * 2_500}"):
+            shown = list(contradictions(sign * 900, address))
+            assert problems(shown) == []
+            assert "…" in str(shown[1]["fields"][0])
+            assert not re.search(r"&(?!amp;|lt;|gt;)", str(shown[1]["fields"]))
 
 
 def said(text: str) -> dict[str, Any]:
@@ -150,11 +162,11 @@ def alerts(text: str) -> list[tuple[Episode, Tally]]:
     return [(episode, tally), (episode, replace(tally, resolved_at=NOW))]
 
 
-def contradictions(text: str) -> Iterator[Any]:
+def contradictions(text: str, address: str = URL) -> Iterator[Any]:
     place = KnownPlace(document="d", title=text, path=text, row=(text,))
     pair = Sides(
         id="p", domain="security", about=text, one=place, other=place, one_says=text,
-        other_says=text, one_url=URL, other_url=URL, met=2, found_at=NOW,
+        other_says=text, one_url=address, other_url=address, met=2, found_at=NOW,
     )  # fmt: skip
     queue = SimpleNamespace(waiting=lambda *_, **__: [pair])
     yield from contradiction_blocks(cast("ContradictionQueue", queue), [domain()])

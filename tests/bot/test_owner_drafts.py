@@ -363,6 +363,28 @@ def test_a_reminder_finds_out_that_the_document_is_gone(
     assert len(office.messages(owner.id, key)) == 1
 
 
+@pytest.mark.parametrize("how", ["left", "a guest by now", "erased"])
+def test_when_its_owner_is_gone_an_admin_is_reminded_in_their_place(
+    office: OwnersOffice, owner: SlackUser, how: str
+) -> None:
+    key = office.suggest(office.document(owner))
+    office.message(owner.id, key)
+    office.settle()
+    if how == "erased":
+        with office.bot.engine.begin() as connection:
+            erase_in_features(connection, owner.id)
+    changed = guest(owner) if how == "a guest by now" else replace(owner, deleted=True)
+    office.slack.workspace.welcome(changed)
+    office.bot.gate.people._by_id._kept.clear()
+    office.bot.gate.people._by_email._kept.clear()
+    before = len(office.messages(owner.id, key))
+    office.due(REMIND, key)
+    assert "has waited since" in shown(office.message(ADMIN, key))
+    assert len(office.messages(owner.id, key)) == before
+    office.click(ADMIN, key, ACCEPT)
+    assert office.decided(key).decided_by == ADMIN
+
+
 def test_nobody_gets_more_than_five_a_day_and_the_rest_waits_at_home(
     office: OwnersOffice, owner: SlackUser
 ) -> None:

@@ -129,6 +129,35 @@ def test_an_expert_is_erased_and_the_askers_keep_their_question(
     assert "Resolved by somebody" in words(desk.said(CHANNEL, ts)[-1])
 
 
+def test_what_was_suggested_to_owners_is_erased_from_the_inbox_as_well(
+    desk: Desk, data: PersonalData
+) -> None:
+    question_id = helped(desk, SECRET, asker="U0DANA", helper="U0INES")
+    quoted, accepted = "Dana asks for the vault code", "Marek says it is in the safe"
+    told = {
+        "id": "s1", "kind": "answer", "domain": "security", "document": "d", "by": "U0INES",
+        "question": quoted, "words": "ask Ines", "question_id": question_id,
+    }  # fmt: skip
+    outcome = {
+        "id": "s2", "outcome": "accepted", "by": "U0INES", "document": "d", "heading": "",
+        "words": accepted, "words_by": "U0MAREK",
+    }  # fmt: skip
+    desk.bot.inbox.put("suggestion-s1", {"suggestion": told})
+    desk.bot.inbox.put("outcome-s2", {"suggestion_outcome": outcome})
+    desk.settle()
+
+    def kept() -> str:
+        return json.dumps([one.item for one in desk.bot.inbox.stored()._all()])
+
+    assert quoted in kept()
+    assert accepted in json.dumps(data.export("U0MAREK")["inbox"])
+    assert quoted not in json.dumps(data.export("U0PRIYA")["inbox"])
+    data.erase("U0DANA")
+    data.erase("U0MAREK")
+    assert quoted not in kept()
+    assert accepted not in kept()
+
+
 def test_a_question_that_is_being_answered_is_taken_back(desk: Desk, data: PersonalData) -> None:
     begun, go_on = threading.Event(), threading.Event()
 

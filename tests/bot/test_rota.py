@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import traceback
 from datetime import UTC, datetime
 from pathlib import Path
@@ -212,3 +213,43 @@ def test_a_server_that_speaks_nonsense_is_an_error_like_any_other(reply: bytes) 
         thread.join()
     assert SECRET not in str(caught.value)
     assert "\n" not in str(caught.value)
+
+
+class _Dribbling(StreamRequestHandler):
+    """A sound rota behind a comment, piece by piece."""
+
+    def handle(self) -> None:
+        self.rfile.readline()
+        try:
+            self.wfile.write(b"HTTP/1.0 200 OK\r\n\r\n")
+            for _ in range(300):
+                self.wfile.write(b"# \n")
+            self.wfile.write(b"- {from: 2026-11-02, to: 2026-11-09, user: U0INES}\n")
+        except OSError:
+            return  # nobody listens any more
+
+
+class _HangingUp(StreamRequestHandler):
+    """Half of what was announced."""
+
+    def handle(self) -> None:
+        self.rfile.readline()
+        shift = b"- {from: 2026-11-02, to: 2026-11-09, user: U0INES}\n"
+        self.wfile.write(b"HTTP/1.0 200 OK\r\nContent-Length: 500\r\n\r\n" + shift)
+
+
+@pytest.mark.parametrize(
+    ("handler", "seconds", "why"),
+    [
+        (_Dribbling, -1.0, "takes longer than"),
+        (_HangingUp, 20.0, "the reply is broken (IncompleteRead)"),
+    ],
+)
+def test_a_server_that_dribbles_or_hangs_up_keeps_nobody_waiting(
+    handler: type[StreamRequestHandler], seconds: float, why: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("bot.handoff.rota.MAX_SECONDS", seconds)
+    with TCPServer(("127.0.0.1", 0), handler) as server:
+        Thread(target=server.handle_request, daemon=True).start()
+        with pytest.raises(ConfigError, match=re.escape(why)):
+            on_call(f"http://127.0.0.1:{server.server_address[1]}/rota.yaml", NOON)

@@ -443,6 +443,26 @@ def test_where_guests_may_ask_the_channel_hears_of_no_other(desk: Desk, tmp_path
     assert "1 more in direct messages, or where not everyone here may read" in words(message)
 
 
+def test_a_channel_shared_with_another_organisation_hears_of_no_other(
+    desk: Desk, tmp_path: Path
+) -> None:
+    digests_of(tmp_path, channels=[CHANNEL, "C0PLATFORM"])
+    desk.ask("where is the outpost?")
+    desk.ask("where is the inner outpost?", channel="C0PLATFORM")
+    shared = desk.slack.workspace.channel(CHANNEL)
+    shared.shared = True
+    desk.bot.gate.channels._signs._kept.clear()
+    try:
+        comes_due(desk)
+    finally:
+        shared.shared = False
+        desk.bot.gate.channels._signs._kept.clear()
+    (message,) = sent(desk)
+    assert "where is the outpost" in words(message)
+    assert "inner" not in words(message)
+    assert "1 more in direct messages, or where not everyone here may read" in words(message)
+
+
 def test_asked_again_counts_what_the_reader_may_see(desk: Desk) -> None:
     desk.ask("where is the lighthouse?")
     desk.ask("where is the lighthouse?")

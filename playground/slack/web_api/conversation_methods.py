@@ -23,6 +23,7 @@ def channel_json(channel: tidewater.Channel) -> Json:
         "is_group": channel.kind == "group",
         "is_private": channel.kind != "channel",
         "is_archived": channel.archived,
+        "is_ext_shared": channel.shared,
         "context_team_id": tidewater.TEAM_ID,
     }
     if channel.kind == "im":
