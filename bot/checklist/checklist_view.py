@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import timedelta
+from functools import lru_cache
 from typing import Any
 
 from bot.checklist.checklist_standing import (
@@ -29,8 +30,10 @@ LONGEST_ID = 40
 """Characters of a Slack id, at the most."""
 
 
-def pages(checklist: Checklist) -> list[range]:
-    """Places of the steps of each message, so that it takes them in every state."""
+@lru_cache(256)
+def pages(checklist: Checklist) -> tuple[range, ...]:
+    """Places of the steps of each message, so that it takes them in every state. Remembered: each
+    message that is shown asks for all of them."""
     found: list[range] = []
     start, blocks, characters = 0, 0, 0
     for place in range(len(checklist.runbook.steps)):
@@ -40,7 +43,7 @@ def pages(checklist: Checklist) -> list[range]:
             found.append(range(start, place))
             start, blocks, characters = place, 0, 0
         blocks, characters = blocks + high, characters + long
-    return [*found, range(start, len(checklist.runbook.steps))]
+    return (*found, range(start, len(checklist.runbook.steps)))
 
 
 def page_of(checklist: Checklist, place: int) -> int:

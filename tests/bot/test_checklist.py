@@ -12,6 +12,8 @@ from typing import Any
 import pytest
 from sqlalchemy import select
 
+from bot.checklist import checklist_view
+from bot.checklist.checklist_standing import Checklist
 from bot.checklist.pressed_buttons import PRESSED, REPORTED
 from bot.memory.checklist_tables import checklist_posts, checklists, presses, reports
 from bot.privacy.feature_tables import erase_in_features, purge_features, rows_of
@@ -321,6 +323,29 @@ def test_sixty_steps_take_several_messages_and_nothing_is_left_out(desk: Desk) -
     tick(desk, last, 99)
     desk.slack.wait_for(lambda: "*1 of 100 steps*" in words(messages(desk, ts)[0]))
     desk.slack.wait_for(lambda: "<@U0INES>" in words(messages(desk, ts)[-1]))
+
+
+def test_a_long_checklist_is_measured_once_however_often_it_is_shown(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It was measured anew for each of its messages: 500 steps took seconds for each press."""
+    desk.agents.reset(citing(SHELF, "made", "The way"))
+    ts, first = started(desk)
+    desk.settle()
+    measured: list[int] = []
+    largest = checklist_view._largest
+
+    def measure(checklist: Checklist, place: int) -> tuple[int, int]:
+        measured.append(place)
+        return largest(checklist, place)
+
+    monkeypatch.setattr(checklist_view, "_largest", measure)
+    checklist_view.pages.cache_clear()
+    for step in range(3):
+        tick(desk, first, step)
+        desk.settle()
+    assert shown(desk, ts).count("white_check_mark") == 3
+    assert len(measured) == len(set(measured)) > 60
 
 
 def test_a_runbook_that_changes_meanwhile_is_said_to_have_changed(desk: Desk) -> None:
