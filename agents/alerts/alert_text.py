@@ -9,20 +9,24 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from agents.alerts.alert import Alert
+from agents.alerts.alert import SHORT_NAME, Alert, AlertStatus, is_identifier
 from agents.alerts.alert_lines import MOST_LABELS, URL, AlertLines
 from agents.alerts.amounts import amounts_in
 from agents.alerts.label_lines import fields, is_label
 from agents.alerts.product_forms import (
     Headline,
-    firing_now,
+    handed_on,
     headline,
+    is_level,
+    is_notice,
     levelled,
     quoted,
+    quoted_firing,
     signalled,
     status_of,
     without_source,
 )
+from agents.alerts.titles import before_sentence, coined_in, stands_alone, values_beside
 from enrichment.language.words import STOP_WORDS, tokens
 
 MOST_ALERTS = 50
@@ -35,12 +39,14 @@ _ALARM = re.compile(
     r"|exclamation|heavy_exclamation_mark|alert|siren|octagonal_sign|boom|bell)[\w-]*:"
     r"|[\u26a0\u26d4\u274c\u203c\u2757\U0001f6a8\U0001f525\U0001f534\U0001f6d1\U0001f514]"
 )
+_WELL = re.compile(r":(?:white_check_mark|heavy_check_mark|(?:large_)?green_\w+):|[\u2705\u2714]")
 _BULLET = re.compile(r"^\s*(?:[•▪◦·–—]|[-*](?=\s)|\d+[.)](?=\s))\s*")
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ufffd]")
 _GENERIC = STOP_WORDS | frozenset(
     """
     runbook runbooks alert alerts alarm happening happened mean means meaning first step steps
     handle fix fixing firing fired page paged see seen seeing look looks ideas idea advice help
+    alerting triggered popped went going red
     pls hello morning team folks guys channel action actions guide got came posted pasted know
     next answer respond check resolve ack acknowledge screenshot model read deal urgent
     """.split()  # noqa: SIM905 - shorter than a list of strings
@@ -52,16 +58,74 @@ _STATES = ("alert_transition", "status", "state", "event_type", "event_action", 
 _RATINGS = frozenset(("priority", "severity", "urgency", "tags"))
 
 
-def alerts_in(text: str) -> tuple[Alert, ...]:
-    """In order, each once; empty where the text is no alert, or asks something about one."""
+def alerts_in(text: str, *, by_bot: bool = False) -> tuple[Alert, ...]:
+    """In order, each once; empty where the text is no alert, or asks something about one.
+
+    `by_bot`: posted by a bot that is there to post alerts. Whatever form its message has, it may be
+    one; see `Alert.only_if_known`."""
     if _is_junk(text):
         return ()
     text = text[:_MOST_CHARACTERS]
-    return _from_json(text) or _from_lines(text)
-
-
-def _from_lines(text: str) -> tuple[Alert, ...]:
+    if found := _from_json(text):
+        return found
     raw = [line for line in _lines(text) if _cleaned(line)]
+    if found := _from_lines(raw, by_bot=by_bot):
+        return found
+    return _in_any_form(raw) if by_bot else _told_by_somebody(raw)
+
+
+def _in_any_form(raw: Sequence[str]) -> tuple[Alert, ...]:
+    """Of a bot's message in no form that is known: its first line is the title."""
+    lines = [_cleaned(line) for line in raw]
+    if not lines:
+        return ()
+    title, *others = lines
+    begins = before_sentence(title)
+    loud = bool(_ALARM.search(raw[0][:80])) or any(map(is_level, begins))
+    well = bool(_WELL.match(raw[0])) or any(status_of(one) == "resolved" for one in begins)
+    if is_notice(begins) and not loud:
+        return ()
+    reading = AlertLines()
+    status: AlertStatus = "resolved" if well else "firing"
+    reading.headed(Headline(title=title, status=status, certain=True), raw[0])
+    for line in others:
+        reading.take(line)
+    coined = coined_in(title)
+    sure = loud or stands_alone(title)
+    read = (
+        replace(one, names=(coined,) if coined and one.title else one.names,
+                certain=sure, only_if_known=not sure)
+        for one in reading.alerts()
+    )  # fmt: skip
+    return _with_amounts(_distinct(read), lines)
+
+
+def _told_by_somebody(raw: Sequence[str]) -> tuple[Alert, ...]:
+    """Of a person's words: `DiskFull just fired on db-1, where is the runbook?`"""
+    lines = [_cleaned(line) for line in raw]
+    told = next(((line, said) for line in lines[:5] if (said := handed_on(line))), None)
+    if told is None:
+        return ()
+    line, said = told
+    if not before_sentence(said.title):
+        return ()
+    beside = [one for one in lines if one != line]
+    if not said.now and not all(map(_is_generic, (said.rest, *beside))):
+        return ()
+    first = said.title.split()[0]
+    named = is_identifier(first) or bool(SHORT_NAME.fullmatch(first))
+    if not (named or said.now):
+        return ()
+    name = first if named else said.title
+    labels = [*values_beside(said.title, name), *(("", one) for one in said.on)]
+    alert = Alert(
+        names=(name,), status="firing", labels=tuple(dict.fromkeys(labels)), title=said.title,
+        certain=False, only_if_known=not named,
+    )  # fmt: skip
+    return _with_amounts((alert,), lines)
+
+
+def _from_lines(raw: Sequence[str], *, by_bot: bool = False) -> tuple[Alert, ...]:
     lines = [_cleaned(line) for line in raw]
     reading = AlertLines()
     by_sign = False
@@ -69,11 +133,11 @@ def _from_lines(text: str) -> tuple[Alert, ...]:
         if reading.head is None and (said := _signalled(line, written)):
             by_sign = True
             reading.headed(said, line)
-        elif reading.head is None and (now := firing_now(line)) and not headline(line):
+        elif reading.head is None and (now := quoted_firing(line)) and not headline(line):
             return _with_amounts(_distinct(_alerts_of(now)), lines)
         else:
             reading.take(line)
-    if not reading.is_alert() or _asks_something(reading, lines, by_sign):
+    if not reading.is_alert() or not by_bot and _asks_something(reading, lines, by_sign):
         return ()
     return _with_amounts(_distinct(reading.alerts()), lines)
 
@@ -180,7 +244,7 @@ def _of_webhook(told: Mapping[str, Any]) -> tuple[Alert, ...]:
     if not title or not (state or _RATINGS & set(told)):
         return ()
     fields = [f"{key}: {value}" for key, value in told.items() if key not in _TITLES + _STATES]
-    return _from_lines("\n".join((f"[{state or 'firing'}] {' '.join(title.split())}", *fields)))
+    return _from_lines([f"[{state or 'firing'}] {' '.join(title.split())}", *fields])
 
 
 def _flat(told: Mapping[str, Any]) -> dict[str, str]:

@@ -70,10 +70,24 @@ _GROUP = _begins(
     r"\s*(?:\(\d+\))?\s*:?"
 )
 _RATING = _begins(rf"^\[(?P<rated>{_RATED})\]\s*")
-_FIRING_NOW = _begins(
-    r"(?P<title>[A-Za-z][\w./-]*)\s+(?:(?:on|for|in)\s+(?P<on>[\w.:/-]+)\s+)?"
-    r"(?:alert\s+)?(?:is\s+|just\s+|now\s+){0,3}(?:firing|alerting)\b"
-    r"(?:\s+(?:on|for|in)\s+(?P<then>[\w.:/-]*\w))?"
+_HANDED_ON = _begins(
+    r"(?P<title>[A-Za-z][^,;?!\"“”:=]{1,80}?)\s+(?:alert\s+|alarm\s+)?"
+    r"(?:(?:is|has|just|now|again)\s+){0,4}"
+    r"(?:(?P<now>firing|alerting|red)|fired|triggered|popped up|went off|going off)\b"
+    r"(?P<then>.{0,400})"
+)
+_ON_WHAT = re.compile(
+    r"\b(?:on|for|in|at)\s+(?:the\s+)?(?:[a-z]{1,30}\s+(?=\S{0,60}[\d._/-]))?(?P<on>[\w./:-]*\w)"
+)
+_NOTICES = frozenset(
+    """
+    deploy deploys deployed deploying deployment release releases released rollout merged pipeline
+    build builds commit changelog maintenance silence silenced muted snoozed reminder report
+    """.split()  # noqa: SIM905 - shorter than a list of strings
+)
+"""With these begins what bots tell of work, and not of an alert."""
+_LEVEL_WORD = re.compile(
+    r"\[?(?:WARN(?:ING)?|CRIT(?:ICAL)?|ALERT|ALARM|ERROR|FATAL|EMERG|DOWN|FAILED|FIRING|PROBLEM)\]?"
 )
 _PRODUCT = _begins(
     r"(?:alertmanager|prometheus|grafana|datadog|pagerduty|opsgenie|nagios|icinga|zabbix"
@@ -177,16 +191,40 @@ def quoted(line: str) -> Headline | None:
     return None
 
 
-def firing_now(line: str) -> Headline | None:
-    """`DiskFull is firing on db-1, …`, `… "Disk full on db-1" is red, …`: whoever says so wants to
-    know what to do."""
-    if said := _QUOTED_FIRING.search(line):
-        return _worded(said["title"], "firing", [])
-    found = _FIRING_NOW.match(line)
-    if not found or not (is_identifier(found["title"]) or SHORT_NAME.fullmatch(found["title"])):
+def quoted_firing(line: str) -> Headline | None:
+    """`… "Disk full on db-1" is red, …`: whoever says so wants to know what to do."""
+    said = _QUOTED_FIRING.search(line)
+    return _worded(said["title"], "firing", []) if said else None
+
+
+@dataclass(frozen=True)
+class HandedOn:
+    """`DiskFull on db-1 is firing, …`, `DiskFull just fired on db-1, …`"""
+
+    title: str
+    on: tuple[str, ...]
+    rest: str
+    """What else is said."""
+    now: bool
+    """It still fires: nobody says so to ask something else."""
+
+
+def handed_on(line: str) -> HandedOn | None:
+    found = _HANDED_ON.match(line)
+    if not found:
         return None
-    on = [("", one) for one in (found["on"], found["then"]) if one]
-    return _worded(found["title"], "firing", on)
+    on = tuple(one["on"] for one in _ON_WHAT.finditer(found["then"]))
+    rest = _ON_WHAT.sub(" ", found["then"])
+    return HandedOn(title=found["title"], on=on, rest=rest, now=bool(found["now"]))
+
+
+def is_notice(words: Sequence[str]) -> bool:
+    """Whether a bot's message that begins with these is of work that is done."""
+    return any(word.casefold() in _NOTICES for word in words)
+
+
+def is_level(word: str) -> bool:
+    return bool(_LEVEL_WORD.fullmatch(word))
 
 
 def levelled(line: str) -> str:

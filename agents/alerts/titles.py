@@ -1,12 +1,19 @@
-"""What of an alert's title is its name, and what only says where it fired."""
+"""What of an alert's title is its name, and what only says where it fired.
+
+First of all a name is what documents know as one; where they know none, it is guessed."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from itertools import islice
 
-from agents.alerts.alert import is_identifier, name_key
-from agents.alerts.label_lines import Label, pairs, tags
+from agents.alerts.alert import SHORT_NAME, is_identifier, name_key, spelled_out
+from agents.alerts.amounts import condition_after
+from agents.alerts.label_lines import Label
+from enrichment.chunk import Chunk
+from enrichment.language.words import STOP_WORDS
+from index.search import SearchQuery, Snapshot
 
 _TAIL = re.compile(r"\s*\(([^()]*)\)\s*$")
 _TAGGED = re.compile(r"\s+(?:on|for|in|at)\s+\{?((?:[\w.-]+\s*:\s*[^\s,{}]+[,\s]*)+)\}?\s*$")
@@ -16,8 +23,132 @@ _PREFIX = re.compile(r"^(?:\[[^\]]*\]\s*)+")
 _PLAIN_WORD = re.compile(r"[A-Za-z][A-Za-z0-9-]*")
 _CODE = re.compile(r"[A-Z][A-Z-]{0,9}\d{1,6}")
 _KEBAB = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)+")
+_COINED = re.compile(r"[a-z0-9][A-Z]|[A-Z]{2,}[a-z]|_[A-Za-z0-9]")
+_WORD = re.compile(r"[^\s,;|(){}\[\]\"“”]+")
+_PLACE = re.compile(r"\(([^()]*)\)|([^()|;{}\[\]]+)")
+_APART = re.compile(r",\s*|\s+[-–—/]\s+|:\s+$")
+_SPACED = re.compile(r"(\S+)\s+=\s+(\S+)")
+_KEYED = re.compile(r"(?:\S+\s+)?([A-Za-z][\w.-]{0,40})\s*[:=]\s+(\S+(?:\s+\S+){0,2})")
+_TAG = re.compile(r"([A-Za-z][\w.-]*)[:=]([^\s:/=][^\s]*)")
+_IN_TEXT = re.compile(r"\*\*([^*\n]{3,80})\*\*|`([^`\n]{3,80})`|:\s+([^:\n.;]{3,80})|([\w./-]{3,80})")
+_SIDES = re.compile(r"\s*(?:[:|—–(]|\s-\s)\s*")
+_LISTED = re.compile(r"\s*(?:[,;/\n]|\band\b|\bor\b|<br>)\s*")
 _ENDS = " \"'“”,;."
 _MOST_CHARACTERS = 200
+_MOST_WORDS, _MOST_BEFORE = 10, 8
+"""Of a documented name, and before it."""
+_MOST_FOUND, _MOST_DOCUMENTS, _MOST_NAMES = 40, 12, 8
+_FILLERS = frozenset(("for", "on", "in", "at", "-", "–", "—", "|", "and", "the", "of", "is", "to"))
+_IN_SENTENCES = STOP_WORDS - {"down", "up", "off", "over", "no", "not", "above", "below"}
+"""What is said behind such a word is said of something."""
+
+
+def documented_names(title: str, snapshot: Snapshot) -> list[str]:
+    """Runs of its words that a row, a heading or the like may be called by, in any spelling: the
+    longest first. Whether it is an alert's name there, only the match knows."""
+    title = _PREFIX.sub("", title[:_MOST_CHARACTERS])
+    words = list(islice(_WORD.finditer(title), 40))
+    begins = _may_begin([one[0] for one in words])
+    if not begins:
+        return []
+    runs: dict[str, str] = {}
+    for at in begins:
+        for one in words[at : at + _MOST_WORDS]:
+            if _TAG.fullmatch(one[0]) and "=" in one[0]:
+                break
+            run = title[words[at].start() : one.end()].strip(_ENDS + ":")
+            if is_telling(run):
+                runs.setdefault(name_key(run), run)
+    known = _known_beside([one[0] for one in words[: begins[-1] + _MOST_WORDS]], snapshot)
+    found = sorted((key for key in runs if key in known), key=len, reverse=True)
+    # A row may be for a range of codes.
+    codes = [key for key in runs if key not in known and _is_code(runs[key])]
+    return [runs[key] for key in (*found, *codes)][:_MOST_NAMES]
+
+
+def is_telling(name: str) -> bool:
+    """Whether it says more than one word of everyday language."""
+    return is_identifier(name) or len(name.split()) > 1 or bool(
+        SHORT_NAME.fullmatch(name) or _CODE.fullmatch(name)
+    )  # fmt: skip
+
+
+def coined_in(title: str) -> str:
+    """The first word before any sentence that somebody made up for a name: `DiskFull`, `DISK_FULL`;
+    '' where there is none."""
+    words = [one[0] for one in islice(_WORD.finditer(title), 40)]
+    coined = (words[at].strip(_ENDS + ":") for at in _may_begin(words) if _is_coined(words[at]))
+    return next(coined, "")
+
+
+def stands_alone(title: str) -> bool:
+    """Whether it is about a coined name, which is more than a product's: `DiskFull on db-1`,
+    `DISK_FULL host=db-1`, `QueueLagHigh …`."""
+    coined = coined_in(title)
+    then = title.partition(coined)[2].strip().split(" ")[0] if coined else ""
+    alone = not then or "=" in then or then[0] in "(–—-{" or then in _FILLERS
+    return bool(coined) and (alone or len(spelled_out(coined).split()) > 2)
+
+
+def before_sentence(title: str) -> list[str]:
+    """Its words up to the first with which a sentence goes on."""
+    words = [one[0] for one in islice(_WORD.finditer(title), 40)]
+    return [words[at].strip(_ENDS + ":") for at in _may_begin(words)]
+
+
+def _may_begin(words: Sequence[str]) -> list[int]:
+    """Where a name may begin: neither within a sentence or values, nor behind a name."""
+    found: list[int] = []
+    for at, word in enumerate(words[: _MOST_BEFORE + 1]):
+        if (word.casefold() in _IN_SENTENCES and word.islower()) or "=" in word or "://" in word:
+            break
+        found.append(at)
+        if _is_coined(word):
+            break
+    return found
+
+
+def _is_coined(word: str) -> bool:
+    bare = word.strip(_ENDS)
+    return not bare.endswith(":") and is_identifier(bare) and bool(_COINED.search(bare))
+
+
+def _is_code(run: str) -> bool:
+    return " " not in run and any(sign.isdigit() for sign in run) and run[0].isalpha()
+
+
+def _known_beside(words: Sequence[str], snapshot: Snapshot) -> set[str]:
+    """Keys of all that may be a name in documents that share words with a title."""
+    said = " ".join(words)
+    together = {"".join(words[at : at + size]) for at in range(3) for size in (2, 3, 4)}
+    coined = {word.strip(_ENDS + ":") for word in words if is_telling(word.strip(_ENDS + ":"))}
+    query = SearchQuery(
+        variants=tuple(dict.fromkeys((said, spelled_out(said)))),
+        keywords=tuple(sorted(coined | together)), strategy="keyword", limit=_MOST_FOUND,
+    )  # fmt: skip
+    documents = dict.fromkeys(hit.chunk.document_id for hit in snapshot.search(query))
+    names: set[str] = set()
+    for document in list(documents)[:_MOST_DOCUMENTS]:
+        for chunk in snapshot.chunks(document):
+            names.update(_may_be_names(chunk))
+    return {name_key(one) for one in names}
+
+
+def _may_be_names(chunk: Chunk) -> Iterator[str]:
+    for heading in chunk.heading_path:
+        yield heading
+        yield from _SIDES.split(heading)
+    if chunk.table is None:
+        for found in _IN_TEXT.finditer(chunk.text):
+            yield next(filter(None, found.groups()))
+        return
+    for cells in (chunk.table.header, *chunk.table.rows):
+        for cell in cells:
+            if len(cell) <= 120:
+                yield cell
+                yield _TAIL.sub("", cell)
+                yield cell.removesuffix(condition_after(cell))
+                yield from _LISTED.split(cell)
 
 
 def names_in(title: str) -> Iterator[str]:
@@ -65,34 +196,34 @@ def _before_values(title: str) -> Iterator[str]:
         yield words[0]
 
 
-def values_in(title: str, names: tuple[str, ...]) -> Iterator[Label]:
-    """What stands beside the name: `KeyOverdue lockbox (sg RC)` says three values."""
-    said = {name_key(name) for name in names}
-    rest = _PREFIX.sub("", title[:_MOST_CHARACTERS])
-    tagged = _TAGGED.search(rest)
-    if tagged:
-        yield from tags(tagged[1])
-        rest = rest[: tagged.start()]
-    tail = _TAIL.search(rest)
-    words = [] if tail is None else tail[1].split()
-    if tail is not None:
-        yield from pairs(tail[1])
-        rest = rest[: tail.start()]
-    host = _ON_HOST.search(rest)
-    if host:
-        yield "", host[1]
-        rest = rest[: host.start()]
-    first, *others = rest.split(" ")
-    if is_identifier(first.strip(_ENDS + ":,")) or _CODE.fullmatch(first):
-        yield from pairs(" ".join(others))
-        words += others
-    else:
-        yield from pairs(rest)
-        words += [word for word in rest.split() if is_identifier(word) and "=" not in word]
-    for word in words:
-        word = word.strip(_ENDS + "()")
-        if word and "=" not in word and name_key(word) not in said and word not in _FILLERS:
+def values_beside(title: str, name: str) -> Iterator[Label]:
+    """All that stands beside a name, with its key or by its place alone: `KeyOverdue lockbox (sg
+    RC)` says three values, `CREW MSG-7 ROSTER LOCKED` some, and *ROSTER LOCKED* as one."""
+    title = _PREFIX.sub("", title[:_MOST_CHARACTERS])
+    at = title.casefold().find(name.casefold())
+    sides = (title[:at], title[at + len(name) :]) if at >= 0 else (title,)
+    for inside, outside in (found.groups() for side in sides for found in _PLACE.finditer(side)):
+        text = inside or outside or ""
+        parts = _APART.split(text)
+        for part in parts:
+            yield from _values(part, together=not inside or len(parts) > 1)
+
+
+def _values(part: str, *, together: bool) -> Iterator[Label]:
+    """`together`: words beside each other may be one value."""
+    for name, _ in _SPACED.findall(part):
+        yield "", name
+    part = _SPACED.sub(" ", part)
+    if keyed := _KEYED.fullmatch(part.strip()):
+        yield keyed[1], keyed[2].strip(_ENDS)
+        return
+    phrase: list[str] = []
+    for said in part.split():
+        word = said.strip(_ENDS + ":()'")
+        if tag := _TAG.fullmatch(word):
+            yield tag[1], tag[2].strip(_ENDS)
+        elif word and word not in _FILLERS and any(sign.isalnum() for sign in word):
             yield "", word
-
-
-_FILLERS = frozenset(("for", "on", "in", "at", "-", "–", "—", "|", "and", "the", "of", "is"))
+            phrase.append(word)
+    if together and 1 < len(phrase) <= 4:
+        yield "", " ".join(phrase)

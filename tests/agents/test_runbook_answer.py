@@ -67,7 +67,7 @@ def answered(
 def test_the_row_with_severity_first_step_whom_to_call_owner_and_link() -> None:
     answer = answered("[FIRING:1] KeyOverdue (RC sg)")
     assert answer.path == "company_specific_rag_success"
-    for said in ("SEV1", "firing", "Freeze the key in Singapore", "5 minutes: CISO", "Keys SG"):
+    for said in ("SEV1", "Freeze the key in Singapore", "5 minutes: CISO", "Keys SG"):
         assert said in answer.text
     (cited,) = answer.citations
     assert cited.quote.startswith("KeyOverdue | RC | sg")
