@@ -12,7 +12,7 @@ from typing import Any
 from agents.alerts.alert import SHORT_NAME, Alert, AlertStatus, is_identifier
 from agents.alerts.alert_lines import MOST_LABELS, URL, AlertLines
 from agents.alerts.amounts import amounts_in
-from agents.alerts.label_lines import fields, is_label
+from agents.alerts.label_lines import fields, is_label, pairs
 from agents.alerts.product_forms import (
     Headline,
     handed_on,
@@ -79,7 +79,8 @@ def _in_any_form(raw: Sequence[str]) -> tuple[Alert, ...]:
     lines = [_cleaned(line) for line in raw]
     if not lines:
         return ()
-    title, *others = lines
+    at = next((at for at, line in enumerate(lines) if " " in line), 0)
+    title, others = lines[at], lines[at + 1 :]
     begins = before_sentence(title)
     loud = bool(_ALARM.search(raw[0][:80])) or any(map(is_level, begins))
     well = bool(_WELL.match(raw[0])) or any(status_of(one) == "resolved" for one in begins)
@@ -101,8 +102,12 @@ def _in_any_form(raw: Sequence[str]) -> tuple[Alert, ...]:
 
 
 def _told_by_somebody(raw: Sequence[str]) -> tuple[Alert, ...]:
-    """Of a person's words: `DiskFull just fired on db-1, where is the runbook?`"""
+    """Of a person's words: `DiskFull just fired on db-1, where is the runbook?`, or what a script
+    printed: `db-watch: DISK_FULL host=db-1`."""
     lines = [_cleaned(line) for line in raw]
+    for at, line in enumerate(lines[:5]):
+        if pairs(line) and stands_alone(line) and all(map(_is_generic, lines[:at])):
+            return _in_any_form(raw[at:]) if all(map(_is_generic, lines[at + 1 :])) else ()
     told = next(((line, said) for line in lines[:5] if (said := handed_on(line))), None)
     if told is None:
         return ()

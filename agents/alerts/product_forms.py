@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import islice
 
 from agents.alerts.alert import SHORT_NAME, AlertStatus, is_identifier
 from agents.alerts.label_lines import Label, only_pairs, pairs, tags
@@ -79,6 +80,7 @@ _HANDED_ON = _begins(
 _ON_WHAT = re.compile(
     r"\b(?:on|for|in|at)\s+(?:the\s+)?(?:[a-z]{1,30}\s+(?=\S{0,60}[\d._/-]))?(?P<on>[\w./:-]*\w)"
 )
+_SENTENCE = re.compile(r"[.!?,;:–—]\s+")
 _NOTICES = frozenset(
     """
     deploy deploys deployed deploying deployment release releases released rollout merged pipeline
@@ -210,11 +212,12 @@ class HandedOn:
 
 
 def handed_on(line: str) -> HandedOn | None:
-    found = _HANDED_ON.match(line)
+    begins = (0, *(one.end() for one in islice(_SENTENCE.finditer(line), 8)))
+    found = next(filter(None, (_HANDED_ON.match(line, at) for at in begins)), None)
     if not found:
         return None
     on = tuple(one["on"] for one in _ON_WHAT.finditer(found["then"]))
-    rest = _ON_WHAT.sub(" ", found["then"])
+    rest = f"{line[: found.start()]} {_ON_WHAT.sub(' ', found['then'])}"
     return HandedOn(title=found["title"], on=on, rest=rest, now=bool(found["now"]))
 
 

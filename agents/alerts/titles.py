@@ -49,24 +49,28 @@ def documented_names(title: str, snapshot: Snapshot) -> list[str]:
     title = _PREFIX.sub("", title[:_MOST_CHARACTERS])
     words = list(islice(_WORD.finditer(title), 40))
     begins = _may_begin([one[0] for one in words])
-    if not begins:
-        return []
     runs: dict[str, str] = {}
     for at in begins:
         for one in words[at : at + _MOST_WORDS]:
-            if _TAG.fullmatch(one[0]) and "=" in one[0]:
+            if "=" in one[0]:
                 break
             run = title[words[at].start() : one.end()].strip(_ENDS + ":")
-            if is_telling(run):
+            if _is_telling(run):
                 runs.setdefault(name_key(run), run)
-    known = _known_beside([one[0] for one in words[: begins[-1] + _MOST_WORDS]], snapshot)
+    if not begins:  # nothing but `code=E-17 line=4`
+        values = (one[0].partition("=")[2].strip(_ENDS) for one in words[:_MOST_BEFORE])
+        runs = {name_key(one): one for one in values if _is_telling(one)}
+    if not runs:
+        return []
+    said = words[: begins[-1] + _MOST_WORDS] if begins else words[:_MOST_BEFORE]
+    known = _known_beside([one[0] for one in said], snapshot)
     found = sorted((key for key in runs if key in known), key=len, reverse=True)
     # A row may be for a range of codes.
-    codes = [key for key in runs if key not in known and _is_code(runs[key])]
+    codes = [key for key in runs if begins and key not in known and _is_code(runs[key])]
     return [runs[key] for key in (*found, *codes)][:_MOST_NAMES]
 
 
-def is_telling(name: str) -> bool:
+def _is_telling(name: str) -> bool:
     """Whether it says more than one word of everyday language."""
     return is_identifier(name) or len(name.split()) > 1 or bool(
         SHORT_NAME.fullmatch(name) or _CODE.fullmatch(name)
@@ -100,7 +104,8 @@ def _may_begin(words: Sequence[str]) -> list[int]:
     """Where a name may begin: neither within a sentence or values, nor behind a name."""
     found: list[int] = []
     for at, word in enumerate(words[: _MOST_BEFORE + 1]):
-        if (word.casefold() in _IN_SENTENCES and word.islower()) or "=" in word or "://" in word:
+        spoken = word.strip(_ENDS + "?!").casefold() in _IN_SENTENCES and not word.isupper()
+        if spoken or "=" in word or "://" in word:
             break
         found.append(at)
         if _is_coined(word):
@@ -121,10 +126,10 @@ def _known_beside(words: Sequence[str], snapshot: Snapshot) -> set[str]:
     """Keys of all that may be a name in documents that share words with a title."""
     said = " ".join(words)
     together = {"".join(words[at : at + size]) for at in range(3) for size in (2, 3, 4)}
-    coined = {word.strip(_ENDS + ":") for word in words if is_telling(word.strip(_ENDS + ":"))}
+    bare = {word.rpartition("=")[2].strip(_ENDS + ":") for word in words}
     query = SearchQuery(
         variants=tuple(dict.fromkeys((said, spelled_out(said)))),
-        keywords=tuple(sorted(coined | together)), strategy="keyword", limit=_MOST_FOUND,
+        keywords=tuple(sorted(together | set(filter(_is_telling, bare)))), strategy="keyword", limit=_MOST_FOUND,
     )  # fmt: skip
     documents = dict.fromkeys(hit.chunk.document_id for hit in snapshot.search(query))
     names: set[str] = set()
@@ -217,13 +222,15 @@ def _values(part: str, *, together: bool) -> Iterator[Label]:
     if keyed := _KEYED.fullmatch(part.strip()):
         yield keyed[1], keyed[2].strip(_ENDS)
         return
-    phrase: list[str] = []
+    phrases: list[list[str]] = [[]]
     for said in part.split():
         word = said.strip(_ENDS + ":()'")
         if tag := _TAG.fullmatch(word):
             yield tag[1], tag[2].strip(_ENDS)
         elif word and word not in _FILLERS and any(sign.isalnum() for sign in word):
             yield "", word
-            phrase.append(word)
-    if together and 1 < len(phrase) <= 4:
-        yield "", " ".join(phrase)
+            if _PLAIN_WORD.fullmatch(word):
+                phrases[-1].append(word)
+                continue
+        phrases.append([])
+    yield from (("", " ".join(one)) for one in phrases if together and 1 < len(one) <= 4)
