@@ -33,7 +33,7 @@ MOST_ALERTS = 50
 _MOST_CHARACTERS = 12_000
 _MOST_LINES = 600
 _SLACK_LINK = re.compile(r"<(https?://[^<>|\s]+)(?:\|([^<>]*))?>")
-_EMOJI = re.compile(r":(?!\d+:)[a-z0-9_+-]{2,}:|[\u2190-\u2bff\U0001f000-\U0001faff\ufe0f\u200d]+")
+_EMOJI = re.compile(r":(?!\d+:)[a-z0-9_+-]{2,}:|(?<!\S):[a-z]:|[\u2190-\u2bff\U0001f000-\U0001faff\ufe0f\u200d]+")
 _ALARM = re.compile(
     r":(?:warning|rotating_light|fire|no_entry(?:_sign)?|red_circle|large_red_circle|x|bangbang"
     r"|exclamation|heavy_exclamation_mark|alert|siren|octagonal_sign|boom|bell)[\w-]*:"
@@ -86,13 +86,15 @@ def _in_any_form(raw: Sequence[str]) -> tuple[Alert, ...]:
     well = bool(_WELL.match(raw[0])) or any(status_of(one) == "resolved" for one in begins)
     if is_notice(begins) and not loud:
         return ()
+    sure = loud or stands_alone(title)
+    if not sure and others and not list(fields(others[0])):
+        title = f"{title} | {others[0]}"  # the first line may only say who speaks
     reading = AlertLines()
     status: AlertStatus = "resolved" if well else "firing"
     reading.headed(Headline(title=title, status=status, certain=True), raw[0])
     for line in others:
         reading.take(line)
     coined = coined_in(title)
-    sure = loud or stands_alone(title)
     read = (
         replace(one, names=(coined,) if coined and one.title else one.names,
                 certain=sure, only_if_known=not sure)

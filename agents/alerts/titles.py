@@ -28,7 +28,7 @@ _WORD = re.compile(r"[^\s,;|(){}\[\]\"“”]+")
 _PLACE = re.compile(r"\(([^()]*)\)|([^()|;{}\[\]]+)")
 _APART = re.compile(r",\s*|\s+[-–—/]\s+|:\s+$")
 _SPACED = re.compile(r"(\S+)\s+=\s+(\S+)")
-_KEYED = re.compile(r"(?:\S+\s+)?([A-Za-z][\w.-]{0,40})\s*[:=]\s+(\S+(?:\s+\S+){0,2})")
+_KEYED = re.compile(r"(\S+\s+)?([A-Za-z][\w.-]{0,40})\s*[:=]\s+(\S+(?:\s+\S+){0,2})")
 _TAG = re.compile(r"([A-Za-z][\w.-]*)[:=]([^\s:/=][^\s]*)")
 _IN_TEXT = re.compile(r"\*\*([^*\n]{3,80})\*\*|`([^`\n]{3,80})`|:\s+([^:\n.;]{3,80})|([\w./-]{3,80})")
 _SIDES = re.compile(r"\s*(?:[:|—–(]|\s-\s)\s*")
@@ -220,7 +220,8 @@ def _values(part: str, *, together: bool) -> Iterator[Label]:
         yield "", name
     part = _SPACED.sub(" ", part)
     if keyed := _KEYED.fullmatch(part.strip()):
-        yield keyed[1], keyed[2].strip(_ENDS)
+        yield keyed[2], keyed[3].strip(_ENDS)
+        yield from _values(keyed[1] or "", together=False)
         return
     phrases: list[list[str]] = [[]]
     for said in part.split():
