@@ -124,7 +124,7 @@ def _told_by_somebody(raw: Sequence[str]) -> tuple[Alert, ...]:
     if not (named or said.now):
         return ()
     name = first if named else said.title
-    labels = [*values_beside(said.title, name), *(("", one) for one in said.on)]
+    labels = [*values_beside(said.title, name), *values_beside(" ".join(said.on), "")]
     alert = Alert(
         names=(name,), status="firing", labels=tuple(dict.fromkeys(labels)), title=said.title,
         certain=False, only_if_known=not named,

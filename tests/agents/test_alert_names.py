@@ -128,7 +128,7 @@ def test_a_name_behind_another_ones_is_what_it_is_about() -> None:
         ("HostDown just fired on db-1 in prod, where is the runbook?", "Fail over"),
         ("HostDown popped up for the host db-1 in prod, what do I do first?", "Fail over"),
         ("morning! HD on prod is red since 23:50, is that one for me?", "Fail over"),
-        ("Basket latency p95 is firing for shop de, all is slow", "Turn off"),
+        ("Basket latency p95 is firing on shop:de, all is slow", "Turn off"),
         ("db-watch: HOST_DOWN env=prod host=db-1", "Fail over"),
     ],
 )
