@@ -229,7 +229,11 @@ def _alert(draft: _AlertDraft, head: _AlertDraft) -> Alert | None:
     if not names or (head.needs_fields and not head.fields):
         return None
     certain = draft.certain or head.certain
-    labels = [*draft.labels, *(head.labels if draft is not head else ()), *values_beside(title, min(names, key=len))]
+    labels = [
+        *draft.labels,
+        *(head.labels if draft is not head else ()),
+        *values_beside(title, min(names, key=len)),
+    ]
     if not certain and not labels and not is_identifier(names[0]):
         return None
     return Alert(

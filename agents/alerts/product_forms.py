@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import islice
 
-from agents.alerts.alert import SHORT_NAME, AlertStatus, is_identifier
+from agents.alerts.alert import AlertStatus, is_identifier
 from agents.alerts.label_lines import Label, only_pairs, pairs, tags
 
 _FIRING = (
@@ -91,19 +91,10 @@ _NOTICES = frozenset(
 _LEVEL_WORD = re.compile(
     r"\[?(?:WARN(?:ING)?|CRIT(?:ICAL)?|ALERT|ALARM|ERROR|FATAL|EMERG|DOWN|FAILED|FIRING|PROBLEM)\]?"
 )
-_PRODUCT = _begins(
-    r"(?:alertmanager|prometheus|grafana|datadog|pagerduty|opsgenie|nagios|icinga|zabbix"
-    r"|cloudwatch|sentry|new ?relic|splunk|dynatrace)\s*(?:alert\s*)?[:–—-]\s*"
-)
 _QUOTED_FIRING = _begins(
     r"[\"“](?P<title>[^\"“”]{4,120})[\"”]\s+(?:alert\s+|alarm\s+)?(?:is|just went|went|has gone)\s+"
     r"(?:firing|alerting|red|critical|in alarm|off)\b"
 )
-_LEVEL = re.compile(
-    r"\[?(?:WARN(?:ING)?|CRIT(?:ICAL)?|ALERT|ERROR|FATAL|EMERG)\]?\s+(?P<rest>\S.*)"
-)
-_SOURCE = re.compile(r"(?P<source>[A-Za-z][\w.-]*)\s*:\s+(?P<title>\S.*)")
-_DASHES = frozenset(("– ", "— ", "- ", ": "))
 _TICKET = re.compile(r"^\[?#\d+\]?\s*:?\s+(?=\S)")
 _ON = re.compile(r"(?:on|for|in|at)\s+(\S+)")
 
@@ -163,36 +154,6 @@ def told_state(line: str) -> AlertStatus:
     return status_of(found["state"]) if found else ""
 
 
-def signalled(line: str) -> Headline | None:
-    """What a line says that begins with an alarm sign or a level, if a name follows: `:fire:
-    DiskFull – 97 % on db-1`, `WARN disk-watch: DiskFull on db-1`."""
-    source = _SOURCE.fullmatch(line)
-    if source and is_identifier(source["source"]):
-        return Headline(title=source["title"], status="firing", certain=True)
-    title, _, said = line.partition(" ")
-    if is_identifier(title.rstrip(":,")) and said[:2] in _DASHES:
-        return Headline(title=title.rstrip(":,"), status="firing", certain=True)
-    if is_identifier(title.rstrip(":,")):
-        return Headline(title=line, status="firing", certain=False)
-    return None
-
-
-def without_source(line: str) -> str:
-    """The rest of `Alertmanager: …`."""
-    return _PRODUCT.sub("", line)
-
-
-def quoted(line: str) -> Headline | None:
-    """What a line says that somebody quotes, if it begins with a name."""
-    if said := headline(line):
-        return said
-    title, _, said_of_it = line.partition(" ")
-    if is_identifier(title) or (SHORT_NAME.fullmatch(title) and said_of_it):
-        values = re.findall(r"[^\s,;]+", said_of_it)[:12]
-        return _worded(title, "", [("", one.strip(".:()")) for one in values])
-    return None
-
-
 def quoted_firing(line: str) -> Headline | None:
     """`… "Disk full on db-1" is red, …`: whoever says so wants to know what to do."""
     said = _QUOTED_FIRING.search(line)
@@ -228,12 +189,6 @@ def is_notice(words: Sequence[str]) -> bool:
 
 def is_level(word: str) -> bool:
     return bool(_LEVEL_WORD.fullmatch(word))
-
-
-def levelled(line: str) -> str:
-    """The rest of a line that begins with a level, as a log writes it; '' where none does."""
-    found = _LEVEL.fullmatch(line)
-    return found["rest"] if found else ""
 
 
 def _by_hand(line: str) -> Headline | None:

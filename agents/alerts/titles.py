@@ -30,7 +30,9 @@ _APART = re.compile(r",\s*|\s+[-–—/]\s+|:\s+$")
 _SPACED = re.compile(r"(\S+)\s+=\s+(\S+)")
 _KEYED = re.compile(r"(\S+\s+)?([A-Za-z][\w.-]{0,40})\s*[:=]\s+(\S+(?:\s+\S+){0,2})")
 _TAG = re.compile(r"([A-Za-z][\w.-]*)[:=]([^\s:/=][^\s]*)")
-_IN_TEXT = re.compile(r"\*\*([^*\n]{3,80})\*\*|`([^`\n]{3,80})`|:\s+([^:\n.;]{3,80})|([\w./-]{3,80})")
+_IN_TEXT = re.compile(
+    r"\*\*([^*\n]{3,80})\*\*|`([^`\n]{3,80})`|:\s+([^:\n.;]{3,80})|([\w./-]{3,80})"
+)
 _SIDES = re.compile(r"\s*(?:[:|—–(]|\s-\s)\s*")
 _LISTED = re.compile(r"\s*(?:[,;/\n]|\band\b|\bor\b|<br>)\s*")
 _ENDS = " \"'“”,;."
@@ -129,7 +131,8 @@ def _known_beside(words: Sequence[str], snapshot: Snapshot) -> set[str]:
     bare = {word.rpartition("=")[2].strip(_ENDS + ":") for word in words}
     query = SearchQuery(
         variants=tuple(dict.fromkeys((said, spelled_out(said)))),
-        keywords=tuple(sorted(together | set(filter(_is_telling, bare)))), strategy="keyword", limit=_MOST_FOUND,
+        keywords=tuple(sorted(together | set(filter(_is_telling, bare)))),
+        strategy="keyword", limit=_MOST_FOUND,
     )  # fmt: skip
     documents = dict.fromkeys(hit.chunk.document_id for hit in snapshot.search(query))
     names: set[str] = set()

@@ -69,7 +69,8 @@ class AlertDesk:
         if record is None or domain is None or record.state != "working":
             return
         asked = replace(record.event, bot=record.asker or A_BOT)
-        said = AlertMessage(asked=asked, alerts=alerts_in(record.text, by_bot=True), status="", at=asked.sent_at)
+        alerts = alerts_in(record.text, by_bot=True)
+        said = AlertMessage(asked=asked, alerts=alerts, status="", at=asked.sent_at)
         try:
             self._taken(record.event_id, said, domain)
         except IndexUnavailable:
@@ -109,7 +110,8 @@ class AlertDesk:
             self.replies.show_soon(question)
         return True
 
-    def _reopened(self, event_id: str, asked: Asked, names: Sequence[str], domain: Domain
+    def _reopened(
+        self, event_id: str, asked: Asked, names: Sequence[str], domain: Domain
     ) -> Record | None:
         """To be answered anew, in place of the answer before: the bot has added to its message."""
         record = self.tools.records.get(asked.id)
