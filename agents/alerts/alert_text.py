@@ -92,7 +92,7 @@ def _in_any_form(raw: Sequence[str]) -> tuple[Alert, ...]:
     if not loud and (is_notice(begins) or not (begins or pairs(title))):
         return ()
     sure = loud or stands_alone(title)
-    if not sure and others and not list(fields(others[0])):
+    if not sure and others and _may_name(others[0]):
         title = f"{title} | {others[0]}"  # the first line may only say who speaks
     reading = AlertLines()
     status: AlertStatus = "resolved" if well else "firing"
@@ -111,6 +111,12 @@ def _in_any_form(raw: Sequence[str]) -> tuple[Alert, ...]:
             for one in read
         ]
     return _with_amounts(_distinct(read), lines)
+
+
+def _may_name(line: str) -> bool:
+    """Of the second line."""
+    told = next(fields(line), ("", ""))
+    return "runbook" not in told[0].casefold() and len(line.split()) <= 8
 
 
 def _told_by_somebody(raw: Sequence[str]) -> tuple[Alert, ...]:

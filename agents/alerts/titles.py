@@ -20,11 +20,17 @@ _TAGGED = re.compile(r"\s+(?:on|for|in|at)\s+\{?((?:[\w.-]+\s*:\s*[^\s,{}]+[,\s]
 _ON_HOST = re.compile(r"\s+(?:on|for|in|at|from)\s+(\S*[\d/.:@-]\S*)\s*$")
 _BETWEEN = re.compile(r"\s+[-–—|/]\s+|:\s+|\s*\|\s*")
 _PREFIX = re.compile(r"^(?:\[[^\]]*\]\s*)+")
+_ANNOUNCED = re.compile(
+    r"^\W*(?:new |active )?(?:alert|alarm|warning|incident|event|problem)s? "
+    r"(?:for|from|with|about) ",
+    re.IGNORECASE,
+)
+_ADDRESS = re.compile(r"https?://\S+")
 _PLAIN_WORD = re.compile(r"[A-Za-z][A-Za-z0-9-]*")
 _CODE = re.compile(r"[A-Z][A-Z-]{0,9}\d{1,6}")
 _KEBAB = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)+")
 _COINED = re.compile(r"[a-z0-9][A-Z]|[A-Z]{2,}[a-z]|_[A-Za-z0-9]")
-_WORD = re.compile(r"[^\s,;|(){}\[\]\"“”]+")
+_WORD = re.compile(r"[^\s,;|/@(){}\[\]\"“”–—]+")
 _PLACE = re.compile(r"\(([^()]*)\)|([^()|;{}\[\]]+)")
 _APART = re.compile(r",\s*|\s+[-–—/]\s+|:\s+$")
 _SPACED = re.compile(r"(\S+)\s+=\s+(\S+)")
@@ -48,8 +54,7 @@ _IN_SENTENCES = STOP_WORDS - {"down", "up", "off", "over", "no", "not", "above",
 def documented_names(title: str, snapshot: Snapshot) -> list[str]:
     """Runs of its words that a row, a heading or the like may be called by, in any spelling: the
     longest first. Whether it is an alert's name there, only the match knows."""
-    title = _PREFIX.sub("", title[:_MOST_CHARACTERS])
-    words = list(islice(_WORD.finditer(title), 40))
+    title, words = _words_of(title)
     begins = _may_begin([one[0] for one in words])
     runs: dict[str, str] = {}
     for at in begins:
@@ -75,14 +80,14 @@ def documented_names(title: str, snapshot: Snapshot) -> list[str]:
 def _is_telling(name: str) -> bool:
     """Whether it says more than one word of everyday language."""
     return is_identifier(name) or len(name.split()) > 1 or bool(
-        SHORT_NAME.fullmatch(name) or _CODE.fullmatch(name)
+        SHORT_NAME.fullmatch(name) or (len(name) > 2 and _is_code(name))
     )  # fmt: skip
 
 
 def coined_in(title: str) -> str:
     """The first word before any sentence that somebody made up for a name: `DiskFull`, `DISK_FULL`;
     '' where there is none."""
-    words = [one[0] for one in islice(_WORD.finditer(title), 40)]
+    words = [one[0] for one in _words_of(title)[1]]
     coined = (words[at].strip(_ENDS + ":") for at in _may_begin(words) if _is_coined(words[at]))
     return next(coined, "")
 
@@ -98,8 +103,16 @@ def stands_alone(title: str) -> bool:
 
 def before_sentence(title: str) -> list[str]:
     """Its words up to the first with which a sentence goes on."""
-    words = [one[0] for one in islice(_WORD.finditer(title), 40)]
+    words = [one[0] for one in _words_of(title)[1]]
     return [words[at].strip(_ENDS + ":") for at in _may_begin(words)]
+
+
+def _words_of(title: str) -> tuple[str, list[re.Match[str]]]:
+    """And the title without what stands before it."""
+    title = _ADDRESS.sub(" ", _PREFIX.sub("", title[:_MOST_CHARACTERS]))
+    title = _ANNOUNCED.sub("", title)
+    words = (one for one in _WORD.finditer(title) if any(map(str.isalnum, one[0])))
+    return title, list(islice(words, 40))
 
 
 def _may_begin(words: Sequence[str]) -> list[int]:
@@ -107,7 +120,7 @@ def _may_begin(words: Sequence[str]) -> list[int]:
     found: list[int] = []
     for at, word in enumerate(words[: _MOST_BEFORE + 1]):
         spoken = word.strip(_ENDS + "?!").casefold() in _IN_SENTENCES and not word.isupper()
-        if spoken or "=" in word or "://" in word:
+        if spoken or "=" in word:
             break
         found.append(at)
         if _is_coined(word):
@@ -228,7 +241,7 @@ def _values(part: str, *, together: bool) -> Iterator[Label]:
         return
     phrases: list[list[str]] = [[]]
     for said in part.split():
-        word = said.strip(_ENDS + ":()'")
+        word = said.strip(_ENDS + ":()'/@")
         if tag := _TAG.fullmatch(word):
             yield tag[1], tag[2].strip(_ENDS)
         elif word and word not in _FILLERS and any(sign.isalnum() for sign in word):

@@ -59,6 +59,11 @@ def steps(text: str, *, by_bot: bool = True) -> list[str]:
         ("code=MX-2040 line=pulp", "Open valve 7"),
         ("Mill monitor\nDryer felt worn on winder 2", "Order a felt"),
         ("Alarm: Dryer felt worn\nLine: Paper", "Order a felt"),
+        ("*Mill Monitor*\n*Event:* PUMP_DRY\n*Line:* paper", "Close the inlet"),
+        ("MX-2040/PAPER: WEB BREAK", "Stop the winder"),
+        ("Alert for PUMP_DRY@p3", "Close the inlet"),
+        ("Incident 345 – Steam pressure low – Paper", "Call the boiler house"),
+        ("2026-11-25T03:12:44Z ERROR mill.pump PUMP_DRY pump=p3", "Close the inlet"),
     ],
 )
 def test_a_documented_name_is_found_in_a_bots_line_of_any_form(text: str, step: str) -> None:
