@@ -59,16 +59,17 @@ def documented_names(title: str, snapshot: Snapshot) -> list[str]:
     runs: dict[str, str] = {}
     for at in begins:
         for one in words[at : at + _MOST_WORDS]:
-            if "=" in one[0]:
-                break
-            run = title[words[at].start() : one.end()].strip(_ENDS + ":")
+            run = title[words[at].start() : one.end()]
+            if "=" in one[0] or "(" in run or "{" in run:
+                break  # values begin
+            run = run.strip(_ENDS + ":")
             if _is_telling(run):
                 runs.setdefault(name_key(run), run)
     if not begins:  # nothing but `code=E-17 line=4`
         values = (one[0].partition("=")[2].strip(_ENDS) for one in words[:_MOST_BEFORE])
         runs = {name_key(one): one for one in values if _is_telling(one)}
-    if not runs:
-        return []
+    if len(runs) < 2:
+        return list(runs.values())
     said = words[: begins[-1] + _MOST_WORDS] if begins else words[:_MOST_BEFORE]
     known = _known_beside([one[0] for one in said], snapshot)
     found = sorted((key for key in runs if key in known), key=len, reverse=True)
