@@ -103,6 +103,8 @@ class Question:
     """None: nothing is kept of it."""
     earlier: tuple[EarlierTurn, ...] = ()
     """What is kept of the thread, oldest first; not what was said."""
+    by_bot: bool = False
+    """Posted by a bot that is there to post alerts."""
 
 
 LONGEST_QUESTION = 8_000

@@ -51,6 +51,7 @@ class Message:
     documents: str
     domain: str
     text: str
+    by_bot: bool
     expect: Mapping[str, Any]
 
     @property
@@ -64,6 +65,7 @@ def messages_of(file: Path) -> Iterator[Message]:
         yield Message(
             id=one["id"], product=one.get("product", ""), documents=one["documents"],
             domain=one.get("domain", "own"), text=one["text"],
+            by_bot=one.get("product", "pasted_by_person") != "pasted_by_person",
             expect=one["expect"] if isinstance(one["expect"], dict) else {},
         )  # fmt: skip
 
@@ -150,7 +152,10 @@ def peers_of(copilot: Copilot) -> Callable[[str], Ask]:
 
 def report(folder: Path, copilot: Copilot, console: Console, *, each: bool, peer: bool) -> None:
     messages = list(messages_of(folder / "alerts.yaml"))
-    asked = [(one, copilot.ask(one.domain, anew=True)(Question(text=one.text))) for one in messages]
+    asked = [
+        (one, copilot.ask(one.domain, anew=True)(Question(text=one.text, by_bot=one.by_bot)))
+        for one in messages
+    ]
     judgements = [(one, judged(answer, one.expect)) for one, answer in asked]
     if each:
         for (message, answer), (_, outcome) in zip(asked, judgements, strict=True):
@@ -178,18 +183,20 @@ def report(folder: Path, copilot: Copilot, console: Console, *, each: bool, peer
 
 
 def report_others(messages: Sequence[Message], copilot: Copilot, console: Console) -> None:
-    """Messages that are no alert, or ask something about one, have to be left to the agents."""
-    taken = []
-    for one in messages:
-        alerts = alerts_in(one.text)
-        found = matched(alerts, copilot.snapshot(one.domain), copilot.domain(one.domain))
-        if found and worth_answering(found):
-            taken.append(one.id)
-    low, high = wilson(len(messages) - len(taken), len(messages))
-    console.print(
-        f"no alerts, left to the agents: {len(messages) - len(taken)} of {len(messages)} "
-        f"({low:.2f}–{high:.2f}){': not ' if taken else ''}{', '.join(taken)}"
-    )
+    """Messages that are no alert, or ask something about one, have to be left to the agents: of a
+    person, as they are, and as if a bot on the list had posted them."""
+    for by_bot, whose in ((False, "people's"), (True, "as if of a bot on the list")):
+        taken = []
+        for one in messages:
+            alerts = alerts_in(one.text, by_bot=by_bot)
+            found = matched(alerts, copilot.snapshot(one.domain), copilot.domain(one.domain))
+            if found and worth_answering(found):
+                taken.append(one.id)
+        low, high = wilson(len(messages) - len(taken), len(messages))
+        console.print(
+            f"no alerts, left to the agents, {whose}: {len(messages) - len(taken)} of "
+            f"{len(messages)} ({low:.2f}–{high:.2f}){': not ' if taken else ''}{', '.join(taken)}"
+        )
 
 
 def main() -> int:

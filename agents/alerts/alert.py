@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Literal
 
 from agents.alerts.amounts import Amount
@@ -35,6 +36,10 @@ class Alert:
     """How much it says that something is."""
     certain: bool = True
     """By a product's own form; False: a person may have meant the words otherwise."""
+    title: str = ""
+    """The words in which a documented name is looked for; '' where a field gives the name."""
+    only_if_known: bool = False
+    """Words that are an alert only where documents know its name."""
 
     @property
     def name(self) -> str:
@@ -64,11 +69,13 @@ def is_identifier(word: str) -> bool:
     return len(parts) > 1 or bool(_HUMP.search(word)) or mixed
 
 
+@lru_cache(maxsize=20_000)
 def exact_key(name: str) -> str:
     """Case, spaces at the ends and code signs aside."""
     return " ".join(unicodedata.normalize("NFKC", name).casefold().strip(" `*_\"'“”.:").split())
 
 
+@lru_cache(maxsize=20_000)
 def name_key(name: str) -> str:
     """The same for `DiskAlmostFull`, `disk-almost-full` and `Disk almost full`; `Disk9` and
     `Disk95`, `9-5` and `95` stay apart, and so do `> 90%` and `< 90%`."""

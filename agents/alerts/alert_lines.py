@@ -19,7 +19,7 @@ from agents.alerts.label_lines import (
     tags,
 )
 from agents.alerts.product_forms import Headline, group_status, headline, status_of, told_state
-from agents.alerts.titles import names_in, values_in
+from agents.alerts.titles import names_in, values_beside
 
 MOST_LABELS = 60
 """Of one alert: each is held against each cell."""
@@ -229,7 +229,11 @@ def _alert(draft: _AlertDraft, head: _AlertDraft) -> Alert | None:
     if not names or (head.needs_fields and not head.fields):
         return None
     certain = draft.certain or head.certain
-    labels = [*draft.labels, *(head.labels if draft is not head else ()), *values_in(title, names)]
+    labels = [
+        *draft.labels,
+        *(head.labels if draft is not head else ()),
+        *values_beside(title, min(names, key=len)),
+    ]
     if not certain and not labels and not is_identifier(names[0]):
         return None
     return Alert(
@@ -239,6 +243,7 @@ def _alert(draft: _AlertDraft, head: _AlertDraft) -> Alert | None:
         labels=tuple(dict.fromkeys((key.strip(), value) for key, value in labels))[:MOST_LABELS],
         link=draft.link or head.link,
         certain=certain,
+        title="" if draft.named or head.named else title,
     )
 
 

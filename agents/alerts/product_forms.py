@@ -8,8 +8,9 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import islice
 
-from agents.alerts.alert import SHORT_NAME, AlertStatus, is_identifier
+from agents.alerts.alert import AlertStatus, is_identifier
 from agents.alerts.label_lines import Label, only_pairs, pairs, tags
 
 _FIRING = (
@@ -70,24 +71,30 @@ _GROUP = _begins(
     r"\s*(?:\(\d+\))?\s*:?"
 )
 _RATING = _begins(rf"^\[(?P<rated>{_RATED})\]\s*")
-_FIRING_NOW = _begins(
-    r"(?P<title>[A-Za-z][\w./-]*)\s+(?:(?:on|for|in)\s+(?P<on>[\w.:/-]+)\s+)?"
-    r"(?:alert\s+)?(?:is\s+|just\s+|now\s+){0,3}(?:firing|alerting)\b"
-    r"(?:\s+(?:on|for|in)\s+(?P<then>[\w.:/-]*\w))?"
+_HANDED_ON = _begins(
+    r"(?P<title>[A-Za-z][^,;?!\"“”:=]{1,80}?)\s+(?:alert\s+|alarm\s+)?"
+    r"(?:(?:is|has|just|now|again)\s+){0,4}"
+    r"(?:(?P<now>firing|alerting|red)|fired|triggered|popped up|went off|going off)\b"
+    r"(?P<then>.{0,400})"
 )
-_PRODUCT = _begins(
-    r"(?:alertmanager|prometheus|grafana|datadog|pagerduty|opsgenie|nagios|icinga|zabbix"
-    r"|cloudwatch|sentry|new ?relic|splunk|dynatrace)\s*(?:alert\s*)?[:–—-]\s*"
+_ON_WHAT = re.compile(
+    r"\b(?:on|for|in|at)\s+(?:the\s+)?(?:[a-z]{1,30}\s+(?=\S{0,60}[\d._/-]))?(?P<on>[\w./:-]*\w)"
+)
+_SENTENCE = re.compile(r"[.!?,;:–—]\s+")
+_NOTICES = frozenset(
+    """
+    deploy deploys deployed deploying deployment release releases released rollout merged pipeline
+    build builds commit changelog maintenance silence silenced muted snoozed reminder report
+    """.split()  # noqa: SIM905 - shorter than a list of strings
+)
+"""With these begins what bots tell of work, and not of an alert."""
+_LEVEL_WORD = re.compile(
+    r"\[?(?:WARN(?:ING)?|CRIT(?:ICAL)?|ALERT|ALARM|ERROR|FATAL|EMERG|DOWN|FAILED|FIRING|PROBLEM)\]?"
 )
 _QUOTED_FIRING = _begins(
     r"[\"“](?P<title>[^\"“”]{4,120})[\"”]\s+(?:alert\s+|alarm\s+)?(?:is|just went|went|has gone)\s+"
     r"(?:firing|alerting|red|critical|in alarm|off)\b"
 )
-_LEVEL = re.compile(
-    r"\[?(?:WARN(?:ING)?|CRIT(?:ICAL)?|ALERT|ERROR|FATAL|EMERG)\]?\s+(?P<rest>\S.*)"
-)
-_SOURCE = re.compile(r"(?P<source>[A-Za-z][\w.-]*)\s*:\s+(?P<title>\S.*)")
-_DASHES = frozenset(("– ", "— ", "- ", ": "))
 _TICKET = re.compile(r"^\[?#\d+\]?\s*:?\s+(?=\S)")
 _ON = re.compile(r"(?:on|for|in|at)\s+(\S+)")
 
@@ -147,52 +154,41 @@ def told_state(line: str) -> AlertStatus:
     return status_of(found["state"]) if found else ""
 
 
-def signalled(line: str) -> Headline | None:
-    """What a line says that begins with an alarm sign or a level, if a name follows: `:fire:
-    DiskFull – 97 % on db-1`, `WARN disk-watch: DiskFull on db-1`."""
-    source = _SOURCE.fullmatch(line)
-    if source and is_identifier(source["source"]):
-        return Headline(title=source["title"], status="firing", certain=True)
-    title, _, said = line.partition(" ")
-    if is_identifier(title.rstrip(":,")) and said[:2] in _DASHES:
-        return Headline(title=title.rstrip(":,"), status="firing", certain=True)
-    if is_identifier(title.rstrip(":,")):
-        return Headline(title=line, status="firing", certain=False)
-    return None
+def quoted_firing(line: str) -> Headline | None:
+    """`… "Disk full on db-1" is red, …`: whoever says so wants to know what to do."""
+    said = _QUOTED_FIRING.search(line)
+    return _worded(said["title"], "firing", []) if said else None
 
 
-def without_source(line: str) -> str:
-    """The rest of `Alertmanager: …`."""
-    return _PRODUCT.sub("", line)
+@dataclass(frozen=True)
+class HandedOn:
+    """`DiskFull on db-1 is firing, …`, `DiskFull just fired on db-1, …`"""
+
+    title: str
+    on: tuple[str, ...]
+    rest: str
+    """What else is said."""
+    now: bool
+    """It still fires: nobody says so to ask something else."""
 
 
-def quoted(line: str) -> Headline | None:
-    """What a line says that somebody quotes, if it begins with a name."""
-    if said := headline(line):
-        return said
-    title, _, said_of_it = line.partition(" ")
-    if is_identifier(title) or (SHORT_NAME.fullmatch(title) and said_of_it):
-        values = re.findall(r"[^\s,;]+", said_of_it)[:12]
-        return _worded(title, "", [("", one.strip(".:()")) for one in values])
-    return None
-
-
-def firing_now(line: str) -> Headline | None:
-    """`DiskFull is firing on db-1, …`, `… "Disk full on db-1" is red, …`: whoever says so wants to
-    know what to do."""
-    if said := _QUOTED_FIRING.search(line):
-        return _worded(said["title"], "firing", [])
-    found = _FIRING_NOW.match(line)
-    if not found or not (is_identifier(found["title"]) or SHORT_NAME.fullmatch(found["title"])):
+def handed_on(line: str) -> HandedOn | None:
+    begins = (0, *(one.end() for one in islice(_SENTENCE.finditer(line), 8)))
+    found = next(filter(None, (_HANDED_ON.match(line, at) for at in begins)), None)
+    if not found:
         return None
-    on = [("", one) for one in (found["on"], found["then"]) if one]
-    return _worded(found["title"], "firing", on)
+    on = tuple(one["on"] for one in _ON_WHAT.finditer(found["then"]))
+    rest = f"{line[: found.start()]} {_ON_WHAT.sub(' ', found['then'])}"
+    return HandedOn(title=found["title"], on=on, rest=rest, now=bool(found["now"]))
 
 
-def levelled(line: str) -> str:
-    """The rest of a line that begins with a level, as a log writes it; '' where none does."""
-    found = _LEVEL.fullmatch(line)
-    return found["rest"] if found else ""
+def is_notice(words: Sequence[str]) -> bool:
+    """Whether a bot's message that begins with these is of work that is done."""
+    return any(word.casefold() in _NOTICES for word in words)
+
+
+def is_level(word: str) -> bool:
+    return bool(_LEVEL_WORD.fullmatch(word))
 
 
 def _by_hand(line: str) -> Headline | None:

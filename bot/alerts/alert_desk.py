@@ -69,7 +69,8 @@ class AlertDesk:
         if record is None or domain is None or record.state != "working":
             return
         asked = replace(record.event, bot=record.asker or A_BOT)
-        said = AlertMessage(asked=asked, alerts=alerts_in(record.text), status="", at=asked.sent_at)
+        alerts = alerts_in(record.text, by_bot=True)
+        said = AlertMessage(asked=asked, alerts=alerts, status="", at=asked.sent_at)
         try:
             self._taken(record.event_id, said, domain)
         except IndexUnavailable:
@@ -100,7 +101,7 @@ class AlertDesk:
         mine = [one.episode for one in taken if one.episode and one.episode.question_id == asked.id]
         if mine:
             record = self.replies.claim(event_id, asked, domain) or self._reopened(
-                event_id, asked, [one.name for one in mine]
+                event_id, asked, [one.name for one in mine], domain
             )
             if record:
                 self.replies.in_turn(record)
@@ -109,12 +110,15 @@ class AlertDesk:
             self.replies.show_soon(question)
         return True
 
-    def _reopened(self, event_id: str, asked: Asked, names: Sequence[str]) -> Record | None:
+    def _reopened(
+        self, event_id: str, asked: Asked, names: Sequence[str], domain: Domain
+    ) -> Record | None:
         """To be answered anew, in place of the answer before: the bot has added to its message."""
         record = self.tools.records.get(asked.id)
         if record is None or not asked.edited or record.state == "withdrawn":
             return None
-        told = {name_key(one.name) for one in alerts_in(record.text)}
+        before = matched(alerts_in(record.text, by_bot=True), self._seen(domain), domain)
+        told = {name_key(one.alert.name) for one in before}
         if {name_key(name) for name in names} <= told:
             return None
         self.tools.records.reopen(asked.id, event_id=event_id, text=asked.text)

@@ -37,12 +37,15 @@ def alert_message(event: Mapping[str, Any], *, bot_user: str, team: str) -> Aler
         return None
     rewritten = event.get("subtype") == "message_changed"
     status = status_by_colour(event["message"] if rewritten else event)
-    alerts = alerts_in(asked.text)
+    alerts = alerts_in(asked.text, by_bot=True)
+    if rewritten:
+        # Words of any kind may take the place of an alert.
+        alerts = tuple(one for one in alerts if not one.only_if_known)
     if status and not any(one.status for one in alerts) and (alerts or not rewritten):
         # Some say only by the colour of a bar that it is over.
         words = "[RESOLVED]" if status == "resolved" else "[FIRING]"
         text = f"{words} {asked.text}"
-        if coloured := alerts_in(text):
+        if coloured := alerts_in(text, by_bot=True):
             asked, alerts = replace(asked, text=text), coloured
     if not alerts and not rewritten:
         return None

@@ -16,9 +16,10 @@ def alert_name(text: str, by_bot: Callable[[], bool]) -> str:
     """Of the first alert in a message, '' where there is none: that of a person may be words that
     are meant otherwise, see `agents.alerts.by_runbook.worth_answering`."""
     found = alerts_in(text)
-    if found and (any(one.certain or one.labels for one in found) or by_bot()):
+    if any(one.certain or one.labels for one in found):
         return found[0].name
-    return ""
+    told = alerts_in(text, by_bot=True) if by_bot() else ()
+    return told[0].name if told else ""
 
 
 def alert_gap(domain: str, name: str) -> str:

@@ -104,6 +104,7 @@ class Asking:
                 message=event.id,
                 asker=event.user or event.bot,
             ),
+            by_bot=bool(event.bot),
         )
 
 

@@ -272,4 +272,5 @@ def seconds(text: str) -> float:
     """Of this thread's processor time."""
     begun = time.thread_time()
     alerts_in(text)
+    alerts_in(text, by_bot=True)
     return time.thread_time() - begun

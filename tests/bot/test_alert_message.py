@@ -95,10 +95,17 @@ def test_what_slack_adds_is_no_change(after: dict[str, Any]) -> None:
     [
         {"user": "U0COPILOT", "text": "[FIRING:1] CartErrors"},
         {"bot_id": "", "user": "U0DANA", "text": "[FIRING:1] CartErrors"},
-        {"text": "good morning"},
+        {"text": ":rocket: Deployed cart 2.1 to prod"},
         {"subtype": "channel_join", "text": "[FIRING:1] CartErrors"},
     ],
-    ids=["ours", "a person's", "chatter", "a notice"],
+    ids=["ours", "a person's", "a deploy", "a notice"],
 )
 def test_others_are_no_alerts(message: dict[str, Any]) -> None:
     assert read(message) is None
+
+
+def test_other_words_are_an_alert_only_where_documents_know_its_name() -> None:
+    told = read({"text": "Gate printer jam at the desk"})
+    assert told
+    assert [one.only_if_known for one in told.alerts] == [True]
+    assert rewritten({"text": "Gate printer jam"}, {"text": "Gate printer is back"}).alerts == ()  # type: ignore[union-attr]
