@@ -96,6 +96,9 @@ _EUROPEAN = frozenset(
         "ireland",
     )
 )
+_WORKLOADS = frozenset(("pod", "container"))
+"""Of the instance keys those whose values begin with what runs there."""
+_RATINGS = frozenset(("critical", "major", "minor", "warning", "info", "page", "ticket"))
 _REGION_KEY = re.compile(r"region|location|geo|country|market|datacent|\bdc\b|site", re.IGNORECASE)
 _UNTELLING = frozenset(
     (*INSTANCE_KEYS, "team", "owner", "severity", "priority", "prometheus", "receiver", "message",
@@ -131,8 +134,9 @@ class KnownOfAlert:
             said = found[1]
         if found := _ONLY.fullmatch(said):
             held = self.holds(found[1] or found[2], label=label, beside=beside)
-            telling = any(key.casefold() not in _UNTELLING for key, _ in self.labels)
-            return "not" if held == "open" and telling else held
+            if held == "open" and self._names_inside(found[1] or found[2]):
+                return "holds"
+            return "not" if held == "open" and self._names_another("*" in said) else held
         if (but := _BUT.fullmatch(said)) and not _EXCEPT.fullmatch(said):
             if self.holds(f"except {but[2]}") == "not":
                 return "not"
@@ -166,13 +170,33 @@ class KnownOfAlert:
             return "equal"
         if "holds" in found_here:
             return "holds"
-        if any(_is_short_for(one, key, value, label) for one in these for key, value in self.labels):
+        if any(
+            _is_short_for(one, key, value, label) for one in these for key, value in self.labels
+        ):
             return "holds"
         others = any(
             self._instead(one, key, value, label, beside)
             for one in these for key, value in self.labels
         )  # fmt: skip
         return "not" if others else "open"
+
+    def _names_inside(self, said: str) -> bool:
+        """`pod=cart-7f9` is of `cart`."""
+        return any(
+            self._is(one, key, value, anywhere=True)
+            for one in _alternatives(said) for key, value in self.labels if key in _WORKLOADS
+        )  # fmt: skip
+
+    def _names_another(self, by_pattern: bool) -> bool:
+        """Whether a label says what it fired on; an environment, a region and a product's own
+        fields don't. Where a pattern says what a scope is, the name of one thing tells, too."""
+        return any(
+            key.casefold() in (INSTANCE_KEYS if by_pattern else _WORKLOADS)
+            or key.casefold() not in _UNTELLING - {"namespace"}
+            for key, value in self.labels
+            if (not key or key.islower())
+            and not set(_words(value).split()) <= _ENVIRONMENTS | _REGIONS | _RATINGS
+        )
 
     def speaks_of(self, label: str) -> bool:
         """Whether a label of the alert is called like this column. Written small: the fields of a
@@ -326,17 +350,24 @@ def _is_short_for(said: str, key: str, value: str, label: str) -> bool:
 def _another_of(said: str, value: str, beside: Sequence[Sequence[str]]) -> bool:
     """Whether it is called like those of a range, or of a list, and is none of them: `fe14` of
     `fe01 – fe08`, `hist-c` of `hist-a, hist-b`."""
-    within, one = numbers_in(said), numbered(value)
-    if within and one and within[0] == one[0]:
-        return True
-    listed = [each for column in beside for cell in column for each in _alternatives(cell)]
-    stem = _stem(value)
-    alike = {each.casefold() for each in listed if stem and _stem(each) == stem}
-    return _stem(said) == stem and len(alike) > 1 and value.casefold() not in alike
+    within, stem = numbers_in(said), _stem(value)
+    if not stem or (within and within[0] == stem):
+        return bool(stem)
+    for column in beside:
+        if not any(said in cell for cell in column):
+            continue
+        listed = {each.casefold() for cell in column for each in _alternatives(cell)}
+        alike = {each for each in listed if _stem(each) == stem}
+        enough = len(alike) > 1 or any(map(numbers_in, alike))
+        if enough and value.casefold() not in alike:
+            return not any(is_numbered_among(value, each) for each in alike - {said.casefold()})
+    return False
 
 
 def _stem(name: str) -> str:
-    """`hist-` of `hist-a`; '' of a name of another form."""
+    """`hist-` of `hist-a`, `fe` of `fe01` and of a range; '' of a name of another form."""
+    if counted := numbers_in(name) or numbered(name):
+        return counted[0]
     found = _STEMMED.fullmatch(name.partition(":")[0].casefold())
     return found[1] if found else ""
 

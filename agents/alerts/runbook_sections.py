@@ -44,7 +44,7 @@ _LIMITED = re.compile(
     r"|\W*for (?:[a-z]+ ){0,3}(`[^.;:\n]{2,60})[.;:]",
     re.IGNORECASE,
 )
-"""`Only jobs in economy are watched`, ``For pods named `gs-*`.``: what the first words limit it to."""
+"""`Only jobs in economy are watched`, ``For pods named `gs-*`.``: what a section is limited to."""
 _OF_ALERT = re.compile(r"alert|alarm|\bfire[sd]?\b|\bpage[sd]?\b|monitor|trigger", re.IGNORECASE)
 _OF_ALERTS = re.compile(
     r"alert|alarm|runbook|playbook|monitor|on-?call|incident|pag(?:er|ing)\b|trouble|respon",
@@ -159,9 +159,12 @@ def _section(
     path: tuple[str, ...], inside: Sequence[Chunk], found: tuple[str, bool, str]
 ) -> Iterator[RunbookEntry]:
     cells = [RunbookCell(label="", text=found[0], role="name")]
-    if found[2]:
-        cells.append(RunbookCell(label="", text=found[2], role="scope"))
-    if only := _only_for(inside):
+    only, remark = _only_for(inside), found[2]
+    if only and remark and not rating_in(remark):
+        only = f"{only}, {remark}"  # said twice, in the heading and below
+    elif remark:
+        cells.append(RunbookCell(label="", text=remark, role="scope"))
+    if only:
         cells.append(RunbookCell(label="Applies to", text=only, role="scope"))
     cells += [cell for chunk in inside for cell in _cells(chunk, below=len(path))]
     if not any(cell.role == "severity" for cell in cells) and (rated := rating_in(found[2])):
