@@ -10,7 +10,7 @@ from dataclasses import replace
 from agents.alerts.alert import is_identifier
 from agents.alerts.runbook_entry import RunbookCell, RunbookEntry
 from agents.alerts.runbook_roles import Role, rating_in, role_of
-from agents.alerts.runbook_tables import rows_for, spelled
+from agents.alerts.runbook_tables import remark_beside, rows_for, spelled
 from enrichment.chunk import Chunk, DocumentCard
 from enrichment.language.sentences import sentences
 from enrichment.language.words import STOP_WORDS, tokens
@@ -129,8 +129,8 @@ def names_heading(heading: str, names: Sequence[str]) -> tuple[str, bool, str] |
     """Name as written, whether exactly so, and what the heading says beside it."""
     text = _NUMBER.sub("", heading.strip(" `*#")).replace("`", "")
     if found := spelled(text, names):
-        remark = re.search(r"\(([^()]*)\)\s*$", text)
-        return *found, remark[1] if remark and found[0] not in remark[1] else ""
+        remark = remark_beside(text)
+        return *found, "" if found[0] in remark else remark
     between = _BETWEEN.search(text)
     if between:
         left, right = text[: between.start()], text[between.end() :].strip()

@@ -103,6 +103,14 @@ def _is_in_range(name: str, text: str) -> bool:
     )
 
 
+def remark_beside(named: str) -> str:
+    """`prod` of `DiskFull (prod)`, `manual` of `FailoverStarted, manual`."""
+    if found := _TAIL.search(named):
+        return found[1]
+    kind = _KIND.search(named.strip(" *"))
+    return kind[0].strip(" `,–—-") if kind else ""
+
+
 def is_name(cell: str) -> bool:
     """Whether it is a name, long or short, and nothing else."""
     cell = cell.strip(" `*")
@@ -154,10 +162,8 @@ def _entry(
         for at, (label, text, role) in enumerate(zip(header, row.cells, roles, strict=True))
     ]
     named = row.cells[place] if place >= 0 else ""
-    if remark := _TAIL.search(named):
-        cells.append(RunbookCell(label="", text=remark[1], role="scope"))
-    elif place >= 0 and (kind := _KIND.search(named.strip(" *"))):
-        cells.append(RunbookCell(label="", text=kind[0].strip(" `,–—-"), role="scope"))
+    if remark := remark_beside(named):
+        cells.append(RunbookCell(label="", text=remark, role="scope"))
     elif condition := condition_after(named):
         cells.append(RunbookCell(label="", text=condition, role="scope"))
     return RunbookEntry(

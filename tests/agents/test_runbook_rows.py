@@ -88,6 +88,21 @@ This is alert `ClockInDown`. Grade 2, owner Gate.
 
 1. Open the gate by hand.
 
+## Runbook: CageOpen – front doors
+
+1. Ring the guard.
+
+## Runbook: CageOpen – rear doors
+
+1. Ring the porter.
+
+## Panels
+
+| Code | System | First step |
+|---|---|---|
+| QZ-17 | Steam | Vent it |
+| QZ-18 | Water | Close it |
+
 ## Vapour
 
 `VapourHigh` means that the hood is full.
@@ -125,6 +140,8 @@ def found(name: str, *labels: str, says: str = "") -> RunbookMatch:
     [
         ("RollerHot", ("hall=oslo", "shift=night"), "Slow the roller"),
         ("RollerHot", ("oslo", "day"), "Cool the roller"),
+        ("KX207", (), "Close the valve"),
+        ("CageOpen", ("rear doors",), "Ring the porter"),
         ("RollerHot", ("turin", "day"), "Call the landlord"),
         ("RollerHot", ("hall=turin",), "Call the landlord"),
         ("SpindleSlow", ("instance=sp08:9100",), "Stop the line"),
@@ -162,6 +179,7 @@ def test_the_row_that_is_for_it(name: str, labels: tuple[str, ...], step: str) -
         ("SpindleSlow", ("sp14",)),
         ("DryerWet", ("dry-c",)),
         ("KX-241", ()),
+        ("QZ-17", ("water",)),
         ("KX-200B", ()),
         ("MILL_JOB", ("PAY7",)),
         ("OrderStuck", ("namespace=glass",)),
