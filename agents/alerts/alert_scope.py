@@ -287,7 +287,8 @@ class KnownOfAlert:
         """Whether one column lists them both."""
         mine, theirs = self._names(said), self._names(value)
         for column in beside:
-            values = [self._names(one) for cell in column for one in _alternatives(cell)]
+            cells = [cell for cell in column if not _ANY.fullmatch(cell.strip())]
+            values = [self._names(one) for cell in cells for one in _alternatives(cell)]
             if any(mine & one for one in values) and any(theirs & one for one in values):
                 return True
         return False

@@ -24,6 +24,7 @@ status: current
 | | | night | P2 | Slow the roller |
 | | Turin (rented) | day | P3 | Call the landlord |
 | FeltWorn | all | all | P4 | Order a felt |
+| SteamLow | n/a | n/a | P4 | Order coal |
 
 ## Machines
 
@@ -142,6 +143,7 @@ def found(name: str, *labels: str, says: str = "") -> RunbookMatch:
         ("RollerHot", ("oslo", "day"), "Cool the roller"),
         ("KX207", (), "Close the valve"),
         ("CageOpen", ("rear doors",), "Ring the porter"),
+        ("RollerHot", ("oslo", "day", "a"), "Cool the roller"),
         ("RollerHot", ("turin", "day"), "Call the landlord"),
         ("RollerHot", ("hall=turin",), "Call the landlord"),
         ("SpindleSlow", ("instance=sp08:9100",), "Stop the line"),
