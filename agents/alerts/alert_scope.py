@@ -10,7 +10,14 @@ from fnmatch import fnmatchcase
 from typing import Literal
 
 from agents.alerts.alert import INSTANCE_KEYS
-from agents.alerts.amounts import Amount, Range, range_in
+from agents.alerts.amounts import (
+    Amount,
+    Range,
+    is_numbered_among,
+    numbered,
+    numbers_in,
+    range_in,
+)
 from agents.alerts.label_lines import Label
 
 Holds = Literal["equal", "holds", "any", "else", "open", "not"]
@@ -45,6 +52,9 @@ _ONLY = re.compile(
 )
 _WITH_ONLY = re.compile(r"(\S[^()]*?)\s*\(([^()]*\bonly\b[^()]*)\)", re.IGNORECASE)
 _EITHER = re.compile(r"\s*(?:[,;/\n&+|]|\band\b|\bor\b)\s*", re.IGNORECASE)
+_REMARK = re.compile(r"(\S[^()]*?)\s*\(([^()]+)\)")
+_STEMMED = re.compile(r"([a-z][a-z0-9]+[-_])[a-z]{1,2}")
+_SHORTEST = 4
 _CLOUD_REGION = re.compile(
     r"(us|eu|ap|sa|ca|me|af|il|mx|cn|uk|na)[-_]?"
     r"(?:(?:north|south|east|west|central|gov)+[-_]?)+\d*[a-z]?|([a-z]{2,4})[-_]?\d{1,2}[a-z]?"
@@ -86,6 +96,9 @@ _EUROPEAN = frozenset(
         "ireland",
     )
 )
+_WORKLOADS = frozenset(("pod", "container"))
+"""Of the instance keys those whose values begin with what runs there."""
+_RATINGS = frozenset(("critical", "major", "minor", "warning", "info", "page", "ticket"))
 _REGION_KEY = re.compile(r"region|location|geo|country|market|datacent|\bdc\b|site", re.IGNORECASE)
 _UNTELLING = frozenset(
     (*INSTANCE_KEYS, "team", "owner", "severity", "priority", "prometheus", "receiver", "message",
@@ -112,7 +125,7 @@ class KnownOfAlert:
     def holds(self, said: str, *, label: str = "", beside: Sequence[Sequence[str]] = ()) -> Holds:
         """Of a cell. `label`: its column's. `beside`: values of each of the other columns, by which
         it is known that one value stands in place of another."""
-        said = said.strip(" `*.") if not said.strip().endswith(".*") else said.strip(" `")
+        said = said.replace("**", "").strip(" `").rstrip(".")
         if within := range_in(said):
             return self._reaches(within, beside)
         if found := _WITH_ONLY.fullmatch(said):
@@ -121,12 +134,17 @@ class KnownOfAlert:
             said = found[1]
         if found := _ONLY.fullmatch(said):
             held = self.holds(found[1] or found[2], label=label, beside=beside)
-            telling = any(key.casefold() not in _UNTELLING for key, _ in self.labels)
-            return "not" if held == "open" and telling else held
+            if held == "open" and self._names_inside(found[1] or found[2]):
+                return "holds"
+            return "not" if held == "open" and self._names_another("*" in said) else held
         if (but := _BUT.fullmatch(said)) and not _EXCEPT.fullmatch(said):
             if self.holds(f"except {but[2]}") == "not":
                 return "not"
             said = but[1]
+        if (remark := _REMARK.fullmatch(said)) and _EXCEPT.fullmatch(remark[2]):
+            if self.holds(remark[2]) == "not":
+                return "not"
+            said = remark[1]
         return self._among(said, label, beside)
 
     def _among(self, said: str, label: str, beside: Sequence[Sequence[str]]) -> Holds:
@@ -152,11 +170,33 @@ class KnownOfAlert:
             return "equal"
         if "holds" in found_here:
             return "holds"
+        if any(
+            _is_short_for(one, key, value, label) for one in these for key, value in self.labels
+        ):
+            return "holds"
         others = any(
             self._instead(one, key, value, label, beside)
             for one in these for key, value in self.labels
         )  # fmt: skip
         return "not" if others else "open"
+
+    def _names_inside(self, said: str) -> bool:
+        """`pod=cart-7f9` is of `cart`."""
+        return any(
+            self._is(one, key, value, anywhere=True)
+            for one in _alternatives(said) for key, value in self.labels if key in _WORKLOADS
+        )  # fmt: skip
+
+    def _names_another(self, by_pattern: bool) -> bool:
+        """Whether a label says what it fired on; an environment, a region and a product's own
+        fields don't. Where a pattern says what a scope is, the name of one thing tells, too."""
+        return any(
+            key.casefold() in (INSTANCE_KEYS if by_pattern else _WORKLOADS)
+            or key.casefold() not in _UNTELLING - {"namespace"}
+            for key, value in self.labels
+            if (not key or key.islower())
+            and not set(_words(value).split()) <= _ENVIRONMENTS | _REGIONS | _RATINGS
+        )
 
     def speaks_of(self, label: str) -> bool:
         """Whether a label of the alert is called like this column. Written small: the fields of a
@@ -185,13 +225,17 @@ class KnownOfAlert:
         """`anywhere`: also within the name of a host."""
         if "*" in said and fnmatchcase(value.casefold(), said.casefold()):
             return "holds"
+        if is_numbered_among(value, said):
+            return "holds"
+        if "*" in said:
+            return ""
         wanted = self._names(said).union(*map(self._names, self.defined.get(said, ())))
         if value.casefold() in _YES and key:
             value = key
         known = self._names(value)
         if key and value.isdigit():
             known.add(f"{key[0]}{value}".casefold())
-        if wanted & known:
+        if wanted & known or {_joined(one) for one in wanted} & {_joined(one) for one in known}:
             return "equal"
         if wanted & self._names("".join(_region_of(value))):
             return "holds"
@@ -212,10 +256,16 @@ class KnownOfAlert:
         """Whether the label says another value of what this one is a value of."""
         if ".*" in said and _DOTTED.fullmatch(value) and key.casefold() not in _UNTELLING:
             return True
-        if not key or key.casefold() in _UNTELLING:
-            return False
-        if label and _words(label.split("›")[-1]) == _words(key):
+        if _another_of(said, value, beside):
             return True
+        if key and label and _words(label.split("›")[-1]) == _words(key):
+            return True
+        if "*" in said:
+            return False
+        if not key:
+            return self._listed_beside(said, value, beside)
+        if key.casefold() in _UNTELLING:
+            return False
         if not label and _within(_words(key).split(), _words(self.name).split()):
             return True
         mine, theirs = self._names(said), self._names(value)
@@ -231,11 +281,17 @@ class KnownOfAlert:
             )
             if here and there and not here & there:
                 return True
+        return self._listed_beside(said, value, beside) or self.in_one_column(key, mine, theirs)
+
+    def _listed_beside(self, said: str, value: str, beside: Sequence[Sequence[str]]) -> bool:
+        """Whether one column lists them both."""
+        mine, theirs = self._names(said), self._names(value)
         for column in beside:
-            values = [self._names(one) for cell in column for one in _alternatives(cell)]
+            cells = [cell for cell in column if not _ANY.fullmatch(cell.strip())]
+            values = [self._names(one) for cell in cells for one in _alternatives(cell)]
             if any(mine & one for one in values) and any(theirs & one for one in values):
                 return True
-        return self.in_one_column(key, mine, theirs)
+        return False
 
     def names(self, said: str) -> set[str]:
         """See `_names`; of each of several that a cell lists."""
@@ -266,7 +322,10 @@ def _region_of(value: str) -> set[str]:
 
 def _alternatives(said: str) -> list[str]:
     whole = said.strip(" `()")
-    parts = (part.strip(" `()") for part in (whole, *_EITHER.split(whole)))
+    bare = _REMARK.fullmatch(said.strip(" `"))
+    parts = (
+        part.strip(" `()") for part in (whole, *([bare[1]] if bare else ()), *_EITHER.split(whole))
+    )
     return [part for part in dict.fromkeys(parts) if part.strip("*.")]
 
 
@@ -276,6 +335,42 @@ def _words(text: str) -> str:
     text = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", text).casefold()
     text = _PREFIXED.sub(r"\1", text)
     return " ".join(_singular(word) for word in re.split(r"[\W_]+", text) if word)
+
+
+def _joined(name: str) -> str:
+    return name.replace(" ", "")
+
+
+def _is_short_for(said: str, key: str, value: str, label: str) -> bool:
+    """`channel=ecom` where the column Channel says `e-commerce`."""
+    short, long = _joined(_words(value)), _joined(_words(said))
+    same = bool(key) and _words(label.split("›")[-1]) == _words(key)
+    return same and len(short) >= _SHORTEST and long.startswith(short)
+
+
+def _another_of(said: str, value: str, beside: Sequence[Sequence[str]]) -> bool:
+    """Whether it is called like those of a range, or of a list, and is none of them: `fe14` of
+    `fe01 – fe08`, `hist-c` of `hist-a, hist-b`."""
+    within, stem = numbers_in(said), _stem(value)
+    if not stem or (within and within[0] == stem):
+        return bool(stem)
+    for column in beside:
+        if not any(said in cell for cell in column):
+            continue
+        listed = {each.casefold() for cell in column for each in _alternatives(cell)}
+        alike = {each for each in listed if _stem(each) == stem}
+        enough = len(alike) > 1 or any(map(numbers_in, alike))
+        if enough and value.casefold() not in alike:
+            return not any(is_numbered_among(value, each) for each in alike - {said.casefold()})
+    return False
+
+
+def _stem(name: str) -> str:
+    """`hist-` of `hist-a`, `fe` of `fe01` and of a range; '' of a name of another form."""
+    if counted := numbers_in(name) or numbered(name):
+        return counted[0]
+    found = _STEMMED.fullmatch(name.partition(":")[0].casefold())
+    return found[1] if found else ""
 
 
 def _singular(word: str) -> str:

@@ -27,7 +27,10 @@ _BEYOND = re.compile(
     rf"({_NUMBER}) ?({_UNIT})? ?(?:\+|or more|or longer|and more|and above|or above)",
     re.IGNORECASE,
 )
-_LAST = re.compile(rf" (?:{_MORE}|{_LESS}|between) ?\d.*", re.IGNORECASE)
+_LAST = re.compile(rf" (?:(?:{_MORE}|{_LESS}|between) ?)?\d.*", re.IGNORECASE)
+_NUMBERED = re.compile(r"([a-z][\w-]*?)[ _-]?(\d+)", re.IGNORECASE)
+_ANY_DIGITS = re.compile(r"(.*\d)(x+)", re.IGNORECASE)
+_UNTIL = re.compile(r"\s*(?:[-–—…]|\.\.+|\bto\b|\buntil\b)\s*", re.IGNORECASE)
 _DATE = re.compile(
     r"https?://\S+|(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]{0,6} \d{1,2}\b,?|"
     r"\b\d{1,2} (?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]{0,6}\b|\b20[23]\d\b",
@@ -95,6 +98,33 @@ def condition_after(text: str) -> str:
     """`above 80 %` of `DiskUsage above 80 %`; '' where it ends with none."""
     found = _LAST.search(text[:300])
     return found[0].strip() if found and range_in(found[0]) else ""
+
+
+def numbers_in(text: str) -> tuple[str, int, int] | None:
+    """Of `fe01 – fe08`, `MSG-1100 to 1119` and `MSG-13xx`: what the numbers stand behind, the first
+    and the last of them."""
+    text = text.strip(" `")
+    if said := _ANY_DIGITS.fullmatch(text):
+        text = f"{said[1]}{'0' * len(said[2])} – {said[1]}{'9' * len(said[2])}"
+    for between in _UNTIL.finditer(text):
+        first = numbered(text[: between.start()].strip(" `"))
+        rest = text[between.end() :].strip(" `")
+        last = (first[0], int(rest)) if first and rest.isdecimal() else numbered(rest)
+        if first and last and first[0] == last[0] and first[1] <= last[1]:
+            return first[0], first[1], last[1]
+    return None
+
+
+def numbered(name: str) -> tuple[str, int] | None:
+    """`fe` and 10 of `fe10`, and of `fe10:9100`."""
+    found = _NUMBERED.fullmatch(name.partition(":")[0].partition(".")[0].strip(" `"))
+    return (found[1].casefold(), int(found[2])) if found else None
+
+
+def is_numbered_among(name: str, said: str) -> bool:
+    """Whether a range holds it."""
+    within, one = numbers_in(said), numbered(name)
+    return bool(within and one and one[0] == within[0] and within[1] <= one[1] <= within[2])
 
 
 def amounts_in(text: str) -> tuple[Amount, ...]:

@@ -93,7 +93,8 @@ def _in_order(alert: Alert) -> list[str]:
 
 def _entries(name: str, snapshot: Snapshot) -> tuple[list[RunbookEntry], list[RunbookEntry]]:
     spelled = spelled_out(name)
-    variants = tuple(dict.fromkeys((name, spelled, spelled.replace(" ", "-"))))
+    apart = re.sub(r"(?<=[A-Za-z])(?=\d)", " ", name)
+    variants = tuple(dict.fromkeys((name, spelled, spelled.replace(" ", "-"), apart)))
     hits = snapshot.search(
         SearchQuery(variants=variants, keywords=(name,), strategy="keyword", limit=MOST_FOUND)
     )
@@ -254,7 +255,10 @@ def _left(
     """Rows that the labels speak for, the plainer the better; else those that they don't speak
     against, as long as somebody could tell."""
     named = [at for at in columns if not any(range_in(_cell(one, at).text) for one in rows)]
-    rows = [one for one in rows if "not" not in _verdicts(one, named, told, _values(rows, named))]
+    rows = [
+        one for one in rows
+        if "not" not in _verdicts(one, named, told, [*_values(rows, named), *_whole(one, named)])
+    ]  # fmt: skip
     verdicts = [_verdicts(one, columns, told, _beside(one, rows, columns, named)) for one in rows]
     possible = [
         (row, found) for row, found in zip(rows, verdicts, strict=True) if "not" not in found
@@ -300,6 +304,11 @@ def _undecided(
 
 def _values(rows: Sequence[RunbookEntry], columns: Sequence[int]) -> list[list[str]]:
     return [[_cell(one, at).text for one in rows] for at in columns]
+
+
+def _whole(row: RunbookEntry, columns: Sequence[int]) -> list[Sequence[str]]:
+    """What the whole table lists in these columns, for other alerts, too."""
+    return [row.beside[at] for at in columns if at < len(row.beside)]
 
 
 def _without_rest(
@@ -359,7 +368,19 @@ def _scope(entry: RunbookEntry, told: KnownOfAlert) -> Holds:
     for one in ("not", "equal", "holds"):
         if one in found:
             return one
+    if any(_is_of_another(one, entry, at, told) for at, one in enumerate(entry.cells)):
+        return "not"
     return "open" if "open" in found else "any"
+
+
+def _is_of_another(cell: RunbookCell, entry: RunbookEntry, at: int, told: KnownOfAlert) -> bool:
+    """Its system is one, and the alert names another that the table has; unless the alert's own
+    name says which."""
+    if cell.role or not cell.label or at >= len(entry.beside):
+        return False
+    if told.names(cell.text) & set(told.name.casefold().split()):
+        return False
+    return told.holds(cell.text, label=cell.label, beside=[entry.beside[at]]) == "not"
 
 
 def _other_columns(entry: RunbookEntry, at: int) -> list[Sequence[str]]:

@@ -5,11 +5,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from agents.alerts.alert import is_identifier
 from agents.alerts.runbook_entry import RunbookCell, RunbookEntry
 from agents.alerts.runbook_roles import Role, rating_in, role_of
-from agents.alerts.runbook_tables import rows_for, spelled
+from agents.alerts.runbook_tables import remark_beside, rows_for, spelled
 from enrichment.chunk import Chunk, DocumentCard
 from enrichment.language.sentences import sentences
 from enrichment.language.words import STOP_WORDS, tokens
@@ -38,6 +39,12 @@ _APPLIES = re.compile(
     r"(?=[.;,`]|$)|\bfor\s+`?([^.;,`]{2,60}?)`? only\b",
     re.IGNORECASE,
 )
+_LIMITED = re.compile(
+    r"\W*only \w+(?: \w+)? (?:in|on|of|from|at) `?([^.;,`]{2,60}?)`? (?:are|is|count)\b"
+    r"|\W*for (?:[a-z]+ ){0,3}(`[^.;:\n]{2,60})[.;:]",
+    re.IGNORECASE,
+)
+"""`Only jobs in economy are watched`, ``For pods named `gs-*`.``: what a section is limited to."""
 _OF_ALERT = re.compile(r"alert|alarm|\bfire[sd]?\b|\bpage[sd]?\b|monitor|trigger", re.IGNORECASE)
 _OF_ALERTS = re.compile(
     r"alert|alarm|runbook|playbook|monitor|on-?call|incident|pag(?:er|ing)\b|trouble|respon",
@@ -48,10 +55,13 @@ _ALERT_FIELD = re.compile(
 )
 _CALLED = re.compile(
     r"^\W*(?:alerts?|alarms?|monitors?)(?: names?)?\W*:|\bsame as\b|\baka\b|\balias|"
+    r"^\W*(?:alerts?|alarms?|monitors?)(?:'s)?(?: names?)? (?:is|are)\b|"
+    r"^\W*(?:this|that|it|here) is (?:the |our |an? )?(?:alert|alarm|monitor|page)\b|"
     r"^\W*(?:when|if|once) \S+ (?:fires|triggers|alerts|pages)\b|"
     r"\b(?:fire[sd]?|alerts?|page[sd]?|raised|known|called|named|reported|shows? up)\s+(?:as|by)\b",
     re.IGNORECASE,
 )
+_SAYS = re.compile(r"(?:means?|says|tells|is raised|fires|warns|pages|alerts)\b")
 _GENERIC = STOP_WORDS | frozenset(
     """
     runbook runbooks alert alerts alarm alarms monitor playbook procedure respond responding
@@ -119,8 +129,8 @@ def names_heading(heading: str, names: Sequence[str]) -> tuple[str, bool, str] |
     """Name as written, whether exactly so, and what the heading says beside it."""
     text = _NUMBER.sub("", heading.strip(" `*#")).replace("`", "")
     if found := spelled(text, names):
-        remark = re.search(r"\(([^()]*)\)\s*$", text)
-        return *found, remark[1] if remark and found[0] not in remark[1] else ""
+        remark = remark_beside(text)
+        return *found, "" if found[0] in remark else remark
     between = _BETWEEN.search(text)
     if between:
         left, right = text[: between.start()], text[between.end() :].strip()
@@ -149,9 +159,12 @@ def _section(
     path: tuple[str, ...], inside: Sequence[Chunk], found: tuple[str, bool, str]
 ) -> Iterator[RunbookEntry]:
     cells = [RunbookCell(label="", text=found[0], role="name")]
-    if found[2]:
-        cells.append(RunbookCell(label="", text=found[2], role="scope"))
-    if only := _only_for(inside):
+    only, remark = _only_for(inside), found[2]
+    if only and remark and not rating_in(remark):
+        only = f"{only}, {remark}"  # said twice, in the heading and below
+    elif remark:
+        cells.append(RunbookCell(label="", text=remark, role="scope"))
+    if only:
         cells.append(RunbookCell(label="Applies to", text=only, role="scope"))
     cells += [cell for chunk in inside for cell in _cells(chunk, below=len(path))]
     if not any(cell.role == "severity" for cell in cells) and (rated := rating_in(found[2])):
@@ -159,7 +172,11 @@ def _section(
     if not any(cell.role == "step" for cell in cells):
         cells += _unlabelled_step(inside)
     if not any(cell.role == "step" for cell in cells):
-        rows = list(rows_for(inside, found[0], found[1]))
+        scopes = tuple(cell for cell in cells if cell.role == "scope")
+        rows = [
+            replace(row, cells=(*row.cells, *scopes))
+            for row in rows_for(inside, found[0], found[1])
+        ]
         if rows:
             yield from rows
             return
@@ -176,8 +193,12 @@ def _section(
 
 def _only_for(inside: Sequence[Chunk]) -> str:
     """What the section says in its first words that it is for alone."""
-    found = _APPLIES.search(_beginning(inside[0]))
-    return f"only {found[1] or found[2]}" if found else ""
+    beginning = _beginning(inside[0])
+    found = _APPLIES.search(beginning) or _LIMITED.match(beginning)
+    if found is None:
+        return ""
+    said = next(filter(None, found.groups()))
+    return f"only {said.replace('`', '').strip()}"
 
 
 def _also_called(inside: Sequence[Chunk], names: Sequence[str]) -> str:
@@ -187,9 +208,17 @@ def _also_called(inside: Sequence[Chunk], names: Sequence[str]) -> str:
         return ""  # each of them begins another alert's
     for sentence in sentences(_beginning(inside[0])):
         name = next((one for one in names if _stands_in(one, sentence)), "")
-        if name and _CALLED.search(sentence) and not _NOT_FOR.search(sentence):
+        called = name and (_CALLED.search(sentence) or _begins_with(name, sentence))
+        if called and not _NOT_FOR.search(sentence):
             return name
     return ""
+
+
+def _begins_with(name: str, sentence: str) -> bool:
+    """`AcarsBacklog means that messages wait`."""
+    rest = sentence.strip(" `*")
+    said = rest[: len(name)].casefold() == name.casefold() and rest[len(name) :].lstrip(" `*")
+    return bool(said and _SAYS.match(said))
 
 
 def _cells(chunk: Chunk, *, below: int) -> Iterator[RunbookCell]:

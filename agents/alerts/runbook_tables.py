@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from agents.alerts.alert import SHORT_NAME, exact_key, is_identifier, name_key
-from agents.alerts.amounts import condition_after
+from agents.alerts.amounts import condition_after, is_numbered_among, numbers_in
 from agents.alerts.runbook_entry import RunbookCell, RunbookEntry
 from agents.alerts.runbook_roles import Role, role_of, roles_of
 from enrichment.chunk import Chunk
@@ -19,6 +19,9 @@ _AFFIX = re.compile(
     re.IGNORECASE,
 )
 _TAIL = re.compile(r"\s*[(\[]([^()\[\]]*)[)\]]\s*$")
+_KIND = re.compile(r"`?(?:,|\s[–—-])\s+[a-z][a-z -]{1,40}$")
+"""`manual` of `FailoverStarted, manual`."""
+_EXCEPT = re.compile(r"[\s,(]+(?:except(?:ing)?(?: for)?|excluding|but not|without)\s+", re.I)
 _SEVERAL = re.compile(r"\s*(?:[,;/\n]|\band\b|\bor\b|<br>)\s*")
 _THINGS = re.compile(
     r"service|system|application|\bapps?\b|component|host|node|server|team|replica|queue|topic"
@@ -75,7 +78,11 @@ def spelled(text: str, names: Sequence[str]) -> tuple[str, bool] | None:
     if not text or len(text) > 300:
         return None
     short = text.removesuffix(condition_after(text))
-    for said in dict.fromkeys((text, _TAIL.sub("", text).strip(" `*"), short.strip(" `*"))):
+    if any(_is_in_range(name, text) for name in names):
+        return next(one for one in names if _is_in_range(one, text)), True
+    bare = _KIND.sub("", text)
+    whole = (text, _TAIL.sub("", text), short, bare)
+    for said in dict.fromkeys(one.strip(" `*") for one in whole):
         for part in dict.fromkeys((said, *_listed(said))):
             part = _AFFIX.sub("", part).strip(" `*")
             if part and any(exact_key(part) == exact_key(name) for name in names):
@@ -83,6 +90,25 @@ def spelled(text: str, names: Sequence[str]) -> tuple[str, bool] | None:
             if part and any(name_key(part) == name_key(name) for name in names):
                 return part, False
     return None
+
+
+def _is_in_range(name: str, text: str) -> bool:
+    """`MSG-1112` of `MSG-1100 – MSG-1119, except MSG-1107`."""
+    said, _, but = _EXCEPT.sub("\n", text).partition("\n")
+    if not numbers_in(said) or not is_numbered_among(name, said):
+        return False
+    return not any(
+        is_numbered_among(name, one) or name_key(name) == name_key(one)
+        for one in _SEVERAL.split(but)
+    )
+
+
+def remark_beside(named: str) -> str:
+    """`prod` of `DiskFull (prod)`, `manual` of `FailoverStarted, manual`."""
+    if found := _TAIL.search(named):
+        return found[1]
+    kind = _KIND.search(named.strip(" *"))
+    return kind[0].strip(" `,–—-") if kind else ""
 
 
 def is_name(cell: str) -> bool:
@@ -136,8 +162,8 @@ def _entry(
         for at, (label, text, role) in enumerate(zip(header, row.cells, roles, strict=True))
     ]
     named = row.cells[place] if place >= 0 else ""
-    if remark := _TAIL.search(named):
-        cells.append(RunbookCell(label="", text=remark[1], role="scope"))
+    if remark := remark_beside(named):
+        cells.append(RunbookCell(label="", text=remark, role="scope"))
     elif condition := condition_after(named):
         cells.append(RunbookCell(label="", text=condition, role="scope"))
     return RunbookEntry(
@@ -158,7 +184,7 @@ def _marked(row: _Row) -> list[str]:
     parts = [part.strip() for part in re.split(r"(?<!\\)\|", row.line.strip().strip("|"))]
     plain = [_LINKED.sub(r"\1", part).replace("\\|", "|").replace("**", "") for part in parts]
     same = len(plain) == len(row.cells) and all(
-        exact_key(one.replace("`", "")) == exact_key(cell.replace("`", ""))
+        not one or exact_key(one.replace("`", "")) == exact_key(cell.replace("`", ""))
         for one, cell in zip(plain, row.cells, strict=True)
     )
     return plain if same else [""] * len(row.cells)
@@ -193,8 +219,10 @@ def _upright(
 
 
 def _rows(parts: Sequence[Chunk]) -> Iterator[_Row]:
-    """Each once: a part may begin with rows of the one before."""
+    """Each once: a part may begin with rows of the one before. Cells that are left empty at the
+    beginning of a row are the same as above."""
     seen: set[int] = set()
+    above: tuple[str, ...] = ()
     for chunk in sorted(parts, key=lambda one: one.table.first_row if one.table else 0):
         if chunk.table is None:
             continue
@@ -205,4 +233,6 @@ def _rows(parts: Sequence[Chunk]) -> Iterator[_Row]:
                 continue
             seen.add(number)
             same = len(lines) == len(chunk.table.rows)
+            filled = next((place for place, cell in enumerate(cells) if cell.strip()), 0)
+            cells = above = (*above[:filled], *cells[len(above[:filled]) :])
             yield _Row(cells, chunk, lines[at] if same else "")
