@@ -16,6 +16,7 @@ _IDENTIFIER = re.compile(r"[A-Za-z][A-Za-z0-9]*(?:[-_.:/][A-Za-z0-9]+)*")
 SHORT_NAME = re.compile(r"[A-Z][A-Z0-9]{1,5}")
 """`DGO`: known only where the documents say what it stands for."""
 _HUMP = re.compile(r"[a-z0-9][A-Z]|[A-Z]{2,}[a-z]")
+_CODE_BEFORE = re.compile(r"[A-Z]{1,6}-?\d{1,5}[.:)]?\s+(?=\S)")
 _APART = re.compile(r"(?<=\d)[\W_]+(?=\d)")
 _SIGNS = re.compile(r"[^\w<>%+=&]|_")
 _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
@@ -80,6 +81,12 @@ def name_key(name: str) -> str:
     """The same for `DiskAlmostFull`, `disk-almost-full` and `Disk almost full`; `Disk9` and
     `Disk95`, `9-5` and `95` stay apart, and so do `> 90%` and `< 90%`."""
     return _SIGNS.sub("", _APART.sub("=", exact_key(name)))
+
+
+def uncoded(heading: str) -> str:
+    """Its words behind a code that numbers it: `OPS-12 Disk full` → `Disk full`; '' without one."""
+    code = _CODE_BEFORE.match(heading)
+    return heading[code.end() :] if code else ""
 
 
 def spelled_out(name: str) -> str:

@@ -44,7 +44,8 @@ _QUOTED = _begins(
     rf"(?:is |was |has been )?(?P<then>{_STATE})?.*"
 )
 _DATADOG = _begins(
-    r"(?P<state>re-?triggered|triggered|recovered|warn|no data|re-?warn|re-?no data)\s*:\s*"
+    r"(?P<state>re-?triggered|triggered|recovered|warn|no data|re-?warn|re-?no data)"
+    r"(?:\s+on\s+\{(?P<on>[^{}]*)\})?\s*:\s*"
     r"(?P<title>\S.*)"
 )
 _NAGIOS = _begins(
@@ -136,7 +137,8 @@ def headline(line: str) -> Headline | None:
         if found := form.fullmatch(line):
             title, rated = _rated(found["title"])
             status = status_of(found["state"]) or "firing"
-            return Headline(title=title, status=status, certain=True, severity=rated)
+            on = tuple(tags(found.groupdict().get("on") or ""))
+            return Headline(title=title, status=status, certain=True, severity=rated, labels=on)
     if found := _QUOTED.fullmatch(line):
         state = found["state"] or found["then"] or "firing"
         return Headline(title=found["title"], status=status_of(state), certain=True)

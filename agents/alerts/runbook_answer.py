@@ -27,6 +27,10 @@ MOST_TOLD = 5
 """Kinds of alerts in one answer."""
 _LINKED = re.compile(r"\[([^\[\]]*)\]\([^()\s]*\)")
 _STEP_NUMBER = re.compile(r"\bstep (\d+)", re.IGNORECASE)
+_OUTER_STEP = re.compile(r"^\d+[.)]\s+(\S.*)$", re.MULTILINE)
+_FIRST = r"\1"
+MOST_STEPS = 3
+"""Of a section; the rest stand behind its link, and in the checklist."""
 _NUMBERED = re.compile(r"^\s*\d+[.)]\s", re.MULTILINE)
 _ANY = re.compile(r"(?:all|any|every\w*|n/?a|none|[-–—]|\*|)", re.IGNORECASE)
 _WORDS = re.compile(r"[^\W\d_]{4,}")
@@ -111,7 +115,10 @@ def _told(found: RunbookMatch, writing: _Writing) -> str:
     if found.outcome == "several":
         return _several(found, writing)
     entry = found.entries[0]
-    lines = [_heading(found.alert, entry), _first_step(entry, writing)]
+    lines = [
+        _heading(found.alert, entry),
+        _first_steps(entry, writing) or _first_step(entry, writing),
+    ]
     if steps := _steps(found, entry, writing.snapshot):
         lines.append(_where(steps, writing))
     lines += _whom(entry, writing.snapshot)
@@ -159,6 +166,25 @@ def _first_step(entry: RunbookEntry, writing: _Writing) -> str:
     if step := entry.first("step"):
         return f"**First step:** {_sentence(step)} [{number}]"
     return f"{entry.quote} [{number}]"
+
+
+def _first_steps(entry: RunbookEntry, writing: _Writing) -> str:
+    """Of a section that is a numbered list; '' where it is anything else, or a single step."""
+    path, step = entry.chunk.heading_path, entry.first("step")
+    if entry.kind != "section" or not step:
+        return ""
+    chunks = writing.snapshot.chunks(entry.chunk.document_id)
+    inside = (one for one in chunks if one.heading_path[: len(path)] == path and has_steps(one))
+    chunk = next(inside, None)
+    listed = _OUTER_STEP.findall(chunk.text) if chunk else []
+    if chunk is None or len(listed) < 2 or _LINKED.sub(_FIRST, listed[0]) not in {step, f"{step}."}:
+        return ""
+    number, most = writing.cite(entry.chunk, entry.quote), _length(chunk)
+    of = f" of {most}" if most > MOST_STEPS else ""
+    told = "\n".join(
+        f"{at}. {_LINKED.sub(_FIRST, one)}" for at, one in enumerate(listed[:MOST_STEPS], start=1)
+    )
+    return f"**First steps{of}:** [{number}]\n\n{told}\n"
 
 
 def _where(steps: Chunk, writing: _Writing) -> str:

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from agents.alerts.alert import is_identifier
+from agents.alerts.alert import is_identifier, uncoded
 from agents.alerts.runbook_entry import RunbookCell, RunbookEntry
 from agents.alerts.runbook_roles import Role, rating_in, role_of
 from agents.alerts.runbook_tables import remark_beside, rows_for, spelled
@@ -143,7 +143,7 @@ def names_heading(heading: str, names: Sequence[str]) -> tuple[str, bool, str] |
             rest = re.sub(re.escape(name), " ", text, flags=re.IGNORECASE)
             if _is_generic(rest):
                 return name, True, ""
-    return None
+    return names_heading(rest, names) if (rest := uncoded(text)) else None
 
 
 def is_runbook(card: DocumentCard) -> bool:

@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator, Sequence
 from itertools import islice
 
-from agents.alerts.alert import SHORT_NAME, is_identifier, name_key, spelled_out
+from agents.alerts.alert import SHORT_NAME, is_identifier, name_key, spelled_out, uncoded
 from agents.alerts.amounts import condition_after
 from agents.alerts.label_lines import Label
 from enrichment.chunk import Chunk
@@ -158,8 +158,9 @@ def _known_beside(words: Sequence[str], snapshot: Snapshot) -> set[str]:
 
 def _may_be_names(chunk: Chunk) -> Iterator[str]:
     for heading in chunk.heading_path:
-        yield heading
-        yield from _SIDES.split(heading)
+        for said in (heading, uncoded(heading)):
+            yield said
+            yield from _SIDES.split(said)
     if chunk.table is None:
         for found in _IN_TEXT.finditer(chunk.text):
             yield next(filter(None, found.groups()))

@@ -171,3 +171,47 @@ def test_who_may_not_read_the_document_hears_of_no_runbook() -> None:
 def test_names_and_labels_of_others_bring_no_markup_of_their_own() -> None:
     answer = answered("[FIRING:1] Bad`*Name*`Thing (x)")
     assert "*" not in answer.text.replace("`", "")
+
+
+NUMBERED = """---
+id: numbered
+title: Kiln Runbooks
+---
+# Kiln Runbooks
+
+## KL-7 Kiln pressure low
+
+Severity: S2. Owner: Firing team.
+
+1. Read the gauge, see the [map](doc:map).
+2. Open valve `v3`.
+3. Call the shift lead.
+4. Write it down.
+
+## KL-8 Kiln door open (west hall)
+
+1. Close it.
+2. Ring the bell.
+"""
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Triggered: Kiln pressure low on kiln:4",
+        "Triggered on {kiln:4}: KL-7 Kiln pressure low",
+        "[FIRING:1] KilnPressureLow (4 warning)",
+    ],
+)
+def test_a_section_numbered_by_a_code_is_found_and_tells_its_first_steps(text: str) -> None:
+    answer = answered(text, snapshot(NUMBERED))
+    assert answer.path == "company_specific_rag_success"
+    assert "**First steps of 4:** [1]\n\n1. Read the gauge, see the map." in answer.text
+    assert "3. Call the shift lead.\n" in answer.text
+    assert "Write it down" not in answer.text
+    assert "**Owner:** Firing team" in answer.text.splitlines()[-1]
+
+
+def test_all_steps_are_told_where_they_are_few() -> None:
+    answer = answered("Triggered: Kiln door open on hall:west hall", snapshot(NUMBERED))
+    assert "**First steps:** [1]\n\n1. Close it.\n2. Ring the bell.\n" in answer.text

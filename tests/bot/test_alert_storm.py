@@ -112,7 +112,7 @@ def test_of_five_kinds_each_is_answered_once_all_are_counted_and_slack_has_room(
         assert len(told) == 1
         assert f"Fired {STORM // len(names)} times" in stormy.course(told[0])
     assert calls["chat.postMessage"] == len(names)
-    assert calls["chat.update"] <= 2 * len(names)
+    assert calls["chat.update"] <= STORM // 10  # the more time it takes, the more of them
     assert calls["429"] == 0
     assert in_channel(stormy) == []
 
