@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Literal
 
 Role = Literal[
@@ -48,6 +49,7 @@ _RATING = re.compile(
 _STRONG_RATING = re.compile(r"(?:sev(?:erity)?[ -]?\d|p[0-5]|s[1-5])\b.{0,20}", re.IGNORECASE)
 
 
+@lru_cache(maxsize=10_000)  # the same headers are read again for each alert
 def role_of(label: str) -> Role:
     """Of a column's header or a field's name."""
     label = label.split("›")[-1].strip(" :*`?")

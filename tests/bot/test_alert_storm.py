@@ -39,6 +39,8 @@ from tests.bot.test_bot_crash import kill, up, worker
 from tests.bot.test_checklist_crash import THOROUGH
 
 STORM = 500
+KINDS = STORM if THOROUGH else 150
+"""Of which no document knows; all together they are looked for in every one of them."""
 SIDES = ("North", "East", "South", "West")
 KNOWN = [f"{side}{row[0]}" for side in SIDES for row in ROWS]
 """56 kinds, each with a row."""
@@ -139,12 +141,12 @@ def test_of_fifty_six_kinds_each_waits_its_turn_and_people_do_not(stormy: AlertH
     assert in_channel(stormy) == []
 
 
-def test_of_five_hundred_kinds_without_a_runbook_a_few_are_told_and_all_are_on_record(
+def test_of_kinds_without_a_runbook_a_few_are_told_and_all_are_on_record(
     stormy: AlertHouse,
 ) -> None:
     before = len(stormy.answers())
     with calls_counted(stormy.slack) as calls:
-        sent = [stormy.fires(firing(strange(number), "pod = a")) for number in range(STORM)]
+        sent = [stormy.fires(firing(strange(number), "pod = a")) for number in range(KINDS)]
         stormy.settle()
         stormy.pass_time()
     told = len(stormy.answers()) - before
@@ -156,8 +158,8 @@ def test_of_five_hundred_kinds_without_a_runbook_a_few_are_told_and_all_are_on_r
         query = select(questions.c.state, func.count()).where(questions.c.id.in_(ids))
         states = dict(connection.execute(query.group_by(questions.c.state)).all())  # type: ignore[arg-type]
         named = select(func.count()).where(alert_episodes.c.question_id.in_(ids))
-        assert connection.scalar(named) == STORM
-    assert states == {"posted": told, "silent": STORM - told}
+        assert connection.scalar(named) == KINDS
+    assert states == {"posted": told, "silent": KINDS - told}
     look = stormy.feature("gaps_look").timers["gaps_look"]
     look("platform")
     gaps = stormy.feature("gaps_look")
