@@ -79,23 +79,9 @@ _REGIONS = frozenset().union(*_ALIKE[4:]) | frozenset(
      "germany", "france", "ireland", "india", "japan", "australia", "brazil", "canada", "china")
 )  # fmt: skip
 _EUROPEAN = frozenset(
-    (
-        "de",
-        "fr",
-        "ie",
-        "nl",
-        "es",
-        "it",
-        "pl",
-        "se",
-        "at",
-        "be",
-        "fi",
-        "germany",
-        "france",
-        "ireland",
-    )
-)
+    ("de", "fr", "ie", "nl", "es", "it", "pl", "se", "at", "be", "fi", "germany", "france",
+     "ireland")
+)  # fmt: skip
 _WORKLOADS = frozenset(("pod", "container"))
 """Of the instance keys those whose values begin with what runs there."""
 _RATINGS = frozenset(("critical", "major", "minor", "warning", "info", "page", "ticket"))

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from agents.alerts.alert import Alert
-from agents.alerts.runbook_entry import RunbookEntry
+from agents.alerts.runbook_entry import RunbookEntry, unlinked
 from agents.alerts.runbook_match import RunbookMatch
 from agents.alerts.runbook_sections import has_steps, is_runbook
 from agents.answer import Answer, Citation
@@ -25,10 +25,8 @@ NO_RUNBOOK = 0.9
 """How sure it is that the documents name no such alert."""
 MOST_TOLD = 5
 """Kinds of alerts in one answer."""
-_LINKED = re.compile(r"\[([^\[\]]*)\]\([^()\s]*\)")
 _STEP_NUMBER = re.compile(r"\bstep (\d+)", re.IGNORECASE)
 _OUTER_STEP = re.compile(r"^\d+[.)]\s+(\S.*)$", re.MULTILINE)
-_FIRST = r"\1"
 MOST_STEPS = 3
 """Of a section; the rest stand behind its link, and in the checklist."""
 _NUMBERED = re.compile(r"^\s*\d+[.)]\s", re.MULTILINE)
@@ -177,12 +175,12 @@ def _first_steps(entry: RunbookEntry, writing: _Writing) -> str:
     inside = (one for one in chunks if one.heading_path[: len(path)] == path and has_steps(one))
     chunk = next(inside, None)
     listed = _OUTER_STEP.findall(chunk.text) if chunk else []
-    if chunk is None or len(listed) < 2 or _LINKED.sub(_FIRST, listed[0]) not in {step, f"{step}."}:
+    if chunk is None or len(listed) < 2 or unlinked(listed[0]) not in {step, f"{step}."}:
         return ""
     number, most = writing.cite(entry.chunk, entry.quote), _length(chunk)
     of = f" of {most}" if most > MOST_STEPS else ""
     told = "\n".join(
-        f"{at}. {_LINKED.sub(_FIRST, one)}" for at, one in enumerate(listed[:MOST_STEPS], start=1)
+        f"{at}. {unlinked(one)}" for at, one in enumerate(listed[:MOST_STEPS], start=1)
     )
     return f"**First steps{of}:** [{number}]\n\n{told}\n"
 
@@ -191,7 +189,7 @@ def _where(steps: Chunk, writing: _Writing) -> str:
     """The steps that it leads to, and the first of them."""
     quote = next((line for line in steps.text.splitlines() if line[:2] in {"1.", "1)"}), "")
     number = writing.cite(steps, quote or steps.text[:200])
-    first = _LINKED.sub(r"\1", quote)
+    first = unlinked(quote)
     return f"**Steps:** {steps.place}{f': {first}' if first else ''} [{number}]"
 
 

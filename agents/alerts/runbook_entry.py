@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import Literal
 
 from agents.alerts.runbook_roles import Role
 from enrichment.chunk import Chunk
+
+_LINKED = re.compile(r"\[([^\[\]]*)\]\([^()\s]*\)")
 
 EntryKind = Literal["row", "section", "introduction"]
 
@@ -60,3 +63,8 @@ class RunbookEntry:
         """The same after the documents were read again, as long as its conditions are."""
         told = "|".join(cell.text for cell in self.cells if cell.role in {"scope", "name", ""})
         return f"{self.chunk.document_id}|{self.kind}|{self.chunk.heading}|{told}"
+
+
+def unlinked(markdown: str) -> str:
+    """With the words of its links alone."""
+    return _LINKED.sub(r"\1", markdown)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from agents.alerts.alert import SHORT_NAME, exact_key, is_identifier, name_key
 from agents.alerts.amounts import condition_after, is_numbered_among, numbers_in
-from agents.alerts.runbook_entry import RunbookCell, RunbookEntry
+from agents.alerts.runbook_entry import RunbookCell, RunbookEntry, unlinked
 from agents.alerts.runbook_roles import Role, role_of, roles_of
 from enrichment.chunk import Chunk
 
@@ -31,7 +31,6 @@ _THINGS = re.compile(
 """Columns of what alerts are about."""
 _LINES = re.compile(r"\n|<br\s*/?>")
 _LINK = re.compile(r"\]\(([^()\s]+)\)")
-_LINKED = re.compile(r"\[([^\[\]]*)\]\([^()\s]*\)")
 _NO_NAMES = frozenset[Role](("severity", "step", "escalation", "owner", "scope", "beside"))
 
 
@@ -45,21 +44,22 @@ class _Row:
 
 def table_entries(chunks: Sequence[Chunk], names: Sequence[str]) -> Iterator[RunbookEntry]:
     """Of one document. `names`: of one alert, in any spelling."""
+    for parts in _tables(chunks):
+        yield from _of_table(parts, names)
+
+
+def _tables(chunks: Sequence[Chunk]) -> Iterable[Sequence[Chunk]]:
+    """The parts of each."""
     tables: dict[str, list[Chunk]] = defaultdict(list)
     for chunk in chunks:
         if chunk.table is not None:
             tables[chunk.table.id].append(chunk)
-    for parts in tables.values():
-        yield from _of_table(parts, names)
+    return tables.values()
 
 
 def rows_for(chunks: Sequence[Chunk], name: str, exact: bool) -> Iterator[RunbookEntry]:
     """Rows of a section that is for this alert as a whole, where a table says what to do."""
-    tables: dict[str, list[Chunk]] = defaultdict(list)
-    for chunk in chunks:
-        if chunk.table is not None:
-            tables[chunk.table.id].append(chunk)
-    for parts in tables.values():
+    for parts in _tables(chunks):
         header = parts[0].table.header if parts[0].table else ()
         said = [role_of(label) for label in header]
         if len(header) < 2 or "step" not in said or "name" in said:
@@ -182,7 +182,7 @@ def _entry(
 def _marked(row: _Row) -> list[str]:
     """The cells with their code marked; '' for each where the line can't be taken apart."""
     parts = [part.strip() for part in re.split(r"(?<!\\)\|", row.line.strip().strip("|"))]
-    plain = [_LINKED.sub(r"\1", part).replace("\\|", "|").replace("**", "") for part in parts]
+    plain = [unlinked(part).replace("\\|", "|").replace("**", "") for part in parts]
     same = len(plain) == len(row.cells) and all(
         not one or exact_key(one.replace("`", "")) == exact_key(cell.replace("`", ""))
         for one, cell in zip(plain, row.cells, strict=True)

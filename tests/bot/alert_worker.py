@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-import sys
-
 from config.settings import Settings
 from oncall import Copilot
+from tests.bot.worker_process import serve
 
 
 def main() -> None:
     bot = Copilot(Settings()).bot()
     bot.start()
-    bot.stop_on_signals()
-    sys.stdout.write("up\n")
-    sys.stdout.flush()
-    bot.wait()
+    serve(bot)
 
 
 if __name__ == "__main__":

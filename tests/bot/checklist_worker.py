@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import os
-import sys
 
 from bot.app import build_bot
 from config.settings import Settings
 from index.store.database import open_database
 from tests.bot.fakes import EVERYWHERE_ALIKE, Agents, domain
 from tests.bot.runbooks import Published, RunbookShelf, citing, made
+from tests.bot.worker_process import serve
 
 
 def main() -> None:
@@ -24,10 +24,7 @@ def main() -> None:
         published=Published(shelf).domains(),
     )
     bot.start()
-    bot.stop_on_signals()
-    sys.stdout.write("up\n")
-    sys.stdout.flush()
-    bot.wait()
+    serve(bot)
 
 
 if __name__ == "__main__":

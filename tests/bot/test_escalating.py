@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -79,6 +80,19 @@ def kind(message: Mapping[str, Any]) -> str:
 def calls(desk: Desk, ts: str, channel: str = CHANNEL) -> list[str]:
     """What was said in calls of their own, in order."""
     return [m["text"] for m in desk.said(channel, ts) if kind(m) == "oncall_call"]
+
+
+@contextmanager
+def left_the_company(desk: Desk, user: str) -> Iterator[None]:
+    """Meanwhile their account is deactivated."""
+    people = desk.slack.workspace.people
+    person = people[user]
+    people[user] = replace(person, deleted=True)
+    desk.bot.gate.people._by_id._kept.clear()
+    try:
+        yield
+    finally:
+        people[user] = person
 
 
 def card_of(desk: Desk, ts: str, channel: str = CHANNEL) -> str:
@@ -304,14 +318,8 @@ def test_taken_by_somebody_who_left_it_is_called_again(desk: Desk) -> None:
     desk.slack.click(CHANNEL, card["ts"], "handoff_take", "U0DANA")
     desk.slack.wait_for(lambda: "<@U0DANA> is on it" in card_of(desk, ts))
     desk.settle()
-    people = desk.slack.workspace.people
-    dana = people["U0DANA"]
-    people["U0DANA"] = replace(dana, deleted=True)
-    desk.bot.gate.people._by_id._kept.clear()
-    try:
+    with left_the_company(desk, "U0DANA"):
         pass_time(desk, 25 * 60)
-    finally:
-        people["U0DANA"] = dana
     assert "whoever had taken this is gone. Can you help?" in calls(desk, ts)[0]
     assert "I'll take it" in card_of(desk, ts)
 
@@ -527,17 +535,11 @@ def test_taken_by_another_after_somebody_left_the_asker_hears_of_both(desk: Desk
     desk.slack.click(CHANNEL, card["ts"], "handoff_take", "U0DANA")
     desk.slack.wait_for(lambda: "<@U0DANA> is on it" in card_of(desk, ts))
     desk.settle()
-    people = desk.slack.workspace.people
-    dana = people["U0DANA"]
-    people["U0DANA"] = replace(dana, deleted=True)
-    desk.bot.gate.people._by_id._kept.clear()
-    try:
+    with left_the_company(desk, "U0DANA"):
         pass_time(desk, 25 * 60)
         desk.slack.click(CHANNEL, card["ts"], "handoff_take", "U0INES")
         desk.slack.wait_for(lambda: "<@U0INES> is on it" in card_of(desk, ts))
         desk.settle()
-    finally:
-        people["U0DANA"] = dana
     told = [one["text"].split()[1] for one in direct(desk, "U0YOU")[before:]]
     assert told == ["<@U0DANA>", "<@U0INES>"]
 

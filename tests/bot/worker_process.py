@@ -7,13 +7,22 @@ import os
 import sys
 from pathlib import Path
 
-from bot.app import build_bot
+from bot.app import Bot, build_bot
 from config.errors import CopilotError
 from config.settings import Settings
 from index.store.database import open_database
 from loaders.google.google_desk import GoogleDesk
 from telemetry.health import serve_health
 from tests.bot.fakes import EVERYWHERE_ALIKE, Agents, answer, domain
+
+
+def serve(bot: Bot) -> None:
+    """A started one, until it is stopped or killed; whoever started the process reads that it is
+    up."""
+    bot.stop_on_signals()
+    sys.stdout.write("up\n")
+    sys.stdout.flush()
+    bot.wait()
 
 
 def main() -> None:
@@ -38,10 +47,7 @@ def main() -> None:
         bot.start()
     except CopilotError as error:
         sys.exit(str(error))
-    bot.stop_on_signals()
-    sys.stdout.write("up\n")
-    sys.stdout.flush()
-    bot.wait()
+    serve(bot)
 
 
 if __name__ == "__main__":
