@@ -9,7 +9,7 @@ from typing import Any
 from sqlalchemy import Engine, func, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
-from bot.memory.record import now
+from bot.memory.kept_table import now
 from bot.memory.state_tables import create_tables, feedback, questions
 from bot.message.blockkit import Json
 from bot.message.modal import MAX_TEXT, input_block, modal, text_input

@@ -10,8 +10,9 @@ import pytest
 from agents.answer import Answer, AnswerPath, Citation, Passage
 from agents.confidence.confidence_levels import CONFIDENT, HIGH, MEDIUM, told_apart
 from agents.confidence.worth_saying import worth_saying
-from bot.home.home_view import went_wrong
-from bot.memory.record import Record, now
+from bot.memory.kept_table import now
+from bot.memory.outcomes import went_wrong
+from bot.memory.record import Record
 from bot.message.render import render
 from tests.api.front import api, here
 from tests.bot.fakes import Agents

@@ -18,8 +18,7 @@ from agents.checks.groundedness import groundedness
 from agents.context.source import sources_of
 from agents.extractive.conversation import cleaned, leans_on, questions_in, small_talk_reply
 from agents.extractive.past import asks_about_the_past
-from bot.question.rules import is_question
-from bot.slack.message_words import mentions, words_of
+from bot.slack.message_words import is_question, mentions, words_of
 from bot.slack.message_words import plain as slack_plain
 from config.errors import LoadError
 from config.model_replies import parse_reply

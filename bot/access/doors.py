@@ -18,7 +18,7 @@ class Door(StrEnum):
     """A question that nobody put to the bot, where the domain file wants those answered."""
     FOLLOW_UP = "follow_up"
     ALERT = "alert"
-    """A bot that the domain file lists; `bot.question.rules` looks at the list."""
+    """A bot that the domain file lists; `is_by_alert_bot` looks at the list."""
     DIRECT_MESSAGE = "direct_message"
     PANE = "pane"
     """A direct message that comes with the channel beside the pane, as the client tells it."""
@@ -77,3 +77,10 @@ def door_of(event: Asked) -> Door:
     if event.mentioned:
         return Door.MENTION
     return Door.UNMENTIONED if event.starts_thread else Door.FOLLOW_UP
+
+
+def is_by_alert_bot(event: Asked, domain: Domain) -> bool:
+    """Of the list, by the id of its bot, its app, or its user; a workflow may have no user."""
+    return bool(event.bot) and not {event.bot, event.app, event.user}.isdisjoint(
+        domain.answer.alert_bots
+    )

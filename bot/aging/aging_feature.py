@@ -18,10 +18,10 @@ from bot.aging.outdated_flags import OutdatedFlags, flag_item
 from bot.aging.overdue_documents import OverdueDocuments
 from bot.feature import Additions, AnswerShown, DigestPart, Feature, Store
 from bot.feature_tools import FeatureTools
-from bot.home.home_view import permalink
 from bot.memory.aging_tables import create_aging_tables
 from bot.message.blockkit import Json, link, short
 from bot.message.harmless.harmless_words import mrkdwn
+from bot.slack.message_words import permalink
 from config.domain import Domain
 
 DAY = "aging_day"

@@ -18,7 +18,8 @@ from agents.answer import CITED, Answer, Contradiction
 from bot.aging.contradiction_sides import CHOICES, Choice, Sides, suggestion_of
 from bot.aging.known_places import SnapshotOf, kept_as, kept_place, place_meant
 from bot.memory.aging_tables import contradictions, contradictions_met
-from bot.memory.record import Records, decoded, now
+from bot.memory.kept_table import now
+from bot.memory.record import Records, decoded
 from bot.message.blockkit import short
 from bot.owners.suggestion import Suggestion
 from config.domain import Domain

@@ -16,7 +16,8 @@ from agents.aging.cited_place import KnownPlace, changed_cell, has_changed
 from agents.aging.stale_documents import on_day
 from bot.aging.known_places import SnapshotOf, kept_as, kept_place, places_of
 from bot.memory.aging_tables import helped_places, helpful_seen
-from bot.memory.record import Records, decoded, now
+from bot.memory.kept_table import now
+from bot.memory.record import Records, decoded
 from bot.memory.state_tables import feedback
 from bot.message.blockkit import short
 

@@ -18,7 +18,8 @@ from bot.access.doors import Door
 from bot.access.gate import Gate
 from bot.aging.known_places import SnapshotOf, kept_as, kept_place, place_meant
 from bot.memory.aging_tables import flags
-from bot.memory.record import Record, Records, decoded, now
+from bot.memory.kept_table import now
+from bot.memory.record import Record, Records, decoded
 from bot.message.blockkit import short
 from bot.message.modal import MAX_TEXT
 from bot.owners.suggestion import Suggestion

@@ -20,7 +20,7 @@ from agents.answer import Answer
 from bot.aging.citation_counts import CitationCounts, today_utc
 from bot.aging.known_places import SnapshotOf
 from bot.memory.aging_tables import owners_reminded
-from bot.memory.record import now
+from bot.memory.kept_table import now
 from bot.message.blockkit import Json, header, link, section, short
 from bot.message.harmless.harmless_words import plain
 from bot.owners.suggestion import Suggestion

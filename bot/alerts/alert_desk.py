@@ -15,14 +15,15 @@ from agents.alerts.alert import Alert, name_key
 from agents.alerts.alert_text import alerts_in
 from agents.alerts.by_runbook import matched, worth_answering
 from agents.alerts.runbook_match import RunbookMatch
+from bot.access.doors import is_by_alert_bot
 from bot.alerts.alert_episodes import WITHOUT_RUNBOOK, Occurrence, Taken, key_of, utc
 from bot.alerts.alert_message import AlertMessage, alert_message
 from bot.alerts.alert_replies import A_BOT, AlertReplies
 from bot.feature import DigestPart
 from bot.feature_tools import FeatureTools
-from bot.memory.record import Record, now
+from bot.memory.kept_table import now
+from bot.memory.record import Record
 from bot.message.harmless.harmless_words import mrkdwn
-from bot.question.rules import is_by_alert_bot
 from bot.slack.event import Asked
 from config.domain import Domain, domain_of
 from config.errors import CopilotError, IndexUnavailable, NothingPublished

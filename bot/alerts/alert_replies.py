@@ -18,7 +18,8 @@ from bot.alerts.alert_episodes import Episode, Tally
 from bot.alerts.alert_figures import AlertFigures
 from bot.alerts.kept_episodes import KeptEpisodes
 from bot.feature_tools import FeatureTools
-from bot.memory.record import Record, now
+from bot.memory.kept_table import now
+from bot.memory.record import Record
 from bot.message.blockkit import Json
 from bot.question.attempt import Job
 from bot.slack.event import Asked

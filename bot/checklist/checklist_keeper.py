@@ -16,7 +16,7 @@ from bot.checklist.kept_checklists import KeptChecklists
 from bot.checklist.runbook_found import what_became
 from bot.checklist.step_blocks import first_words
 from bot.feature_tools import FeatureTools
-from bot.memory.record import now
+from bot.memory.kept_table import now
 from bot.message.modal import MAX_TEXT
 from bot.owners.suggestion import Suggestion
 from bot.slack.event import Asked

@@ -10,12 +10,12 @@ from collections.abc import Callable, Iterator
 from bot.checklist.checklist_standing import Checklist, ChecklistStanding
 from bot.checklist.checklist_times import lasted
 from bot.checklist.step_blocks import first_words
-from bot.handoff.handoff_card import mention
 from bot.message.blockkit import Json, section, short
 from bot.message.body_blocks import bodies, prose_blocks
 from bot.message.harmless.harmless_words import mrkdwn, plain
 from bot.message.harmless.web_address import Links
 from bot.message.render import Outgoing
+from bot.slack.message_words import mention
 
 STATES = {"done": "done", "skipped": "not needed", "": "left open"}
 LONGEST_LINE = 110

@@ -15,10 +15,10 @@ from bot.checklist.checklist_standing import (
 )
 from bot.checklist.checklist_times import clock, day, lasted
 from bot.checklist.step_blocks import SHOWN_REPORT, step_blocks
-from bot.handoff.handoff_card import mention
 from bot.message.blockkit import Json, actions, button, context, link, section, short
 from bot.message.harmless.harmless_words import mrkdwn
 from bot.message.render import Outgoing
+from bot.slack.message_words import mention
 
 TAKE_OVER = "checklist_take"
 FINISH = "checklist_finish"

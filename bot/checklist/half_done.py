@@ -11,8 +11,8 @@ from bot.checklist.checklist_times import clock
 from bot.checklist.checklist_view import progress
 from bot.checklist.kept_checklists import KeptChecklists
 from bot.feature import DigestPart
-from bot.handoff.handoff_card import mention
 from bot.message.blockkit import link, short
+from bot.slack.message_words import mention
 from config.domain import Domain
 
 LATELY = timedelta(days=7)

@@ -8,13 +8,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from agents.runbook_steps.runbook_step import RunbookStep, StepPart
 from bot.checklist.checklist_standing import Checklist, ChecklistStanding, StepMark, StepReport
 from bot.checklist.checklist_times import clock
-from bot.handoff.handoff_card import mention
 from bot.message.blockkit import Json, actions, button, section, short
 from bot.message.defang import defang
 from bot.message.harmless.harmless_words import mrkdwn
 from bot.message.harmless.web_address import Links, links_to
 from bot.message.mrkdwn_text import as_mrkdwn
 from bot.message.slack_markdown import fitting
+from bot.slack.message_words import mention
 from loaders.plain import plain_text
 
 DONE = "checklist_done"

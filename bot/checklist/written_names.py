@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bot.memory.state_tables import ERASED
+from bot.slack.message_words import ERASED
 from bot.slack.web import SlackBusy, SlackRefused, SlackUnsure, Web
 
 NOBODY_KNOWN = "somebody"

@@ -12,11 +12,12 @@ from sqlalchemy import Engine, select
 
 from bot.escalating.handoff_report import AskedFor, HandoffReport, state_of
 from bot.feature import DigestPart
-from bot.home.home_view import is_question, outcome, permalink, went_wrong
 from bot.memory.alert_tables import alert_episodes
+from bot.memory.outcomes import is_question, outcome, went_wrong
 from bot.memory.record import Record, Records
 from bot.memory.state_tables import WITHDRAWN, feedback, questions
 from bot.message.blockkit import link, short
+from bot.slack.message_words import permalink
 from config.domain import Domain
 
 MaySee = Callable[[str], bool]

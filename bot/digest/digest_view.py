@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from bot.feature import DigestPart
-from bot.handoff.handoff_card import mention
 from bot.handoff.known_rotas import said_at
 from bot.handoff.whom_to_call import OnCall
 from bot.message.blockkit import Json, section
 from bot.message.harmless.harmless_words import mrkdwn
 from bot.message.render import Outgoing
+from bot.slack.message_words import mention
 from config.domain import Domain
 
 MOST_LINES = 10

@@ -20,9 +20,9 @@ from bot.feature import DigestPart
 from bot.handoff.handoffs import Handoffs
 from bot.handoff.known_rotas import FOR_A_CALL_SECONDS, FRESH_SECONDS, SeenRota
 from bot.handoff.whom_to_call import OnCall
-from bot.memory.state_tables import ERASED
 from bot.message.delivery import metadata_of, post_once
 from bot.message.render import Outgoing
+from bot.slack.message_words import ERASED
 from bot.slack.thread import is_own, question_id
 from bot.slack.web import SlackRefused, Web
 from config.domain import Domain

@@ -8,15 +8,14 @@ from dataclasses import dataclass
 import structlog
 
 from bot.access.people import People
-from bot.handoff.handoff_card import Handoff, mention
+from bot.handoff.handoff_card import Handoff
 from bot.handoff.kept_calls import GIVEN_UP, TOLD, Calls
-from bot.home.home_view import permalink
 from bot.memory.record import Record
-from bot.memory.state_tables import ERASED
 from bot.message.blockkit import link, section, short
 from bot.message.delivery import metadata_of, own_messages, post_once
 from bot.message.harmless.harmless_words import mrkdwn
 from bot.message.render import Outgoing
+from bot.slack.message_words import ERASED, mention, permalink
 from bot.slack.thread import Message, question_id
 from bot.slack.web import SlackRefused, Web
 

@@ -9,7 +9,7 @@ from functools import partial
 import structlog
 
 from bot.escalating.call_steps import lasting
-from bot.handoff.handoff_card import TAKE, Handoff, mention
+from bot.handoff.handoff_card import TAKE, Handoff
 from bot.handoff.kept_calls import (
     AGAIN,
     DIRECT,
@@ -28,6 +28,7 @@ from bot.message.blockkit import actions, button, section
 from bot.message.delivery import metadata_of, own_messages, post_once
 from bot.message.harmless.harmless_words import mrkdwn
 from bot.message.render import Outgoing
+from bot.slack.message_words import mention
 from bot.slack.thread import Message, question_id
 from bot.slack.user_groups import user_group_members
 from bot.slack.web import SlackRefused, Web

@@ -16,8 +16,10 @@ from bot.handoff.handoff_card import Handoff
 from bot.handoff.handoffs import Handoffs
 from bot.handoff.kept_calls import FREED, LEVEL, SHIFT, HandoffCall
 from bot.handoff.turns import begins_after
-from bot.memory.record import Record, Records, now
-from bot.memory.state_tables import ERASED, WITHDRAWN
+from bot.memory.kept_table import now
+from bot.memory.record import Record, Records
+from bot.memory.state_tables import WITHDRAWN
+from bot.slack.message_words import ERASED
 from config.domain import SHIFT_CHANGE, Domain, EscalationLevel
 from config.errors import ConfigError
 from telemetry import metrics

@@ -17,7 +17,7 @@ from bot.escalating.handoff_clock import (
 from bot.escalating.handoff_report import HandoffReport
 from bot.feature import Feature
 from bot.feature_tools import FeatureTools
-from bot.memory.state_tables import ERASED
+from bot.slack.message_words import ERASED
 
 
 def build_escalating(tools: FeatureTools) -> Feature:

@@ -9,13 +9,14 @@ from statistics import median
 
 from bot.access.gate import Gate
 from bot.escalating.call_steps import lasting
-from bot.handoff.handoff_card import Handoff, mention
+from bot.handoff.handoff_card import Handoff
 from bot.handoff.handoffs import Handoffs
-from bot.home.home_view import permalink
-from bot.memory.record import Record, Records, now
+from bot.memory.kept_table import now
+from bot.memory.record import Record, Records
 from bot.memory.state_tables import WITHDRAWN
 from bot.message.blockkit import Json, link, section, short
 from bot.message.harmless.harmless_words import mrkdwn
+from bot.slack.message_words import mention, permalink
 from config.domain import Domain
 from telemetry import metrics
 

@@ -20,7 +20,8 @@ from bot.gaps.gap_list import AskedInVain, Gap, gaps_of
 from bot.gaps.gap_states import UNANSWERED
 from bot.gaps.kept_gaps import KeptGap, KeptGaps
 from bot.gaps.nearest_place import nearest_place, state_of
-from bot.memory.record import Records, now
+from bot.memory.kept_table import now
+from bot.memory.record import Records
 from config.domain import Domain
 from config.errors import CopilotError
 from index.readers import as_read_by

@@ -13,7 +13,7 @@ from bot.gaps.alert_gaps import is_of_alerts
 from bot.gaps.failed_questions import words_asked
 from bot.gaps.kept_gaps import KeptGaps
 from bot.memory.gap_tables import gap_vectors
-from bot.privacy.questions_gone import batches
+from bot.memory.kept_table import batches
 from config.models import Vectors
 from enrichment.language.words import written_out
 

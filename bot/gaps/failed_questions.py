@@ -15,8 +15,8 @@ from typing import Any, Literal
 from sqlalchemy import Engine, or_, select
 
 from agents.answer import UNSURE, Answer
+from bot.memory.kept_table import batches
 from bot.memory.state_tables import feedback, handoffs, questions
-from bot.privacy.questions_gone import batches
 
 WhyFailed = Literal["refused", "unsupported", "unhelpful", "handed_off", "alert"]
 OF_THE_DOCUMENTS = frozenset(("wrong", "outdated", "incomplete", "no_answer"))

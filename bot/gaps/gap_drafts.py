@@ -12,9 +12,9 @@ from sqlalchemy import Engine, func, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
 from bot.memory.gap_tables import gap_drafts
-from bot.memory.record import now
-from bot.memory.state_tables import ERASED, feedback, handoffs
-from bot.privacy.questions_gone import batches
+from bot.memory.kept_table import batches, now
+from bot.memory.state_tables import feedback, handoffs
+from bot.slack.message_words import ERASED
 
 OUTCOMES = ("accepted", "dismissed", "gone")
 """`gone`: the document was deleted before anybody decided, or before the comment stood there."""

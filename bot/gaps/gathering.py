@@ -19,9 +19,9 @@ from bot.gaps.failed_questions import Signs, WhyFailed, failing, why_failed, wor
 from bot.gaps.gap_drafts import GapDrafts, HumanWords
 from bot.gaps.kept_gaps import KeptGaps, Member
 from bot.gaps.nearest_place import NOWHERE, NearestPlace, nearest_place
-from bot.home.home_view import permalink
 from bot.memory.record import Record, Records, decoded
 from bot.owners.suggestion import Suggestion
+from bot.slack.message_words import permalink
 from config.errors import NothingPublished
 from enrichment.language.words import written_out
 from index.search import Snapshot

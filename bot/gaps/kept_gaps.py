@@ -21,8 +21,7 @@ from bot.memory.gap_tables import (
     gap_vectors,
     gaps,
 )
-from bot.memory.record import now
-from bot.privacy.questions_gone import batches
+from bot.memory.kept_table import batches, now
 from config.models import Vectors
 
 LONGEST_LOOK = timedelta(minutes=10)

@@ -11,13 +11,14 @@ from agents.confidence.confidence_levels import in_words
 from bot.handoff.kept_calls import AGAIN, FIRST, HandoffCall
 from bot.handoff.known_rotas import said_at
 from bot.memory.record import Record, decoded
-from bot.memory.state_tables import ERASED, FORGOTTEN, WITHDRAWN
+from bot.memory.state_tables import FORGOTTEN, WITHDRAWN
 from bot.message.blockkit import Json, actions, button, context, section
 from bot.message.harmless.harmless_words import mrkdwn
 from bot.message.modal import input_block, modal, text_input
 from bot.message.render import Outgoing
 from bot.message.slack_markdown import excerpt
 from bot.message.source_lines import source_lines
+from bot.slack.message_words import ERASED, mention
 from config.domain import Domain
 
 TAKE = "handoff_take"
@@ -175,9 +176,3 @@ def _tried(answer: Answer | None, now: datetime, *, private: bool) -> Iterator[J
 def _quote(text: str) -> str:
     shown = text if len(text) <= 1_500 else f"{text[:1_499]}…"
     return "\n".join(f"> {mrkdwn(line)}" for line in shown.splitlines())
-
-
-def mention(who: str) -> str:
-    if who == ERASED:
-        return "somebody"
-    return f"<!subteam^{who}>" if who.startswith("S") else f"<@{who}>"

@@ -17,12 +17,14 @@ from bot.handoff.kept_calls import FIRST, LEVEL, Calls
 from bot.handoff.known_rotas import KnownRotas
 from bot.handoff.used_button import show_used
 from bot.handoff.whom_to_call import WhomToCall
-from bot.memory.record import Record, Records, decoded, now
-from bot.memory.state_tables import ERASED, handoffs
+from bot.memory.kept_table import now
+from bot.memory.record import Record, Records, decoded
+from bot.memory.state_tables import handoffs
 from bot.message.blockkit import Json
 from bot.message.delivery import find_post, metadata_of, post_once, richest
 from bot.message.private import post_key
 from bot.message.render import Outgoing
+from bot.slack.message_words import ERASED
 from bot.slack.web import SlackRefused, Web
 from config.domain import Domain
 from config.domain import domain_of as channel_owner

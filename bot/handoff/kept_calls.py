@@ -10,7 +10,7 @@ from sqlalchemy import Engine, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
 from bot.memory.call_tables import calls, create_calls
-from bot.memory.record import now
+from bot.memory.kept_table import now
 
 FIRST = "first"
 AGAIN = "again"

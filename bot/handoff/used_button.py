@@ -7,11 +7,12 @@ from datetime import UTC, datetime
 
 import structlog
 
-from bot.handoff.handoff_card import Handoff, mention
+from bot.handoff.handoff_card import Handoff
 from bot.memory.record import Record, Records
 from bot.message.blockkit import Json, context
 from bot.message.buttons import ASK_HUMAN
 from bot.message.private import post_key
+from bot.slack.message_words import mention
 from bot.slack.thread import Message, fetch
 from bot.slack.web import SlackRefused, Web
 

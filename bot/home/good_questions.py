@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from bot.memory.good_answers import WellAnswered
-from bot.question.rules import is_question
+from bot.slack.message_words import is_question
 from config.domain import Domain
 from config.errors import ModelUnavailable
 from config.models import Vectors

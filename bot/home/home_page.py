@@ -10,18 +10,11 @@ import structlog
 from bot.access.doors import Door
 from bot.access.gate import Gate
 from bot.feedback import Feedback
-from bot.home.home_view import (
-    EXAMPLES,
-    IndexStatus,
-    JustAsked,
-    Offered,
-    Report,
-    blocks,
-    is_question,
-    went_wrong,
-)
+from bot.home.home_view import EXAMPLES, IndexStatus, JustAsked, Offered, Report, blocks
 from bot.home.suggestions import Suggest, only_examples
-from bot.memory.record import Records, now
+from bot.memory.kept_table import now
+from bot.memory.outcomes import is_question, went_wrong
+from bot.memory.record import Records
 from bot.message.blockkit import Json
 from bot.slack.web import SlackBusy, SlackRefused, SlackUnsure, Web
 from config.domain import Domain

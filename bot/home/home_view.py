@@ -8,12 +8,12 @@ from collections.abc import Iterator, Sequence, Set
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from agents.answer import FOUND_NOTHING, UNSURE
-from agents.confidence.confidence_levels import in_words
 from bot.feedback import Verdicts
+from bot.memory.outcomes import outcome
 from bot.memory.record import Record
 from bot.message.blockkit import Json, age, button, context, link, section, short, words
 from bot.message.harmless.harmless_words import mrkdwn, plain
+from bot.slack.message_words import permalink
 from config.domain import Domain
 
 EXAMPLE = "ask_example"
@@ -178,48 +178,3 @@ def _questions(records: Sequence[Record], team_url: str, *, readable: Set[str] |
             shown = "a channel that you are not in"
         lines.append(f"• {shown} · {outcome(record)}")
     return "\n".join(lines)
-
-
-def is_question(record: Record) -> bool:
-    """Something was asked: neither courtesy nor a mention without words."""
-    return bool(record.text.strip()) and record.path != "small_talk"
-
-
-def went_wrong(record: Record) -> bool:
-    """Nobody was helped: an apology, a refusal, or an answer that is hardly one. Passages may
-    have helped: they are counted apart."""
-    if record.resolved_by or record.path == "passages_found":
-        return False
-    if record.state == "failed":
-        return True
-    return record.state == "posted" and record.path in UNSURE and is_question(record)
-
-
-def outcome(record: Record) -> str:
-    """What came of it, in a few words."""
-    if record.resolved_by:
-        return "resolved"
-    if record.state == "failed":
-        return f"failed, reference `{record.reference}`"
-    if record.state == "limited":
-        return "not answered, too many questions"
-    if record.state != "posted":
-        return "being answered"
-    if record.path in FOUND_NOTHING:
-        return "no answer found"
-    if record.path == "ambiguous_query":
-        return "asked back"
-    if record.path == "passages_found":
-        return "passages shown"
-    if not record.path:
-        return "not answered, no documents for this channel"
-    return f"answered, {in_words(record.confidence)} confidence"
-
-
-def permalink(team_url: str, record: Record) -> str:
-    """Address of the question in its thread; empty when the workspace's is unknown."""
-    # An option that was chosen is a question without a message of its own.
-    ts = record.ts if record.ts.replace(".", "").isdigit() else record.thread_ts
-    thread = f"?thread_ts={record.thread_ts}&cid={record.channel}"
-    place = f"{team_url}/archives/{record.channel}/p{ts.replace('.', '')}"
-    return place + thread if team_url else ""

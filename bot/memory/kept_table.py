@@ -1,11 +1,15 @@
-"""How a table that holds something of people is purged, handed out and erased."""
+"""What the tables of the bot share: the time, batches of ids, and how a table that holds something
+of people is purged, handed out and erased."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 
 from sqlalchemy import Table
+
+_AT_ONCE = 500
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -22,3 +26,15 @@ class KeptTable:
     """Column of words → the column of whose words they are; erased with that person."""
     question: str = ""
     """The question with which a row goes, if it goes with one."""
+
+
+def now() -> datetime:
+    """UTC without a zone: what both SQLite and PostgreSQL keep alike."""
+    return datetime.now(UTC).replace(tzinfo=None)
+
+
+def batches(ids: Iterable[str]) -> Iterator[list[str]]:
+    """Few enough at a time for any database."""
+    held = list(ids)
+    for first in range(0, len(held), _AT_ONCE):
+        yield held[first : first + _AT_ONCE]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any
 
 from pydantic import TypeAdapter
@@ -14,15 +14,11 @@ from sqlalchemy.exc import IntegrityError
 
 from agents.answer import Answer
 from agents.thread.kept_threads import create_thread_tables, forget_places, slack_place
+from bot.memory.kept_table import now
 from bot.memory.state_tables import create_tables, handoffs, posts, questions, screenshots
 from bot.slack.event import Asked
 
 _answers = TypeAdapter(Answer)
-
-
-def now() -> datetime:
-    """UTC without a zone: what both SQLite and PostgreSQL keep alike."""
-    return datetime.now(UTC).replace(tzinfo=None)
 
 
 @dataclass(frozen=True, kw_only=True)

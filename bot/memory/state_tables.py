@@ -23,8 +23,6 @@ FORGOTTEN = "forgotten"
 """State of a question whose words are gone while its hand-off is still open."""
 WITHDRAWN = "withdrawn"
 """State of a question that was taken back: its words are gone, and it wants nothing any more."""
-ERASED = "erased"
-"""Stands where an erased person took or resolved what others asked."""
 
 questions = Table(
     "bot_questions",

@@ -12,7 +12,7 @@ import structlog
 from bot.clock.timers import Timers
 from bot.connection import Identity
 from bot.feature import Store
-from bot.memory.record import now
+from bot.memory.kept_table import now
 from bot.owner_drafts.draft_posts import DraftPosts
 from bot.owner_drafts.drafts_on_record import Drafts, OwnerDraft
 from bot.owners.document_desk import DocumentDesk

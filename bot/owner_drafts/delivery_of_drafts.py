@@ -10,13 +10,13 @@ from typing import Any
 import structlog
 
 from bot.clock.timers import Timers
-from bot.memory.record import now
-from bot.memory.state_tables import ERASED
+from bot.memory.kept_table import now
 from bot.owner_drafts.addressee import Addressee, addressee_of
 from bot.owner_drafts.draft_posts import DraftPosts
 from bot.owner_drafts.drafts_on_record import DAY, REMINDER, Drafts, OwnerDraft
 from bot.owners.document_desk import DocumentDesk
 from bot.owners.suggestion import Suggestion
+from bot.slack.message_words import ERASED
 from config.errors import CopilotError
 from index.search import Snapshot
 from loaders.google.document_owners import OwnersFound

@@ -6,12 +6,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from bot.handoff.handoff_card import mention
-from bot.memory.state_tables import ERASED
 from bot.message.blockkit import Json, actions, button, context, link, section, short
 from bot.message.harmless.harmless_words import mrkdwn, visible
 from bot.message.render import Outgoing
 from bot.owner_drafts.drafts_on_record import OwnerDraft
+from bot.slack.message_words import ERASED, mention
 
 ACCEPT = "owner_draft_accept"
 EDIT = "owner_draft_edit"

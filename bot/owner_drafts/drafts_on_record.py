@@ -12,10 +12,10 @@ from typing import Any
 from sqlalchemy import Engine, Row, and_, delete, func, insert, or_, select, update
 from sqlalchemy.exc import IntegrityError
 
+from bot.memory.kept_table import now
 from bot.memory.owner_tables import create_owner_tables, owner_drafts, owner_messages
-from bot.memory.record import now
-from bot.memory.state_tables import ERASED
 from bot.owners.suggestion import Suggestion
+from bot.slack.message_words import ERASED
 
 DAY = timedelta(days=1)
 MOST_A_DAY = 5

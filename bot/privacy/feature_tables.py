@@ -9,9 +9,8 @@ from typing import Any
 from sqlalchemy import Connection, delete, or_, select, update
 
 from bot.memory.all_kept import ALL_KEPT
-from bot.memory.kept_table import KeptTable
-from bot.memory.record import now
-from bot.memory.state_tables import ERASED
+from bot.memory.kept_table import KeptTable, now
+from bot.slack.message_words import ERASED
 
 
 def purge_features(

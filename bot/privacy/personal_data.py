@@ -16,17 +16,11 @@ from agents.thread.kept_threads import create_thread_tables, forget_threads_of, 
 from bot.inbox.stored_items import StoredItem, StoredItems
 from bot.memory.all_kept import create_kept
 from bot.memory.proposals import propose
-from bot.memory.state_tables import (
-    ERASED,
-    create_tables,
-    feedback,
-    handoffs,
-    questions,
-    screenshots,
-)
+from bot.memory.state_tables import create_tables, feedback, handoffs, questions, screenshots
 from bot.privacy.cached_words import answers_of, cached_of
 from bot.privacy.feature_tables import erase_in_features, rows_of
 from bot.privacy.questions_gone import delete_questions, forget_screenshots, ids_of
+from bot.slack.message_words import ERASED
 from index.audit import AuditLog
 
 PATIENCE_SECONDS = 30.0

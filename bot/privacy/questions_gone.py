@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection
 from typing import Any
 
 from sqlalchemy import Connection, Select, delete, select
 
 from agents.thread.kept_threads import forget_places, slack_place
+from bot.memory.kept_table import batches
 from bot.memory.state_tables import feedback, handoffs, posts, questions, screenshots
 from bot.message.private import post_key
 from bot.privacy.feature_tables import forget_with_questions
-
-_AT_ONCE = 500
 
 
 def delete_questions(connection: Connection, ids: Collection[str]) -> int:
@@ -40,10 +39,3 @@ def forget_screenshots(connection: Connection, ids: Collection[str]) -> None:
 
 def ids_of(connection: Connection, query: Select[Any]) -> set[str]:
     return set(connection.scalars(query))
-
-
-def batches(ids: Iterable[str]) -> Iterator[list[str]]:
-    """Few enough at a time for any database."""
-    held = list(ids)
-    for first in range(0, len(held), _AT_ONCE):
-        yield held[first : first + _AT_ONCE]

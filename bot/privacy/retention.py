@@ -29,7 +29,7 @@ from sqlalchemy.exc import IntegrityError
 from agents.answer_cache import kept_answers
 from agents.thread.kept_threads import create_thread_tables, domains_kept, forget_begun_before
 from bot.memory.all_kept import create_kept
-from bot.memory.record import now
+from bot.memory.kept_table import now
 from bot.memory.state_tables import FORGOTTEN, create_tables, feedback, handoffs, posts, questions
 from bot.privacy.feature_tables import purge_features
 from bot.privacy.questions_gone import delete_questions, forget_screenshots, ids_of

@@ -10,7 +10,8 @@ from agents.in_sight.question_log import AskedThrough, QuestionDoor
 from agents.thread.kept_threads import slack_place
 from agents.which_domain.answering import Answering
 from bot.access.people import People
-from bot.memory.record import Record, Records, decoded, encoded, now
+from bot.memory.kept_table import now
+from bot.memory.record import Record, Records, decoded, encoded
 from bot.slack.event import Asked
 from config.domain import Domain
 from config.models import Usage

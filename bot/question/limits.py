@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-from bot.memory.record import Record, Records, now
+from bot.memory.kept_table import now
+from bot.memory.record import Record, Records
 from bot.message.harmless.harmless_words import mrkdwn
 from config.domain import Domain
 

@@ -2,26 +2,17 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Sequence
 from typing import Any, Literal
 
+from bot.access.doors import is_by_alert_bot
 from bot.slack.event import Asked
+from bot.slack.message_words import is_question
 from bot.slack.thread import earlier, is_own
 from config.domain import Domain
 from enrichment.language.courtesy import is_courtesy
 
 Decision = Literal["answer", "answer_if_confident", "ignore"]
-
-_QUESTION = re.compile(
-    r"\?|^[^\w\n]*+(?:how|what|when|where|which|who|whom|whose|why|can|could|may|should|shall|do|does|did"
-    r"|is|are|was|were|will|would|has|have|any(?:one|body)|please|help)\b",
-    re.IGNORECASE | re.MULTILINE,
-)
-
-
-def is_question(text: str) -> bool:
-    return bool(_QUESTION.search(text)) and not is_courtesy(text)
 
 
 def decide(
@@ -44,13 +35,6 @@ def decide(
     if domain.answer.follow_ups == "thread" and _continues(event, thread, askers, bot_user):
         return "answer"
     return "ignore"
-
-
-def is_by_alert_bot(event: Asked, domain: Domain) -> bool:
-    """Of the list, by the id of its bot, its app, or its user; a workflow may have no user."""
-    return bool(event.bot) and not {event.bot, event.app, event.user}.isdisjoint(
-        domain.answer.alert_bots
-    )
 
 
 def _to_alert(event: Asked, domain: Domain) -> Decision:

@@ -5,15 +5,35 @@ from __future__ import annotations
 import html
 import re
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Any, Protocol
 
 from agents.answer import bounded
 from config.slack_ids import CHANNEL, USER
+from enrichment.language.courtesy import is_courtesy
+
+ERASED = "erased"
+"""Stands where an erased person took or resolved what others asked."""
 
 _MENTION = re.compile(rf"<@({USER})(?:\|([^<>]*))?>")
 _CHANNEL = re.compile(rf"<#({CHANNEL})(?:\|([^<>]*))?>")
 _SPECIAL = re.compile(r"<!([^<>|]+)(?:\|([^<>]*))?>")
 _LINK = re.compile(r"<((?:https?|mailto):[^<>|]+)(?:\|([^<>]*))?>")
+_QUESTION = re.compile(
+    r"\?|^[^\w\n]*+(?:how|what|when|where|which|who|whom|whose|why|can|could|may|should|shall|do|does|did"
+    r"|is|are|was|were|will|would|has|have|any(?:one|body)|please|help)\b",
+    re.IGNORECASE | re.MULTILINE,
+)
+
+
+class PlacedMessage(Protocol):
+    """A message, and the thread that it stands in."""
+
+    @property
+    def channel(self) -> str: ...
+    @property
+    def ts(self) -> str: ...
+    @property
+    def thread_ts(self) -> str: ...
 
 
 def words_of(message: Mapping[str, Any]) -> str:
@@ -46,6 +66,26 @@ def plain(text: str, *, bot_user: str = "") -> str:
 def mentions(text: str) -> frozenset[str]:
     """User ids that a message mentions."""
     return frozenset(match[1] for match in _MENTION.finditer(text))
+
+
+def mention(who: str) -> str:
+    """Of a person or a user group; `who`: id."""
+    if who == ERASED:
+        return "somebody"
+    return f"<!subteam^{who}>" if who.startswith("S") else f"<@{who}>"
+
+
+def permalink(team_url: str, message: PlacedMessage) -> str:
+    """Address of a question in its thread; empty when the workspace's is unknown."""
+    # An option that was chosen is a question without a message of its own.
+    ts = message.ts if message.ts.replace(".", "").isdigit() else message.thread_ts
+    thread = f"?thread_ts={message.thread_ts}&cid={message.channel}"
+    place = f"{team_url}/archives/{message.channel}/p{ts.replace('.', '')}"
+    return place + thread if team_url else ""
+
+
+def is_question(text: str) -> bool:
+    return bool(_QUESTION.search(text)) and not is_courtesy(text)
 
 
 def _parts(message: Mapping[str, Any]) -> Iterator[str]:

@@ -36,11 +36,13 @@ from bot.memory.aging_tables import (
     helped_places,
     owners_reminded,
 )
-from bot.memory.record import Records, now
-from bot.memory.state_tables import ERASED, feedback, questions
+from bot.memory.kept_table import now
+from bot.memory.record import Records
+from bot.memory.state_tables import feedback, questions
 from bot.message.buttons import FEEDBACK
 from bot.owners.suggestion import Suggestion
 from bot.privacy.feature_tables import erase_in_features
+from bot.slack.message_words import ERASED
 from config.domain import AgingPolicy, ChunkOptions, Domain
 from config.minilm import MiniLM
 from config.settings import Settings

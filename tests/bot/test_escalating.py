@@ -14,7 +14,8 @@ from sqlalchemy import delete, select, update
 
 from bot.clock.timers import _TIMERS
 from bot.memory.call_tables import calls as call_table
-from bot.memory.state_tables import ERASED, handoffs
+from bot.memory.state_tables import handoffs
+from bot.slack.message_words import ERASED
 from config.domain import Domain
 from playground.slack_stand_in import SlackStandIn
 from telemetry.metrics import registry

@@ -6,15 +6,14 @@ from datetime import timedelta
 
 from sqlalchemy import Column, DateTime, MetaData, String, Table, Text, create_engine, select
 
-from bot.memory.kept_table import KeptTable
-from bot.memory.record import now
-from bot.memory.state_tables import ERASED
+from bot.memory.kept_table import KeptTable, now
 from bot.privacy.feature_tables import (
     erase_in_features,
     forget_with_questions,
     purge_features,
     rows_of,
 )
+from bot.slack.message_words import ERASED
 
 NOTES = Table(
     "notes",

@@ -8,8 +8,8 @@ from typing import Any
 
 import yaml
 
+from bot.memory.kept_table import now
 from bot.memory.proposals import propose, to_yaml
-from bot.memory.record import now
 from bot.message.buttons import FEEDBACK
 from playground.slack.workspace import SlackError
 from tests.bot.conftest import Desk, words

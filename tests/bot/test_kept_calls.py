@@ -11,7 +11,7 @@ from sqlalchemy import Column, Engine, MetaData, Table, create_engine, insert, i
 
 from bot.handoff.kept_calls import FIRST, Calls
 from bot.memory.call_tables import calls
-from bot.memory.record import now
+from bot.memory.kept_table import now
 from durable.migration import migrate
 from tests.databases import postgresql_server
 

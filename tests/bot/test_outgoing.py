@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from bot.feedback import Verdicts
 from bot.handoff.handoff_card import Handoff, card, resolution_view
-from bot.home.home_view import IndexStatus, JustAsked, Offered, Report, blocks, permalink
+from bot.home.home_view import IndexStatus, JustAsked, Offered, Report, blocks
 from bot.home.pane import suggested
 from bot.link_previews.linked_section import LinkedSection
 from bot.link_previews.preview_view import entity, preview
@@ -30,6 +30,7 @@ from bot.message.harmless.web_address import Links, is_web, links_to, written
 from bot.message.older_forms import forms, plain_version
 from bot.message.render import fallback, render, said, working
 from bot.question.earlier_threads import EarlierThread, with_earlier
+from bot.slack.message_words import permalink
 from config.domain import Example
 from enrichment.chunk import DocumentCard
 from playground.page.safe_markup import Markup

@@ -14,8 +14,9 @@ from agents.answer import Answer, Question
 from bot.connection import inbox_url, whoever_is
 from bot.inbox.stored_items import speaks, stored_items
 from bot.memory.proposals import propose
-from bot.memory.state_tables import ERASED, handoffs, questions
+from bot.memory.state_tables import handoffs, questions
 from bot.privacy.personal_data import Erased, PersonalData
+from bot.slack.message_words import ERASED
 from config.errors import UsageError
 from config.settings import Settings
 from index.audit import AuditLog

@@ -11,7 +11,8 @@ import pytest
 
 from bot.feedback import Verdicts
 from bot.handoff.handoff_card import Handoff, card
-from bot.home.home_view import IndexStatus, Report, blocks, went_wrong
+from bot.home.home_view import IndexStatus, Report, blocks
+from bot.memory.outcomes import went_wrong
 from bot.memory.record import Record, encoded
 from bot.message.slack_markdown import excerpt
 from tests.bot.fakes import answer, domain

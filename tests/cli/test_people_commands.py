@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 from sqlalchemy import update
 
-from bot.memory.record import Records, now
+from bot.memory.kept_table import now
+from bot.memory.record import Records
 from bot.memory.state_tables import questions
 from config.settings import Settings
 from index.audit import AuditLog, Shown, days_ago
