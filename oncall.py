@@ -721,7 +721,7 @@ class Copilot:
     def bot(self, *, socket: bool = True) -> Bot:
         """`socket=False`: Slack's events come in over HTTP."""
         from bot.app import build_bot
-        from bot.beside_answers import PublishedDomains
+        from bot.feature_tools import PublishedDomains
         from index.readers import all_may_read
 
         self.access.require()

@@ -16,19 +16,21 @@ from sqlalchemy import Engine
 from agents.answer import Ask
 from agents.which_domain.answering import Answering
 from bot.access.gate import Gate
-from bot.beside_answers import PublishedDomains, beside_answers
+from bot.beside_answers import beside_answers
 from bot.clock.ticking import Clock
 from bot.clock.timers import Timers
 from bot.connection import INBOX_FILE, bolt_app, connect, inbox_url, lease_for, reach_slack
 from bot.feature import Feature, additions_of
-from bot.feature_tools import FeatureTools
-from bot.features import build_features
+from bot.feature_tools import FeatureTools, PublishedDomains
+from bot.features import FeatureServices, build_features
 from bot.feedback import Feedback
+from bot.handoff.handoff_steps import HandoffSteps
 from bot.handoff.handoffs import Handoffs
 from bot.home.example_asked import ExampleAsked
 from bot.home.home_page import Home, StatusOf
+from bot.home.pane import greet
 from bot.inbox.durable_queue import Inbox
-from bot.interactions import interact
+from bot.interactions import listen_for_questions
 from bot.listeners import ignore_the_rest, listen
 from bot.memory.record import Records
 from bot.notices import tell_each
@@ -40,6 +42,7 @@ from bot.question.attempt import Attempts
 from bot.question.intake import Intake
 from bot.question.limits import Limiter
 from bot.question.screenshots import Screenshots
+from bot.slack.event import Asked, Deleted, HomeOpened, LinksShared, PaneOpened, Reacted
 from bot.slack.socket_mode import SocketMode
 from bot.warming import Warm, Warming
 from bot.worker import Worker
@@ -169,18 +172,13 @@ class Bot:
         self.timers = Timers(engine)
         self.features: tuple[Feature, ...] = ()
         self.attempts = self._attempts(asking, streaming)
-        intake, handoffs = self._intake(), self._handoffs(asking)
+        self.intake, self.handoffs = self._intake(), self._handoffs(asking)
         self.features = build_features(
             FeatureTools(
                 web=self.web,
                 engine=engine,
-                records=self.records,
-                feedback=self.feedback,
-                handoffs=handoffs,
                 gate=self.gate,
                 domains=domains,
-                asking=asking,
-                intake=intake,
                 timers=self.timers,
                 put=lambda event_id, item: self.inbox.put(event_id, item),
                 identity=self.identity,
@@ -189,9 +187,17 @@ class Bot:
                 model=model,
                 ask_anew=ask_anew,
                 document_desk=document_desk,
-            )
+            ),
+            FeatureServices(
+                records=self.records,
+                feedback=self.feedback,
+                handoffs=self.handoffs,
+                asking=asking,
+                intake=self.intake,
+                previews=self.beside.previews,
+            ),
         )
-        worker = self._worker(intake, handoffs, self._home(status))
+        worker = self._worker(self._home(status))
         self.inbox = Inbox(
             database_url=inbox_url(settings),
             lease=lease_for(settings),
@@ -346,7 +352,7 @@ class Bot:
         return Home(
             self.web,
             self.records,
-            self.feedback,
+            self.feedback.verdicts,
             domains=self._domains,
             gate=self.gate,
             status=status,
@@ -356,39 +362,60 @@ class Bot:
             more=[one.home for one in self.features if one.home],
         )
 
-    def _worker(self, intake: Intake, handoffs: Handoffs, home: Home) -> Worker:
-        return Worker(
+    def _worker(self, home: Home) -> Worker:
+        intake, handoffs = self.intake, self.handoffs
+        suggest, current = self.beside.suggest, self._domains
+        steps = HandoffSteps(
             web=self.web,
-            intake=intake,
+            records=self.records,
             handoffs=handoffs,
-            home=home,
             gate=self.gate,
-            domains=self._domains,
             bot_user=self.identity.user,
-            suggest=self.beside.suggest,
-            example_asked=ExampleAsked(
-                web=self.web,
-                records=self.records,
-                intake=intake,
-                gate=self.gate,
-                home=home,
-                domains=self._domains,
-                team_url=self.identity.team_url,
-            ),
-            link_previews=self.beside.previews,
-            features=self.features,
+            say_why_not=intake.say_why_not,
+        )
+        example_asked = ExampleAsked(
+            web=self.web,
+            records=self.records,
+            ask=intake.asked,
+            gate=self.gate,
+            home=home,
+            domains=self._domains,
+            team_url=self.identity.team_url,
+        )
+
+        def deleted(event_id: str, event: Deleted) -> None:
+            intake.deleted(event_id, event)
+            handoffs.withdrawn(event.id)
+
+        def pane_opened(_: str, event: PaneOpened) -> None:
+            greet(self.web, event, current().values(), self.gate, suggest)
+
+        return Worker(
+            bot_user=self.identity.user,
+            events={
+                Asked: intake.asked,
+                Deleted: deleted,
+                PaneOpened: pane_opened,
+                HomeOpened: lambda _, event: home.publish(event.user),
+                Reacted: lambda _, event: steps.reacted(event),
+                LinksShared: self.beside.previews.unfurl,
+            },
+            takers=[one.on_event for one in self.features if one.on_event],
+            items={
+                "asked": lambda event_id, item: intake.asked(event_id, Asked.stored(item["asked"])),
+                "example": lambda event_id, item: example_asked(event_id, **item["example"]),
+                "human": steps.request,
+                "take": steps.take,
+                "resolve": steps.resolve,
+            },
+            features=[one.items for one in self.features],
+            timers=[one.timers for one in self.features],
         )
 
     def _listen(self) -> None:
         user, store = self.identity.user, self.inbox.put
         listen(self.app, store, bot_user=user, team=self.identity.team, domains=self._domains)
-        interact(
-            self.app,
-            store,
-            web=self.web,
-            feedback=self.feedback,
-            details=self.beside.previews.details,
-            bot_user=user,
-            features=self.features,
-        )
+        listen_for_questions(self.app, store, bot_user=user)
+        for feature in self.features:
+            feature.listen(self.app, store)
         ignore_the_rest(self.app)

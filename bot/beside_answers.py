@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from sqlalchemy import Engine
 
 from bot.access.gate import Gate
-from bot.home.good_questions import Embed
+from bot.feature_tools import PublishedDomains
 from bot.home.suggestions import Suggest, Suggestions, only_examples
 from bot.link_previews.link_previews import LinkPreviews
 from bot.manifest import lacking
@@ -20,17 +20,6 @@ from config.errors import NothingPublished
 from index.audit import Audit
 from index.readers import IdentitiesOf
 from index.search import Snapshot
-
-
-@dataclass(frozen=True, kw_only=True)
-class PublishedDomains:
-    """The documents as everybody may read them, without a question."""
-
-    snapshot: Callable[[str], Snapshot]
-    """Domain name → its current generation; raises CopilotError where there is none."""
-    embed: Embed
-    embedder: str = ""
-    """Its name: what another one made is compared with nothing of it."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -4,18 +4,47 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
-from typing import Any
+from datetime import datetime, timedelta
+from typing import Any, Protocol
 
 from slack_bolt import App
 
 from agents.answer import Answer
 from bot.memory.record import Record
 from bot.message.blockkit import Json
+from bot.slack.event import Asked
 from config.domain import Domain
 
 Store = Callable[[str, Json], None]
 """Event id and item; returns when the item can't be lost. A known id does nothing."""
+IsPrivate = Callable[[Domain, Answer], bool]
+"""Whether some of a domain's channel may not read what an answer says."""
+SayWhyNot = Callable[[Asked], None]
+"""Tells who sent this why they may not ask; to them alone."""
+
+
+class AnswerAlert(Protocol):
+    """Answers a bot's alert that is on record. Safe to repeat after a crash."""
+
+    def __call__(
+        self, event: Asked, record: Record, domain: Domain, *, silently: bool = False
+    ) -> None:
+        """`silently`: the answer is put on record alone."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Verdicts:
+    """Feedback counted over a period."""
+
+    helpful: int = 0
+    unhelpful: int = 0
+
+
+VerdictsOf = Callable[[str, datetime, datetime], Verdicts]
+"""(domain, since, until), UTC without a zone."""
+
+WaitingForHuman = Callable[[Domain, timedelta], Sequence[tuple[Record, str]]]
+"""(domain, asked for within) → open hand-offs, each with how it stands; the most urgent first."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,42 +1,47 @@
-"""What the bot's features work with: the parts of a running bot."""
+"""What the bot's features work with: the infrastructure of a running bot.
+
+What one feature does for another stands in `bot.feature`, and is handed over by `bot.features`."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from sqlalchemy import Engine
 
 from agents.answer import Ask
 from bot.access.gate import Gate
-from bot.beside_answers import PublishedDomains
 from bot.clock.timers import Timers
 from bot.connection import Identity
 from bot.feature import Store
-from bot.feedback import Feedback
-from bot.handoff.handoffs import Handoffs
-from bot.memory.record import Records
 from bot.owners.document_desk import DocumentDesk
 from bot.owners.suggestion import Suggestion
-from bot.question.asking import Asking
-from bot.question.intake import Intake
 from bot.slack.web import Web
 from config.domain import Domain
-from config.models import ChatModel
+from config.models import ChatModel, Vectors
 from index.audit import Audit
+from index.search import Snapshot
+
+Embed = Callable[[Sequence[str]], Vectors]
+
+
+@dataclass(frozen=True, kw_only=True)
+class PublishedDomains:
+    """The documents as everybody may read them, without a question."""
+
+    snapshot: Callable[[str], Snapshot]
+    """Domain name → its current generation; raises CopilotError where there is none."""
+    embed: Embed
+    embedder: str = ""
+    """Its name: what another one made is compared with nothing of it."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class FeatureTools:
     web: Web
     engine: Engine
-    records: Records
-    feedback: Feedback
-    handoffs: Handoffs
     gate: Gate
     domains: Callable[[], Mapping[str, Domain]]
-    asking: Asking
-    intake: Intake
     timers: Timers
     put: Store
     """Stores an item in the inbox."""

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
 from sqlalchemy import Engine, func, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
+from bot.feature import Verdicts
 from bot.memory.kept_table import now
 from bot.memory.state_tables import create_tables, feedback, questions
 from bot.message.blockkit import Json
@@ -24,14 +24,6 @@ REASONS = {
     "no_answer": "It should have known this",
     "sources": "The sources don't say that",
 }
-
-
-@dataclass(frozen=True, kw_only=True)
-class Verdicts:
-    """Feedback counted over a period."""
-
-    helpful: int = 0
-    unhelpful: int = 0
 
 
 class Feedback:

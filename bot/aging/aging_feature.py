@@ -16,9 +16,10 @@ from bot.aging.helped_places import HelpedPlaces
 from bot.aging.known_places import SnapshotOf, places_of, snapshots
 from bot.aging.outdated_flags import OutdatedFlags, flag_item
 from bot.aging.overdue_documents import OverdueDocuments
-from bot.feature import Additions, AnswerShown, DigestPart, Feature, Store
+from bot.feature import Additions, AnswerShown, DigestPart, Feature, IsPrivate, Store
 from bot.feature_tools import FeatureTools
 from bot.memory.aging_tables import create_aging_tables
+from bot.memory.record import Records
 from bot.message.blockkit import Json, link, short
 from bot.message.harmless.harmless_words import mrkdwn
 from bot.slack.message_words import permalink
@@ -31,7 +32,7 @@ _AFTER_MIDNIGHT = timedelta(minutes=10)
 _MOST_LINES = 5
 
 
-def build_aging(tools: FeatureTools) -> Feature:
+def build_aging(tools: FeatureTools, records: Records, is_private: IsPrivate) -> Feature:
     create_aging_tables(tools.engine)
     snapshot_of = snapshots(tools.published.snapshot if tools.published else None)
     counts = CitationCounts(engine=tools.engine)
@@ -39,14 +40,15 @@ def build_aging(tools: FeatureTools) -> Feature:
         tools=tools,
         snapshot_of=snapshot_of,
         counts=counts,
-        helped=HelpedPlaces(engine=tools.engine, records=tools.records, snapshot_of=snapshot_of),
+        helped=HelpedPlaces(engine=tools.engine, records=records, snapshot_of=snapshot_of),
         overdue=OverdueDocuments(
             engine=tools.engine, counts=counts, snapshot_of=snapshot_of, suggest=tools.suggest
         ),
         outdated=OutdatedFlags(
             engine=tools.engine,
-            records=tools.records,
-            asking=tools.asking,
+            records=records,
+            domains=tools.domains,
+            is_private=is_private,
             gate=tools.gate,
             snapshot_of=snapshot_of,
             suggest=tools.suggest,
@@ -54,7 +56,7 @@ def build_aging(tools: FeatureTools) -> Feature:
         ),
         queue=ContradictionQueue(
             engine=tools.engine,
-            records=tools.records,
+            records=records,
             domains=lambda: dict(tools.domains()),
             snapshot_of=snapshot_of,
             suggest=tools.suggest,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
@@ -17,13 +17,13 @@ from agents.answer import Answer
 from bot.access.doors import Door
 from bot.access.gate import Gate
 from bot.aging.known_places import SnapshotOf, kept_as, kept_place, place_meant
+from bot.feature import IsPrivate
 from bot.memory.aging_tables import flags
 from bot.memory.kept_table import now
 from bot.memory.record import Record, Records, decoded
 from bot.message.blockkit import short
 from bot.message.modal import MAX_TEXT
 from bot.owners.suggestion import Suggestion
-from bot.question.asking import Asking
 from config.domain import Domain
 
 MOST_NOTES = 2
@@ -56,7 +56,8 @@ class Flag:
 class OutdatedFlags:
     engine: Engine
     records: Records
-    asking: Asking
+    domains: Callable[[], Mapping[str, Domain]]
+    is_private: IsPrivate
     gate: Gate
     snapshot_of: SnapshotOf
     suggest: Callable[[Suggestion], None]
@@ -65,12 +66,12 @@ class OutdatedFlags:
     def flaggable(self, question_id: str, user: str) -> Flaggable | None:
         """None where there is nothing to flag, or it isn't theirs to."""
         record = self.records.get(question_id)
-        domain = self.asking.domains().get(record.domain) if record else None
+        domain = self.domains().get(record.domain) if record else None
         if record is None or domain is None or not record.answer:
             return None
         answer = decoded(record.answer)
         direct = record.channel.startswith("D")
-        private = direct or self.asking.is_private(domain, answer)
+        private = direct or self.is_private(domain, answer)
         if private and user != record.asker:
             return None
         if not self.gate.open_to(Door.HAND_OFF, user, [domain]):

@@ -65,7 +65,7 @@ class AlertDesk:
 
     def again(self, question: str) -> None:
         """What couldn't be looked up before."""
-        record = self.tools.records.get(question)
+        record = self.replies.records.get(question)
         domain = self.tools.domains().get(record.domain) if record else None
         if record is None or domain is None or record.state != "working":
             return
@@ -80,7 +80,7 @@ class AlertDesk:
                 return
             log.error("an alert was never looked up", question=question)
         if not self.replies.episodes.of_question(question):  # a repeat, or nobody knows it
-            self.tools.records.advance(record, state="silent")
+            self.replies.records.advance(record, state="silent")
 
     def digest(self, domain: Domain, since: datetime) -> Sequence[DigestPart]:
         loudest, after = self.replies.figures.loudest, utc(since)
@@ -115,16 +115,16 @@ class AlertDesk:
         self, event_id: str, asked: Asked, names: Sequence[str], domain: Domain
     ) -> Record | None:
         """To be answered anew, in place of the answer before: the bot has added to its message."""
-        record = self.tools.records.get(asked.id)
+        record = self.replies.records.get(asked.id)
         if record is None or not asked.edited or record.state == "withdrawn":
             return None
         before = matched(alerts_in(record.text, by_bot=True), self._seen(domain), domain)
         told = {name_key(one.alert.name) for one in before}
         if {name_key(name) for name in names} <= told:
             return None
-        self.tools.records.reopen(asked.id, event_id=event_id, text=asked.text)
+        self.replies.records.reopen(asked.id, event_id=event_id, text=asked.text)
         self.replies.show_soon(asked.id)
-        return self.tools.records.get(asked.id)
+        return self.replies.records.get(asked.id)
 
     def _rewritten(self, said: AlertMessage) -> bool:
         """To words that name no alert any more, perhaps to say that it is over."""

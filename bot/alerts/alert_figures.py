@@ -65,6 +65,12 @@ class AlertFigures:
         with self.engine.connect() as connection:
             return [(row.name, row.channel, int(row.fired)) for row in connection.execute(query)]
 
+    def question_ids(self, domain: str) -> set[str]:
+        """Of its alerts."""
+        query = select(alert_episodes.c.question_id).where(alert_episodes.c.domain == domain)
+        with self.engine.connect() as connection:
+            return set(connection.scalars(query))
+
     def _count(self, query: Select[Any]) -> int:
         with self.engine.connect() as connection:
             return int(connection.scalar(query) or 0)

@@ -17,11 +17,11 @@ from bot.alerts.alert_course import with_course
 from bot.alerts.alert_episodes import Episode, Tally
 from bot.alerts.alert_figures import AlertFigures
 from bot.alerts.kept_episodes import KeptEpisodes
+from bot.feature import AnswerAlert
 from bot.feature_tools import FeatureTools
 from bot.memory.kept_table import now
-from bot.memory.record import Record
+from bot.memory.record import Record, Records
 from bot.message.blockkit import Json
-from bot.question.attempt import Job
 from bot.slack.event import Asked
 from bot.slack.web import SlackRefused
 from config.domain import Domain
@@ -47,13 +47,15 @@ A_BOT = "bot"
 @dataclass(frozen=True, kw_only=True)
 class AlertReplies:
     tools: FeatureTools
+    records: Records
     episodes: KeptEpisodes
     figures: AlertFigures
+    answer_alert: AnswerAlert
 
     def claim(self, event_id: str, asked: Asked, domain: Domain) -> Record | None:
         """On record as any other question, and so audited, with feedback and a human to ask; None
         where another event of the same message was quicker."""
-        return self.tools.records.claim(
+        return self.records.claim(
             question_id=asked.id, event_id=event_id, channel=asked.channel,
             thread_ts=asked.thread_ts, asker=asked.user, text=asked.text, domain=domain.domain,
         )  # fmt: skip
@@ -70,27 +72,22 @@ class AlertReplies:
 
     def put(self, question: str) -> None:
         """One worker gives it, whatever happens meanwhile."""
-        if record := self.tools.records.get(question):
+        if record := self.records.get(question):
             self.tools.put(f"alert-{question}-{record.event_id}", {ANSWER: question})
 
     def answer(self, event_id: str, question: str) -> None:
         """In its thread, as any other question. Called again after a crash."""
-        record = self.tools.records.get(question)
+        record = self.records.get(question)
         domain = self.tools.domains().get(record.domain) if record else None
         if record is None or domain is None or record.state not in {"working", "answered"}:
             return
         asked = replace(record.event, bot=record.asker or A_BOT)
         told = self._told_of(question)
         if not self._is_worth_saying(told):
-            self.tools.asking.answer(asked, record, [domain], record.text, (), None)
-            self.tools.records.advance(record, state="silent")
+            self.answer_alert(asked, record, domain, silently=True)
+            self.records.advance(record, state="silent")
             return
-        self.tools.intake.attempts.respond(
-            Job(
-                event=asked, record=record, thread=[], domains=[domain],
-                resumed=record.state == "answered", quiet=True, alert=True,
-            )
-        )  # fmt: skip
+        self.answer_alert(asked, record, domain)
         if any(one.elsewhere for one in told):
             self.show(question)
 
@@ -111,7 +108,7 @@ class AlertReplies:
     def show(self, subject: str) -> None:
         """Bring the line above an answer up to date; `subject`: as in `show_soon`."""
         question = subject.partition("@")[0]
-        record = self.tools.records.get(question)
+        record = self.records.get(question)
         if record is None or record.state == "withdrawn":
             return
         told = [
@@ -119,7 +116,7 @@ class AlertReplies:
             for episode in self._told_of(question)
             if (tally := self.episodes.settle(episode.id))
         ]
-        posts = self.tools.records.posts(question)
+        posts = self.records.posts(question)
         if told and 0 in posts:
             self._update(record, posts[0], told)
         elif told and record.state in {"working", "answered"}:

@@ -15,6 +15,7 @@ from bot.checklist.checklist_standing import ACTS, WHOLE, Checklist, Press, Step
 from bot.checklist.kept_checklists import KeptChecklists
 from bot.checklist.runbook_found import what_became
 from bot.checklist.step_blocks import first_words
+from bot.feature import SayWhyNot
 from bot.feature_tools import FeatureTools
 from bot.memory.kept_table import now
 from bot.message.modal import MAX_TEXT
@@ -37,6 +38,7 @@ class ChecklistKeeper:
     tools: FeatureTools
     kept: KeptChecklists
     posts: ChecklistPosts
+    say_why_not: SayWhyNot
 
     def pressed(self, event_id: str, item: Mapping[str, Any]) -> None:
         checklist = self.kept.get(str(item["checklist"]))
@@ -98,7 +100,7 @@ class ChecklistKeeper:
         gate = self.tools.gate
         if domain and gate.open_to(Door.HAND_OFF, user, [domain]):
             return gate.may_see(user, checklist.channel)
-        self.tools.intake.say_why_not(
+        self.say_why_not(
             Asked(
                 channel=checklist.channel,
                 ts=pressed,

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 import structlog
 
 from agents.answer import Answer
+from agents.linked_section import find
 from agents.runbook_steps.cited_steps import cited_steps, section_steps
 from agents.runbook_steps.runbook_step import RunbookStep, StepSection
 from bot.checklist.checklist_standing import Checklist, Runbook
-from bot.link_previews.linked_section import find
 from config.errors import CopilotError
 from index.search import Snapshot
 from loaders.markdown_parser import markdown_parser

@@ -17,9 +17,9 @@ from bot.checklist.checklist_standing import Checklist
 from bot.checklist.kept_checklists import checklist_id
 from bot.checklist.pressed_buttons import START
 from bot.checklist.runbook_found import FoundRunbook, runbook_of
-from bot.feature import Additions, AnswerShown
+from bot.feature import Additions, AnswerShown, IsPrivate
 from bot.feature_tools import FeatureTools
-from bot.memory.record import Record, decoded
+from bot.memory.record import Record, Records, decoded
 from bot.message.blockkit import button, link
 from bot.slack.event import Asked, read
 from bot.slack.web import SlackBusy, SlackRefused, SlackUnsure
@@ -38,7 +38,9 @@ _WANTED = re.compile(
 @dataclass(frozen=True, kw_only=True)
 class StartingChecklists:
     tools: FeatureTools
+    records: Records
     keeper: ChecklistKeeper
+    is_private: IsPrivate
 
     def additions(self, shown: AnswerShown) -> Additions:
         """Not below what its asker alone may read: a checklist is worked on together, so it is made
@@ -48,7 +50,7 @@ class StartingChecklists:
         return Additions(buttons=(button("Start checklist", START, shown.record.id),))
 
     def pressed(self, event_id: str, item: Mapping[str, Any]) -> None:
-        record = self.tools.records.get(str(item["question_id"]))
+        record = self.records.get(str(item["question_id"]))
         if record is None:
             return
         user, at = str(item["user"]), str(item["at"])
@@ -64,7 +66,7 @@ class StartingChecklists:
         words = _WANTED.fullmatch(asked.text)
         if not words or not (asked.mentioned or words["verb"]):
             return False
-        for record in reversed(self.tools.records.in_thread(asked.channel, asked.thread_ts)):
+        for record in reversed(self.records.in_thread(asked.channel, asked.thread_ts)):
             if found := self._of(record):
                 if self._may(asked.user, record, asked.ts):
                     self._start(record, *found, user=asked.user, at=moment(asked.ts))
@@ -82,7 +84,7 @@ class StartingChecklists:
         direct = record.channel.startswith("D")
         if self.tools.published is None or not (direct or record.channel in domain.channels):
             return None
-        if not direct and self.tools.asking.is_private(domain, answer):
+        if not direct and self.is_private(domain, answer):
             return None
         return runbook_of(answer, domain.domain, self.tools.published.snapshot)
 
@@ -92,7 +94,7 @@ class StartingChecklists:
         domain = self.tools.domains().get(record.domain)
         if domain and self.tools.gate.open_to(Door.HAND_OFF, user, [domain]):
             return self.tools.gate.may_see(user, record.channel)
-        self.tools.intake.say_why_not(replace(record.event, user=user, ts=pressed))
+        self.keeper.say_why_not(replace(record.event, user=user, ts=pressed))
         return False
 
     def _start(

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence, Set
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 from sqlalchemy import Engine, select
 
-from bot.escalating.handoff_report import AskedFor, HandoffReport, state_of
-from bot.feature import DigestPart
-from bot.memory.alert_tables import alert_episodes
+from bot.feature import DigestPart, WaitingForHuman
 from bot.memory.outcomes import is_question, outcome, went_wrong
 from bot.memory.record import Record, Records
 from bot.memory.state_tables import WITHDRAWN, feedback, questions
@@ -33,15 +31,17 @@ TEXT = 120
 class OpenQuestions:
     records: Records
     engine: Engine
-    report: HandoffReport
+    waiting: WaitingForHuman
+    alerts: Callable[[str], Set[str]]
+    """Domain name → ids of questions that are alerts of bots: they have a part of their own."""
     team_url: str
 
     def parts(self, domain: Domain, since: datetime, may_see: MaySee) -> Iterator[DigestPart]:
         """Those that say something, the most urgent first."""
-        waiting = self._waiting(domain)
-        known = {one.record.id for one in waiting}
+        waiting = self.waiting(domain, OPEN_FOR)
+        known = {record.id for record, _ in waiting}
         since = since.astimezone(UTC).replace(tzinfo=None)
-        alerts = self._alerts(domain)  # which have a part of their own
+        alerts = self.alerts(domain.domain)
         asked = [
             record
             for record in self.records.recent(domain=domain.domain, limit=LOOKED_AT)
@@ -55,7 +55,7 @@ class OpenQuestions:
         ]
         asked = [one for one in asked if one not in unanswered]
         told = (
-            ("Waiting for a human", [(one.record, state_of(one)) for one in waiting]),
+            ("Waiting for a human", waiting),
             ("Without an answer", list(_each_once(unanswered))),
             (
                 "Answered, and not helped",
@@ -71,17 +71,6 @@ class OpenQuestions:
             )
             if part.lines:
                 yield as_read_by(part, may_see)
-
-    def _waiting(self, domain: Domain) -> list[AskedFor]:
-        """Open hand-offs: those that nobody took before the others."""
-        asked = self.report.by_domain(OPEN_FOR)[domain.domain]
-        still_open = [one for one in asked if not one.handoff.resolved_by]
-        return sorted(still_open, key=lambda one: one.handoff.is_taken)
-
-    def _alerts(self, domain: Domain) -> set[str]:
-        query = select(alert_episodes.c.question_id).where(alert_episodes.c.domain == domain.domain)
-        with self.engine.connect() as connection:
-            return set(connection.scalars(query))
 
     def _unhelped(self, domain: Domain, since: datetime) -> list[Record]:
         query = (

@@ -17,9 +17,8 @@ from bot.digest.digest_times import Period, is_due, next_due
 from bot.digest.digest_view import digest
 from bot.digest.kept_digests import EMPTY, KeptDigests
 from bot.feature import DigestPart
-from bot.handoff.handoffs import Handoffs
 from bot.handoff.known_rotas import FOR_A_CALL_SECONDS, FRESH_SECONDS, SeenRota
-from bot.handoff.whom_to_call import OnCall
+from bot.handoff.whom_to_call import OnCall, WhomToCall
 from bot.message.delivery import metadata_of, post_once
 from bot.message.render import Outgoing
 from bot.slack.message_words import ERASED
@@ -44,7 +43,7 @@ class ShiftDigest:
     domains: Callable[[], Mapping[str, Domain]]
     timers: Timers
     gate: Gate
-    handoffs: Handoffs
+    whom: WhomToCall
     kept: KeptDigests
     open_questions: OpenQuestions
     parts: Sequence[PartsOf]
@@ -167,11 +166,11 @@ class ShiftDigest:
         if not (domain.digest and domain.escalation.rota):
             return None
         try:
-            return self.handoffs.rotas.of(domain, domain.escalation.rota, within=within)
+            return self.whom.rotas.of(domain, domain.escalation.rota, within=within)
         except ConfigError:
             return None  # logged once, and shown to admins
 
     def _on_call(self, domain: Domain) -> OnCall | None:
         if not domain.escalation.rota:
             return None
-        return self.handoffs.whom.on_call(domain, within=FOR_A_CALL_SECONDS)
+        return self.whom.on_call(domain, within=FOR_A_CALL_SECONDS)

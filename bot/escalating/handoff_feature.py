@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 
 from bot.escalating.asker_told import AskerTold
 from bot.escalating.call_posts import CallPosts
+from bot.escalating.handoff_buttons import listen_for_steps
 from bot.escalating.handoff_clock import (
     CALL,
     CALLED,
@@ -17,15 +18,29 @@ from bot.escalating.handoff_clock import (
 from bot.escalating.handoff_report import HandoffReport
 from bot.feature import Feature
 from bot.feature_tools import FeatureTools
+from bot.handoff.handoffs import Handoffs
+from bot.memory.record import Records
 from bot.slack.message_words import ERASED
 
 
-def build_escalating(tools: FeatureTools) -> Feature:
-    calls, bot_user = tools.handoffs.calls, tools.identity.user
+def handoff_report(tools: FeatureTools, records: Records, handoffs: Handoffs) -> HandoffReport:
+    return HandoffReport(
+        handoffs=handoffs,
+        records=records,
+        domains=tools.domains,
+        gate=tools.gate,
+        team_url=tools.identity.team_url.rstrip("/"),
+    )
+
+
+def build_escalating(
+    tools: FeatureTools, records: Records, handoffs: Handoffs, report: HandoffReport
+) -> Feature:
+    calls, bot_user = handoffs.calls, tools.identity.user
     team_url = tools.identity.team_url.rstrip("/")
     clock = HandoffClock(
-        handoffs=tools.handoffs,
-        records=tools.records,
+        handoffs=handoffs,
+        records=records,
         timers=tools.timers,
         posts=CallPosts(web=tools.web, calls=calls, bot_user=bot_user),
         told=AskerTold(
@@ -38,14 +53,7 @@ def build_escalating(tools: FeatureTools) -> Feature:
         people=tools.gate.people,
         put=tools.put,
     )
-    report = HandoffReport(
-        handoffs=tools.handoffs,
-        records=tools.records,
-        domains=tools.domains,
-        gate=tools.gate,
-        team_url=team_url,
-    )
-    tools.handoffs.follow(clock.changed)
+    handoffs.follow(clock.changed)
 
     def plan() -> None:
         by_domain, now = report.by_domain(), datetime.now(UTC)
@@ -60,6 +68,7 @@ def build_escalating(tools: FeatureTools) -> Feature:
                     tools.timers.set(CALL, one.record.id, now + LOOK_AGAIN, keep=True)
 
     return Feature(
+        listen=lambda app, store: listen_for_steps(app, store, tools.web),
         items={CALLED: clock.post_call, TOLD_ASKER: clock.tell_asker},
         timers={CALL: clock.call, TAKER: clock.look_after},
         plan=plan,

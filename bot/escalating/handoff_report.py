@@ -56,6 +56,14 @@ class HandoffReport:
                 found[domain.domain].append(AskedFor(handoff, record))
         return found
 
+    def waiting(self, domain: Domain, within: timedelta) -> list[tuple[Record, str]]:
+        """Open hand-offs, each with how it stands: those that nobody took before the others."""
+        still_open = [
+            one for one in self.by_domain(within)[domain.domain] if not one.handoff.resolved_by
+        ]
+        still_open.sort(key=lambda one: one.handoff.is_taken)
+        return [(one.record, state_of(one)) for one in still_open]
+
     @staticmethod
     def observe(by_domain: Mapping[str, Sequence[AskedFor]]) -> None:
         """Sets the gauges."""

@@ -11,8 +11,8 @@ from datetime import UTC, datetime, timedelta
 import structlog
 
 from agents.answer import Ask, Question
-from bot.beside_answers import PublishedDomains
 from bot.clock.timers import Timers
+from bot.feature_tools import PublishedDomains
 from bot.gaps.answered_anew import Outcome, cited_sections, outcome_of
 from bot.gaps.failed_questions import answered_in_vain
 from bot.gaps.gap_drafts import GapDraft, GapDrafts

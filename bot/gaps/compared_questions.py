@@ -8,7 +8,7 @@ import numpy as np
 from sqlalchemy import Engine, select, update
 
 from agents.gaps.same_gap import KnownGap
-from bot.beside_answers import PublishedDomains
+from bot.feature_tools import PublishedDomains
 from bot.gaps.alert_gaps import is_of_alerts
 from bot.gaps.failed_questions import words_asked
 from bot.gaps.kept_gaps import KeptGaps

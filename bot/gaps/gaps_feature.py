@@ -22,6 +22,7 @@ from bot.gaps.gathering import Gathering
 from bot.gaps.kept_gaps import KeptGaps
 from bot.gaps.nearest_place import where
 from bot.gaps.weekly_report import SEND_REPORT, WeeklyReport
+from bot.memory.record import Records
 from bot.message.blockkit import Json
 from bot.slack.web import SlackBusy, SlackUnsure
 from config.domain import Domain
@@ -34,7 +35,7 @@ LOOK, ASK_ALL = "gaps_look", "gaps_ask"
 """Kinds of its timers: look over a domain's record; ask again after its documents changed."""
 
 
-def build_gaps(tools: FeatureTools) -> Feature:
+def build_gaps(tools: FeatureTools, records: Records) -> Feature:
     """Does nothing where nothing is known of the documents."""
     if tools.published is None or tools.ask_anew is None:
         return Feature()
@@ -46,7 +47,7 @@ def build_gaps(tools: FeatureTools) -> Feature:
         gathering=Gathering(
             kept=kept,
             drafts=drafts,
-            records=tools.records,
+            records=records,
             published=tools.published,
             is_bot=lambda user: tools.gate.people.known(user).standing == "bot",
             suggest=tools.suggest,
@@ -59,13 +60,13 @@ def build_gaps(tools: FeatureTools) -> Feature:
             ask_anew=tools.ask_anew,
             timers=tools.timers,
             domains=tools.domains,
-            records=tools.records,
+            records=records,
         ),
         where=_where(tools.published.snapshot),
     )
     weekly = WeeklyReport(
         web=tools.web,
-        records=tools.records,
+        records=records,
         kept=kept,
         gate=tools.gate,
         timers=tools.timers,

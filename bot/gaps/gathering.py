@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import structlog
 
 from agents.gaps.same_gap import nearest_gap
-from bot.beside_answers import PublishedDomains
+from bot.feature_tools import PublishedDomains
 from bot.gaps.alert_gaps import alert_gap, alert_name, called
 from bot.gaps.compared_questions import joined, known_gaps, make_anew
 from bot.gaps.failed_questions import Signs, WhyFailed, failing, why_failed, words_asked

@@ -54,7 +54,7 @@ class OnCall:
 class WhomToCall:
     def __init__(self, web: Web, rotas: KnownRotas) -> None:
         self._web = web
-        self._rotas = rotas
+        self.rotas = rotas
 
     def first(self, domain: Domain) -> Reached:
         """Whoever has the shift, else the configured person or group."""
@@ -79,7 +79,7 @@ class WhomToCall:
     def on_call(self, domain: Domain, *, within: float = FRESH_SECONDS) -> OnCall | None:
         """None for a domain whose rota isn't there or can't be read."""
         try:
-            seen = self._rotas.of(domain, domain.escalation.rota, within=within)
+            seen = self.rotas.of(domain, domain.escalation.rota, within=within)
         except ConfigError:
             return None
         turn = turn_at(seen.shifts, datetime.now(UTC))
@@ -93,7 +93,7 @@ class WhomToCall:
     def _on_shift(self, domain: Domain, rota: str) -> Reached:
         now = datetime.now(UTC)
         try:
-            seen = self._rotas.of(domain, rota, within=FOR_A_CALL_SECONDS)
+            seen = self.rotas.of(domain, rota, within=FOR_A_CALL_SECONDS)
             turn = turn_at(seen.shifts, now)
             if not turn.who:
                 named_at(seen.shifts, now, rota=seen.shown)

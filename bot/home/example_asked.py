@@ -14,7 +14,6 @@ from bot.message.delivery import metadata_of
 from bot.message.harmless.harmless_words import mrkdwn
 from bot.message.private import post_key
 from bot.message.render import said
-from bot.question.intake import Intake
 from bot.slack.event import Asked
 from bot.slack.web import SlackBusy, SlackUnsure, Web, backoff
 from config.domain import Domain
@@ -30,7 +29,8 @@ class ExampleAsked:
 
     web: Web
     records: Records
-    intake: Intake
+    ask: Callable[[str, Asked], None]
+    """(event id, question): answers it."""
     gate: Gate
     home: Home
     domains: Callable[[], Mapping[str, Domain]]
@@ -57,7 +57,7 @@ class ExampleAsked:
             mentioned=True,
             domain=domain,
         )
-        self.intake.asked(event_id, event)
+        self.ask(event_id, event)
         self.home.publish(user, asked)  # with what came of it
 
     def _root(self, event_id: str, user: str, question: str) -> tuple[str, str]:

@@ -10,11 +10,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from bot.feature_tools import Embed
 from bot.memory.good_answers import WellAnswered
 from bot.slack.message_words import is_question
 from config.domain import Domain
 from config.errors import ModelUnavailable
-from config.models import Vectors
 from enrichment.language.words import stems
 from enrichment.standing import is_out_of_force
 from index.search import Snapshot
@@ -24,7 +24,6 @@ SHORTEST, LONGEST = 12, 150
 SAME_MEANING = 0.7
 """Cosine of two questions from which on one of them is enough."""
 MOST_CONSIDERED = 60
-Embed = Callable[[Sequence[str]], Vectors]
 
 _OF_ONE_PERSON = re.compile(r"\b(?:i|i'm|i've|i'd|i'll|me|my|mine|myself)\b", re.IGNORECASE)
 _POINTS_AT = re.compile(r"[@<>\n]|https?:|www\.|\d{5}|\d+\.\d+\.\d+|[0-9a-f]{8}-[0-9a-f]{4}")

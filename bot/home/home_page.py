@@ -9,7 +9,7 @@ import structlog
 
 from bot.access.doors import Door
 from bot.access.gate import Gate
-from bot.feedback import Feedback
+from bot.feature import VerdictsOf
 from bot.home.home_view import EXAMPLES, IndexStatus, JustAsked, Offered, Report, blocks
 from bot.home.suggestions import Suggest, only_examples
 from bot.memory.kept_table import now
@@ -35,7 +35,7 @@ class Home:
         self,
         web: Web,
         records: Records,
-        feedback: Feedback,
+        verdicts: VerdictsOf,
         *,
         domains: Callable[[], Mapping[str, Domain]],
         gate: Gate,
@@ -48,7 +48,7 @@ class Home:
         """`troubles`: what Slack doesn't let the bot do, for admins. `more`: see `bot.feature`."""
         self._web = web
         self._records = records
-        self._feedback = feedback
+        self._verdicts = verdicts
         self._domains = domains
         self._gate = gate
         self._status = status
@@ -95,8 +95,8 @@ class Home:
         return Report(
             domain=domain,
             index=self._status(domain.domain),
-            this_week=self._feedback.verdicts(domain.domain, today - WEEK, today),
-            last_week=self._feedback.verdicts(domain.domain, today - 2 * WEEK, today - WEEK),
+            this_week=self._verdicts(domain.domain, today - WEEK, today),
+            last_week=self._verdicts(domain.domain, today - 2 * WEEK, today - WEEK),
             asked=self._records.count(today - WEEK, domain=domain.domain),
             passages=self._records.count(today - WEEK, domain=domain.domain, path="passages_found"),
             failing=failing[:5],

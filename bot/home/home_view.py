@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence, Set
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from bot.feedback import Verdicts
+from bot.feature import Verdicts
 from bot.memory.outcomes import outcome
 from bot.memory.record import Record
 from bot.message.blockkit import Json, age, button, context, link, section, short, words

@@ -11,7 +11,8 @@ from collections.abc import Callable, Sequence
 import structlog
 from sqlalchemy import Engine
 
-from bot.home.good_questions import Embed, Suggested, candidates, diverse, examples_of
+from bot.feature_tools import Embed
+from bot.home.good_questions import Suggested, candidates, diverse, examples_of
 from bot.memory.good_answers import still_kept, well_answered
 from bot.slack.web import SlackBusy, SlackRefused, SlackUnsure
 from config.domain import Domain

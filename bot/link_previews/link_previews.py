@@ -10,9 +10,9 @@ from typing import Any
 
 import structlog
 
+from agents.linked_section import LinkedSection, find
 from bot.access.doors import Door
 from bot.access.gate import Gate
-from bot.link_previews.linked_section import LinkedSection, find
 from bot.link_previews.preview_view import SHOWN_BESIDE, entity, preview
 from bot.message.blockkit import Json
 from bot.slack.event import LinksShared

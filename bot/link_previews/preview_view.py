@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 from typing import Any
 
-from bot.link_previews.linked_section import LinkedSection
+from agents.linked_section import LinkedSection
 from bot.message.blockkit import Json, age, context, link, section, short
 from bot.message.harmless.harmless_words import mrkdwn, plain
 from bot.message.slack_markdown import excerpt

@@ -7,12 +7,11 @@ from dataclasses import dataclass
 
 from bot.access.doors import Door
 from bot.access.gate import Gate
-from bot.beside_answers import PublishedDomains
+from bot.feature_tools import PublishedDomains
 from bot.owner_drafts.drafts_on_record import OwnerDraft
-from bot.question.asking import Asking
 from config.domain import Domain
 from config.errors import CopilotError
-from index.readers import as_read_by
+from index.readers import IdentitiesOf, as_read_by
 from index.search import Snapshot
 
 OF_DRIVE = frozenset({"owner", "editor", "manager"})
@@ -25,7 +24,7 @@ class DraftRights:
 
     gate: Gate
     domains: Callable[[], Mapping[str, Domain]]
-    asking: Asking
+    identities: IdentitiesOf
     published: PublishedDomains | None
 
     def is_colleague(self, user: str) -> bool:
@@ -85,6 +84,6 @@ class DraftRights:
             if domain.access.audience == "channel":
                 return snapshot
             person = self.gate.people.person(user)
-            return as_read_by(snapshot, self.asking.identities(domain, person))
+            return as_read_by(snapshot, self.identities(domain, person))
         except CopilotError:
             return None

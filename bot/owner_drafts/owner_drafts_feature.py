@@ -13,14 +13,15 @@ from bot.owner_drafts.draft_presses import ACCEPTED, DISMISSED, EDITED, DraftPre
 from bot.owner_drafts.draft_rights import DraftRights
 from bot.owner_drafts.drafts_on_record import Drafts
 from bot.owner_drafts.waiting_at_home import WaitingAtHome
+from index.readers import IdentitiesOf
 
 WITHDRAWN = "owner_withdrawn"
 
 
-def build_owner_drafts(tools: FeatureTools) -> Feature:
+def build_owner_drafts(tools: FeatureTools, identities: IdentitiesOf) -> Feature:
     drafts = Drafts(tools.engine)
     rights = DraftRights(
-        gate=tools.gate, domains=tools.domains, asking=tools.asking, published=tools.published
+        gate=tools.gate, domains=tools.domains, identities=identities, published=tools.published
     )
     posts = DraftPosts(
         web=tools.web,

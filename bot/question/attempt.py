@@ -89,6 +89,20 @@ class Attempts:
             metrics.REFUSALS.labels(job.domains[0].domain, "limit").inc()
             self.tell_asker(job.event, refusals[0])
 
+    def answer_alert(
+        self, event: Asked, record: Record, domain: Domain, *, silently: bool = False
+    ) -> None:
+        """The reply to a bot's alert, the first of its kind; `silently`: on record alone."""
+        if silently:
+            self.asking.answer(event, record, [domain], record.text, (), None)
+            return
+        self.respond(
+            Job(
+                event=event, record=record, thread=[], domains=[domain],
+                resumed=record.state == "answered", quiet=True, alert=True,
+            )
+        )  # fmt: skip
+
     def _answered(self, job: Job) -> None:
         watched = len(job.domains) == 1 and may_watch(job.domains[0]) and not job.privately
         stream = self.streaming and watched

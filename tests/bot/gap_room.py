@@ -18,10 +18,9 @@ from sqlalchemy.pool import StaticPool
 from agents.alerts.by_runbook import by_runbook
 from agents.answer import Answer, Ask, Question
 from agents.graph import build_ask
-from bot.beside_answers import PublishedDomains
 from bot.clock.timers import Timers
 from bot.feature import Feature
-from bot.feature_tools import FeatureTools
+from bot.feature_tools import FeatureTools, PublishedDomains
 from bot.feedback import Feedback
 from bot.gaps.gap_list import Gap, gaps_of
 from bot.gaps.gap_states import SAID
@@ -145,13 +144,8 @@ class GapRoom:
             FeatureTools(
                 web=cast("Any", None),
                 engine=self.engine,
-                records=self.records,
-                feedback=Feedback(self.engine),
-                handoffs=cast("Any", None),
                 gate=cast("Any", gate),
                 domains=lambda: {"security": self.domain},
-                asking=cast("Any", None),
-                intake=cast("Any", None),
                 timers=self.timers,
                 put=self.put.setdefault,
                 identity=cast("Any", SimpleNamespace(team_url="https://x.slack.com/")),
@@ -163,7 +157,8 @@ class GapRoom:
                 ),
                 model=self.model,
                 ask_anew=self._ask_anew,
-            )
+            ),
+            self.records,
         )
 
     def publish(self, *texts: str) -> None:

@@ -12,7 +12,7 @@ from types import MappingProxyType
 from typing import Any
 
 from bot.app import Bot
-from bot.beside_answers import PublishedDomains
+from bot.feature_tools import PublishedDomains
 from bot.owner_drafts.drafts_on_record import Drafts, OwnerDraft, key_of
 from bot.owners.suggestion import Suggestion
 from enrichment.chunk import DocumentCard

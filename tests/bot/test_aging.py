@@ -26,8 +26,8 @@ from bot.aging.flag_form import AGAIN, ENOUGH, FLAG, FLAGGED
 from bot.aging.known_places import kept_as
 from bot.aging.outdated_flags import MOST_A_DAY
 from bot.aging.overdue_documents import OverdueDocuments
-from bot.beside_answers import PublishedDomains
 from bot.feature import Feature
+from bot.feature_tools import PublishedDomains
 from bot.memory.aging_tables import (
     cited_days,
     contradictions,

@@ -381,16 +381,17 @@ def test_the_shift_digest_names_alerts_without_a_runbook_once(house: AlertHouse)
     since = datetime.now(UTC) - timedelta(hours=1)
     told = {one.title: one.lines for one in parts(house.copilot.domain("platform"), since)}
     assert "`NightJar` fired 2 times" in told["Alerts without a runbook"]
+    from bot.alerts.alert_figures import AlertFigures
     from bot.digest.digest_parts import OpenQuestions
-    from bot.escalating.handoff_report import HandoffReport
 
-    handoffs = house.bot.inbox._handler.handoffs  # type: ignore[attr-defined]
-    records = house.bot.records
-    report = HandoffReport(
-        handoffs=handoffs, records=records, domains=lambda: house.copilot.domains,
-        gate=house.bot.gate, team_url="",
-    )  # fmt: skip
-    questions = OpenQuestions(records=records, engine=house.bot.engine, report=report, team_url="")
+    engine = house.bot.engine
+    questions = OpenQuestions(
+        records=house.bot.records,
+        engine=engine,
+        waiting=lambda domain, within: [],
+        alerts=AlertFigures(engine).question_ids,
+        team_url="",
+    )
     others = questions.parts(house.copilot.domain("platform"), since, lambda channel: True)
     assert "NightJar" not in str(list(others))
 

@@ -63,7 +63,7 @@ def running_desk(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Desk]:
 @pytest.fixture(autouse=True)
 def fresh(running_desk: Desk) -> None:
     """Nobody was told anything yet."""
-    running_desk.bot.inbox._handler.intake.told._lately.clear()  # type: ignore[attr-defined]
+    running_desk.bot.intake.told._lately.clear()
 
 
 def turned_away(desk: Desk, user: str) -> list[str]:
@@ -392,7 +392,7 @@ def test_a_hand_off_is_moved_only_by_who_may_ask(desk: Desk) -> None:
     desk.slack.click(PRIVATE, card["ts"], "handoff_take", user=PARTNER)
     desk.slack.add_reaction(PRIVATE, card["ts"], "white_check_mark", user=GUEST)
     desk.settle()
-    handoff = desk.bot.inbox._handler.handoffs.get(f"{PRIVATE}:{ts}")  # type: ignore[attr-defined]
+    handoff = desk.bot.handoffs.get(f"{PRIVATE}:{ts}")
     assert (handoff.taken_by, handoff.resolved_by) == ("", "")
     desk.slack.add_reaction(PRIVATE, card["ts"], "white_check_mark", user=MEMBER)
     desk.slack.wait_for_reply(PRIVATE, ts, until=lambda m: "Resolved by" in words(m))

@@ -61,7 +61,7 @@ def escalates(path: Path | None = None, **escalation: Any) -> None:
 
 
 def handed_over(desk: Desk) -> Any:
-    return desk.bot.inbox._handler.handoffs  # type: ignore[attr-defined]
+    return desk.bot.handoffs
 
 
 def ask_human(desk: Desk, text: str = "who may open the vault?", **more: Any) -> tuple[str, Any]:

@@ -549,7 +549,8 @@ def test_without_documents_the_bot_has_no_gaps() -> None:
 
     from bot.gaps.gaps_feature import build_gaps
 
-    feature = build_gaps(SimpleNamespace(published=None, ask_anew=None))  # type: ignore[arg-type]
+    tools: Any = SimpleNamespace(published=None, ask_anew=None)
+    feature = build_gaps(tools, tools)
     assert feature.plan is None
     assert not feature.timers
     assert domain().gaps.report is None

@@ -8,8 +8,8 @@ from typing import Any, cast
 
 import pytest
 
-from bot.beside_answers import PublishedDomains
-from bot.link_previews.linked_section import find
+from agents.linked_section import find
+from bot.feature_tools import PublishedDomains
 from config.domain import Domain
 from config.errors import NothingPublished, PermissionsUnknown
 from index.audit import AuditLog, Shown

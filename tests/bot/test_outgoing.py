@@ -15,11 +15,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bot.feedback import Verdicts
+from agents.linked_section import LinkedSection
+from bot.feature import Verdicts
 from bot.handoff.handoff_card import Handoff, card, resolution_view
 from bot.home.home_view import IndexStatus, JustAsked, Offered, Report, blocks
 from bot.home.pane import suggested
-from bot.link_previews.linked_section import LinkedSection
 from bot.link_previews.preview_view import entity, preview
 from bot.memory.record import Record, encoded
 from bot.message.defang import defang

@@ -12,7 +12,7 @@ import pytest
 from sqlalchemy import Engine, create_engine
 
 from agents.answer import Answer
-from bot.beside_answers import PublishedDomains
+from bot.feature_tools import PublishedDomains
 from bot.feedback import Feedback
 from bot.home.good_questions import Suggested, diverse, is_presentable
 from bot.home.suggestions import FRESH_SECONDS, Suggestions

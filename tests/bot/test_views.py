@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from bot.feedback import Verdicts
+from bot.feature import Verdicts
 from bot.handoff.handoff_card import Handoff, card
 from bot.home.home_view import IndexStatus, Report, blocks
 from bot.memory.outcomes import went_wrong

@@ -25,8 +25,8 @@ from sqlalchemy import delete, insert, text, update
 
 from agents.answer import Answer, Question
 from bot.aging.citation_counts import today_utc
-from bot.beside_answers import PublishedDomains
 from bot.digest.digest_times import Period, next_due
+from bot.feature_tools import PublishedDomains
 from bot.gaps.kept_gaps import KeptGaps
 from bot.memory.aging_tables import cited_days, owners_reminded
 from bot.memory.digest_tables import digests
@@ -428,7 +428,7 @@ def told_of_a_shift(house: House, values: Mapping[str, Any]) -> object:
         connection.execute(delete(digests))
     send = next(one.timers["digest"] for one in desk.bot.features if "digest" in one.timers)
     tea, sender = house.domains["tea"], cast("Any", send).__self__
-    rotas = sender.handoffs.rotas
+    rotas = sender.whom.rotas
     seen = rotas.of(tea, tea.escalation.rota) if tea.escalation.rota else None
     due = next_due(tea, seen, datetime(2026, 11, 20, 12, tzinfo=UTC))
     if due is None:
