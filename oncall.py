@@ -825,11 +825,13 @@ class Copilot:
 
     @property
     def privacy(self) -> PrivacyByHand:
+        from bot.personal_tables import FEATURE_TABLES
         from bot.privacy.by_hand import PrivacyByHand
 
         return PrivacyByHand(
             settings=self.settings,
             engine=self.index.engine,
+            features=FEATURE_TABLES,
             domains=self.live_domains,
             audit=self.audit,
         )

@@ -35,6 +35,7 @@ from bot.listeners import ignore_the_rest, listen
 from bot.memory.record import Records
 from bot.notices import tell_each
 from bot.owners.document_desk import DocumentDesk
+from bot.personal_tables import FEATURE_TABLES
 from bot.privacy.cached_words import forget_cached
 from bot.privacy.retention import Retention, scrub_all
 from bot.question.asking import Asking, EveryoneMayRead
@@ -283,6 +284,7 @@ class Bot:
     def _retention(self) -> Retention:
         return Retention(
             engine=self.engine,
+            features=FEATURE_TABLES,
             domains=self._domains,
             audit=self.audit,
             audit_days=self._settings.audit_days,

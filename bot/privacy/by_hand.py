@@ -10,6 +10,7 @@ from sqlalchemy import Engine
 
 from bot.connection import INBOX_FILE, inbox_url, whoever_is
 from bot.inbox.stored_items import StoredItems, stored_items
+from bot.privacy.feature_tables import FeatureTables
 from bot.privacy.personal_data import Erased, PersonalData
 from bot.privacy.retention import Purged, Retention, scrub_all
 from config.domain import Domain
@@ -22,6 +23,7 @@ from index.readers import Person
 class PrivacyByHand:
     settings: Settings
     engine: Engine
+    features: FeatureTables
     domains: Callable[[], Mapping[str, Domain]]
     audit: AuditLog
 
@@ -40,6 +42,7 @@ class PrivacyByHand:
     def _retention(self, items: StoredItems | None) -> Retention:
         return Retention(
             engine=self.engine,
+            features=self.features,
             domains=self.domains,
             audit=self.audit,
             audit_days=self.settings.audit_days,
@@ -53,12 +56,16 @@ class PrivacyByHand:
 
     def export(self, person: Person) -> dict[str, Any]:
         with stored_items(inbox_url(self.settings)) as items:
-            data = PersonalData(engine=self.engine, audit=self.audit, inbox=items)
+            data = PersonalData(
+                engine=self.engine, features=self.features, audit=self.audit, inbox=items
+            )
             return data.export(person.slack_user, person.email)
 
     def erase(self, person: Person) -> Erased:
         with stored_items(inbox_url(self.settings)) as items:
-            data = PersonalData(engine=self.engine, audit=self.audit, inbox=items)
+            data = PersonalData(
+                engine=self.engine, features=self.features, audit=self.audit, inbox=items
+            )
             erased = data.erase(person.slack_user, person.email)
         self._scrub()
         return erased

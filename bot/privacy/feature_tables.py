@@ -3,20 +3,53 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import timedelta
-from typing import Any
+from typing import Any, Protocol
 
-from sqlalchemy import Connection, delete, or_, select, update
+from sqlalchemy import Connection, Engine, delete, or_, select, update
 
-from bot.memory.all_kept import ALL_KEPT
 from bot.memory.kept_table import KeptTable, now
 from bot.slack.message_words import ERASED
+
+
+class ProposedAnswer(Protocol):
+    """A person's answer to a question, proposed for the golden set."""
+
+    @property
+    def id(self) -> str: ...
+    @property
+    def domain(self) -> str: ...
+    @property
+    def question(self) -> str: ...
+    @property
+    def reference(self) -> str: ...
+    @property
+    def source(self) -> str: ...
+    @property
+    def by(self) -> str:
+        """Slack user id."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class FeatureTables:
+    """What the bot's features hold of people."""
+
+    tables: Sequence[KeptTable]
+    creators: Sequence[Callable[[Engine], None]]
+    """Each makes some of the tables where they are missing; safe when several workers start at
+    once."""
+    proposals: Callable[[Engine], Sequence[ProposedAnswer]]
+
+    def create(self, engine: Engine) -> None:
+        for create in self.creators:
+            create(engine)
 
 
 def purge_features(
     connection: Connection,
     days_of: Callable[[str], int],
-    tables: Sequence[KeptTable] = ALL_KEPT,
+    tables: Sequence[KeptTable],
 ) -> int:
     """Delete what is older than its domain keeps; how many rows went. `days_of`: domain → days."""
     gone = 0
@@ -31,7 +64,7 @@ def purge_features(
 
 
 def forget_with_questions(
-    connection: Connection, ids: Collection[str], tables: Sequence[KeptTable] = ALL_KEPT
+    connection: Connection, ids: Collection[str], tables: Sequence[KeptTable]
 ) -> None:
     """`ids`: of questions that go, few enough for one statement."""
     for kept in tables:
@@ -41,7 +74,7 @@ def forget_with_questions(
 
 
 def rows_of(
-    connection: Connection, user: str, tables: Sequence[KeptTable] = ALL_KEPT
+    connection: Connection, user: str, tables: Sequence[KeptTable]
 ) -> dict[str, list[Mapping[str, Any]]]:
     """Table → its rows that name the person."""
     found: dict[str, list[Mapping[str, Any]]] = {}
@@ -52,9 +85,7 @@ def rows_of(
     return found
 
 
-def erase_in_features(
-    connection: Connection, user: str, tables: Sequence[KeptTable] = ALL_KEPT
-) -> int:
+def erase_in_features(connection: Connection, user: str, tables: Sequence[KeptTable]) -> int:
     """Take a person's words, then their id; how many rows named them."""
     touched = 0
     for kept in tables:

@@ -14,11 +14,9 @@ from sqlalchemy import Column, Connection, Engine, Table, delete, or_, select, u
 from agents.answer_cache.kept_answers import create_table, drop_saying
 from agents.thread.kept_threads import create_thread_tables, forget_threads_of, kept_of
 from bot.inbox.stored_items import StoredItem, StoredItems
-from bot.memory.all_kept import create_kept
-from bot.memory.proposals import propose
 from bot.memory.state_tables import create_tables, feedback, handoffs, questions, screenshots
 from bot.privacy.cached_words import answers_of, cached_of
-from bot.privacy.feature_tables import erase_in_features, rows_of
+from bot.privacy.feature_tables import FeatureTables, erase_in_features, rows_of
 from bot.privacy.questions_gone import delete_questions, forget_screenshots, ids_of
 from bot.slack.message_words import ERASED
 from index.audit import AuditLog
@@ -49,6 +47,7 @@ class Erased:
 @dataclass(frozen=True, kw_only=True)
 class PersonalData:
     engine: Engine
+    features: FeatureTables
     audit: AuditLog
     inbox: StoredItems | None
     """None where no bot ever ran."""
@@ -72,12 +71,12 @@ class PersonalData:
                 "handoffs": _rows(connection, handoffs, *_PEOPLE)(user),
                 "resolved": _rows(connection, questions, questions.c.resolved_by)(user),
                 "threads": kept_of(connection, askers),
-                **rows_of(connection, user),
+                **rows_of(connection, user, self.features.tables),
             }
         proposals = [
             {"id": one.id, "domain": one.domain, "question": one.question,
              "reference": one.reference, "source": one.source}
-            for one in propose(self.engine)
+            for one in self.features.proposals(self.engine)
             if one.by == user or one.id in own
         ]  # fmt: skip
         stored = self.inbox.of(user) if self.inbox else []
@@ -105,10 +104,12 @@ class PersonalData:
             kept = forget_threads_of(connection, _names(user, email))
             mine = select(questions.c.id).where(questions.c.asker == user)
             busy = ids_of(connection, mine.where(questions.c.event_id.in_(events)))
-            gone = delete_questions(connection, ids_of(connection, mine) - busy)
+            gone = delete_questions(
+                connection, ids_of(connection, mine) - busy, self.features.tables
+            )
             said = connection.execute(delete(feedback).where(feedback.c.user == user)).rowcount
             helped = _forget_helper(connection, user)
-            erase_in_features(connection, user)
+            erase_in_features(connection, user, self.features.tables)
         return Erased(
             questions=gone, feedback=said, handoffs=helped, threads=kept, inbox=forgotten,
             still_working=len(working),
@@ -117,7 +118,7 @@ class PersonalData:
     def _create_tables(self) -> None:
         create_tables(self.engine)
         create_thread_tables(self.engine)
-        create_kept(self.engine)
+        self.features.create(self.engine)
         create_table(self.engine)
 
     def _withdraw(self, user: str) -> None:

@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from typing import Any
 
 from sqlalchemy import Connection, Select, delete, select
 
 from agents.thread.kept_threads import forget_places, slack_place
-from bot.memory.kept_table import batches
+from bot.memory.kept_table import KeptTable, batches
 from bot.memory.state_tables import feedback, handoffs, posts, questions, screenshots
 from bot.message.private import post_key
 from bot.privacy.feature_tables import forget_with_questions
 
 
-def delete_questions(connection: Connection, ids: Collection[str]) -> int:
+def delete_questions(
+    connection: Connection, ids: Collection[str], tables: Sequence[KeptTable]
+) -> int:
     """With their answers, posts, feedback and hand-offs, whoever gave them, and what the agents
-    keep of their threads."""
+    keep of their threads. `tables`: of features."""
     for batch in batches(ids):
         events = connection.scalars(select(questions.c.event_id).where(questions.c.id.in_(batch)))
         keys = [*batch, *map(post_key, events)]
@@ -26,7 +28,7 @@ def delete_questions(connection: Connection, ids: Collection[str]) -> int:
         forget_screenshots(connection, batch)
         connection.execute(delete(feedback).where(feedback.c.question_id.in_(batch)))
         connection.execute(delete(handoffs).where(handoffs.c.question_id.in_(batch)))
-        forget_with_questions(connection, batch)
+        forget_with_questions(connection, batch, tables)
         connection.execute(delete(questions).where(questions.c.id.in_(batch)))
     return len(ids)
 

@@ -28,10 +28,9 @@ from sqlalchemy.exc import IntegrityError
 
 from agents.answer_cache import kept_answers
 from agents.thread.kept_threads import create_thread_tables, domains_kept, forget_begun_before
-from bot.memory.all_kept import create_kept
 from bot.memory.kept_table import now
 from bot.memory.state_tables import FORGOTTEN, create_tables, feedback, handoffs, posts, questions
-from bot.privacy.feature_tables import purge_features
+from bot.privacy.feature_tables import FeatureTables, purge_features
 from bot.privacy.questions_gone import delete_questions, forget_screenshots, ids_of
 from config.domain import Domain, RetentionPolicy
 from durable.migration import migrate
@@ -66,6 +65,7 @@ class Purged:
 @dataclass(frozen=True, kw_only=True)
 class Retention:
     engine: Engine
+    features: FeatureTables
     domains: Callable[[], Mapping[str, Domain]]
     audit: AuditLog
     audit_days: int
@@ -77,7 +77,7 @@ class Retention:
     def __post_init__(self) -> None:
         create_tables(self.engine)
         create_thread_tables(self.engine)
-        create_kept(self.engine)
+        self.features.create(self.engine)
         migrate(self.engine, _METADATA, "upkeep")
         kept_answers.create_table(self.engine)
         try:
@@ -134,12 +134,12 @@ class Retention:
             waiting = expired & _open_handoffs(connection)
             waiting -= _asked_before(connection, name, 2 * days, unfinished)
             blanked += _blank(connection, waiting)
-            gone += delete_questions(connection, expired - waiting)
+            gone += delete_questions(connection, expired - waiting, self.features.tables)
         threads = 0
         for name in domains_kept(connection):
             days = days_of(name)
             threads += forget_begun_before(connection, name, now() - timedelta(days=days))
-        purge_features(connection, days_of)
+        purge_features(connection, days_of, self.features.tables)
         _delete_strays(connection, shortest)
         kept_answers.purge(connection, lambda name: _days_cached(domains.get(name)))
         rows = self.audit.forget(connection, before=days_ago(self.audit_days))

@@ -13,6 +13,7 @@ from fastapi.testclient import TestClient
 from pydantic import SecretStr
 
 from api.doors.token_file import create_token
+from bot.personal_tables import FEATURE_TABLES
 from bot.privacy.personal_data import PersonalData
 from config.errors import StorageFailed
 from config.settings import Settings
@@ -156,7 +157,9 @@ def test_however_an_address_is_written_what_is_kept_of_its_person_is_found(tmp_p
     client = elsewhere(copilot.api(slack=False))
     asked = {"query": BLACK, "conversation_id": "c1"}
     assert client.post(QNA, json=asked, headers=bearer(hers)).status_code == 200
-    data = PersonalData(engine=copilot.index.engine, audit=copilot.audit, inbox=None)
+    data = PersonalData(
+        engine=copilot.index.engine, features=FEATURE_TABLES, audit=copilot.audit, inbox=None
+    )
     held = data.export("U0INES", "INES@tea.example")
     assert [turn["asked"] for turn in held["threads"]] == [BLACK]
     assert len(held["shown"]) == 1

@@ -41,6 +41,7 @@ from bot.memory.record import Records
 from bot.memory.state_tables import feedback, questions
 from bot.message.buttons import FEEDBACK
 from bot.owners.suggestion import Suggestion
+from bot.personal_tables import FEATURE_TABLES
 from bot.privacy.feature_tables import erase_in_features
 from bot.slack.message_words import ERASED
 from config.domain import AgingPolicy, ChunkOptions, Domain
@@ -864,6 +865,6 @@ def test_erasing_a_person_takes_their_words_and_their_name(desk: Desk) -> None:
     _, reply = desk.ask(AGE)
     flagged(desk, reply, "heliotrope")
     with desk.bot.engine.begin() as connection:
-        erase_in_features(connection, "U0YOU")
+        erase_in_features(connection, "U0YOU", FEATURE_TABLES.tables)
         row = connection.execute(select(flags)).one()
     assert (row.words, row.flagged_by) == ("", ERASED)

@@ -16,6 +16,7 @@ from bot.checklist import checklist_view
 from bot.checklist.checklist_standing import Checklist
 from bot.checklist.pressed_buttons import PRESSED, REPORTED
 from bot.memory.checklist_tables import checklist_posts, checklists, presses, reports
+from bot.personal_tables import FEATURE_TABLES
 from bot.privacy.feature_tables import erase_in_features, purge_features, rows_of
 from playground.slack_stand_in import SlackStandIn
 from tests.bot.conftest import Desk, eventually, running, words
@@ -392,12 +393,12 @@ def test_who_is_erased_is_somebody_and_old_ones_go(desk: Desk) -> None:
     tick(desk, first, 0, "U0PRIYA")
     desk.slack.wait_for(lambda: "<@U0PRIYA> <!date" in shown(desk, ts))
     with desk.bot.engine.begin() as connection:
-        assert rows_of(connection, "U0PRIYA")["bot_checklist_presses"]
-        erase_in_features(connection, "U0PRIYA")
+        assert rows_of(connection, "U0PRIYA", FEATURE_TABLES.tables)["bot_checklist_presses"]
+        erase_in_features(connection, "U0PRIYA", FEATURE_TABLES.tables)
     tick(desk, first, 1)
     desk.slack.wait_for(lambda: "somebody <!date" in shown(desk, ts))
     assert "U0PRIYA" not in shown(desk, ts)
     with desk.bot.engine.begin() as connection:
-        purge_features(connection, lambda name: -1)
+        purge_features(connection, lambda name: -1, FEATURE_TABLES.tables)
         for table in (checklists, presses, reports, checklist_posts):
             assert connection.execute(select(table)).all() == []

@@ -12,6 +12,7 @@ from sqlalchemy import select
 from agents.answer import Answer
 from bot.gaps.answered_anew import outcome_of
 from bot.memory.gap_tables import gap_drafts
+from bot.personal_tables import FEATURE_TABLES
 from bot.privacy.personal_data import PersonalData
 from index.audit import AuditLog
 from index.reader_view import Guarded
@@ -197,7 +198,9 @@ def test_words_that_an_owner_edited_go_with_whoever_said_them_first(room: GapRoo
     room.resolve(ids[0], TRAVEL)
     room.look()
     room.decide("accepted", f"{TRAVEL} Bring your badge.", words_by="U0INES")
-    PersonalData(engine=room.engine, audit=AuditLog(room.engine), inbox=None).erase("U0INES")
+    PersonalData(
+        engine=room.engine, features=FEATURE_TABLES, audit=AuditLog(room.engine), inbox=None
+    ).erase("U0INES")
     with room.engine.connect() as connection:
         (draft,) = connection.execute(select(gap_drafts)).all()
     assert draft.words == ""
@@ -208,7 +211,9 @@ def test_a_draft_that_comes_back_says_whose_words_were_accepted(room: GapRoom) -
     room.resolve(ids[0], TRAVEL)
     room.look()
     room.decide("accepted", "Something of the owner's own.", words_by="U0DANA")
-    PersonalData(engine=room.engine, audit=AuditLog(room.engine), inbox=None).erase("U0INES")
+    PersonalData(
+        engine=room.engine, features=FEATURE_TABLES, audit=AuditLog(room.engine), inbox=None
+    ).erase("U0INES")
     with room.engine.connect() as connection:
         (draft,) = connection.execute(select(gap_drafts)).all()
     assert draft.words == "Something of the owner's own."

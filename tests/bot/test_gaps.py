@@ -14,9 +14,9 @@ from sqlalchemy import select
 
 from bot.gaps.answered_anew import outcome_of
 from bot.gaps.gap_list import GapChange
-from bot.memory.all_kept import ALL_KEPT
 from bot.memory.gap_tables import gap_drafts, gap_questions, gap_vectors, gaps
 from bot.memory.state_tables import handoffs
+from bot.personal_tables import FEATURE_TABLES
 from bot.privacy.personal_data import PersonalData
 from bot.privacy.questions_gone import delete_questions
 from bot.privacy.retention import Retention
@@ -450,7 +450,9 @@ def test_the_digest_tells_what_was_asked_again_in_words_that_all_may_read(room: 
 
 def test_what_an_erased_person_asked_and_said_is_gone(room: GapRoom) -> None:
     accepted(room)
-    data = PersonalData(engine=room.engine, audit=AuditLog(room.engine), inbox=None)
+    data = PersonalData(
+        engine=room.engine, features=FEATURE_TABLES, audit=AuditLog(room.engine), inbox=None
+    )
     held = data.export("U0INES")
     assert held["bot_gap_drafts"][0]["words"] == TRAVEL
     assert [one["question_id"] for one in data.export("U0YOU")["bot_gap_questions"]]
@@ -474,6 +476,7 @@ def test_what_is_kept_long_enough_goes_with_all_that_hangs_on_it(room: GapRoom) 
     assert room.look()[0].times == 2
     retention = Retention(
         engine=room.engine,
+        features=FEATURE_TABLES,
         domains=lambda: {"security": room.domain},
         audit=AuditLog(room.engine),
         audit_days=400,
@@ -484,11 +487,13 @@ def test_what_is_kept_long_enough_goes_with_all_that_hangs_on_it(room: GapRoom) 
     assert [gap.times for gap in room.look()] == [1]
     with room.engine.begin() as connection:
         ids = set(connection.scalars(select(gap_questions.c.question_id)))
-        delete_questions(connection, ids)
+        delete_questions(connection, ids, FEATURE_TABLES.tables)
     assert room.look() == []
-    tables = {kept.table.name for kept in ALL_KEPT if kept.table.name.startswith("bot_gap")}
+    tables = {
+        kept.table.name for kept in FEATURE_TABLES.tables if kept.table.name.startswith("bot_gap")
+    }
     with room.engine.connect() as connection:
-        for kept in ALL_KEPT:
+        for kept in FEATURE_TABLES.tables:
             if kept.table.name in tables:
                 assert connection.execute(select(kept.table)).all() == []
 

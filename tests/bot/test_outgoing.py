@@ -406,7 +406,7 @@ CALLS = {
     ("whom_to_call.py", "users.info"): "nothing",
     ("call_posts.py", "chat.update"): "test_escalating.py: ids of people, and names of levels",
     ("notices.py", "chat.postMessage"): "mrkdwn",
-    ("interactions.py", "views.open"): "cards_views",
+    ("presses.py", "views.open"): "cards_views",
     ("flag_form.py", "views.open"): "cards_views",
     ("flag_form.py", "chat.postEphemeral"): "the bot's own sentences",
     ("alert_replies.py", "conversations.replies"): "nothing",
@@ -430,7 +430,7 @@ CALLS = {
     ("screenshots.py", "files.slack.com"): "nothing: the host of files",
     ("hello.py", "conversations.history"): "nothing",
     ("hello.py", "chat.postMessage"): "mrkdwn",
-    ("interactions.py", "chat.postEphemeral"): "the bot's own sentences",
+    ("presses.py", "chat.postEphemeral"): "the bot's own sentences",
 }
 """(module, method of Slack's) → by which test here the words in it are harmless."""
 

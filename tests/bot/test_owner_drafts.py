@@ -15,6 +15,7 @@ from bot.owner_drafts.decisions import COMMENT
 from bot.owner_drafts.delivery_of_drafts import REMIND, SEND
 from bot.owner_drafts.draft_view import ACCEPT, DISMISS, EDIT
 from bot.owner_drafts.drafts_on_record import MOST_A_DAY
+from bot.personal_tables import FEATURE_TABLES
 from bot.privacy.feature_tables import erase_in_features, forget_with_questions
 from playground.google_stand_in import GoogleFault
 from playground.slack.rules.block_rules import problems
@@ -372,7 +373,7 @@ def test_when_its_owner_is_gone_an_admin_is_reminded_in_their_place(
     office.settle()
     if how == "erased":
         with office.bot.engine.begin() as connection:
-            erase_in_features(connection, owner.id)
+            erase_in_features(connection, owner.id, FEATURE_TABLES.tables)
     changed = guest(owner) if how == "a guest by now" else replace(owner, deleted=True)
     office.slack.workspace.welcome(changed)
     office.bot.gate.people._by_id._kept.clear()
@@ -447,8 +448,8 @@ def test_erased_words_vanish_from_a_draft_that_waits(
     office.message(owner.id, other)
     office.settle()  # what Slack shows may not be on record yet, and is found a minute later then
     with office.bot.engine.begin() as connection:
-        erase_in_features(connection, person.id)
-        forget_with_questions(connection, ["C0SECURITY:88.0"])
+        erase_in_features(connection, person.id, FEATURE_TABLES.tables)
+        forget_with_questions(connection, ["C0SECURITY:88.0"], FEATURE_TABLES.tables)
     office.tick()
     for one in (key, other):
         told = shown(office.message(owner.id, one))

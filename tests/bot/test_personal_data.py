@@ -15,6 +15,7 @@ from bot.connection import inbox_url, whoever_is
 from bot.inbox.stored_items import speaks, stored_items
 from bot.memory.proposals import propose
 from bot.memory.state_tables import handoffs, questions
+from bot.personal_tables import FEATURE_TABLES
 from bot.privacy.personal_data import Erased, PersonalData
 from bot.slack.message_words import ERASED
 from config.errors import UsageError
@@ -49,7 +50,12 @@ def running_desk(folder: Path) -> Iterator[Desk]:
 
 @pytest.fixture
 def data(desk: Desk) -> PersonalData:
-    return PersonalData(engine=desk.bot.engine, audit=desk.bot.audit, inbox=desk.bot.inbox.stored())
+    return PersonalData(
+        engine=desk.bot.engine,
+        features=FEATURE_TABLES,
+        audit=desk.bot.audit,
+        inbox=desk.bot.inbox.stored(),
+    )
 
 
 def helped(desk: Desk, text: str, *, asker: str, helper: str) -> str:
@@ -171,7 +177,11 @@ def test_a_question_that_is_being_answered_is_taken_back(desk: Desk, data: Perso
     ts = desk.slack.post_as_user(CHANNEL, f"{desk.at} {SECRET}?", user="U0DANA")
     assert begun.wait(20)
     hasty = PersonalData(
-        engine=data.engine, audit=data.audit, inbox=data.inbox, sleep=lambda seconds: None
+        engine=data.engine,
+        features=FEATURE_TABLES,
+        audit=data.audit,
+        inbox=data.inbox,
+        sleep=lambda seconds: None,
     )
     assert hasty.erase("U0DANA").still_working >= 1
     assert desk.bot.records.get(f"{CHANNEL}:{ts}").text == ""  # type: ignore[union-attr]
@@ -201,7 +211,13 @@ def test_erasing_waits_for_what_is_worked_on(desk: Desk, data: PersonalData) -> 
         go_on.set()
         eventually(lambda: not desk.bot.inbox.backlog())
 
-    waiting = PersonalData(engine=data.engine, audit=data.audit, inbox=data.inbox, sleep=until_done)
+    waiting = PersonalData(
+        engine=data.engine,
+        features=FEATURE_TABLES,
+        audit=data.audit,
+        inbox=data.inbox,
+        sleep=until_done,
+    )
     done = waiting.erase("U0DANA")
     assert (done.questions, done.still_working) == (1, 0)
     assert desk.said(CHANNEL, ts) == []
@@ -246,7 +262,7 @@ def test_postgresql_hands_out_and_erases_alike(slack: SlackStandIn, tmp_path: Pa
             engine = open_database(settings)
             log = AuditLog(engine)
             with stored_items(inbox_url(settings)) as items:
-                data = PersonalData(engine=engine, audit=log, inbox=items)
+                data = PersonalData(engine=engine, features=FEATURE_TABLES, audit=log, inbox=items)
                 held = data.export("U0DANA")
                 assert [one["text"] for one in held["questions"]] == [SECRET]
                 assert SECRET in json.dumps(held["inbox"])

@@ -18,6 +18,7 @@ from sqlalchemy.exc import DBAPIError
 from agents.answer import Answer, Question
 from bot.memory.record import Records
 from bot.memory.state_tables import feedback, handoffs, posts, questions
+from bot.personal_tables import FEATURE_TABLES
 from bot.privacy.retention import _UPKEEP, Purged, Retention
 from config.domain import Domain
 from index.audit import AuditLog, Shown, days_ago
@@ -253,6 +254,7 @@ def retention_of(engine: Engine) -> Retention:
     """As a worker has it, which has nothing to do."""
     return Retention(
         engine=engine,
+        features=FEATURE_TABLES,
         domains=lambda: {"security": DOMAINS["security"]},
         audit=AuditLog(engine),
         audit_days=400,

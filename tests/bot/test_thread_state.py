@@ -12,6 +12,7 @@ from sqlalchemy import select, update
 from agents.answer import Answer, Conversation, EarlierTurn, Question
 from agents.thread.kept_threads import threads
 from agents.thread.thread_memory import ThreadMemory
+from bot.personal_tables import FEATURE_TABLES
 from bot.privacy.personal_data import PersonalData
 from playground.slack_stand_in import SlackStandIn
 from tests.bot.conftest import Desk, eventually, running
@@ -118,7 +119,9 @@ def test_a_question_that_is_deleted_while_it_is_answered_is_not_kept_either(desk
 
 def test_it_is_handed_out_erased_and_purged(remembering_desk: Desk) -> None:
     desk = remembering_desk
-    data = PersonalData(engine=desk.bot.engine, audit=desk.bot.audit, inbox=None)
+    data = PersonalData(
+        engine=desk.bot.engine, features=FEATURE_TABLES, audit=desk.bot.audit, inbox=None
+    )
     desk.ask("heliotrope mine?", user="U0DANA")
     desk.ask("heliotrope theirs?", user="U0PRIYA")
     desk.settle()
@@ -142,7 +145,7 @@ def test_the_api_s_threads_are_known_by_address(desk: Desk) -> None:
     talk = Conversation(place='["api"]', message="1", asker="ines@tidewater.example")
     memory.recall(talk, "security")
     memory.remember(talk, "security", kept_turn)
-    data = PersonalData(engine=engine, audit=desk.bot.audit, inbox=None)
+    data = PersonalData(engine=engine, features=FEATURE_TABLES, audit=desk.bot.audit, inbox=None)
     assert data.export("U0INES")["threads"] == []
     assert len(data.export("U0INES", "ines@tidewater.example")["threads"]) == 1
     assert data.erase("U0INES", "ines@tidewater.example").threads == 1
