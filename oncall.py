@@ -756,7 +756,7 @@ class Copilot:
         from bot.privacy.daily_purge import DailyPurge
         from bot.slack.http_events import add_slack, alongside
         from bot.warming import Warming
-        from durable.database_watch import DatabaseWatch
+        from durable.database import DatabaseWatch
         from telemetry.health import Together, add_health
 
         self.access.require()

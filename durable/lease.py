@@ -20,7 +20,7 @@ from sqlalchemy import Connection, NullPool, text
 from sqlalchemy.exc import SQLAlchemyError
 
 from config.errors import ConfigError
-from durable.postgres import postgres_engine
+from durable.database import postgres_engine
 
 log = structlog.get_logger()
 

@@ -14,7 +14,7 @@ from config.disk.private_files import private_folder
 from config.errors import IndexUnavailable
 from config.models import Embedder
 from config.settings import Settings
-from durable.postgres import end
+from durable.database import end
 from enrichment.chunk import Chunk, DocumentCard
 from index.folders.build import VectorSource, embedded_texts
 from index.folders.generation_folder import Folder

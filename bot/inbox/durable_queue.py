@@ -14,9 +14,9 @@ import structlog
 
 from bot.inbox.stored_items import INBOX, StoredItems
 from bot.slack.web import SlackBusy, SlackRefused, SlackUnsure
-from durable.durable_worker import DurableWorker, WorkQueue
+from durable.database import storage_failure
 from durable.lease import Lease
-from durable.storage_failures import storage_failure
+from durable.worker import DurableWorker, WorkQueue
 from telemetry import metrics
 
 log = structlog.get_logger()

@@ -11,8 +11,7 @@ from typing import Any
 
 from sqlalchemy import create_engine, inspect, make_url
 
-from durable.done_work import AT_ONCE, KEEP, forget_done
-from durable.durable_worker import Application
+from durable.worker import AT_ONCE, KEEP, Application, forget_done
 
 INBOX = Application(name="oncall", format="inbox-1")
 WAITING = ["ENQUEUED", "DELAYED"]

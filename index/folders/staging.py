@@ -15,7 +15,7 @@ from pydantic_core import PydanticSerializationError
 
 from config.errors import LoadError, PublishError
 from config.models import Embedder, Vectors
-from durable.storage_failures import NO_ROOM
+from durable.database import NO_ROOM
 from enrichment.chunk import Chunk, DocumentCard
 from index.folders.build import VectorSource, embedded_texts
 from index.folders.generation_folder import Folder

@@ -16,8 +16,7 @@ from sqlalchemy.exc import ArgumentError, DBAPIError
 from config.disk.private_files import private_file, private_folder
 from config.errors import ConfigError
 from config.settings import Settings
-from durable.postgres import postgres_engine
-from durable.storage_failures import storage_failure
+from durable.database import postgres_engine, storage_failure
 
 log = structlog.get_logger()
 

@@ -17,7 +17,7 @@ from sqlalchemy.engine import Connection
 from sqlalchemy.exc import SQLAlchemyError
 
 from config.errors import IndexUnavailable, PublishError
-from durable.storage_failures import storage_failure
+from durable.database import storage_failure
 from enrichment.chunk import Chunk, DocumentCard
 from index.store.generation_info import GenerationInfo as GenerationInfo
 from index.store.generation_info import Revision

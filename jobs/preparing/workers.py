@@ -21,7 +21,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from config.domain import ChunkOptions
 from config.errors import CopilotError, LoadError
-from durable.durable_worker import DurableWorker, WorkQueue
+from durable.worker import DurableWorker, WorkQueue
 from enrichment.chunk import Chunk
 from enrichment.enrich import Enriched
 from jobs.preparing.handed_over import HandedOver

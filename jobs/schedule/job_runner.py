@@ -19,9 +19,15 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from config.domain import Domain
 from config.errors import AnotherRun, CopilotError
-from durable.done_work import forget_abandoned, forget_done
-from durable.durable_worker import UNDONE, Application, DurableWorker, WorkQueue
 from durable.lease import Lease
+from durable.worker import (
+    UNDONE,
+    Application,
+    DurableWorker,
+    WorkQueue,
+    forget_abandoned,
+    forget_done,
+)
 from jobs.schedule.begun_runs import MOST_DEATHS, BegunRuns
 from jobs.schedule.due import Planned, due
 from jobs.schedule.freshness import Freshness, freshness

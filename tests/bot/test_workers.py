@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 from sqlalchemy import create_engine, make_url, text
 
+from durable.database import postgres_engine
 from durable.lease import PostgresLease
-from durable.postgres import postgres_engine
 from playground.slack_stand_in import SlackStandIn
 from tests.bot.conftest import answered
 from tests.bot.fakes import CHANNEL

@@ -11,9 +11,8 @@ from datetime import timedelta
 import pytest
 
 from bot.inbox.durable_queue import Inbox, Item
-from durable.done_work import forget_abandoned
-from durable.durable_worker import Application, DurableWorker, WorkQueue
 from durable.lease import PostgresLease
+from durable.worker import Application, DurableWorker, WorkQueue, forget_abandoned
 from tests.databases import Server, breakable_postgresql
 
 PATIENCE = 40.0

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 import pytest
 
+from durable.database import end, postgres_engine
 from durable.lease import PostgresLease
-from durable.postgres import end, postgres_engine
 from tests.databases import postgresql_server
 
 

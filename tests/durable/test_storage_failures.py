@@ -17,9 +17,9 @@ from sqlalchemy.exc import DBAPIError
 
 from config.errors import IndexUnavailable, StorageFailed
 from config.settings import Settings
-from durable.durable_worker import Application, DurableWorker
+from durable.database import databases_in, storage_failure
 from durable.lease import FileLease
-from durable.storage_failures import databases_in, storage_failure
+from durable.worker import Application, DurableWorker
 from index.store.database import open_database
 from index.store.sql_store import Store
 

@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 
 from config.errors import CopilotError
-from durable.storage_failures import databases_in, storage_failure
+from durable.database import databases_in, storage_failure
 from index.search import SearchQuery
 from tests.jobs.library import DOMAIN, Library
 

@@ -15,8 +15,8 @@ from sqlalchemy import Engine, NullPool, create_engine, make_url, text
 from config.domain import Domain, Refresh
 from config.errors import ConfigError
 from config.settings import Settings
-from durable.durable_worker import WorkQueue
 from durable.lease import FileLease, Lease, PostgresLease
+from durable.worker import WorkQueue
 from index.store.database import open_database
 from jobs.ingest_outcome import IngestReport
 from jobs.schedule.begun_runs import BegunRuns

@@ -1,6 +1,8 @@
 """DBOS in this process: launched under a lease, and what it leaves to others is done.
 
-See docs/decisions/050-durable-inbox.md for what DBOS does by itself and what is added here."""
+See docs/decisions/050-durable-inbox.md for what DBOS does by itself and what is added here.
+
+Finished work is forgotten after a while, with what it was given."""
 
 from __future__ import annotations
 
@@ -8,9 +10,10 @@ import logging
 import sqlite3
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence, Set
+from collections.abc import Callable, Collection, Iterator, Sequence, Set
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,14 +21,59 @@ import structlog
 from sqlalchemy import Engine, func, select
 
 from config.disk.private_files import private_file
+from durable.database import (
+    end,
+    postgres_engine,
+    storage_failure,
+    told_plainly,
+    wait_for_the_database,
+)
 from durable.lease import Lease
-from durable.postgres import end, postgres_engine, wait_for_the_database
-from durable.storage_failures import storage_failure, told_plainly
 from telemetry import metrics
 from telemetry.logs import ToStructlog
 
 if TYPE_CHECKING:
     from dbos import DBOSConfig
+
+
+KEEP = timedelta(days=1)
+"""Finished work is remembered this long, with what was said: Slack repeats an event within
+minutes, and no domain keeps its questions for less."""
+AT_ONCE = 1_000
+_CANCELLED = ["CANCELLED", "MAX_RECOVERY_ATTEMPTS_EXCEEDED"]
+
+
+def forget_done(client: Any, keep: timedelta = KEEP) -> int:
+    """Delete what was finished that long ago, by a `DBOSClient`; how much that was."""
+    before, count = (datetime.now(UTC) - keep).isoformat(), 0
+    while True:
+        # Cancelled work has no time of completion.
+        found = [
+            *_listed(client, status=["SUCCESS", "ERROR"], completed_before=before),
+            *_listed(client, status=_CANCELLED, end_time=before),
+        ]
+        if not found:
+            return count
+        client.delete_workflows([one.workflow_id for one in found])
+        count += len(found)
+
+
+def forget_abandoned(client: Any, queues: Collection[str], keep: timedelta = KEEP) -> int:
+    """Delete what has waited that long in other queues than these: their workers are gone."""
+    before = (datetime.now(UTC) - keep).isoformat()
+    waiting = _listed(client, status=["ENQUEUED"], end_time=before)
+    gone = [one.workflow_id for one in waiting if one.queue_name not in queues]
+    if gone:
+        client.delete_workflows(gone)
+    return len(gone)
+
+
+def _listed(client: Any, **which: Any) -> list[Any]:
+    found: list[Any] = client.list_workflows(
+        limit=AT_ONCE, load_input=False, load_output=False, **which
+    )
+    return found
+
 
 log = structlog.get_logger()
 

@@ -1,0 +1,245 @@
+"""What it means that a database or a disk fails: what, where and the remedy, in one line.
+
+Whether the database answers, for a process that holds no lease on it.
+
+Connections to PostgreSQL that notice when it is gone, and some that wait until it is back."""
+
+from __future__ import annotations
+
+import errno
+import sqlite3
+import threading
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import Any
+
+import structlog
+from sqlalchemy import URL, Engine, QueuePool, create_engine, event, make_url, text
+from sqlalchemy.engine.interfaces import Dialect
+from sqlalchemy.exc import DBAPIError, SQLAlchemyError
+from sqlalchemy.pool import ConnectionPoolEntry, Pool
+
+from config.errors import StorageFailed
+
+log = structlog.get_logger()
+
+LOOK_SECONDS = 2.0
+LATE_LOOKS = 4
+"""A look that hangs for so long is one that failed."""
+
+
+class DatabaseWatch:
+    """`start` and `stop` are those of a server's lifespan; `telemetry.health.Watched` besides."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+        self._stopping = threading.Event()
+        self._answered_at = time.monotonic()
+        self._answers = True
+
+    def start(self) -> None:
+        """Returns at once."""
+        threading.Thread(target=self._run, name="database-watch", daemon=True).start()
+
+    def stop(self) -> None:
+        """A look that hangs ends with the process."""
+        self._stopping.set()
+
+    def missing(self) -> dict[str, str]:
+        """Asks nobody."""
+        late = time.monotonic() - self._answered_at > LATE_LOOKS * LOOK_SECONDS
+        return {} if self._answers and not late else {"database": "the database is away"}
+
+    def observe(self) -> None:
+        """It has no gauges."""
+
+    def _run(self) -> None:
+        while not self._stopping.wait(LOOK_SECONDS):
+            answered = self._ask()
+            if answered != self._answers:
+                log.warning("the database is back" if answered else "lost the database")
+            self._answers = answered
+            if answered:
+                self._answered_at = time.monotonic()
+
+    def _ask(self) -> bool:
+        try:
+            with self._engine.connect() as connection:
+                connection.execute(text("SELECT 1"))
+        except (SQLAlchemyError, OSError):
+            return False
+        return True
+
+
+NOTICES: Mapping[str, int] = {
+    # A server that vanished without closing its connections is noticed within some ten seconds,
+    # by what waits for it and by what it is asked next, instead of the system's two hours.
+    "connect_timeout": 5,
+    "keepalives_idle": 5,
+    "keepalives_interval": 2,
+    "keepalives_count": 3,
+    "tcp_user_timeout": 10_000,
+}
+"""libpq's parameters; all but the last, which is in milliseconds, in seconds."""
+SERVER_NOTICES = "-c tcp_keepalives_idle=10 -c tcp_keepalives_interval=5 -c tcp_keepalives_count=3"
+"""The server lets go of a worker's locks half a minute after its machine vanished."""
+_RETRY_SECONDS = 0.5
+
+
+class _Pool(QueuePool):
+    """Closes what a thread gives back after the pool's end; else it stays open until the garbage
+    collector finds it."""
+
+    over = False
+
+    def dispose(self) -> None:
+        self.over = True
+        super().dispose()
+
+    def _do_return_conn(self, record: ConnectionPoolEntry) -> None:
+        super()._do_return_conn(record)
+        if self.over:
+            super().dispose()
+
+
+def postgres_engine(url: str | URL, poolclass: type[Pool] = _Pool, **options: Any) -> Engine:
+    """An engine for psycopg; `options` as for SQLAlchemy's `create_engine`.
+
+    People's words are parameters, and no error carries them into a log."""
+    return create_engine(
+        make_url(url).set(drivername="postgresql+psycopg"),
+        hide_parameters=True,
+        pool_pre_ping=True,
+        connect_args={**NOTICES, "options": SERVER_NOTICES},
+        poolclass=poolclass,
+        **options,
+    )
+
+
+def end(engine: Engine) -> None:
+    """Dispose of an engine for good: what a thread still begins with it works, on a connection
+    that is closed when it is given back."""
+    engine.dispose()
+    if isinstance(engine.pool, _Pool):
+        engine.pool.over = True
+
+
+def wait_for_the_database(engine: Engine, stopping: threading.Event, seconds: float) -> None:
+    """New connections of this engine wait for a database that is away, at most so long.
+
+    For work that has all the time there is: what is refused at once is tried again after pauses
+    that grow, and would sleep on for a minute after the database is back."""
+
+    @event.listens_for(engine, "do_connect")
+    def _connect(dialect: Dialect, _record: Any, arguments: Any, named: Any) -> Any:
+        deadline = time.monotonic() + seconds
+        while True:
+            try:
+                return dialect.connect(*arguments, **named)
+            except Exception:
+                if stopping.wait(_RETRY_SECONDS) or time.monotonic() > deadline:
+                    raise
+
+
+NO_ROOM = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
+_PRIMARY = 0xFF
+"""The lower bits of SQLite's extended codes: https://www.sqlite.org/rescode.html"""
+_DAMAGED = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}
+_ON_THE_WAY = {sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN}
+"""What SQLite says of a disk without room, too, when it makes a file beside the database."""
+_SPARE_BYTES = 64 * 1024
+"""Less than this is no room: SQLite's smallest file beside a database takes half of it."""
+
+
+def storage_failure(error: BaseException, files: Iterable[Path] = ()) -> StorageFailed | None:
+    """None for what is no failure of a database or a disk. `files`: those that it may be about;
+    the damaged one among them is found by looking."""
+    for cause in _causes(error):
+        if isinstance(cause, sqlite3.Error):
+            return _of_sqlite(cause, [file for file in files if file.is_file()])
+        if isinstance(cause, OSError) and cause.errno in NO_ROOM:
+            return _no_room(Path(str(cause.filename)) if cause.filename else None)
+        if isinstance(cause, DBAPIError) and cause.connection_invalidated:
+            return StorageFailed(
+                "the database broke off the connection", remedy="see whether it is up, and go on"
+            )
+    return None
+
+
+@contextmanager
+def told_plainly(files: Iterable[Path]) -> Iterator[None]:
+    """What fails inside for its storage is raised as StorageFailed."""
+    try:
+        yield
+    except Exception as error:
+        if failure := storage_failure(error, files):
+            raise failure from error
+        raise
+
+
+def databases_in(folder: Path) -> list[Path]:
+    return [*folder.glob("*.db"), *folder.glob("*.sqlite")]
+
+
+def _causes(error: BaseException) -> Iterator[BaseException]:
+    seen: set[int] = set()
+    following: BaseException | None = error
+    while following is not None and id(following) not in seen:
+        seen.add(id(following))
+        yield following
+        original = getattr(following, "orig", None)
+        following = original or following.__cause__ or following.__context__
+
+
+def _of_sqlite(error: sqlite3.Error, files: list[Path]) -> StorageFailed | None:
+    code = getattr(error, "sqlite_errorcode", 0) & _PRIMARY
+    where = files[0].parent if files else None
+    if code in _DAMAGED:
+        return _damaged(next(filter(_is_damaged, files), None) or (files[0] if files else None))
+    if code == sqlite3.SQLITE_FULL or (code in _ON_THE_WAY and where and _is_full(where)):
+        return _no_room(where)
+    if code in _ON_THE_WAY or code in {sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM}:
+        return StorageFailed(
+            f"{files[0] if files else 'the database'} can't be read or written: {error}",
+            remedy="look at its owner and mode, and at the disk",
+        )
+    if code in {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}:
+        return StorageFailed(
+            f"{files[0] if files else 'the database'} is kept busy by another process",
+            remedy="wait for it, or set DATABASE_URL to PostgreSQL, where many write at once",
+        )
+    return None
+
+
+def _damaged(file: Path | None) -> StorageFailed:
+    return StorageFailed(
+        f"the database {file or ''} is damaged".replace("  ", " "),
+        remedy="stop what uses it and restore a backup, as docs/operations/backup-and-restore.md "
+        "says; `sqlite3 FILE .recover` saves what can be read",
+    )
+
+
+def _no_room(where: Path | None) -> StorageFailed:
+    return StorageFailed(
+        f"the disk of {where} is full" if where else "the disk is full",
+        remedy="make room, or give the volume more; what was published and asked is still there",
+    )
+
+
+def _is_full(folder: Path) -> bool:
+    from shutil import disk_usage
+
+    try:
+        return disk_usage(folder).free < _SPARE_BYTES
+    except OSError:
+        return False
+
+
+def _is_damaged(file: Path) -> bool:
+    try:
+        with closing(sqlite3.connect(f"file:{file}?mode=ro", uri=True)) as connection:
+            return bool(connection.execute("PRAGMA quick_check(1)").fetchone() != ("ok",))
+    except sqlite3.Error as error:
+        return getattr(error, "sqlite_errorcode", 0) & _PRIMARY in _DAMAGED
