@@ -34,7 +34,7 @@ from config.providers import (
     secrets_of,
 )
 from config.settings import Settings
-from telemetry.model_calls import ModelCall
+from telemetry.tracing import ModelCall
 
 if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel

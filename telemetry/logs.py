@@ -1,7 +1,9 @@
 """Log lines: on standard error, for people on a terminal and as JSON for machines otherwise.
 
 Whoever logs by the standard library is heard from its warnings on, in the same form: below that,
-clients of models and of Slack write what they send and receive."""
+clients of models and of Slack write what they send and receive.
+
+Which release runs here."""
 
 from __future__ import annotations
 
@@ -11,6 +13,8 @@ import os
 import re
 import sys
 from collections.abc import Callable, Collection
+from functools import cache
+from importlib.metadata import PackageNotFoundError, version
 from typing import Any, Literal
 
 LogLevel = Literal["debug", "info", "warning", "error"]
@@ -98,3 +102,12 @@ def _rendering(*, as_json: bool, hide: Callable[[str], str]) -> list[Any]:
         return hide(str(render(logger, method, {**first, **event})))
 
     return [*before, rendered]
+
+
+@cache
+def product_version() -> str:
+    """As it was installed; `unknown` where it only lies there."""
+    try:
+        return version("oncall-copilot")
+    except PackageNotFoundError:
+        return "unknown"

@@ -22,7 +22,7 @@ from prometheus_client import (
     generate_latest,
 )
 
-from telemetry.product_version import product_version
+from telemetry.logs import product_version
 
 registry = CollectorRegistry()
 ProcessCollector(registry=registry)

@@ -2,20 +2,25 @@
 
 The provider is ours alone: libraries in this process that write spans of their own, with what
 they like in them, don't reach it. No attribute holds a word of a question, an answer or a document,
-and no exception's message."""
+and no exception's message.
+
+What a call of a chat model took and used, as a metric and a span."""
 
 from __future__ import annotations
 
 import atexit
 import threading
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
-from telemetry.product_version import product_version
+from telemetry import metrics
+from telemetry.logs import product_version
 
 if TYPE_CHECKING:
     from opentelemetry.sdk.trace import TracerProvider
+
 
 Attributes = Mapping[str, str | int | float | bool | Sequence[str]]
 Kind = Literal["internal", "client", "producer", "consumer"]
@@ -162,3 +167,36 @@ class _Exporting:
                 attributes=dict(attributes or {}),
             )
         )
+
+
+class ModelCall:
+    """One call, from its request to its last word."""
+
+    def __init__(self, model: str, *, provider: str, prompt: str, max_tokens: int) -> None:
+        """`prompt`: the name of its wording."""
+        self._model = model
+        self._began = time.monotonic()
+        self._span = begun_span(
+            f"chat {model}",
+            {
+                "gen_ai.operation.name": "chat",
+                "gen_ai.provider.name": provider,
+                "gen_ai.request.model": model,
+                "gen_ai.request.max_tokens": max_tokens,
+                "oncall.prompt": prompt,
+            },
+            kind="client",
+        )
+
+    def used(self, input_tokens: int, output_tokens: int) -> None:
+        self._span.set(
+            {
+                "gen_ai.usage.input_tokens": input_tokens,
+                "gen_ai.usage.output_tokens": output_tokens,
+            }
+        )
+
+    def end(self, outcome: str, error: BaseException | None = None) -> None:
+        """`outcome`: see the metric."""
+        metrics.MODEL_CALL.labels(self._model, outcome).observe(time.monotonic() - self._began)
+        self._span.end(error)
