@@ -14,8 +14,8 @@ from functools import cache, cached_property, partial
 from threading import Thread
 from typing import TYPE_CHECKING, Any
 
-from config.disk.private_files import private_folder
 from config.errors import UsageError
+from config.parsing.secret_files import private_folder
 from telemetry.logs import log_to_stderr
 from telemetry.metrics import watch_disk
 from telemetry.tracing import export_traces
@@ -115,7 +115,7 @@ class Copilot:
 
     @cached_property
     def embedder(self) -> Embedder:
-        from config.embedding_models import build_embedder
+        from config.embeddings import build_embedder
 
         return build_embedder(self.settings)
 
@@ -537,7 +537,7 @@ class Copilot:
 
     def _shared_out(self, runner: JobRunner) -> Assign:
         """Have documents of any runner's runs prepared by this one as well."""
-        from config.embedding_models import embeds_here
+        from config.embeddings import embeds_here
         from jobs.preparing.workers import WorkBench
         from jobs.schedule.job_runner import Registration
 

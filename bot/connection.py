@@ -21,10 +21,10 @@ from bot.slack.socket_mode import SocketMode
 from bot.slack.token_refusals import refused_token
 from bot.slack.user_groups import Members, user_group_members
 from bot.slack.web import SlackBusy, SlackRefused, SlackUnsure, Web
-from config.disk.private_files import private_folder
 from config.errors import CopilotError, UsageError
+from config.parsing.schedules import USER
+from config.parsing.secret_files import private_folder
 from config.settings import Settings
-from config.slack_ids import USER
 from durable.lease import FileLease, Lease, PostgresLease
 from index.readers import Person
 

@@ -18,8 +18,8 @@ from pydantic import SecretStr
 from rich.console import Console
 
 from cli.shown.terminal_text import lines_console, print_markdown
-from config.disk.private_files import private_folder
 from config.errors import ConfigError, CopilotError
+from config.parsing.secret_files import private_folder
 from playground.google_stand_in import GoogleStandIn
 from playground.slack_stand_in import (
     SHOWN_QUESTIONS,

@@ -29,8 +29,8 @@ from cli.evaluation import (
 from cli.people import audit_commands, cache_commands, gaps_commands, privacy_commands
 from cli.setup import setup_commands
 from cli.trust import token_commands
-from config.disk.private_files import keep_to_owner
 from config.errors import CopilotError
+from config.parsing.secret_files import keep_to_owner
 
 app = typer.Typer(
     no_args_is_help=True,

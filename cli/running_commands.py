@@ -32,7 +32,7 @@ def demo(
         raise UsageError(
             "the demo comes with the source, not with the image", remedy="run `make demo` there"
         ) from None
-    from config.checkup.demo_domains import for_the_demo
+    from config.checks import for_the_demo
     from config.settings import read_settings
     from oncall import Copilot
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from cli.setup.installation_checks import model_setting
 from cli.shown.terminal_text import lines_console
-from config.checkup.finding import Finding
+from config.checks import Finding
 from config.domain import Domain
 from config.errors import CopilotError, IndexUnavailable
 from config.settings import Settings

@@ -16,15 +16,18 @@ from pydantic import BaseModel, SecretStr, ValidationError
 
 from config.errors import ConfigError, InvalidModelOutput, ModelError, ModelUnavailable
 from config.model_failures import as_model_error, is_outage, status_of, too_long, wait_before_retry
-from config.model_replies import (
+from config.models import (
+    ChatModel,
     Messages,
+    Prompt,
+    Reply,
+    Usage,
     describe,
     messages_of,
     parse_reply,
     response_format,
     with_schema,
 )
-from config.models import ChatModel, Prompt, Reply, Usage
 from config.providers import (
     CHAT_MODEL,
     OPENAI,

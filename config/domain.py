@@ -25,10 +25,16 @@ from pydantic import (
 )
 from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 
-from config.reading.cron import cron_problem, shortest_gap
-from config.reading.time_zones import time_zone_problem
-from config.slack_ids import BOT, CHANNEL, GROUP, USER
-from config.tools.tool_server import ToolServer
+from config.parsing.schedules import (
+    BOT,
+    CHANNEL,
+    GROUP,
+    USER,
+    cron_problem,
+    shortest_gap,
+    time_zone_problem,
+)
+from config.tool_server import ToolServer
 
 
 @dataclass(frozen=True)

@@ -14,8 +14,7 @@ from pydantic_core import ErrorDetails
 
 from config.domain import Domain
 from config.errors import ConfigError
-from config.reading.advice import advice
-from config.reading.strict_yaml import UnreadableFileError, misread, read_mapping, read_text
+from config.parsing.strict_yaml import UnreadableFileError, advice, misread, read_mapping, read_text
 from config.settings import Settings
 
 SUFFIXES = (".yaml", ".yml")

@@ -18,13 +18,13 @@ from pydantic_settings import (
 )
 
 from config.errors import ConfigError
+from config.parsing.secret_files import secrets_from_files
 from config.providers import OPENAI, check_model_name, provider_and_model
-from config.reading.secret_files import secrets_from_files
-from config.tools.tool_server import TOKEN_VARIABLE
+from config.tool_server import TOKEN_VARIABLE
 from telemetry.logs import LogFormat, LogLevel
 
 if TYPE_CHECKING:
-    from config.prices import Prices
+    from config.models import Prices
 
 
 _NAME_OF_A_SECRET = re.compile(r"_(KEY|TOKEN|SECRET|PASSWORD)$")
@@ -309,7 +309,7 @@ class Settings(BaseSettings):
     @field_validator("prices")
     @classmethod
     def _are_prices(cls, written: str | None) -> str | None:
-        from config.prices import read_prices
+        from config.models import read_prices
 
         if written:
             read_prices(written)
@@ -361,7 +361,7 @@ class Settings(BaseSettings):
 
     def read_prices(self) -> Prices | None:
         """None when they are not set."""
-        from config.prices import read_prices
+        from config.models import read_prices
 
         return read_prices(self.prices) if self.prices else None
 

@@ -83,7 +83,7 @@ def commands() -> str:
 
 def settings() -> str:
     """Every environment variable with its default and meaning."""
-    from config.reading.secret_files import SUFFIX
+    from config.parsing.secret_files import SUFFIX
     from config.settings import Settings, is_secret
 
     rows = ["| variable | default | meaning |", "|---|---|---|"]

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 import structlog
 from sqlalchemy import Engine, func, select
 
-from config.disk.private_files import private_file
+from config.parsing.secret_files import private_file
 from durable.database import (
     end,
     postgres_engine,

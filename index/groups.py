@@ -11,7 +11,7 @@ from threading import Lock
 
 from config.domain import Domain
 from config.errors import PermissionsUnknown
-from config.slack_ids import GROUP
+from config.parsing.schedules import GROUP
 from index.readers import EVERYONE, Person, identities
 
 FRESH_SECONDS = 600.0

@@ -10,9 +10,9 @@ from threading import Lock
 
 from sqlalchemy import Engine, inspect
 
-from config.disk.private_files import private_folder
 from config.errors import IndexUnavailable
 from config.models import Embedder
+from config.parsing.secret_files import private_folder
 from config.settings import Settings
 from durable.database import end
 from enrichment.chunk import Chunk, DocumentCard

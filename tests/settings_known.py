@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from config.reading.secret_files import SUFFIX
+from config.parsing.secret_files import SUFFIX
 from config.settings import Settings, is_secret
 
 _FIELDS = {

@@ -21,7 +21,7 @@ from pytest_httpserver import HTTPServer
 
 from cli.running_commands import health
 from config.errors import CopilotError
-from config.reading.secret_files import SUFFIX
+from config.parsing.secret_files import SUFFIX
 from tests.settings_known import VARIABLES
 
 ROOT = Path(__file__).parents[1]

@@ -9,7 +9,7 @@ from typing import Any
 
 from agents.asked_tools.mcp_tool_server import McpToolServer
 from agents.asked_tools.tool_values import ToolFailed, ToolOffer
-from config.tools.tool_server import ToolServer
+from config.tool_server import ToolServer
 
 FRESH_SECONDS = 300.0
 REST_SECONDS = 60.0

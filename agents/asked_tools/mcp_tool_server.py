@@ -22,7 +22,7 @@ import structlog
 
 from agents.asked_tools.tool_sources import readable
 from agents.asked_tools.tool_values import ToolFailed, ToolFailure, ToolOffer
-from config.tools.tool_server import ToolServer
+from config.tool_server import ToolServer
 
 if TYPE_CHECKING:
     import httpx2

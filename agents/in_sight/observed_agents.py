@@ -10,7 +10,7 @@ import structlog
 
 from agents.answer import Answer, Ask, Fallback, Progress, Question
 from agents.graph import fallbacks_of
-from config.prices import Prices
+from config.models import Prices
 from telemetry import metrics
 from telemetry.tracing import span
 

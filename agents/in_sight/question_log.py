@@ -15,8 +15,7 @@ import structlog
 from agents.answer import Answer, Question
 from agents.confidence.confidence_levels import in_words
 from config.domain import Domain
-from config.models import Usage
-from config.prices import Prices
+from config.models import Prices, Usage
 from telemetry.tracing import span
 
 log = structlog.get_logger()

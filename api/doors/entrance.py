@@ -16,7 +16,7 @@ from api.doors.door_table import HttpDoor, door_at
 from api.doors.tokens import LiveTokens
 from api.doors.traffic import Bounds, Traffic
 from api.doors.turned_away import Refused
-from config.reading.strict_json import JunkJsonError, read_json
+from config.parsing.strict_json import JunkJsonError, read_json
 
 log = structlog.get_logger()
 

@@ -19,7 +19,7 @@ from api.doors.caller import Caller
 from config.domain import DomainId, Switch
 from config.domain_files import nearest, problem_at
 from config.errors import ConfigError, UsageError
-from config.reading.strict_yaml import UnreadableFileError, misread, read_mapping, read_text
+from config.parsing.strict_yaml import UnreadableFileError, misread, read_mapping, read_text
 
 FILE = "api_tokens.yaml"
 PREFIX = "oncall_"

@@ -11,10 +11,9 @@ from typing import Any, ParamSpec, TypeVar
 
 from bot.checkup.slack_checks import PATIENCE, SlackApp
 from bot.slack.web import SlackBusy, SlackRefused, SlackUnsure
-from config.checkup.finding import Finding, fine, of_error, wrong
-from config.checkup.pasted import bare, channel_id_in
+from config.checks import Finding, bare, channel_id_in, fine, of_error, wrong
 from config.errors import ConfigError, CopilotError
-from config.slack_ids import USER
+from config.parsing.schedules import USER
 
 MOST_CHANNELS = 20_000
 """That a name is looked for in."""

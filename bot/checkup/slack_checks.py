@@ -11,8 +11,7 @@ from slack_sdk import WebClient
 from bot.connection import Identity, api_base, reach_slack
 from bot.slack.token_refusals import refused_token
 from bot.slack.web import SlackBusy, SlackRefused, SlackUnsure, Web
-from config.checkup.finding import Finding, fine, of_error, skipped, wrong
-from config.checkup.pasted import bare, misplaced, token_remedy
+from config.checks import Finding, bare, fine, misplaced, of_error, skipped, token_remedy, wrong
 from config.domain import Domain
 from config.errors import ConfigError, CopilotError
 from config.settings import Settings

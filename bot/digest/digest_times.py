@@ -9,7 +9,7 @@ from zoneinfo import ZoneInfo
 from bot.handoff.known_rotas import SeenRota, zone_of
 from bot.handoff.turns import begins_after
 from config.domain import SHIFT_CHANGE, Domain
-from config.reading.cron import wall_times
+from config.parsing.schedules import wall_times
 
 _FORM = "%Y%m%dT%H%M%S"
 

@@ -11,8 +11,14 @@ from zoneinfo import ZoneInfo
 
 from bot.handoff.shift import Shift
 from config.errors import ConfigError
-from config.reading.time_zones import time_zone_problem
-from config.slack_ids import EMAIL, MAYBE_ON_CALL_IN_PROSE, MENTION, ON_CALL, ON_CALL_IN_PROSE
+from config.parsing.schedules import (
+    EMAIL,
+    MAYBE_ON_CALL_IN_PROSE,
+    MENTION,
+    ON_CALL,
+    ON_CALL_IN_PROSE,
+    time_zone_problem,
+)
 
 _NAMES = [
     re.compile(MENTION),

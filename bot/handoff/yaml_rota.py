@@ -11,7 +11,7 @@ import yaml
 
 from bot.handoff.shift import Shift
 from config.errors import ConfigError
-from config.slack_ids import EMAIL, GROUP, MENTION, USER
+from config.parsing.schedules import EMAIL, GROUP, MENTION, USER
 
 _REMEDY = "write each shift as {from: 2026-11-02, to: 2026-11-09, user: U0INES}"
 _KEYS = {"from", "to", "user"}

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Protocol
 
 from agents.answer import bounded
-from config.slack_ids import CHANNEL, USER
+from config.parsing.schedules import CHANNEL, USER
 from enrichment.language.courtesy import is_courtesy
 
 ERASED = "erased"

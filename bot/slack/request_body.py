@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from urllib.parse import parse_qsl
 
-from config.reading.strict_json import JunkJsonError, read_json
+from config.parsing.strict_json import JunkJsonError, read_json
 
 
 def is_slack_body(body: bytes, content_type: str) -> bool:

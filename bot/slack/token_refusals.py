@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from config.checkup.pasted import WHERE
+from config.checks import WHERE
 from config.errors import ConfigError
 
 _GONE = "it was revoked, or the app was removed: install the app again, and copy the new token from"

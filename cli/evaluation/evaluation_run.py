@@ -18,7 +18,7 @@ from cli.evaluation.systems import agents, at_a_time, plain_rag
 from cli.options import plain_console, print_json, wired
 from config.domain import Domain
 from config.errors import UsageError
-from config.prices import Prices, read_prices
+from config.models import Prices, read_prices
 from jobs.evaluation.comparison import compared
 from jobs.evaluation.evaluate import (
     AskingOptions,

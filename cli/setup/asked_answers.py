@@ -10,8 +10,7 @@ from typing import TypeVar
 import typer
 
 from cli.setup.doctor import print_finding
-from config.checkup.finding import Finding, of_error
-from config.checkup.pasted import bare
+from config.checks import Finding, bare, of_error
 from config.errors import ConfigError, CopilotError, UsageError
 
 T = TypeVar("T")

@@ -16,7 +16,7 @@ from cli.setup.installation_checks import (
     not_asked,
 )
 from cli.shown.visible_text import visible
-from config.checkup.finding import Finding, fine, of_error
+from config.checks import Finding, fine, of_error
 from config.errors import ConfigError
 
 if TYPE_CHECKING:

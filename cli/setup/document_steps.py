@@ -11,8 +11,7 @@ from cli.setup.asked_answers import Asker, ToBeTold, settled
 from cli.setup.given_answers import Given
 from cli.setup.installation_checks import counted, drive_to_check
 from cli.setup.kept_settings import KeptSettings
-from config.checkup.finding import Finding, fine, wrong
-from config.checkup.pasted import drive_id_in
+from config.checks import Finding, drive_id_in, fine, wrong
 from config.domain import GoogleDriveSource
 from config.settings import Settings
 

@@ -24,7 +24,7 @@ from cli.setup.slack_steps import (
     title_of,
 )
 from cli.setup.team_files import DomainDraft, TeamPlace, as_written, place_for, write_domain
-from config.checkup.finding import Finding, fine, of_error
+from config.checks import Finding, fine, of_error
 from config.domain import Domain, domain_of
 from config.domain_files import read_domain
 from config.errors import ConfigError, CopilotError

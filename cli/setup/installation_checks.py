@@ -6,8 +6,7 @@ import os
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
-from config.checkup.demo_domains import is_demo
-from config.checkup.finding import Finding, attempted, fine, of_error, skipped, wrong
+from config.checks import Finding, attempted, fine, is_demo, of_error, skipped, wrong
 from config.errors import CopilotError
 from config.settings import Settings
 
@@ -43,7 +42,7 @@ def check_domain_files(settings: Settings) -> tuple[dict[str, Domain], list[Find
 
 def check_storage(settings: Settings) -> Iterator[Finding]:
     """The data folder, and the database."""
-    from config.disk.private_files import private_folder
+    from config.parsing.secret_files import private_folder
     from index.store.database import open_database
 
     def folder() -> Iterator[Finding]:
@@ -80,7 +79,7 @@ def model_setting(settings: Settings) -> Finding:
 def check_models(settings: Settings) -> Iterator[Finding]:
     """The models answer; what they say doesn't matter."""
     from config.chat_model import build_chat_model, build_vision_model
-    from config.embedding_models import build_embedder
+    from config.embeddings import build_embedder
     from config.models import Prompt
 
     hello = Prompt(name="checkup", version="1", system="Say ok.", user="ok?", max_tokens=200)

@@ -9,9 +9,8 @@ from pathlib import Path
 
 from dotenv import dotenv_values, set_key
 
-from config.disk.private_files import OTHERS, private_file
 from config.errors import ConfigError
-from config.reading.secret_files import SUFFIX
+from config.parsing.secret_files import OTHERS, SUFFIX, private_file
 
 
 class KeptSettings:

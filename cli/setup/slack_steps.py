@@ -14,7 +14,7 @@ from cli.setup.asked_answers import Asker, ToBeTold, settled
 from cli.setup.given_answers import Given
 from cli.setup.kept_settings import KeptSettings
 from cli.setup.team_files import MANIFEST, write_shared
-from config.checkup.finding import Finding, fine
+from config.checks import Finding, fine
 from config.errors import ConfigError
 from config.settings import Settings
 

@@ -9,7 +9,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from config.checkup.demo_domains import is_demo
+from config.checks import is_demo
 from config.domain import Domain
 from config.domain_files import check_domains, domain_paths, read_domain
 from config.errors import ConfigError

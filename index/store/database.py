@@ -13,8 +13,8 @@ from sqlalchemy import Engine, create_engine, event
 from sqlalchemy.engine import make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError
 
-from config.disk.private_files import private_file, private_folder
 from config.errors import ConfigError
+from config.parsing.secret_files import private_file, private_folder
 from config.settings import Settings
 from durable.database import postgres_engine, storage_failure
 

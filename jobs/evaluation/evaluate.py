@@ -16,7 +16,7 @@ from pydantic import ValidationError
 
 from agents.answer import Ask
 from config.errors import ConfigError
-from config.prices import Prices
+from config.models import Prices
 from jobs.evaluation.asked.golden_asking import NOTHING_KEPT, ask_all
 from jobs.evaluation.asked.kept_replies import ReplyStore
 from jobs.evaluation.comparison import compared

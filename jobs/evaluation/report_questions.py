@@ -6,8 +6,7 @@ from collections.abc import Mapping, Sequence
 from itertools import groupby
 
 from agents.answer import Answer
-from config.models import Usage
-from config.prices import Prices
+from config.models import Prices, Usage
 from jobs.evaluation.judging import judge_metrics
 from jobs.evaluation.metrics.answer_metrics import answer_metrics
 from jobs.evaluation.metrics.given_reply import GivenReply

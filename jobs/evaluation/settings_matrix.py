@@ -13,7 +13,7 @@ from pydantic import ValidationError
 from config.domain import Domain
 from config.domain_files import refused
 from config.errors import UsageError
-from config.reading.strict_yaml import read_mapping
+from config.parsing.strict_yaml import read_mapping
 
 _OTHER_INDEX = ("chunks", "sources")
 MOST = 24

@@ -12,7 +12,7 @@ from pydantic_core import ErrorDetails
 
 from config.domain_files import Problem, node_at, placed, refused
 from config.errors import ConfigError
-from config.reading.strict_yaml import UnreadableFileError, misread, read_list, read_text
+from config.parsing.strict_yaml import UnreadableFileError, misread, read_list, read_text
 from jobs.golden.golden_questions import GoldenQuestion
 
 

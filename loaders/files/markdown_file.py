@@ -19,7 +19,7 @@ from mdit_py_plugins.footnote import footnote_plugin
 from mdit_py_plugins.tasklists import tasklists_plugin
 
 from config.errors import LoadError
-from config.reading.strict_yaml import UnreadableFileError, read_fields
+from config.parsing.strict_yaml import UnreadableFileError, read_fields
 from loaders.assemble import BlockWriter, Metadata, make_document
 from loaders.document import Document
 from loaders.document_limits import MAX_MARKUP_NESTING, MAX_NAME, check_size, too_deep, too_many

@@ -29,7 +29,7 @@ from agents.graph import build_ask
 from bot.message.render import render
 from config.domain import Domain
 from config.models import Prompt
-from config.tools.tool_server import ToolServer
+from config.tool_server import ToolServer
 from tests.agents import tool_servers
 from tests.agents.corpus import domain, snapshot
 from tests.agents.scripted import PLAN, ScriptedModel, Watching, in_turn
@@ -372,7 +372,7 @@ def test_the_sdk_is_loaded_before_a_server_s_time_runs() -> None:
     script = """if True:
         import sys
         from agents.asked_tools.mcp_tool_server import McpToolServer
-        from config.tools.tool_server import ToolServer
+        from config.tool_server import ToolServer
 
         async def within(self, work, seconds):
             return ["mcp.client.streamable_http" in sys.modules]

@@ -17,8 +17,7 @@ from agents.in_sight.question_log import AskedThrough, AskIn, QuestionLog
 from agents.which_domain.answering import Answering
 from config.domain import Domain
 from config.errors import IndexUnavailable, InvalidModelOutput, ModelUnavailable
-from config.models import Usage
-from config.prices import Prices
+from config.models import Prices, Usage
 from index.search import Snapshot
 from telemetry.metrics import registry
 from tests.agents.corpus import asking, snapshot

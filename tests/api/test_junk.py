@@ -20,7 +20,7 @@ from sqlalchemy import create_engine
 
 from bot.app import build_bot
 from bot.slack.http_events import add_slack
-from config.reading.strict_json import JunkJsonError, read_json
+from config.parsing.strict_json import JunkJsonError, read_json
 from playground.slack_stand_in import SlackStandIn
 from tests.api.front import DOMAINS, api, here
 from tests.bot.conftest import settings_for

@@ -10,8 +10,7 @@ from pydantic import BaseModel
 
 from config.chat_model import build_chat_model
 from config.errors import InvalidModelOutput, ModelError, ModelUnavailable
-from config.model_replies import parse_reply
-from config.models import ChatModel, Prompt, Usage
+from config.models import ChatModel, Prompt, Usage, parse_reply
 from config.settings import Settings
 from playground.openai_stand_in import ModelFault, OpenAIStandIn, Script
 from telemetry.metrics import registry

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
-from config.checkup.demo_domains import SHIPPED, for_the_demo, holds_demo
+from config.checks import SHIPPED, for_the_demo, holds_demo
 from config.settings import Settings
 
 

@@ -17,7 +17,7 @@ from pytest_httpserver import HTTPServer
 from tokenizers import Tokenizer
 from werkzeug import Request, Response
 
-from config.embedding_models import RemoteEmbedder, build_embedder
+from config.embeddings import RemoteEmbedder, build_embedder
 from config.errors import ConfigError, ModelUnavailable
 from config.minilm import MODEL, TOKENIZER, MiniLM, batches, threads, wheel_folder
 from config.settings import Settings

@@ -30,7 +30,7 @@ from agents.in_sight.question_log import AskedThrough
 from agents.judging.answer_judge import AnswerJudge
 from agents.judging.judge_request import JudgeRequest
 from bot.connection import connect
-from config.embedding_models import BATCH_TEXTS, build_embedder
+from config.embeddings import BATCH_TEXTS, build_embedder
 from config.errors import CopilotError
 from config.models import Prompt, Usage, Vectors
 from config.settings import Settings, read_settings

@@ -13,8 +13,8 @@ from typing import Any
 
 import pytest
 
-from config.disk.private_files import private_file, private_folder
 from config.errors import ConfigError
+from config.parsing.secret_files import private_file, private_folder
 from playground.slack_stand_in import SlackStandIn
 from tests.bot.conftest import answered
 

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 from sqlalchemy import text
 
-from config.disk.private_files import private_folder
 from config.errors import ConfigError
+from config.parsing.secret_files import private_folder
 from config.settings import Settings
 from index.store.database import FILE_NAME, open_database
 

@@ -9,8 +9,7 @@ import pytest
 
 from agents.answer import Answer, Ask, Citation, Passage, Progress, Question
 from config.errors import ConfigError
-from config.models import Usage
-from config.prices import Prices
+from config.models import Prices, Usage
 from enrichment.chunk import Chunk
 from jobs.evaluation.comparison import compared
 from jobs.evaluation.evaluate import (

@@ -10,7 +10,7 @@ from functools import cache, lru_cache
 
 from publicsuffixlist import PublicSuffixList
 
-from config.slack_ids import PINGED_IN_PROSE
+from config.parsing.schedules import PINGED_IN_PROSE
 from loaders.inline import clean
 
 BREAK = "\u2060"

@@ -1,12 +1,18 @@
 """A schedule as people write it: five cron fields, what is taken amiss in them, and the times on
-the clock that they name."""
+the clock that they name.
+
+Time zones by their IANA names, as people write them.
+
+Shapes of Slack's ids, as regular expressions without anchors or groups."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
 from datetime import datetime, timedelta
+from difflib import get_close_matches
 from itertools import islice, pairwise
+from zoneinfo import ZoneInfo, available_timezones
 
 EXAMPLE = "`0 3 * * *` for three in the morning"
 _NAMES = ("minute", "hour", "day of the month", "month", "day of the week")
@@ -75,3 +81,47 @@ def _part_problem(part: str, bounds: tuple[int, int], words: tuple[str, ...]) ->
     if step is not None and not 1 <= int(step) <= high:
         return f"a step of {step} is not from 1 to {high}; steps begin anew with each hour or day"
     return ""
+
+
+def time_zone_problem(written: str) -> str:
+    """What is wrong with a name and which one may be meant; empty when nothing is."""
+    try:
+        ZoneInfo(written)
+    except (KeyError, ValueError, OSError):  # also a path that leads out of the zones, or a folder
+        nearest = _nearest(written)
+        hint = f"did you mean {nearest!r}?" if nearest else "write it as in Europe/Berlin"
+        return f"is no time zone of the IANA database; {hint}"
+    return ""
+
+
+def _nearest(written: str) -> str:
+    """By the whole name, or by the city alone; empty when nothing is near."""
+    said = written.strip().replace(" ", "_").casefold()
+    zones = sorted(available_timezones())
+    cities = {zone.rpartition("/")[2].casefold(): zone for zone in zones}
+    whole = {zone.casefold(): zone for zone in zones}
+    for names in (cities, whole):
+        if close := get_close_matches(said, names, n=1, cutoff=0.75):
+            return names[close[0]]
+    return ""
+
+
+CHANNEL = "[CG][A-Z0-9]{4,}"
+"""G: an older private channel."""
+USER = "[UW][A-Z0-9]{3,}"
+"""W: of an organisation on Enterprise Grid."""
+GROUP = "S[A-Z0-9]{3,}"
+BOT = "[BAUW][A-Z0-9]{3,}"
+
+PINGED_IN_PROSE = r"[UWS][A-Z0-9]{6,}\b"
+"""Whom an `@` in prose may ping: ids are this long, and what is shorter is a word in capitals."""
+ON_CALL = r"[UWS](?:[0-9][A-Z0-9]{2,}|(?=[A-Z]*[0-9])[A-Z0-9]{5,})"
+"""A user or group where it stands alone: with a digit, which SUPPORT and WEEKEND lack."""
+ON_CALL_IN_PROSE = r"\b[UWS][0-9][A-Z0-9]{4,}\b"
+"""As Slack makes ids today, `U0…`: no word of a calendar looks so."""
+MAYBE_ON_CALL_IN_PROSE = r"\b[UWS](?=[A-Z]*[0-9])[A-Z0-9]{6,}\b"
+"""As Slack once made ids, `UG4KX7Q2P`; SPRINT42 looks so too."""
+MENTION = r"<(?:@|!subteam\^)([UWS][A-Z0-9]{3,})(?:\|[^<>]*+)?>"
+"""The id is its group."""
+EMAIL = r"(?<![\w.+-])[\w.+-]++@[\w-]+(?:\.[\w-]+)+"
+"""Slack finds its members by their address, too."""

@@ -1,0 +1,157 @@
+"""What people paste where a secret, a channel or a folder is asked for.
+
+The domain files that come with the source are the demo's, and get in nobody's way.
+
+What one check found: fine, or wrong with its remedy."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+import config
+from config.domain import Domain, drive_id_of
+from config.domain_files import domain_paths, read_domain
+from config.errors import CopilotError
+from config.parsing.schedules import CHANNEL
+from config.settings import Settings
+
+SHIPPED = Path(config.__file__).parent
+"""Its `domains/` are the demo's; the image has none."""
+
+
+def is_demo(domain: Domain) -> bool:
+    """Whether its file is one that comes with the source, here or in a copy of it.
+
+    A team's file that took its place reads another folder."""
+    shipped = SHIPPED / "domains" / domain.path.name
+    return (
+        domain.sources.google_drive.folders == [f"demo-{domain.domain}"]
+        and shipped.is_file()
+        and shipped.read_bytes() == domain.path.read_bytes()
+    )
+
+
+def holds_demo(config_dir: Path) -> bool:
+    read = (read_domain(path)[0] for path in domain_paths(config_dir))
+    return any(domain is not None and is_demo(domain) for domain in read)
+
+
+def for_the_demo(settings: Settings) -> Settings:
+    """The demo's domains, whatever a team's own are; and then a data folder inside the team's, so
+    that neither is found in the other's place."""
+    if holds_demo(settings.config_dir):
+        return settings
+    return settings.model_copy(
+        update={"config_dir": SHIPPED, "data_dir": settings.data_dir / "demo"}
+    )
+
+
+State = Literal["ok", "wrong", "skipped"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Finding:
+    """One line for a person, and the same for programs."""
+
+    check: str
+    """What was looked at, in a few words."""
+    state: State
+    """`skipped`: it could not be asked, because of something else that is wrong."""
+    said: str
+    remedy: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.said}; {self.remedy}" if self.remedy else self.said
+
+
+def fine(check: str, said: str) -> Finding:
+    return Finding(check=check, state="ok", said=said)
+
+
+def wrong(check: str, said: str, remedy: str = "") -> Finding:
+    return Finding(check=check, state="wrong", said=said, remedy=remedy)
+
+
+def skipped(check: str, said: str) -> Finding:
+    return Finding(check=check, state="skipped", said=said)
+
+
+def of_error(check: str, error: CopilotError) -> Finding:
+    return wrong(check, error.problem, error.remedy)
+
+
+def attempted(check: str, look: Callable[[], Iterator[Finding]]) -> Iterator[Finding]:
+    """What is found until something is in the way, which is a finding, too."""
+    try:
+        yield from look()
+    except CopilotError as error:
+        yield of_error(check, error)
+
+
+_QUOTES = "\"'`“”‘’"
+_INVISIBLE = dict.fromkeys(map(ord, "\u200b\u200c\u200d\u2060\ufeff"))
+_ASSIGNED = re.compile(r"(?:export\s+)?[A-Z][A-Z0-9_]+\s*=\s*(?=\S)")
+_CHANNEL_LINK = re.compile(rf"(?:/archives/|/client/[TE][A-Z0-9]+/|<#)({CHANNEL})")
+
+_BOT_TOKEN_AT = "api.slack.com/apps › your app › Install App › Bot User OAuth Token"  # noqa: S105 - where it stands
+_APP_TOKEN_AT = "api.slack.com/apps › your app › Basic Information › App-Level Tokens"  # noqa: S105
+WHERE = {"SLACK_BOT_TOKEN": _BOT_TOKEN_AT, "SLACK_APP_TOKEN": _APP_TOKEN_AT}
+"""Variable → where Slack shows it."""
+_STARTS = {"SLACK_BOT_TOKEN": "xoxb-", "SLACK_APP_TOKEN": "xapp-"}
+_KINDS = (
+    (r"xoxb-", "a bot token"),
+    (r"xapp-", "an app-level token"),
+    (r"xoxp-", "a person's token"),
+    (r"xoxe", "a token of an app with token rotation, which ends after some hours"),
+    (r"xox[a-z]-", "a token of another kind"),
+    (r"[0-9a-f]{32}$", "a signing secret, client secret or the like"),
+    (r"[0-9]+\.[0-9]+$", "a client id"),
+    (r"A[A-Z0-9]{8,}$", "the app's id"),
+    (r"https?://", "an address"),
+)
+
+
+def bare(text: str) -> str:
+    """Without what comes along when something is copied: blanks, quotes, `NAME=` before it."""
+    text = text.translate(_INVISIBLE).strip()
+    text = _ASSIGNED.sub("", text, count=1) if _ASSIGNED.match(text) else text
+    return text.strip().strip(_QUOTES).strip()
+
+
+def misplaced(variable: str, token: str) -> str:
+    """Why this can't be the token that the variable is for; empty when it may be.
+
+    Never says the token itself, nor a part of it."""
+    start = _STARTS[variable]
+    if re.search(r"…|\.\.\.|your|<.*>", token):
+        return "that is a placeholder"
+    if any(mark.isspace() for mark in token):
+        return "there is a blank or a line break inside it: it was not copied whole"
+    if not token.isascii():
+        return "there are characters in it that no token has"
+    if token.startswith(start):
+        return "" if len(token) >= len(start) + 10 else "it was not copied whole"
+    kind = next((kind for shape, kind in _KINDS if re.match(shape, token)), "no token of Slack")
+    return f"that is {kind}"
+
+
+def token_remedy(variable: str) -> str:
+    return f"copy the one that begins with {_STARTS[variable]}: {WHERE[variable]}"
+
+
+def channel_id_in(text: str) -> str:
+    """The id that was pasted alone, in a link or in a mention; empty for a name."""
+    text = bare(text)
+    if re.fullmatch(CHANNEL, text):
+        return text
+    found = _CHANNEL_LINK.search(text)
+    return found[1] if found else ""
+
+
+def drive_id_in(text: str) -> str:
+    """The id of a folder or document, pasted alone or in its address; empty for neither."""
+    return drive_id_of(bare(text))

@@ -1,1 +1,0 @@
-"""What a check of an installation finds, and what a pasted secret or address really is."""

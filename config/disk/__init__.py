@@ -1,1 +1,0 @@
-"""What is written to disk: for its owner alone."""

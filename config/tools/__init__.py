@@ -1,1 +1,0 @@
-"""Tools of others that a domain allows."""
