@@ -60,7 +60,7 @@ if TYPE_CHECKING:
     from jobs.schedule.job_runner import JobRunner
     from jobs.schedule.kept_runs import KeptRuns
     from jobs.schedule.recorded_run import Started
-    from loaders.google.google_desk import GoogleDesk
+    from loaders.google.owners import GoogleDesk
 
 
 def beyond_the_file(settings: Settings) -> Check:
@@ -175,7 +175,7 @@ class Copilot:
 
     def _readers_checker(self) -> CheckReaders:
         # Only a domain that answers each asker from what they may read needs Google's client.
-        from loaders.google.drive.drive_readers import open_readers
+        from loaders.google.drive.source import open_readers
 
         return open_readers(self.settings)
 
@@ -184,7 +184,7 @@ class Copilot:
         """Who somebody is, with the groups that documents are shared with."""
         from bot.connection import open_user_groups
         from index.groups import Groups, KnownMembers, untold
-        from loaders.google.google_groups import open_groups
+        from loaders.google.groups import open_groups
 
         directory = untold("access.groups does not name it, and GOOGLE_GROUPS_ADMIN is not set")
         if self.settings.google_groups_admin:
@@ -200,7 +200,7 @@ class Copilot:
         """Says whose a document is, and comments on it; None without a key.
 
         Raises ConfigError for comments that were switched on without one."""
-        from loaders.google.google_desk import GoogleDesk
+        from loaders.google.owners import GoogleDesk
 
         if self.settings.google_comments:
             self.settings.require(google_credentials="GOOGLE_COMMENTS=on writes by its account")
@@ -702,8 +702,8 @@ class Copilot:
         look = vision.looker() if vision else None
         sources: list[DocumentSource] = []
         if domain.sources.google_drive.folders or domain.sources.google_drive.documents:
-            from loaders.google.drive.google_drive import open_drive
-            from loaders.google.google_pictures import google_pictures
+            from loaders.google.drive.source import open_drive
+            from loaders.pictures.download import google_pictures
 
             fetch = google_pictures(self.settings.google_api_url or "") if look else None
             sources.append(DriveSource(domain, open_drive(self.settings), look, fetch))

@@ -21,9 +21,9 @@ from markdown_it import MarkdownIt
 from rich.console import Console
 from rich.table import Table
 
-from loaders.docs.docs_response import parse_document
+from loaders.docs.response import parse_document
 from loaders.document import Document
-from loaders.document_output import convert_google_docs
+from loaders.output import convert_google_docs
 
 ROOT = Path(__file__).parents[1]
 

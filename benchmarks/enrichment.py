@@ -38,7 +38,7 @@ from index.keywords.bm25 import RankBm25, chunk_terms
 from index.publish import open_index
 from index.ranking.fusion import Ranking, fuse
 from loaders.document import Document
-from loaders.files.local_files import load_file
+from loaders.files.local import load_file
 
 ROOT = Path(__file__).resolve().parent.parent
 

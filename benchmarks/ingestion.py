@@ -27,7 +27,7 @@ from enrichment.pipeline import prepare
 from index.folders.build import embedded_texts
 from index.folders.staging import TOGETHER
 from jobs.evaluation.asked.plain_rag import pieces
-from loaders.files.local_files import load_file
+from loaders.files.local import load_file
 from oncall import Copilot
 
 ADDED_AT_ONCE = 4_000

@@ -45,8 +45,8 @@ from enrichment.pipeline import prepare
 from enrichment.trust.addressing import addressing
 from enrichment.trust.sieve import Sieve
 from loaders.document import Document
-from loaders.files.local_files import load_file
-from loaders.files.markdown_file import parse_markdown
+from loaders.files.local import load_file
+from loaders.files.markdown import parse_markdown
 from playground.openai_stand_in import OpenAIStandIn
 from tests.agents.memory import MemorySnapshot
 

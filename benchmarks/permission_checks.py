@@ -25,7 +25,7 @@ from index.groups import Groups, KnownMembers, untold
 from index.readers import Person, as_read_by
 from index.search import Hit, SearchQuery
 from loaders.document import Permission
-from loaders.google.drive.drive_readers import open_readers
+from loaders.google.drive.source import open_readers
 from playground.google_stand_in import GoogleStandIn, StoredFile
 
 DOCUMENTS, GROUPS, IN_GROUPS = 5_000, 200, 20

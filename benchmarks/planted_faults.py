@@ -31,7 +31,7 @@ from enrichment.enrich import enrich
 from enrichment.language.sentences import sentences
 from jobs.golden.golden_file import load_golden
 from jobs.golden.golden_questions import GoldenQuestion
-from loaders.files.local_files import load_file
+from loaders.files.local import load_file
 
 Plant = Callable[["Answered", random.Random], "str | None"]
 UNITS = (

@@ -22,7 +22,7 @@ from enrichment.chunking.chunker import split
 from enrichment.language.words import search_terms
 from index.keywords.bm25 import RankBm25
 from loaders.document import Block, Cell, Document, Table
-from loaders.tables.table_markdown import table_to_markdown
+from loaders.tables.markdown import table_to_markdown
 
 ROOT = Path(__file__).resolve().parent.parent
 

@@ -28,7 +28,7 @@ from index.ranking.fusion import K
 from index.ranking.rankings import RANKING_WEIGHTS
 from index.search import Hit, SearchQuery, Snapshot, Strategy
 from loaders.document import Document
-from loaders.files.local_files import load_file
+from loaders.files.local import load_file
 
 ROOT = Path(__file__).resolve().parent.parent
 

@@ -18,7 +18,7 @@ from config.providers import provider_and_model
 from config.settings import Settings
 from index.publish import published_documents
 from jobs.golden.golden_file import load_golden
-from loaders.files.local_files import find_files, load_file
+from loaders.files.local import find_files, load_file
 
 
 def all_problems(settings: Settings) -> tuple[dict[str, Domain], list[Problem]]:

@@ -83,7 +83,7 @@ def google_check(names: DomainNames = None) -> None:
 
     What they can't read comes with its remedy."""
     from cli.inspection import print_access
-    from loaders.google.drive.google_drive import open_drive
+    from loaders.google.drive.source import open_drive
 
     copilot = wired()
     fine = True

@@ -13,7 +13,7 @@ from enrichment.chunk import DocumentCard
 from enrichment.standing import is_out_of_force, standing
 from index.search import Snapshot
 from index.store.sql_store import GenerationInfo
-from loaders.google.drive.google_drive import AccessReport
+from loaders.google.drive.source import AccessReport
 
 
 def print_retrieved(found: Mapping[str, Any]) -> None:

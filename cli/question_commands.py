@@ -128,8 +128,8 @@ def convert(
     """Show a file as markdown, the way the bot reads it.
 
     A saved Docs response, HTML, Markdown, docx, PDF, CSV or plain text."""
-    from loaders.document_output import document_to_json, document_to_markdown
-    from loaders.files.local_files import load_file
+    from loaders.files.local import load_file
+    from loaders.output import document_to_json, document_to_markdown
 
     document = load_file(file)
     for warning in document.warnings:

@@ -13,7 +13,7 @@ from jobs.ingest_ports import Found, Load
 from loaders.document import Document
 
 if TYPE_CHECKING:
-    from loaders.google.drive.google_drive import DriveFile, GoogleDrive
+    from loaders.google.drive.source import DriveFile, GoogleDrive
     from loaders.pictures.document_pictures import Fetch, Looker
 
 
@@ -31,7 +31,7 @@ class FileSource:
         self, *, cursor: str, indexed: Mapping[str, DocumentCard], settled: Collection[str]
     ) -> Found:
         """Raises ConfigError for an entry that matches nothing: a typo must not empty a domain."""
-        from loaders.files.local_files import find_files
+        from loaders.files.local import find_files
 
         ids = {card.url.partition("#")[0]: card.id for card in indexed.values()}
         folder = self._domain.path.absolute().parent
@@ -45,9 +45,9 @@ class FileSource:
         )
 
     def _with_pictures(self, path: Path, folder: Path) -> Load:
-        from loaders.files.file_patterns import root_of
-        from loaders.files.local_files import load_file
-        from loaders.pictures.beside_file import beside
+        from loaders.files.local import load_file
+        from loaders.files.patterns import root_of
+        from loaders.pictures.document_pictures import beside
 
         look = self._look
         if look is None:

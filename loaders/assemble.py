@@ -8,8 +8,7 @@ from dataclasses import dataclass, field
 from datetime import date, datetime
 from typing import Any, Literal, TypedDict, Unpack
 
-from loaders.document import Block, BlockKind, Document, Permission, Tab, images_of
-from loaders.document_limits import MAX_NAME
+from loaders.document import MAX_NAME, Block, BlockKind, Document, Permission, Tab, images_of
 
 
 class Metadata(TypedDict, total=False):

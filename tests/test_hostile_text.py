@@ -25,10 +25,10 @@ from config.models import parse_reply
 from config.prompts import harmless
 from enrichment.language.words import codes, is_code, search_terms, written_out
 from enrichment.pipeline import prepare
-from loaders.docs.docs_response import parse_document
+from loaders.docs.response import parse_document
 from loaders.document import Document
-from loaders.document_output import document_to_markdown
-from loaders.files.local_files import load_bytes
+from loaders.files.local import load_bytes
+from loaders.output import document_to_markdown
 from tests.agents.corpus import ROTATION, snapshot
 
 MOST = 15.0

@@ -204,7 +204,7 @@ def test_a_model_that_is_away_is_asked_again_by_the_next_run(ledger: House) -> N
 def test_a_picture_that_could_not_be_fetched_is_fetched_by_the_next_run(
     ledger: House, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("loaders.google.google_pictures._PAUSE_SECONDS", 0.0)
+    monkeypatch.setattr("loaders.pictures.download._PAUSE_SECONDS", 0.0)
     ledger.google.faults.add(GoogleFault(method="picture", times=3, status=503))
     first = ledger.ingest()
     assert (first.pictures.unread, first.unenriched) == (1, 1)

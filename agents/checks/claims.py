@@ -12,7 +12,7 @@ from markdown_it.tree import SyntaxTreeNode
 from agents.answer import CITED
 from enrichment.language.sentences import sentences
 from enrichment.language.words import naming_words
-from loaders.markdown_parser import read_blocks
+from loaders.text.plain import read_blocks
 
 ClaimKind = Literal["statement", "absence", "sum", "code"]
 Numbers = tuple[int, ...]

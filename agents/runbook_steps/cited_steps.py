@@ -12,8 +12,7 @@ from agents.runbook_steps.runbook_step import StepSection
 from enrichment.chunk import Chunk
 from enrichment.language.words import stems
 from index.search import Snapshot
-from loaders.markdown_parser import markdown_parser
-from loaders.plain import plain_text
+from loaders.text.plain import markdown_parser, plain_text
 
 Opened = Callable[[str], tuple[str, str] | None]
 """Address → (document id, heading; '' for the whole document) of this domain; None for others."""

@@ -10,7 +10,7 @@ from agents.runbook_steps.joined_section import ITEM, is_footnote
 from agents.runbook_steps.runbook_step import RunbookStep
 from agents.runbook_steps.step_parts import parts_of
 from agents.runbook_steps.step_words import with_cues
-from loaders.markdown_parser import read_blocks
+from loaders.text.plain import read_blocks
 
 FEWEST = 2
 """Outermost numbered items that make a procedure."""

@@ -12,7 +12,7 @@ from functools import cache
 from markdown_it import MarkdownIt
 
 from agents.runbook_steps.runbook_step import StepPart
-from loaders.markdown_parser import markdown_parser, read_blocks, shared
+from loaders.text.plain import markdown_parser, read_blocks, shared
 
 _RUN = re.compile(r"\b(?:run|execute|enter|type|issue|invoke)(?: the command)?\s*$", re.IGNORECASE)
 NEGATED = re.compile(

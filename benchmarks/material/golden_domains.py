@@ -22,7 +22,7 @@ from index.publish import Index, open_index
 from index.search import Snapshot
 from jobs.golden.golden_file import load_golden
 from jobs.golden.golden_questions import GoldenQuestion
-from loaders.files.local_files import load_file
+from loaders.files.local import load_file
 
 ROOT = Path(__file__).resolve().parents[2]
 

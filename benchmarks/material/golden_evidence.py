@@ -12,7 +12,7 @@ import yaml
 
 from enrichment.chunking.table_pieces import telling_columns
 from loaders.document import Document, Table
-from loaders.tables.table_markdown import header_paths
+from loaders.tables.markdown import header_paths
 
 
 @dataclass(frozen=True)

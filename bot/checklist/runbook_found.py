@@ -14,7 +14,7 @@ from agents.runbook_steps.runbook_step import RunbookStep, StepSection
 from bot.checklist.checklist_standing import Checklist, Runbook
 from config.errors import CopilotError
 from index.search import Snapshot
-from loaders.markdown_parser import markdown_parser
+from loaders.text.plain import markdown_parser
 
 log = structlog.get_logger()
 

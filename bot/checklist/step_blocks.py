@@ -15,7 +15,7 @@ from bot.message.harmless.web_address import Links, links_to
 from bot.message.mrkdwn_text import as_mrkdwn
 from bot.message.slack_markdown import fitting
 from bot.slack.message_words import mention
-from loaders.plain import plain_text
+from loaders.text.plain import plain_text
 
 DONE = "checklist_done"
 MORE = "checklist_more"

@@ -13,7 +13,7 @@ from agents.context.source import Source
 from enrichment.chunk import Chunk
 from enrichment.chunking.chunker import split
 from enrichment.language.words import naming_words, stems
-from loaders.files.markdown_file import parse_markdown
+from loaders.files.markdown import parse_markdown
 
 MOST_WORDS = 0.8
 """Of the words that name something."""

@@ -18,7 +18,7 @@ from bot.message.source_lines import titled
 from bot.message.tables.asked_column import About, asked_first, rows_of
 from bot.message.tables.grid import MAX_ROWS, Grid, aligned
 from bot.message.tables.table_blocks import data_table_block
-from loaders.markdown_parser import read_blocks
+from loaders.text.plain import read_blocks
 
 ON_A_PHONE = 36
 """Characters of a line of code."""

@@ -11,8 +11,7 @@ from markdown_it.token import Token
 
 from bot.message.harmless.harmless_words import LOOKALIKE, unpinged, visible
 from bot.message.tables.grid import Grid, bare, named
-from loaders.markdown_parser import read_blocks
-from loaders.plain import plain_text
+from loaders.text.plain import plain_text, read_blocks
 
 MAX_CELL = 400
 CODE = ("fence", "code_block")

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from bot.owner_drafts.draft_rights import DraftRights
 from bot.owner_drafts.drafts_on_record import OwnerDraft
-from loaders.google.document_owners import OwnersFound
+from loaders.google.owners import OwnersFound
 
 MOST_ASKED_FOR = 8
 """Addresses that Slack is asked about; a shared drive may have dozens of managers."""

@@ -18,7 +18,7 @@ from bot.owner_drafts.drafts_on_record import Drafts, OwnerDraft
 from bot.owners.document_desk import DocumentDesk
 from bot.slack.web import SlackBusy, SlackRefused, SlackUnsure, Web
 from config.errors import CopilotError
-from loaders.google.document_comments import Commented
+from loaders.google.owners import Commented
 
 log = structlog.get_logger()
 

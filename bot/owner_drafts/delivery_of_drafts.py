@@ -19,7 +19,7 @@ from bot.owners.suggestion import Suggestion
 from bot.slack.message_words import ERASED
 from config.errors import CopilotError
 from index.search import Snapshot
-from loaders.google.document_owners import OwnersFound
+from loaders.google.owners import OwnersFound
 
 log = structlog.get_logger()
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from loaders.google.document_comments import Commented
-from loaders.google.document_owners import OwnersFound
+from loaders.google.owners import Commented, OwnersFound
 
 
 class DocumentDesk(Protocol):

@@ -19,7 +19,7 @@ from config.errors import ModelError
 from config.models import ChatModel, Usage
 from enrichment.trust.withholding import WITHHELD, kept
 from loaders.pictures.download import NotAllowed, download, origin
-from loaders.pictures.picture_file import (
+from loaders.pictures.image import (
     MAX_PICTURE_BYTES,
     PictureRefused,
     kind_of,

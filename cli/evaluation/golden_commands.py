@@ -96,7 +96,7 @@ def _table_at(source: str) -> bytes:
 
     from config.errors import ConfigError
     from config.settings import read_settings
-    from loaders.google.drive.google_drive import open_drive
+    from loaders.google.drive.source import open_drive
 
     path = Path(source)
     link = re.search(r"docs\.google\.com/spreadsheets/d/([A-Za-z0-9_-]+)", source)

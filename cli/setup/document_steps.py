@@ -116,7 +116,7 @@ def _in_drive(text: str, settings: Settings) -> tuple[Finding, Documents | None]
 
 
 def _on_this_machine(text: str) -> tuple[Finding, Documents | None]:
-    from loaders.files.local_files import find_files
+    from loaders.files.local import find_files
 
     path = str(Path(text).expanduser())
     if not (Path(path).exists() or any(mark in path for mark in "*?[")):

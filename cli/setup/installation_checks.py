@@ -12,8 +12,8 @@ from config.settings import Settings
 
 if TYPE_CHECKING:
     from config.domain import Domain
-    from loaders.google.drive.drive_access import AccessReport
-    from loaders.google.drive.google_drive import GoogleDrive
+    from loaders.google.drive.access import AccessReport
+    from loaders.google.drive.source import GoogleDrive
     from oncall import Copilot
 
 GOOGLE_KEY = "Google key"
@@ -134,7 +134,7 @@ def check_google(settings: Settings, domains: Mapping[str, Domain]) -> Iterator[
 
 def drive_to_check(settings: Settings) -> GoogleDrive:
     """Gives up soon: somebody waits. Raises as `open_drive` does."""
-    from loaders.google.drive.google_drive import open_drive
+    from loaders.google.drive.source import open_drive
 
     return open_drive(settings, attempts=ATTEMPTS, timeout=TIMEOUT)
 

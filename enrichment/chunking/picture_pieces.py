@@ -9,7 +9,7 @@ from enrichment.chunk import Unit
 from enrichment.chunking.pieces import Piece
 from enrichment.chunking.text_pieces import TextCutter
 from loaders.document import Block, Image, images_of
-from loaders.inline import escape
+from loaders.text.markdown import escape
 
 DESCRIBED = "Described by a model:"
 _LONGEST_NAME = 200

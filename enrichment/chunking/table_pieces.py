@@ -17,7 +17,7 @@ from enrichment.chunking.written_rows import (
     table_lines,
 )
 from loaders.document import Block, Cell, Table
-from loaders.tables.table_markdown import header_paths
+from loaders.tables.markdown import header_paths
 
 Row = tuple[str, ...]
 

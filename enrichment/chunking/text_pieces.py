@@ -11,7 +11,7 @@ from enrichment.chunking.pieces import LONGEST_HEADING, CountTokens, Joiner, Pie
 from enrichment.chunking.web_addresses import is_address, says_only_where, shortened_addresses
 from enrichment.language.sentences import sentences
 from loaders.document import Block
-from loaders.plain import plain_text
+from loaders.text.plain import plain_text
 
 _LONGEST_WORD = 200
 _LONGEST_ADDRESS = 2_000

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from loaders.document import Cell, Table
-from loaders.tables.table_markdown import header_paths
+from loaders.tables.markdown import header_paths
 
 Rows = Sequence[Sequence[Cell]]
 AS_LEFT, AS_ABOVE = "(as left)", "(as above)"

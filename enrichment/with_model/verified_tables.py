@@ -18,7 +18,7 @@ from enrichment.with_model.budget import Budget
 from enrichment.with_model.prompts import render
 from enrichment.with_model.reply_cache import ReplyCache, cache_key
 from loaders.document import Document, Table
-from loaders.tables.table_markdown import structure_doubt, table_to_markdown
+from loaders.tables.markdown import structure_doubt, table_to_markdown
 
 _MOST_CELLS = 2_000
 

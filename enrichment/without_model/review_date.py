@@ -6,8 +6,8 @@ import re
 from dataclasses import dataclass, field
 from datetime import date
 
+from loaders.dates import date_in, months_later
 from loaders.document import Document, Table
-from loaders.stated_dates import date_in, months_later
 
 _DUE = (
     r"(?:(?:next|due|planned|scheduled)\s+(?:for\s+)?(?:(?:document|policy|periodic|annual)\s+)?"

@@ -24,7 +24,7 @@ from jobs.replay.canary_outcome import CanaryOutcome, LostQuestion
 from jobs.replay.evidence_places import SeenEvidence, Sight, evidence_seen, marked
 from jobs.replay.kept_canary import KeptCanary, KeptSight
 from loaders.document import Document
-from loaders.document_output import document_to_markdown
+from loaders.output import document_to_markdown
 
 TellAdmins = Callable[[Sequence[str]], object]
 

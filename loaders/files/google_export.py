@@ -8,7 +8,7 @@ from urllib.parse import parse_qs, urlsplit
 from bs4 import BeautifulSoup, Tag
 
 from loaders.files.html_inline import attribute
-from loaders.inline import is_monospace
+from loaders.text.markdown import is_monospace
 
 _RULE = re.compile(r"\.(c\d{1,9}+|title|subtitle)\s{0,9}+\{([^{}]{0,1000}+)\}")
 _LIST_RULE = re.compile(

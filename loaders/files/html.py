@@ -10,15 +10,12 @@ from bs4 import BeautifulSoup, Tag
 from bs4.element import Comment, PageElement, PreformattedString
 
 from loaders.assemble import BlockWriter, Metadata, make_document
-from loaders.document import BlockKind, Document, Tab
-from loaders.document_limits import MAX_MARKUP_NESTING, check_size, too_deep
+from loaders.document import MAX_MARKUP_NESTING, BlockKind, Document, Tab, check_size, too_deep
 from loaders.files.google_export import undress
-from loaders.files.html_footnotes import take_footnotes
-from loaders.files.html_inline import attribute, inline
-from loaders.files.html_lists import item_markers, list_level
+from loaders.files.html_inline import attribute, inline, item_markers, list_level, take_footnotes
 from loaders.files.html_tables import is_block, read_table, to_image
-from loaders.inline import clean
-from loaders.tables.table_headers import outline, own_cells
+from loaders.tables.headers import outline, own_cells
+from loaders.text.markdown import clean
 
 _INVISIBLE = ["script", "style", "noscript", "template", "head", "iframe", "object", "svg"]
 _TAB = re.compile(r"\s*tab:\s*(.+?)\s*", re.DOTALL)

@@ -1,17 +1,21 @@
-"""Inline HTML → markdown, by markdownify, with this project's escapes, links and notes."""
+"""Inline HTML → markdown, by markdownify, with this project's escapes, links and notes.
+
+Footnotes of markdown-it, mammoth and Google's export: references marked, notes taken out.
+
+HTML lists: markers as shown, and depth."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any
 
-from bs4 import Tag
+from bs4 import BeautifulSoup, Tag
 from bs4.element import PageElement
 from markdownify import MarkdownConverter
 
-from loaders.inline import clean, destination, escape
-from loaders.plain import plain_text
+from loaders.text.markdown import clean, destination, escape
+from loaders.text.plain import number, plain_text
 
 _EMPHASIS = ["b", "strong", "i", "em", "del", "s", "strike"]
 _EXPONENT = re.compile(r"[-−]?\d+")
@@ -86,3 +90,105 @@ def _tidy(markdown: str) -> str:
 def attribute(element: Tag, name: str) -> str:
     value: Any = element.get(name)
     return " ".join(value) if isinstance(value, list) else str(value or "")
+
+
+_TARGET = re.compile(r"#(?:fn|ftnt|footnote-|endnote-)(?!_?ref)(\w+)")
+_BACK = re.compile(r"#(?:fnref|ftnt_ref|footnote-ref-|endnote-ref-)")
+
+
+def take_footnotes(soup: BeautifulSoup) -> dict[str, tuple[str, str]]:
+    """Label → (text, markdown). References become `<footnote-ref label>`."""
+    notes: dict[str, tuple[str, str]] = {}
+    targets: dict[str, Tag] = {}
+    for element in soup.find_all(id=True):
+        targets.setdefault(attribute(element, "id"), element)
+    for link in soup.find_all("a", href=_TARGET):
+        found = None if link.decomposed else _TARGET.fullmatch(attribute(link, "href"))
+        if not found:
+            continue
+        target = targets.get(attribute(link, "href")[1:])
+        label = re.sub(r"[\[\]\s:]", "", link.get_text()) or found[1]
+        if target is None or target.decomposed or target is link or not link.get("id"):
+            continue
+        reference = soup.new_tag("footnote-ref", attrs={"label": label})
+        around = link.parent
+        alone = around is not None and around.name == "sup" and len(around.contents) == 1
+        (around if alone and around is not None else link).replace_with(reference)
+        note = _note_of(target)
+        if label not in notes and note is not None:
+            notes[label] = _take(note)
+    for back in soup.find_all("a", href=_BACK):  # of notes that nobody refers to
+        back.decompose()
+    for section in soup.find_all(["section", "ol"]):
+        if section.name == "section" and "footnotes" not in attribute(section, "class"):
+            continue
+        if not section.get_text().strip() and not section.find("img"):
+            section.decompose()
+    for rule in soup.find_all("hr", class_="footnotes-sep"):
+        rule.decompose()
+    return notes
+
+
+def _note_of(target: Tag) -> Tag | None:
+    """The element that holds the note: the target itself, or the block around a target link."""
+    if target.name != "a":
+        return target
+    return target.find_parent(["p", "div", "li"])
+
+
+def _take(note: Tag) -> tuple[str, str]:
+    for back in note.find_all("a", href=_BACK):
+        back.decompose()
+    parts = note.find_all("p") or [note]
+    texts = [inline(list(part.children)) for part in parts]
+    note.decompose()
+    return (
+        "\n".join(text.strip("\xa0 ") for text, _ in texts if text),
+        "\n".join(markdown.strip("\xa0 ") for _, markdown in texts if markdown),
+    )
+
+
+_EXPORTED_LEVEL = re.compile(r"(?<!\S)lst-\S+-(\d)\b")
+_STYLES = {
+    "lower-alpha": "a", "lower-latin": "a", "upper-alpha": "A", "upper-latin": "A",
+    "lower-roman": "i", "upper-roman": "I",
+}  # fmt: skip
+
+
+def item_markers(element: Tag) -> Iterator[tuple[Tag, str]]:
+    """Each `<li>` with `-` or its number."""
+    value = _integer(attribute(element, "start"), 1)
+    kind = _kind(element)
+    for item in element.find_all("li", recursive=False):
+        if element.name == "ul":
+            yield item, "-"
+            continue
+        value = _integer(attribute(item, "value"), value)
+        yield item, f"{number(value, kind)}."
+        value += 1
+
+
+def list_level(element: Tag) -> int:
+    """Depth from 0. Google exports each level as a list of its own, with the level in its class."""
+    exported = _EXPORTED_LEVEL.search(attribute(element, "class"))
+    if exported:
+        return int(exported[1])
+    level = 0
+    for parent in element.parents:
+        if parent.name in ("td", "th"):
+            break
+        level += parent.name in ("ul", "ol")
+    return level
+
+
+def _kind(element: Tag) -> str:
+    style = attribute(element, "style").lower()
+    for name, kind in _STYLES.items():
+        if name in style:
+            return kind
+    declared = attribute(element, "type")
+    return declared if declared in ("a", "A", "i", "I") else "1"
+
+
+def _integer(value: str, default: int) -> int:
+    return int(value) if re.fullmatch(r"-?\d{1,9}", value.strip()) else default

@@ -9,13 +9,11 @@ from dataclasses import dataclass, field
 from bs4 import Tag
 from bs4.element import NavigableString, PageElement, PreformattedString
 
-from loaders.document import Image, Table
-from loaders.document_limits import MAX_NESTING, too_deep
-from loaders.files.html_inline import attribute, inline
-from loaders.files.html_lists import item_markers, list_level
-from loaders.inline import code_span
+from loaders.document import MAX_NESTING, Image, Table, too_deep
+from loaders.files.html_inline import attribute, inline, item_markers, list_level
 from loaders.tables.cells import Line, SourceCell, flat_table, lines_to_markdown, lines_to_text
-from loaders.tables.table_grid import build_table
+from loaders.tables.grid import build_table
+from loaders.text.markdown import code_span
 
 BLOCKS = frozenset(
     re.findall(

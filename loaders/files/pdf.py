@@ -11,10 +11,9 @@ from typing import TYPE_CHECKING, Any, Unpack
 
 from config.errors import LoadError
 from loaders.assemble import BlockWriter, Metadata, make_document
-from loaders.document import Document
-from loaders.document_limits import MAX_CHARACTERS
-from loaders.files.text_file import write_lines
-from loaders.inline import clean, escape
+from loaders.document import MAX_CHARACTERS, Document
+from loaders.files.text import write_lines
+from loaders.text.markdown import clean, escape
 
 if TYPE_CHECKING:
     from pypdf import PdfReader

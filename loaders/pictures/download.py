@@ -1,4 +1,6 @@
-"""A file from a server that is known beforehand, with a bound on everything."""
+"""A file from a server that is known beforehand, with a bound on everything.
+
+The pictures of a Google Doc, from the addresses that `documents.get` gives for half an hour."""
 
 from __future__ import annotations
 
@@ -11,7 +13,9 @@ from urllib.error import HTTPError, URLError
 from urllib.parse import urlsplit
 from urllib.request import HTTPRedirectHandler, Request, build_opener
 
-from loaders.pictures.picture_file import MAX_PICTURE_BYTES, PictureRefused, too_large
+from loaders.document import Image
+from loaders.pictures.document_pictures import Fetch
+from loaders.pictures.image import MAX_PICTURE_BYTES, PictureRefused, too_large
 
 _PIECE = 64 * 1024
 _SILENCE_SECONDS = 10.0
@@ -105,3 +109,35 @@ class _Redirections(HTTPRedirectHandler):
         if following is not None and origin(newurl) != origin(req.full_url):
             following.remove_header("Authorization")
         return following
+
+
+_ATTEMPTS = 3
+_PAUSE_SECONDS = 1.0
+_HOST = ".googleusercontent.com"
+
+
+def google_pictures(api_url: str = "", *, sleep: Callable[[float], object] = time.sleep) -> Fetch:
+    """`api_url`: another host than Google's. No token is sent: whoever has the address may have the
+    picture, and any other address than Google's own isn't asked."""
+
+    def allowed(address: str) -> bool:
+        scheme, host, _ = origin(address)
+        if api_url and origin(address) == origin(api_url):
+            return True
+        return scheme == "https" and host.endswith(_HOST)
+
+    def fetch(image: Image) -> bytes:
+        if not image.uri:
+            raise PictureRefused("has no address: a drawing or an equation")
+        if not urlsplit(image.uri).scheme:
+            raise PictureRefused("lies beside a file in Drive, where it isn't looked for")
+        for attempt in range(_ATTEMPTS):
+            try:
+                return download(image.uri, allowed=allowed).data
+            except PictureRefused as refused:
+                if not refused.temporary or attempt + 1 == _ATTEMPTS:
+                    raise
+            sleep(_PAUSE_SECONDS * 2**attempt)
+        raise AssertionError("unreachable")
+
+    return fetch

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from loaders.document import Cell, Image, Table
-from loaders.numbering import BULLETS, number
+from loaders.text.plain import BULLETS, number
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -14,7 +14,7 @@ from enrichment.chunking.chunker import split
 from enrichment.enrich import enrich
 from index.search import Snapshot
 from loaders.document import Permission
-from loaders.files.markdown_file import parse_markdown
+from loaders.files.markdown import parse_markdown
 from tests.agents.memory import MemorySnapshot
 
 ROTATION = """---

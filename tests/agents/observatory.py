@@ -14,7 +14,7 @@ from enrichment.enrich import enrich
 from enrichment.without_model.succession import with_successors
 from index.publish import open_index
 from index.search import Snapshot
-from loaders.files.markdown_file import parse_markdown
+from loaders.files.markdown import parse_markdown
 
 NIGHT_RULES = """---
 id: {id}

@@ -23,7 +23,7 @@ from enrichment.chunk import Unit
 from enrichment.chunking.chunker import split
 from enrichment.enrich import enrich
 from index.search import Snapshot
-from loaders.files.markdown_file import parse_markdown
+from loaders.files.markdown import parse_markdown
 from tests.agents.corpus import LAPTOPS, ROTATION, asking
 from tests.agents.memory import MemorySnapshot
 

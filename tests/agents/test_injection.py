@@ -33,8 +33,8 @@ from benchmarks.material.obedient_model import (
     own_attacks,
 )
 from enrichment.trust.withholding import WITHHELD
-from loaders.files.local_files import load_file
-from loaders.files.markdown_file import parse_markdown
+from loaders.files.local import load_file
+from loaders.files.markdown import parse_markdown
 from tests.agents.corpus import HOSTILE, LAPTOPS, ROTATION, asking, snapshot
 from tests.agents.scripted import PLAN, ScriptedModel, Watching
 from tests.agents.test_with_a_model import ASKED as ASKED_KEY

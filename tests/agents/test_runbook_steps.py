@@ -21,7 +21,7 @@ from config.domain import ChunkOptions
 from enrichment.chunk import Chunk
 from enrichment.chunking.chunker import split
 from loaders.document import Block, Document
-from loaders.files.local_files import load_file
+from loaders.files.local import load_file
 from tests.bot.runbooks import ALERTS, FAILOVER, RunbookShelf, citing, demo_text
 from tests.enrichment.writing import Writer, count_words
 from tests.loaders.thoroughly import examples

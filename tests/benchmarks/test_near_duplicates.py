@@ -17,7 +17,7 @@ from benchmarks.material.near_duplicates import (
 )
 from enrichment.chunk import DocumentCard
 from enrichment.enrich import enrich
-from loaders.files.markdown_file import parse_markdown
+from loaders.files.markdown import parse_markdown
 
 RULES = Original(
     "key-rotation",

@@ -34,7 +34,7 @@ from config.minilm import MiniLM
 from config.models import ChatModel, Vectors
 from enrichment.chunking.chunker import split
 from enrichment.enrich import enrich
-from loaders.files.markdown_file import parse_markdown
+from loaders.files.markdown import parse_markdown
 from tests.agents.memory import MemorySnapshot
 from tests.bot.fakes import CHANNEL, domain
 

@@ -18,7 +18,7 @@ from bot.owners.suggestion import Suggestion
 from enrichment.chunk import DocumentCard
 from index.search import Snapshot
 from loaders.document import Permission
-from loaders.google.google_desk import GoogleDesk
+from loaders.google.owners import GoogleDesk
 from playground.google_stand_in import GoogleStandIn, StoredFile
 from playground.slack import tidewater
 from playground.slack_stand_in import SlackStandIn

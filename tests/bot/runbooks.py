@@ -13,7 +13,7 @@ from config.domain import ChunkOptions
 from enrichment.chunk import Chunk, DocumentCard
 from enrichment.chunking.chunker import split
 from index.search import Snapshot
-from loaders.files.markdown_file import parse_markdown
+from loaders.files.markdown import parse_markdown
 from tests.bot.fakes import answer
 
 DEMO = Path(__file__).parents[2] / "playground/demo"

@@ -52,7 +52,7 @@ from index.publish import Index, open_index
 from index.readers import EVERYONE, as_read_by
 from index.search import Snapshot
 from loaders.document import Permission
-from loaders.files.markdown_file import parse_markdown
+from loaders.files.markdown import parse_markdown
 from playground.slack_stand_in import SlackStandIn
 from tests.agents.corpus import LAPTOPS, ROTATION
 from tests.bot.conftest import Desk, running, words

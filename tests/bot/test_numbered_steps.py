@@ -14,7 +14,7 @@ from bot.message.mrkdwn_text import as_mrkdwn
 from bot.message.older_forms import plain_version
 from bot.message.render import Outgoing, render
 from bot.message.slack_markdown import excerpt, pieces
-from loaders.markdown_parser import read_blocks
+from loaders.text.plain import read_blocks
 from tests.bot.fakes import answer
 
 LAZY = "1. Stop it\n1. Drain it\n1. Start it"

@@ -8,9 +8,8 @@ from hypothesis import strategies as st
 
 from bot.message.slack_markdown import Prose, excerpt, pieces, segments
 from bot.message.tables.grid import Grid, aligned
-from loaders.inline import escape
-from loaders.markdown_parser import read_blocks
-from loaders.plain import plain_text
+from loaders.text.markdown import escape
+from loaders.text.plain import plain_text, read_blocks
 
 LIMIT = 400
 

@@ -11,7 +11,7 @@ from bot.app import Bot, build_bot
 from config.errors import CopilotError
 from config.settings import Settings
 from index.store.database import open_database
-from loaders.google.google_desk import GoogleDesk
+from loaders.google.owners import GoogleDesk
 from telemetry.health import serve_health
 from tests.bot.fakes import EVERYWHERE_ALIKE, Agents, answer, domain
 

@@ -36,7 +36,7 @@ from config.models import Prompt, Usage, Vectors
 from config.settings import Settings, read_settings
 from enrichment.with_model.budget import BudgetSpent
 from index.audit import Shown, days_ago
-from loaders.google.drive.google_drive import open_drive
+from loaders.google.drive.source import open_drive
 from oncall import Copilot
 from playground.google.memory_drive import FOLDER
 from playground.google_stand_in import GoogleStandIn, StoredFile

@@ -16,7 +16,7 @@ from enrichment.without_model.extractive_card import extractive_card, extractive
 from enrichment.without_model.keyphrases import document_keywords
 from enrichment.without_model.succession import predecessors, successor, with_successors
 from loaders.document import Document
-from loaders.files.local_files import load_file
+from loaders.files.local import load_file
 from tests.enrichment.writing import Writer
 
 DEMO = Path(__file__).parents[2] / "playground/demo"

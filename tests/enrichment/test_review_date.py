@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from enrichment.without_model.extractive_card import extractive_card
 from enrichment.without_model.review_date import review_date
-from loaders.files.markdown_file import parse_markdown
-from loaders.stated_dates import date_in, months_later
+from loaders.dates import date_in, months_later
+from loaders.files.markdown import parse_markdown
 
 SEPTEMBER = date(2026, 9, 1)
 

@@ -5,7 +5,7 @@ import pytest
 from enrichment.chunk import DocumentCard
 from enrichment.enrich import enrich
 from enrichment.standing import is_out_of_force, standing
-from loaders.files.markdown_file import parse_markdown
+from loaders.files.markdown import parse_markdown
 
 OUT_OF_FORCE = ["superseded", "obsolete", "deprecated", "withdrawn", "retired"]
 

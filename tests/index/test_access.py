@@ -16,7 +16,7 @@ from index.access import FRESH_SECONDS, REST_SECONDS, SERVED_SECONDS, CheckReade
 from index.readers import EVERYONE, all_may_read, as_read_by, identities
 from index.search import SearchQuery, Snapshot
 from loaders.document import Permission
-from loaders.google.drive.drive_readers import current_readers
+from loaders.google.drive.source import current_readers
 from playground.google_stand_in import GoogleFault, GoogleStandIn
 from telemetry.metrics import registry
 from tests.agents.corpus import LAPTOPS, OLD_ROTATION, ROTATION, asking, snapshot

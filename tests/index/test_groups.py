@@ -22,7 +22,7 @@ from index.groups import (
     untold,
 )
 from index.readers import EVERYONE, Person, identities
-from loaders.google.google_groups import open_groups
+from loaders.google.groups import open_groups
 from playground.google_stand_in import GoogleFault, GoogleStandIn
 from playground.slack_stand_in import SlackStandIn
 from tests.loaders.google_source import Clock

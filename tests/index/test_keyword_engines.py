@@ -13,7 +13,7 @@ from enrichment.chunking.chunker import split
 from enrichment.enrich import enrich
 from index.publish import Index, open_index
 from index.search import SearchQuery, Snapshot
-from loaders.files.local_files import load_file
+from loaders.files.local import load_file
 from tests.index.conftest import WordEmbedder
 
 DEMO = Path(__file__).parents[2] / "playground" / "demo"

@@ -12,7 +12,7 @@ from pydantic import SecretStr
 
 from config import chat_model
 from config.settings import Settings
-from loaders.files import local_files
+from loaders.files import local as local_files
 from oncall import Copilot
 from playground.openai_stand_in import ModelFault, OpenAIStandIn, Request, Scripted
 

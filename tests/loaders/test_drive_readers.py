@@ -10,8 +10,7 @@ import pytest
 
 from config.errors import PermissionsUnknown
 from loaders.document import Permission
-from loaders.google.drive.drive_readers import current_readers
-from loaders.google.drive.google_drive import GoogleDrive
+from loaders.google.drive.source import GoogleDrive, current_readers
 from playground.google_stand_in import ACCOUNT, GoogleFault, GoogleStandIn
 from tests.loaders.google_source import TOP, document, folder, opened
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from config.errors import ConfigError, LoadError
-from loaders.files.local_files import find_files, load_file
+from loaders.files.local import find_files, load_file
 
 
 @pytest.fixture

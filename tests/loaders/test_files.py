@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 
 from config.errors import ConfigError, LoadError
 from loaders.document import Document
-from loaders.document_output import document_to_markdown
-from loaders.files.local_files import find_files, load_bytes, load_file
-from loaders.tables.table_markdown import header_paths
+from loaders.files.local import find_files, load_bytes, load_file
+from loaders.output import document_to_markdown
+from loaders.tables.markdown import header_paths
 from tests.loaders.google_documents import rich_document
 from tests.loaders.thoroughly import THOROUGH, examples
 

@@ -10,9 +10,9 @@ import pytest
 
 from config.errors import ConfigError
 from config.settings import Settings
-from loaders.google.drive.google_drive import open_drive
-from loaders.google.google_desk import GoogleDesk
-from loaders.google.google_errors import GoogleRefused
+from loaders.google.drive.source import open_drive
+from loaders.google.errors import GoogleRefused
+from loaders.google.owners import GoogleDesk
 from playground.google_stand_in import GoogleFault, GoogleStandIn, StoredFile
 
 INES, DANA = "ines@tidewater.example", "dana@tidewater.example"

@@ -7,11 +7,10 @@ from typing import Any
 import pytest
 
 from config.errors import LoadError
-from loaders.docs.docs_response import parse_document
-from loaders.document import Block, Document
-from loaders.document_limits import MAX_NESTING, MAX_TABS
-from loaders.document_output import convert_google_docs, document_to_json, document_to_markdown
-from loaders.tables.table_markdown import header_paths
+from loaders.docs.response import parse_document
+from loaders.document import MAX_NESTING, MAX_TABS, Block, Document
+from loaders.output import convert_google_docs, document_to_json, document_to_markdown
+from loaders.tables.markdown import header_paths
 from tests.loaders.google_documents import (
     BULLET,
     Json,

@@ -13,8 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from config.errors import LoadError
-from loaders.docs.docs_response import parse_document
-from loaders.document_output import document_to_json, document_to_markdown
+from loaders.docs.response import parse_document
+from loaders.output import document_to_json, document_to_markdown
 from tests.loaders.google_documents import rich_document
 from tests.loaders.thoroughly import SHARED, examples
 

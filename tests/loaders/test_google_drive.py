@@ -13,7 +13,7 @@ from config.domain import GoogleDriveSource
 from config.errors import ConfigError, LoadError
 from config.settings import Settings
 from loaders.document import Permission
-from loaders.google.drive.google_drive import open_drive
+from loaders.google.drive.source import open_drive
 from playground.google.memory_drive import SHEET, SHORTCUT, SLIDES
 from playground.google_stand_in import ACCOUNT, GoogleStandIn, StoredFile
 from tests.loaders.google_source import BEFORE, LATER, Index, document, folder, opened

@@ -15,8 +15,8 @@ from pathlib import Path
 import pytest
 
 from config.errors import LoadError
-from loaders.google.google_errors import retry_after
-from loaders.google.rate_limit import RateLimiter
+from loaders.google.client import RateLimiter
+from loaders.google.errors import retry_after
 from playground.google_stand_in import GoogleFault, GoogleStandIn
 from tests.loaders.google_source import TOP, Clock, Index, document, folder, opened
 
@@ -192,7 +192,7 @@ JOB = """
 import pickle, sys
 from pathlib import Path
 from config.settings import Settings
-from loaders.google.drive.google_drive import open_drive
+from loaders.google.drive.source import open_drive
 from tests.loaders.google_source import TOP, Index
 
 key, url, store = Path(sys.argv[1]), sys.argv[2], Path(sys.argv[3])

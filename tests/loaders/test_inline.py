@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from loaders.inline import Span, clean, destination, escape, spans_to_markdown, spans_to_text
-from loaders.plain import plain_text
+from loaders.text.markdown import Span, clean, destination, escape, spans_to_markdown, spans_to_text
+from loaders.text.plain import plain_text
 from tests.loaders.thoroughly import examples
 
 TRICKY = st.text(alphabet="ab1 *_`~\\[]()!<>&;#|^:/é🤷\n", max_size=24)

@@ -10,7 +10,7 @@ from contextlib import contextmanager, suppress
 import pytest
 
 from loaders.pictures.download import download
-from loaders.pictures.picture_file import PictureRefused
+from loaders.pictures.image import PictureRefused
 
 
 class Dripping(http.server.BaseHTTPRequestHandler):

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from loaders.pictures import picture_file
-from loaders.pictures.picture_file import read_picture
+from loaders.pictures import image as picture_file
+from loaders.pictures.image import read_picture
 from tests.pictures import drawn
 
 

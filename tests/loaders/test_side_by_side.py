@@ -9,8 +9,9 @@ from markdown_it import MarkdownIt
 from mdurl import _encode
 
 from bot.message.harmless import answer_tree
-from loaders import markdown_parser, plain
-from loaders.files import markdown_file
+from loaders.files import markdown as markdown_file
+from loaders.text import plain
+from loaders.text import plain as markdown_parser
 
 
 @pytest.mark.parametrize(

@@ -7,18 +7,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from config.errors import LoadError
-from loaders.document import Table
-from loaders.document_limits import MAX_CELLS
-from loaders.inline import clean, escape
-from loaders.plain import plain_text
+from loaders.document import MAX_CELLS, Table
 from loaders.tables.cells import SourceCell
-from loaders.tables.table_grid import build_table
-from loaders.tables.table_markdown import (
+from loaders.tables.grid import build_table
+from loaders.tables.markdown import (
     header_paths,
     markdown_to_table,
     structure_doubt,
     table_to_markdown,
 )
+from loaders.text.markdown import clean, escape
+from loaders.text.plain import plain_text
 from tests.loaders.thoroughly import examples
 
 TEXT = st.text(alphabet="ab1 |\\*_`›<>&[]()\n🤷é", max_size=14)

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from config.errors import LoadError
-from loaders.files.local_files import load_bytes, load_file
+from loaders.files.local import load_bytes, load_file
 from loaders.time_limit import time_limit, uncounted
 
 # An interruption that meets a finalizer is swallowed there, and sent again.

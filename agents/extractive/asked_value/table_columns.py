@@ -11,7 +11,7 @@ from agents.extractive.relevance import Aspect
 from enrichment.chunk import Chunk, ChunkTable
 from enrichment.language.quantities import quantities
 from enrichment.language.words import naming_words, stems, tokens
-from loaders.tables.table_markdown import markdown_to_table
+from loaders.tables.markdown import markdown_to_table
 
 UNDER = " › "
 """Between a group of columns and one of it, in a header."""

@@ -12,7 +12,7 @@ from markdown_it.token import Token
 from markdown_it.tree import SyntaxTreeNode
 
 from bot.message.harmless.harmless_words import is_address
-from loaders.markdown_parser import markdown_parser, shared
+from loaders.text.plain import markdown_parser, shared
 
 MAX_BRACKETS = 200
 """Of one paragraph. The parser looks for the end of each from the start, so 16 kB of them cost

@@ -11,7 +11,7 @@ from functools import cache, lru_cache
 from publicsuffixlist import PublicSuffixList
 
 from config.parsing.schedules import PINGED_IN_PROSE
-from loaders.inline import clean
+from loaders.text.markdown import clean
 
 BREAK = "\u2060"
 """A word joiner: unseen, and Slack no longer reads what it stands in as an address or a ping."""

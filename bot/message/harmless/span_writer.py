@@ -20,7 +20,7 @@ from bot.message.harmless.harmless_words import (
     visible,
 )
 from bot.message.harmless.web_address import Links, host_of, written
-from loaders.inline import code_span, escape
+from loaders.text.markdown import code_span, escape
 
 _SIGN = re.compile(r"[^\w\s.,;:!?'\"()/+=-]|_")
 _REMARK = re.compile(r"(\[\d{1,3}\])\(")

@@ -7,14 +7,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from loaders.assemble import BlockWriter
-from loaders.docs.docs_inline import BREAK, EQUATION, Elements, Piece, Rule, image_markdown
-from loaders.docs.docs_lists import ListNumbers
-from loaders.docs.docs_node import Node
-from loaders.docs.docs_tables import Tables
-from loaders.document import BlockKind, Image
-from loaders.document_limits import MAX_NESTING, too_deep
-from loaders.inline import Span, spans_to_markdown, spans_to_text
-from loaders.tables.table_headers import outline
+from loaders.docs.inline import BREAK, EQUATION, Elements, ListNumbers, Piece, Rule, image_markdown
+from loaders.docs.node import Node
+from loaders.docs.tables import Tables
+from loaders.document import MAX_NESTING, BlockKind, Image, too_deep
+from loaders.tables.headers import outline
+from loaders.text.markdown import Span, spans_to_markdown, spans_to_text
 
 _HEADING = re.compile(r"HEADING_([1-6])")
 LinkTo = Callable[[str, str], str]

@@ -21,11 +21,10 @@ from mdit_py_plugins.tasklists import tasklists_plugin
 from config.errors import LoadError
 from config.parsing.strict_yaml import UnreadableFileError, read_fields
 from loaders.assemble import BlockWriter, Metadata, make_document
-from loaders.document import Document
-from loaders.document_limits import MAX_MARKUP_NESTING, MAX_NAME, check_size, too_deep, too_many
+from loaders.dates import date_in
+from loaders.document import MAX_MARKUP_NESTING, MAX_NAME, Document, check_size, too_deep, too_many
 from loaders.files.html import write_html
-from loaders.markdown_parser import markdown_parser, shared
-from loaders.stated_dates import date_in
+from loaders.text.plain import markdown_parser, shared
 
 _FRONT_MATTER = re.compile(
     r"\ufeff?---[ \t]*\n(.*?)^(?:---|\.\.\.)[ \t]*(?:\n|\Z)", re.DOTALL | re.MULTILINE

@@ -10,9 +10,8 @@ from typing import TypeVar
 
 from config.domain import GoogleDriveSource
 from config.errors import ConfigError, LoadError
-from loaders.google.drive.drive_calls import DriveCalls
-from loaders.google.drive.drive_files import FOLDER, SHORTCUT, DriveFile
-from loaders.google.google_errors import GoogleRefused
+from loaders.google.drive.calls import FOLDER, SHORTCUT, DriveCalls, DriveFile
+from loaders.google.errors import GoogleRefused
 
 CALLS_AT_ONCE = 6
 MAX_FOLDERS = 20_000

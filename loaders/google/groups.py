@@ -7,9 +7,9 @@ from typing import Any
 
 from config.errors import ConfigError, PermissionsUnknown
 from config.settings import Settings
-from loaders.google.google_client import GoogleClient
-from loaders.google.google_errors import GoogleRefused
-from loaders.google.google_key import GROUP_MEMBERS, read_credentials
+from loaders.google.client import GoogleClient
+from loaders.google.errors import GoogleRefused
+from loaders.google.services import GROUP_MEMBERS, read_credentials
 
 ATTEMPTS = 2
 TIMEOUT = 10.0

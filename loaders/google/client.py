@@ -1,13 +1,16 @@
 """Google's own client, made safe for threads, quotas and bad days.
 
 One call at a time per connection (httplib2 allows no sharing), and connections are kept for the
-next call; what is temporary is tried again with backoff; what is final becomes GoogleRefused."""
+next call; what is temporary is tried again with backoff; what is final becomes GoogleRefused.
+
+Stays below a per-minute quota, however many threads ask."""
 
 from __future__ import annotations
 
 import contextlib
 import http.client
 import random
+import threading
 import time
 import weakref
 from collections.abc import Callable, Iterator, Sequence
@@ -15,12 +18,49 @@ from functools import cache, cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 from config.errors import ConfigError
-from loaders.google.google_errors import GoogleRefused, read_error, retry_after
-from loaders.google.google_services import build_service
-from loaders.google.rate_limit import RateLimiter
+from loaders.google.errors import GoogleRefused, read_error, retry_after
+from loaders.google.services import build_service
 
 if TYPE_CHECKING:
     from google.oauth2.service_account import Credentials
+
+
+class RateLimiter:
+    """Lets at most nine tenths of `per_minute` calls through in any minute.
+
+    A sixth of them may go at once, the rest are spaced evenly: so a small run does not wait, and
+    a long one never meets the quota. Thread-safe."""
+
+    def __init__(
+        self,
+        per_minute: float,
+        *,
+        clock: Callable[[], float] = time.monotonic,
+        sleep: Callable[[float], None] = time.sleep,
+    ) -> None:
+        self._interval = 60 / (0.75 * per_minute)
+        self._slack = 0.15 * per_minute * self._interval
+        """Seconds of evenly spaced calls that may be drawn in advance."""
+        self._clock = clock
+        self._sleep = sleep
+        self._lock = threading.Lock()
+        self._next = clock() - self._slack
+        """When the next call would be due if all had been spaced evenly."""
+
+    def wait(self) -> None:
+        """Return when this call may go."""
+        with self._lock:
+            now = self._clock()
+            due = max(self._next, now - self._slack)
+            self._next = due + self._interval
+        if due > now:
+            self._sleep(due - now)
+
+    def hold(self, seconds: float) -> None:
+        """Google asked for a pause: no call goes before it is over."""
+        with self._lock:
+            self._next = max(self._next, self._clock() + seconds)
+
 
 ATTEMPTS = 7
 LONGEST_BACKOFF = 32.0
@@ -237,7 +277,7 @@ class GoogleClient:
 
     def _new_http(self) -> Any:
         if self._writes:
-            from loaders.google.sent_once import SendingOnce
+            from loaders.google.services import SendingOnce
 
             return SendingOnce(timeout=self._timeout)
         from httplib2 import Http

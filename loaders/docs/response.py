@@ -11,10 +11,9 @@ from typing import Any, Unpack
 
 from config.errors import LoadError
 from loaders.assemble import BlockWriter, Metadata, make_document
-from loaders.docs.docs_body import TabReader
-from loaders.docs.docs_node import Node
-from loaders.document import Document, Tab
-from loaders.document_limits import MAX_NESTING, MAX_TABS, too_deep, too_many
+from loaders.docs.body import TabReader
+from loaders.docs.node import Node
+from loaders.document import MAX_NESTING, MAX_TABS, Document, Tab, too_deep, too_many
 
 MIME_TYPE = "application/vnd.google-apps.document"
 _MAX_WARNINGS = 200

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from loaders.docs.docs_inline import Elements, Piece, image_markdown
-from loaders.docs.docs_lists import ListNumbers
-from loaders.docs.docs_node import Node
-from loaders.document import Image, Table
-from loaders.document_limits import MAX_CELLS, MAX_NESTING, too_deep, too_many
-from loaders.inline import Span, spans_to_markdown, spans_to_text
+from loaders.docs.inline import Elements, ListNumbers, Piece, image_markdown
+from loaders.docs.node import Node
+from loaders.document import MAX_CELLS, MAX_NESTING, Image, Table, too_deep, too_many
 from loaders.tables.cells import Line, SourceCell, flat_table, lines_to_markdown, lines_to_text
-from loaders.tables.table_grid import build_table
+from loaders.tables.grid import build_table
+from loaders.text.markdown import Span, spans_to_markdown, spans_to_text
 
 
 @dataclass

@@ -8,11 +8,11 @@ from dataclasses import fields, is_dataclass
 from datetime import datetime
 from typing import Any
 
-from loaders.docs.docs_response import parse_document
+from loaders.docs.response import parse_document
 from loaders.document import Block, Document, Tab, Table
-from loaders.inline import destination, escape
-from loaders.tables.table_headers import own_cells
-from loaders.tables.table_markdown import table_to_markdown
+from loaders.tables.headers import own_cells
+from loaders.tables.markdown import table_to_markdown
+from loaders.text.markdown import destination, escape
 
 _BLOCK_START = re.compile(
     r"(?m)^([^\S\n]*+)"

@@ -7,10 +7,9 @@ from dataclasses import dataclass, replace
 from itertools import accumulate
 
 from config.errors import LoadError
-from loaders.document import Cell, Table
-from loaders.document_limits import MAX_CELLS, MAX_CHARACTERS, too_many
+from loaders.document import MAX_CELLS, MAX_CHARACTERS, Cell, Table, too_many
 from loaders.tables.cells import SourceCell, grid_cell
-from loaders.tables.table_headers import Style, detect_headers
+from loaders.tables.headers import Style, detect_headers
 
 Rows = Sequence[Sequence[SourceCell]]
 _EMPTY = SourceCell()

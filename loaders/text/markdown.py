@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from itertools import groupby, pairwise
 from typing import Literal
 
-from loaders.plain import plain_text
+from loaders.text.plain import plain_text
 
 Mark = Literal["bold", "italic", "strike"]
 _MARKS: tuple[tuple[Mark, str], ...] = (("bold", "**"), ("italic", "*"), ("strike", "~~"))

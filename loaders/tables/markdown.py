@@ -6,14 +6,14 @@ import re
 from collections.abc import Sequence
 
 from loaders.document import Cell, Table
-from loaders.inline import escape
-from loaders.plain import plain_text
-from loaders.tables.table_headers import (
+from loaders.tables.headers import (
     LEVEL_SEPARATOR,
     header_levels,
     header_paths,
     structure_doubt,
 )
+from loaders.text.markdown import escape
+from loaders.text.plain import plain_text
 
 __all__ = ["header_paths", "markdown_to_table", "structure_doubt", "table_to_markdown"]
 

@@ -9,12 +9,11 @@ from typing import Unpack
 
 from config.errors import LoadError
 from loaders.assemble import BlockWriter, Metadata, make_document
-from loaders.document import Document
-from loaders.document_limits import MAX_CELLS, too_many
-from loaders.inline import clean, escape
+from loaders.document import MAX_CELLS, Document, too_many
 from loaders.tables.cells import SourceCell
-from loaders.tables.table_grid import build_table
-from loaders.tables.table_headers import outline
+from loaders.tables.grid import build_table
+from loaders.tables.headers import outline
+from loaders.text.markdown import clean, escape
 
 _SNIFFED = 2_000
 """Characters of a CSV file that show its delimiter. The sniffer's time grows with their square."""

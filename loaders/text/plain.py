@@ -1,4 +1,8 @@
-"""Inline markdown to the words that it shows."""
+"""Inline markdown to the words that it shows.
+
+The one Markdown parser: CommonMark, with tables and strikethrough.
+
+List numbers as documents show them."""
 
 from __future__ import annotations
 
@@ -6,11 +10,92 @@ import re
 from functools import cache
 
 from markdown_it import MarkdownIt
+from markdown_it.rules_core import StateCore
 from markdown_it.rules_inline import StateInline
 from markdown_it.token import Token
 
-from loaders.markdown_parser import markdown_parser, shared
-from loaders.numbering import number
+from loaders.document import MAX_MARKUP_NESTING
+
+_INLINE_NESTING = 12
+"""Levels of brackets in brackets. Each unclosed `[` is looked at once for every level."""
+
+# mdurl fills its table of characters at the first address, and a thread that comes meanwhile reads
+# past its end: with two cores, one of three first runs lost a document to an IndexError.
+MarkdownIt().normalizeLink("")
+
+
+def markdown_parser() -> MarkdownIt:
+    """A new parser, for whoever adds rules to it."""
+    parser = MarkdownIt("commonmark", {"maxNesting": MAX_MARKUP_NESTING})
+    parser.enable(["table", "strikethrough"])
+    shallow = MarkdownIt("commonmark", {"maxNesting": _INLINE_NESTING})
+    shallow.inline = parser.inline
+
+    def inline(state: StateCore) -> None:
+        for token in state.tokens:
+            if token.type == "inline":
+                token.children = shallow.inline.parse(token.content, shallow, state.env, [])
+
+    parser.core.ruler.at("inline", inline)
+    return parser
+
+
+def shared(parser: MarkdownIt) -> MarkdownIt:
+    """Made ready for several threads at once.
+
+    A parser sorts its rules when it is first used, and a thread that comes meanwhile takes those
+    that are sorted already for all there are: it would read tables as text."""
+    for ruler in (parser.core.ruler, parser.block.ruler, parser.inline.ruler, parser.inline.ruler2):
+        ruler.getRules("")
+    return parser
+
+
+def read_blocks(text: str) -> list[Token]:
+    """Block tokens of an answer, `map` in lines of `text` between `\\n`; inline content as written.
+
+    What looks like a tag is text: in answers `<cluster-name>` is a placeholder, and as HTML it
+    would swallow the table below it."""
+    return _block_parser().parse(text)
+
+
+@cache
+def _block_parser() -> MarkdownIt:
+    parser = markdown_parser()
+    parser.options["html"] = False
+    parser.core.ruler.enableOnly(["normalize", "block"])
+    return shared(parser)
+
+
+_ROMAN = (
+    (1000, "m"), (900, "cm"), (500, "d"), (400, "cd"), (100, "c"), (90, "xc"),
+    (50, "l"), (40, "xl"), (10, "x"), (9, "ix"), (5, "v"), (4, "iv"), (1, "i"),
+)  # fmt: skip
+BULLETS = ("•", "◦", "▪")
+
+
+def number(value: int, kind: str) -> str:
+    """`value` as HTML's `type` shows it: `1`, `a`, `A`, `i` or `I`; decimal where that ends."""
+    if kind in "aA" and value > 0:
+        shown = _letters(value)
+    elif kind in "iI" and 0 < value < 4000:
+        shown = _roman(value)
+    else:
+        return str(value)
+    return shown.upper() if kind.isupper() else shown
+
+
+def _letters(value: int) -> str:
+    """1 → a, 26 → z, 27 → aa, as Google counts."""
+    return chr(ord("a") + (value - 1) % 26) * min((value - 1) // 26 + 1, 100)
+
+
+def _roman(value: int) -> str:
+    shown = ""
+    for size, sign in _ROMAN:
+        shown += sign * (value // size)
+        value %= size
+    return shown
+
 
 _FOOTNOTE_MARK = re.compile(r"\[\^[^\[\]\s\\]{1,100}+\]")
 _LIST_TAG = re.compile(r"<(/?)(ol|ul|li)\b([^>]*)>", re.IGNORECASE)

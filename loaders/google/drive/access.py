@@ -8,10 +8,9 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from config.domain import GoogleDriveSource
-from loaders.google.drive.drive_calls import DriveCalls
-from loaders.google.drive.drive_files import DOCUMENT, EXPORTS, FOLDER, GOOGLE, DriveFile
-from loaders.google.drive.drive_listing import Listing, in_parallel, list_source
-from loaders.google.google_errors import GoogleRefused
+from loaders.google.drive.calls import DOCUMENT, EXPORTS, FOLDER, GOOGLE, DriveCalls, DriveFile
+from loaders.google.drive.listing import Listing, in_parallel, list_source
+from loaders.google.errors import GoogleRefused
 
 
 @dataclass(frozen=True, kw_only=True)

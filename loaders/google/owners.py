@@ -1,0 +1,208 @@
+"""Whose document is it? Asked of Drive when somebody has to be told, never when it is loaded.
+
+Comments on documents: the one thing that this program writes at Google.
+
+What Drive's guide *Manage comments and replies* says (November 2026): every comments method wants
+`fields`; Google's editors show a comment with an `anchor` of ours as one without. So there is none:
+the comment names the place in its words, and quotes it.
+
+What owners are found by, and told with: Drive, read by one token and commented on by another."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Literal
+
+from config.errors import ConfigError
+from config.settings import Settings
+from loaders.google.client import GoogleClient
+from loaders.google.drive.calls import DriveCalls
+from loaders.google.drive.source import open_drive
+from loaders.google.errors import GoogleRefused
+from loaders.google.services import COMMENTS, read_credentials
+
+CommentOutcome = Literal["made", "off", "refused", "gone", "later"]
+"""`off`: nobody switched comments on. `later`: Google did not answer properly."""
+PAGE = 100
+
+
+@dataclass(frozen=True, kw_only=True)
+class Commented:
+    outcome: CommentOutcome
+    id: str = ""
+    why: str = ""
+    """Of a refusal, in words."""
+
+
+def comment_once(
+    client: GoogleClient, document: str, *, mark: str, content: str, quoted: str
+) -> Commented:
+    """Write a comment, unless one with its mark stands there: a reply may have been lost, or the
+    process that asked.
+
+    `mark`: part of the content, and of no other comment's. `quoted`: words of the place meant."""
+    body: dict[str, Any] = {"content": content}
+    if quoted:
+        body["quotedFileContent"] = {"mimeType": "text/plain", "value": quoted}
+    request = client.comments.create(fileId=document, body=body, fields="id")
+    try:
+        made = client.call_unless(lambda: _marked(client, document, mark), request)
+    except GoogleRefused as refused:
+        return _refused(refused)
+    except ConfigError as error:
+        return Commented(outcome="refused", why=error.problem)
+    return Commented(outcome="made", id=str(made.get("id") or ""))
+
+
+def _refused(refused: GoogleRefused) -> Commented:
+    if refused.temporary or refused.status == 0:
+        return Commented(outcome="later", why=refused.in_words())
+    if refused.status in (404, 410):
+        return Commented(outcome="gone", why=refused.in_words())
+    if refused.reason == "insufficientFilePermissions":
+        return Commented(outcome="refused", why="my account is no commenter there")
+    return Commented(outcome="refused", why=refused.in_words())
+
+
+def _marked(client: GoogleClient, document: str, mark: str) -> Any:
+    comments = client.comments
+    request = comments.list(
+        fileId=document, fields="nextPageToken,comments(id,content)", pageSize=PAGE
+    )
+    for page in client.pages(comments, request):
+        for comment in page.get("comments") or ():
+            if mark in str(comment.get("content") or ""):
+                return comment
+    return None
+
+
+OwnerRole = Literal["owner", "editor", "manager"]
+"""`editor`: who edited it last. `manager`: of the shared drive that holds it."""
+FIELDS = "id,name,webViewLink,trashed,driveId,owners(emailAddress),lastModifyingUser(emailAddress)"
+MANAGERS = ("organizer", "fileOrganizer")
+PERMISSION_FIELDS = "nextPageToken,permissions(type,role,emailAddress,deleted)"
+
+
+@dataclass(frozen=True, kw_only=True)
+class OwnersFound:
+    people: tuple[tuple[str, OwnerRole], ...] = ()
+    """Addresses in lower case, whoever should be asked first."""
+    title: str = ""
+    """As the document is called now."""
+    url: str = ""
+    gone: bool = False
+    """Deleted, in the trash, or no longer shared with us: Google doesn't tell the first from the
+    last."""
+    later: bool = False
+    """Google did not answer properly."""
+
+
+def owners_of(document: str, calls: DriveCalls) -> OwnersFound:
+    """Owners; on a shared drive, where a file has none, whoever edited it last, then the managers.
+
+    Raises ConfigError when the credentials themselves are refused."""
+    request = calls.client.files.get(fileId=document, fields=FIELDS, supportsAllDrives=True)
+    try:
+        file = calls.client.call(request)
+    except GoogleRefused as refused:
+        return OwnersFound(gone=refused.no_access and not refused.of_account, later=_later(refused))
+    people: dict[str, OwnerRole] = {}
+    for email, role in _named(file):
+        people.setdefault(email, role)
+    if not any(role == "owner" for role in people.values()):
+        for email in _managers(document, calls):
+            people.setdefault(email, "manager")
+    return OwnersFound(
+        people=tuple(people.items()),
+        title=str(file.get("name") or ""),
+        url=str(file.get("webViewLink") or "").partition("?")[0],
+        gone=bool(file.get("trashed")),
+    )
+
+
+def _later(refused: GoogleRefused) -> bool:
+    return refused.of_account or not refused.no_access
+
+
+def _named(file: Mapping[str, Any]) -> Iterator[tuple[str, OwnerRole]]:
+    for owner in file.get("owners") or ():
+        if email := _address(owner):
+            yield email, "owner"
+    if email := _address(file.get("lastModifyingUser") or {}):
+        yield email, "editor"
+
+
+def _managers(document: str, calls: DriveCalls) -> list[str]:
+    """None where Drive won't say: whoever only reads a file isn't told."""
+    permissions = calls.client.permissions
+    request = permissions.list(
+        fileId=document, fields=PERMISSION_FIELDS, pageSize=100, supportsAllDrives=True
+    )
+    try:
+        pages = list(calls.client.pages(permissions, request))
+    except GoogleRefused:
+        return []
+    people = [
+        each
+        for page in pages
+        for each in page.get("permissions") or ()
+        if each.get("type") == "user" and each.get("role") in MANAGERS and not each.get("deleted")
+    ]
+    people.sort(key=lambda each: MANAGERS.index(each["role"]))
+    return [email for each in people if (email := _address(each))]
+
+
+def _address(told: Mapping[str, Any]) -> str:
+    return str(told.get("emailAddress") or "").strip().lower()
+
+
+ATTEMPTS = 4
+TIMEOUT = 20.0
+"""Nobody waits at a screen; whoever asks comes back later."""
+
+
+@dataclass(frozen=True)
+class GoogleDesk:
+    """See `bot.owners.document_desk.DocumentDesk`. Thread-safe; opened when first asked."""
+
+    settings: Settings
+    attempts: int = ATTEMPTS
+    sleep: Callable[[float], None] = time.sleep
+
+    @property
+    def comments_are_on(self) -> bool:
+        return self.settings.google_comments
+
+    def owners(self, document: str) -> OwnersFound:
+        return owners_of(document, self._reading)
+
+    def comment(self, document: str, *, mark: str, content: str, quoted: str) -> Commented:
+        if not self.comments_are_on:
+            return Commented(outcome="gone" if self.owners(document).gone else "off")
+        return comment_once(self._writing, document, mark=mark, content=content, quoted=quoted)
+
+    @cached_property
+    def _reading(self) -> DriveCalls:
+        opened = open_drive(
+            self.settings, attempts=self.attempts, timeout=TIMEOUT, sleep=self.sleep
+        )
+        return opened.calls
+
+    @cached_property
+    def _writing(self) -> GoogleClient:
+        """As the service account, whatever GOOGLE_DELEGATE says: nobody's name stands on a comment
+        that they didn't write."""
+        api_url = self.settings.google_api_url or ""
+        key = self.settings.google_credentials
+        credentials = read_credentials(key, scope=COMMENTS, api_url=api_url)
+        return GoogleClient(
+            credentials,
+            api_url=api_url,
+            attempts=self.attempts,
+            timeout=TIMEOUT,
+            writes=True,
+            sleep=self.sleep,
+        )

@@ -1,0 +1,165 @@
+"""The service account: its key, from a file.
+
+Google's APIs from the descriptions that ship with its client: no look-up online.
+
+An HTTP client that sends what it is given once, whatever becomes of the reply.
+
+httplib2 sends a request again of its own accord when a connection ends without a status line, a
+POST as well: a comment whose reply was lost stood there twice."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Mapping
+from http.client import BadStatusLine, HTTPConnection, HTTPResponse
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from httplib2 import Http, HTTPConnectionWithTimeout, HTTPSConnectionWithTimeout
+
+from config.errors import ConfigError
+
+if TYPE_CHECKING:
+    from google.oauth2.service_account import Credentials
+
+
+DRIVE = "https://www.googleapis.com/auth/drive.readonly"
+COMMENTS = "https://www.googleapis.com/auth/drive"
+"""The narrowest that comments.create takes for documents of others: `drive.file` reaches only what
+an app made. What the account may do with a document is bounded by its role there: commenter."""
+GROUP_MEMBERS = "https://www.googleapis.com/auth/admin.directory.group.member.readonly"
+_OTHER_KEYS = {
+    "authorized_user": "it is a person's own login, as `gcloud auth application-default login` "
+    "writes it",
+    "external_account": "it is of workload identity federation",
+    "impersonated_service_account": "it is a person's login that stands in for an account",
+}
+"""`type` of other files of credentials → what they are."""
+KEY_REMEDY = (
+    "put the path of a service account's JSON key into GOOGLE_APPLICATION_CREDENTIALS"
+    " (Google Cloud console › IAM & Admin › Service accounts › Keys)"
+)
+
+
+def read_credentials(
+    path: Path | None, *, scope: str = DRIVE, delegate: str = "", api_url: str = ""
+) -> Credentials:
+    """The service account's key, for reading only unless `scope` says more. Raises ConfigError.
+
+    `delegate`: the user to act as, unless it is the service account itself. With `api_url` tokens
+    come from that host too."""
+    from google.oauth2.service_account import Credentials
+
+    if path is None:
+        raise ConfigError("missing setting: GOOGLE_APPLICATION_CREDENTIALS", remedy=KEY_REMEDY)
+    try:
+        info = json.loads(path.read_text(encoding="utf-8"))
+        if api_url:
+            info = {**info, "token_uri": f"{api_url.rstrip('/')}/token"}
+        credentials = Credentials.from_service_account_info(  # type: ignore[no-untyped-call] # google-auth has no types here
+            info, scopes=[scope], subject=delegate or None
+        )
+        if delegate == credentials.service_account_email:
+            credentials = credentials.with_subject(None)
+    except OSError as error:
+        problem = f"can't read the Google key {path}: {error.strerror or error}"
+        raise ConfigError(problem, remedy=KEY_REMEDY) from error
+    except (ValueError, TypeError):
+        # The parser's message may quote the key, so it is left out.
+        problem = f"{path} is not a service account's JSON key: {_what_else(path)}"
+        raise ConfigError(problem, remedy=KEY_REMEDY) from None
+    assert isinstance(credentials, Credentials)  # noqa: S101 - the classmethod's own class
+    return credentials
+
+
+def _what_else(path: Path) -> str:
+    """What the file is instead, in words that quote none of it."""
+    try:
+        held = json.loads(path.read_text(encoding="utf-8"))
+    except ValueError:
+        return "it is not JSON"
+    if not isinstance(held, dict):
+        return "it holds no object"
+    if {"installed", "web"} & held.keys():
+        return "it is the secret of an OAuth client, by which people sign in"
+    kind = held.get("type")
+    if kind == "service_account":
+        return "a part of it is missing or damaged; download a new one"
+    return _OTHER_KEYS.get(kind if isinstance(kind, str) else "", "it is something else")
+
+
+CALLED: Mapping[str, Mapping[str, tuple[str, ...]]] = {
+    "admin": {"members": ("list",)},
+    "docs": {"documents": ("get",)},
+    "drive": {
+        "changes": ("getStartPageToken", "list"),
+        "comments": ("create", "list"),
+        "files": ("export", "get", "list"),
+        "permissions": ("list",),
+    },
+}
+"""Every method that we use, and no other: `comments.create` alone writes, by a token of its own."""
+ANSWER = {"type": "object", "properties": {"nextPageToken": {"type": "string"}}}
+"""All that the client needs to know of an answer: that it is JSON, and how it is paged."""
+
+BODY = {"type": "object"}
+"""Likewise of what is sent."""
+
+
+def build_service(name: str, version: str, connection: Any, host: str = "") -> Any:
+    """`connection`: an httplib2 client; `host`: another one than Google's."""
+    from googleapiclient import discovery
+
+    # It logs every refusal as a warning; ours are answered or reported.
+    logging.getLogger("googleapiclient.http").setLevel(logging.ERROR)
+    description = _description(name, version)
+    if host:
+        # Calls and batches of calls both begin with it.
+        description |= {"rootUrl": f"{host}/"}
+        description.pop("mtlsRootUrl", None)
+    return discovery.build_from_document(description, http=connection)  # type: ignore[attr-defined] # stubs lack it
+
+
+def _description(name: str, version: str) -> dict[str, Any]:
+    """The API's description as it ships with the client, cut to what we call.
+
+    The whole of it costs a second at every start: the client writes documentation for each method
+    from the schemas of everything that the method returns."""
+    from googleapiclient.discovery_cache import get_static_doc
+
+    document: dict[str, Any] = json.loads(get_static_doc(name, version))  # type: ignore[no-untyped-call] # no types
+    resources: dict[str, Any] = {}
+    for resource, wanted in CALLED[name].items():
+        methods = document["resources"][resource]["methods"]
+        kept = {each: dict(methods[each]) for each in wanted}
+        for method in kept.values():
+            if "response" in method:
+                method["response"] = ANSWER
+            if "request" in method:
+                method["request"] = BODY
+        resources[resource] = {"methods": kept}
+    return {**document, "resources": resources, "schemas": {}}
+
+
+class _EndsForGood(HTTPConnection):
+    def getresponse(self) -> HTTPResponse:
+        try:
+            return super().getresponse()
+        except BadStatusLine as error:
+            # Of this kind httplib2 makes no second attempt.
+            raise ConnectionResetError("the connection ended without a reply") from error
+
+
+class _PlainOnce(_EndsForGood, HTTPConnectionWithTimeout):
+    """See the module's docstring."""
+
+
+class _SecureOnce(_EndsForGood, HTTPSConnectionWithTimeout):
+    """Likewise, encrypted."""
+
+
+class SendingOnce(Http):
+    def request(self, uri: str, *arguments: Any, **named: Any) -> Any:
+        kind = _SecureOnce if uri.startswith("https:") else _PlainOnce
+        return super().request(uri, *arguments, **{**named, "connection_type": kind})

@@ -1,0 +1,1 @@
+"""Plain text, links and markdown, as every reader writes them."""
