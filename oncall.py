@@ -42,8 +42,8 @@ if TYPE_CHECKING:
     from config.live_domains import LiveDomains
     from config.models import ChatModel, Embedder, Usage
     from config.settings import Settings
-    from enrichment.with_model.budget import Budget
-    from enrichment.with_model.ledger import Ledger
+    from enrichment.llm.budget import Budget
+    from enrichment.llm.ledger import Ledger
     from index.access import CheckReaders, DomainAccess
     from index.audit import AuditLog
     from index.groups import Groups
@@ -577,7 +577,7 @@ class Copilot:
     def enrichment_budget(self, run: str) -> Budget:
         """What an ingest run may ask of the chat model, and how fast. It is shared by all
         processes that work on the run, where they share a database."""
-        from enrichment.with_model.ledger import SharedLedger
+        from enrichment.llm.ledger import SharedLedger
 
         shared = self.settings.database_url and (self.model_name or self.vision_name)
         engine = self.index.engine if shared else None
@@ -590,7 +590,7 @@ class Copilot:
     def vision_budget(self, run: str) -> Budget:
         """Of the same purse, at the pace of a model that may be another."""
         from config.chat_model import VISION_MODEL
-        from enrichment.with_model.ledger import PaceOfItsOwn, SharedLedger
+        from enrichment.llm.ledger import PaceOfItsOwn, SharedLedger
 
         purse = self.preparing.budget(run)
         if self.vision_name == self.model_name:
@@ -602,7 +602,7 @@ class Copilot:
         return self._budget(ledger, VISION_MODEL)
 
     def _budget(self, ledger: Ledger | None, variable: str = "ONCALL_CHAT_MODEL") -> Budget:
-        from enrichment.with_model.budget import Budget
+        from enrichment.llm.budget import Budget
 
         told, prices = self.settings, self.settings.read_prices()
         return Budget(

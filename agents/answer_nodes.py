@@ -12,7 +12,7 @@ from agents.state import Draft, State
 from config.domain import Domain
 from config.errors import ModelError
 from config.models import ChatModel
-from enrichment.trust.grounding import Grounds
+from enrichment.safety.grounding import Grounds
 
 _GENERAL = "_From general knowledge, not from your team's documents:_\n"
 

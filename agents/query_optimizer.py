@@ -27,8 +27,8 @@ from config.domain import Domain
 from config.models import ChatModel, Usage
 from config.prompts import Foreign, listed
 from enrichment.language.words import codes, stems, written_out
-from enrichment.trust.grounding import says_little
-from enrichment.trust.withholding import kept
+from enrichment.safety.grounding import says_little
+from enrichment.safety.injection import kept
 from index.pipelines import Planner, Searches
 from index.search import SearchQuery, Snapshot
 

@@ -19,9 +19,8 @@ from agents.trace import SourceChoice
 from config.domain import Domain, Example
 from config.models import ChatModel, Usage
 from config.prompts import Foreign, listed
-from enrichment.chunk import DocumentCard
+from enrichment.chunk import DocumentCard, is_out_of_force, standing
 from enrichment.language.words import naming_words, stems
-from enrichment.standing import is_out_of_force, standing
 from index.search import Snapshot
 
 LONGEST_LIST = 60

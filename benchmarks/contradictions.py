@@ -15,10 +15,9 @@ from itertools import combinations
 from agents.answer import Question
 from agents.graph import build_ask
 from benchmarks.material.golden_domains import Measured, measured_domains
-from enrichment.chunk import Chunk, DocumentCard
+from enrichment.chunk import Chunk, DocumentCard, is_out_of_force
 from enrichment.language.quantities import Quantity, quantities
 from enrichment.language.words import stems
-from enrichment.standing import is_out_of_force
 from index.search import Snapshot
 
 RULES = ((0.8, 4), (0.7, 3), (0.6, 3), (0.5, 3), (0.4, 2))

@@ -31,9 +31,9 @@ from config.minilm import MiniLM
 from config.settings import Settings
 from enrichment.chunk import Chunk, DocumentCard
 from enrichment.chunking.chunker import split
-from enrichment.enrich import enrich
+from enrichment.extractive.lifecycle import with_successors
 from enrichment.language.words import search_terms
-from enrichment.without_model.succession import with_successors
+from enrichment.pipeline import enrich
 from index.keywords.bm25 import RankBm25, chunk_terms
 from index.publish import open_index
 from index.ranking.fusion import Ranking, fuse

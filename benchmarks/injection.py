@@ -40,10 +40,10 @@ from config.chat_model import build_chat_model
 from config.domain import AnswerPolicy, Domain, Sources
 from config.models import ChatModel
 from config.settings import Settings
-from enrichment.language.sentences import sentences
+from enrichment.language.words import sentences
 from enrichment.pipeline import prepare
-from enrichment.trust.addressing import addressing
-from enrichment.trust.sieve import Sieve
+from enrichment.safety.grounding import Sieve
+from enrichment.safety.injection import addressing
 from loaders.document import Document
 from loaders.files.local import load_file
 from loaders.files.markdown import parse_markdown

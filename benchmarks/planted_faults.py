@@ -27,8 +27,8 @@ from benchmarks.material.golden_domains import ROOT, SETS
 from config.domain_files import load_domains
 from enrichment.chunk import Chunk
 from enrichment.chunking.chunker import split
-from enrichment.enrich import enrich
-from enrichment.language.sentences import sentences
+from enrichment.language.words import sentences
+from enrichment.pipeline import enrich
 from jobs.golden.golden_file import load_golden
 from jobs.golden.golden_questions import GoldenQuestion
 from loaders.files.local import load_file

@@ -22,7 +22,7 @@ from config.minilm import MiniLM
 from config.models import Vectors
 from config.settings import Settings
 from enrichment.chunking.chunker import split
-from enrichment.enrich import enrich
+from enrichment.pipeline import enrich
 from index.publish import open_index
 from index.ranking.fusion import K
 from index.ranking.rankings import RANKING_WEIGHTS

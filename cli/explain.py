@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 from agents.answer import Answer
 from agents.trace import Trace
 from cli.shown.terminal_text import markdown_shown
-from enrichment.chunk import DocumentCard
-from enrichment.standing import is_out_of_force
+from enrichment.chunk import DocumentCard, is_out_of_force
 from index.search import Hit
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from jobs.replay.canary_outcome import CanaryOutcome
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from enrichment.with_model.described_pictures import PictureReport
+    from enrichment.llm.pictures import PictureReport
 
 
 class ProgressBar(Watch):

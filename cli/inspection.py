@@ -9,8 +9,7 @@ import typer
 
 from cli.shown.terminal_text import print_markdown
 from config.errors import IndexUnavailable, UsageError
-from enrichment.chunk import DocumentCard
-from enrichment.standing import is_out_of_force, standing
+from enrichment.chunk import DocumentCard, is_out_of_force, standing
 from index.search import Snapshot
 from index.store.sql_store import GenerationInfo
 from loaders.google.drive.source import AccessReport

@@ -11,7 +11,7 @@ from config.checks import Finding
 from config.domain import Domain
 from config.errors import CopilotError, IndexUnavailable
 from config.settings import Settings
-from enrichment.standing import is_out_of_force
+from enrichment.chunk import is_out_of_force
 from index.search import Snapshot
 
 if TYPE_CHECKING:

@@ -1,21 +1,74 @@
-"""A loaded document to what is published: nothing planted, tables checked, split, enriched."""
+"""Between splitting and publishing: every document gets its card, every chunk its names.
+
+A loaded document to what is published: nothing planted, tables checked, split, enriched."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 
 from config.domain import ChunkOptions
 from config.models import ChatModel, Vectors
+from enrichment.chunk import Chunk, DocumentCard
 from enrichment.chunking.chunker import split
 from enrichment.chunking.pieces import CountTokens
-from enrichment.enrich import Enriched, enrich
-from enrichment.trust.withholding import without_planted
-from enrichment.with_model.budget import Budget
-from enrichment.with_model.described_pictures import PictureReport, Vision, with_descriptions
-from enrichment.with_model.reply_cache import ReplyCache
-from enrichment.with_model.verified_tables import TableReport, with_verified_tables
+from enrichment.extractive.cards import extractive_card, extractive_chunks
+from enrichment.llm.budget import Budget
+from enrichment.llm.cards import AskedModel, enrich_card, enrich_passages
+from enrichment.llm.pictures import PictureReport, Vision, with_descriptions
+from enrichment.llm.reply_cache import ReplyCache
+from enrichment.llm.tables import TableReport, with_verified_tables
+from enrichment.safety.injection import without_planted
 from loaders.document import Document
+
+
+@dataclass(frozen=True, kw_only=True)
+class Enriched:
+    """One document, ready to be published."""
+
+    card: DocumentCard
+    chunks: tuple[Chunk, ...]
+    calls: int = 0
+    """Requests made for it, failed ones included; what they cost is counted by the Budget."""
+    cached: int = 0
+    """Replies that were already known."""
+    failures: tuple[str, ...] = ()
+    """Why some of it stayed extractive. Failures aren't cached: the next run asks again."""
+    tables: TableReport = field(default_factory=TableReport)
+    """What became of the tables whose structure was unclear."""
+    pictures: PictureReport = field(default_factory=PictureReport)
+
+    @property
+    def complete(self) -> bool:
+        return not self.failures
+
+
+def enrich(
+    document: Document,
+    chunks: Sequence[Chunk],
+    *,
+    model: ChatModel | None = None,
+    cache: ReplyCache | None = None,
+    budget: Budget | None = None,
+) -> Enriched:
+    """Never raises for a model's sake: what a call doesn't give, the extractive enrichment does.
+
+    `card.enriched_by` is the model's name only when nothing failed."""
+    card = extractive_card(document)
+    described = extractive_chunks(document, chunks)
+    if model is None or cache is None:
+        return Enriched(card=card, chunks=described)
+    asked = AskedModel(model=model, budget=budget or Budget(), cache=cache)
+    card = enrich_card(document, card, asked)
+    described = enrich_passages(document, described, asked)
+    return Enriched(
+        card=replace(card, enriched_by="extractive") if asked.failures else card,
+        chunks=described,
+        calls=asked.calls,
+        cached=asked.cached,
+        failures=tuple(asked.failures),
+    )
+
 
 VERSION = 5
 """To be raised when the same document comes out differently: every document is then done again."""

@@ -12,8 +12,8 @@ import numpy as np
 from config.errors import IndexUnavailable, ModelUnavailable
 from config.models import Vectors
 from enrichment.chunk import Chunk, DocumentCard
+from enrichment.extractive.lifecycle import with_successors
 from enrichment.language.words import search_terms
-from enrichment.without_model.succession import with_successors
 from index.folders.generation_folder import Folder
 from index.ranking.fusion import Fused, blend
 from index.ranking.rankings import Rankings

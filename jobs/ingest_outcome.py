@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 
 from config.errors import LoadError
 from config.models import Usage
-from enrichment.with_model.described_pictures import PictureReport
-from enrichment.with_model.verified_tables import TableReport
+from enrichment.llm.pictures import PictureReport
+from enrichment.llm.tables import TableReport
 from jobs.replay.canary_outcome import CanaryOutcome
 
 

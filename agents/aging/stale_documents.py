@@ -6,8 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
 
-from enrichment.chunk import DocumentCard
-from enrichment.standing import is_out_of_force
+from enrichment.chunk import DocumentCard, is_out_of_force
 
 COUNTED_DAYS = 90
 FEWEST_CITED = 3

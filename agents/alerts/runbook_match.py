@@ -16,7 +16,7 @@ from agents.alerts.label_lines import SEVERITY_KEYS
 from agents.alerts.runbook_entry import RunbookCell, RunbookEntry
 from agents.alerts.runbook_sections import introduced, section_entries
 from agents.alerts.runbook_tables import is_name, table_entries
-from enrichment.standing import is_out_of_force
+from enrichment.chunk import is_out_of_force
 from index.search import SearchQuery, Snapshot
 
 MOST_FOUND = 40

@@ -12,8 +12,7 @@ from agents.alerts.runbook_entry import RunbookCell, RunbookEntry
 from agents.alerts.runbook_roles import Role, rating_in, role_of
 from agents.alerts.runbook_tables import remark_beside, rows_for, spelled
 from enrichment.chunk import Chunk, DocumentCard
-from enrichment.language.sentences import sentences
-from enrichment.language.words import STOP_WORDS, tokens
+from enrichment.language.words import STOP_WORDS, sentences, tokens
 
 _NUMBER = re.compile(r"^(?:(?:step|section|chapter)\s+)?\d+(?:\.\d+)*[.)]?\s+", re.IGNORECASE)
 _BETWEEN = re.compile(r"\s*(?:[:|—–(]|\s-\s)\s*")

@@ -10,8 +10,7 @@ from typing import Literal
 from markdown_it.tree import SyntaxTreeNode
 
 from agents.answer import CITED
-from enrichment.language.sentences import sentences
-from enrichment.language.words import naming_words
+from enrichment.language.words import naming_words, sentences
 from loaders.text.plain import read_blocks
 
 ClaimKind = Literal["statement", "absence", "sum", "code"]

@@ -9,7 +9,7 @@ from dataclasses import replace
 from agents.checks.claims import claims_of
 from agents.context.source import Source
 from agents.state import Draft
-from enrichment.language.figures import figures
+from enrichment.language.quantities import figures
 
 _MOST_NAMED = 6
 SUREST = 0.8

@@ -11,8 +11,7 @@ from functools import cached_property
 from agents.context.source import Source
 from enrichment.chunk import ChunkTable, Unit
 from enrichment.language.quantities import Quantity, quantities
-from enrichment.language.sentences import sentences
-from enrichment.language.words import search_terms, stems, tokens
+from enrichment.language.words import search_terms, sentences, stems, tokens
 
 _CLAUSE = re.compile(r"[,;:()|—–]|[.!?]\s|\s(?:and|but|or|because|so|while)\s", re.IGNORECASE)
 

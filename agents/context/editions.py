@@ -8,10 +8,9 @@ from dataclasses import dataclass
 
 from agents.extractive.past import asks_about_the_past
 from agents.plan import Plan
-from enrichment.chunk import Chunk, DocumentCard
-from enrichment.language.figures import figures
+from enrichment.chunk import Chunk, DocumentCard, is_out_of_force
+from enrichment.language.quantities import figures
 from enrichment.language.words import stems, tokens
-from enrichment.standing import is_out_of_force
 
 NEAR_DUPLICATE = 0.92
 """Share of the larger chunk's words that both hold: of a chunk that says more, nothing is lost."""

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from agents.answer import Citation
-from enrichment.chunk import Chunk, DocumentCard
-from enrichment.standing import is_out_of_force, standing
+from enrichment.chunk import Chunk, DocumentCard, is_out_of_force, standing
 
 
 def citation(

@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 
 from agents.answer import EarlierTurn, Question, Turn, bounded
-from enrichment.language.courtesy import (
+from enrichment.language.phrases import (
     doubts,
     is_courtesy,
     is_greeting,

@@ -8,11 +8,9 @@ from collections.abc import Mapping, Sequence
 from agents.extractive.asked_value.table_columns import flat, row_label, says_nothing, together
 from agents.extractive.past import asks_about_the_past
 from agents.extractive.relevance import Aspect, Scored
-from enrichment.chunk import Chunk, ChunkTable, DocumentCard, Unit
+from enrichment.chunk import Chunk, ChunkTable, DocumentCard, Unit, is_out_of_force
 from enrichment.language.words import naming_words
-from enrichment.standing import is_out_of_force
-from enrichment.trust.addressing import addressing
-from enrichment.trust.withholding import WITHHELD
+from enrichment.safety.injection import WITHHELD, addressing
 
 LONGEST_STATEMENT = 400
 """Characters of a sentence, item or row as it is quoted."""

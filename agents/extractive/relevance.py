@@ -14,9 +14,8 @@ from numpy.typing import NDArray
 from agents.extractive.glossary import Glossary, same_words
 from agents.extractive.past import asks_about_the_past
 from agents.plan import Plan
-from enrichment.chunk import Chunk, Unit
+from enrichment.chunk import Chunk, Unit, is_out_of_force
 from enrichment.language.words import naming_words, stems, tokens
-from enrichment.standing import is_out_of_force
 from index.search import Hit, Snapshot
 
 _UNRANKED = 100

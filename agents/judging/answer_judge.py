@@ -24,7 +24,7 @@ from agents.judging.judge_request import (
 from agents.prompts import render
 from config.models import ChatModel, Prompt, Usage
 from config.prompts import Foreign, listed
-from enrichment.with_model.reply_cache import ReplyCache, cache_key
+from enrichment.llm.reply_cache import ReplyCache, cache_key
 
 RULES = Path(__file__).with_name("judging_rules.md")
 """What a score means; people who judge read the same."""

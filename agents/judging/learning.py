@@ -12,7 +12,7 @@ from agents.judging.corrections import corrections_from, nearest_corrections
 from agents.judging.judge_request import Correction, JudgeRequest, JudgeVerdict
 from config.errors import ModelError
 from config.models import ChatModel, Embedder, Usage
-from enrichment.with_model.reply_cache import ReplyCache
+from enrichment.llm.reply_cache import ReplyCache
 
 FOLDS = 5
 """Each answer is judged again by a judge that learnt from the other four parts."""

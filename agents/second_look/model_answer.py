@@ -21,10 +21,8 @@ from config.domain import Domain
 from config.errors import InvalidModelOutput
 from config.models import ChatModel, Prompt, Usage
 from config.prompts import Foreign, listed
-from enrichment.chunk import DocumentCard
-from enrichment.standing import standing
-from enrichment.trust.grounding import Grounds
-from enrichment.trust.sieve import Sieve
+from enrichment.chunk import DocumentCard, standing
+from enrichment.safety.grounding import Grounds, Sieve
 
 _LONGEST_REPLY = 20_000
 """Characters; what a model writes beyond that, against its `max_tokens`, is not read."""

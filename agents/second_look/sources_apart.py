@@ -10,9 +10,8 @@ from agents.checks.groundedness import supporting_words
 from agents.context.source import Source
 from agents.extractive.citing import citation
 from agents.second_look.verdict import MOST_CONFLICTS, Conflict
-from enrichment.chunk import DocumentCard
-from enrichment.standing import is_out_of_force
-from enrichment.trust.grounding import Grounds
+from enrichment.chunk import DocumentCard, is_out_of_force
+from enrichment.safety.grounding import Grounds
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -20,8 +20,7 @@ from agents.thorough.values import Critique
 from config.domain import Domain
 from config.models import ChatModel, Usage
 from config.prompts import Foreign, listed
-from enrichment.language.sentences import sentences
-from enrichment.language.words import naming_words
+from enrichment.language.words import naming_words, sentences
 
 _SAME = 0.8
 """Share of a sentence's naming words that a copy of it holds, slips of the copyist aside."""

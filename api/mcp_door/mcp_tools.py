@@ -39,7 +39,7 @@ from api.mcp_door.mcp_results import (
 from api.served import Opened
 from config.domain import Domain
 from config.errors import CopilotError
-from enrichment.standing import standing
+from enrichment.chunk import standing
 from index.readers import as_read_by
 from index.search import Snapshot
 from telemetry import metrics

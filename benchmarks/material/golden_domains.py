@@ -16,8 +16,8 @@ from config.minilm import MiniLM
 from config.models import Vectors
 from config.settings import Settings
 from enrichment.chunking.chunker import split
-from enrichment.enrich import enrich
-from enrichment.without_model.succession import with_successors
+from enrichment.extractive.lifecycle import with_successors
+from enrichment.pipeline import enrich
 from index.publish import Index, open_index
 from index.search import Snapshot
 from jobs.golden.golden_file import load_golden

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import yaml
 
-from enrichment.chunking.table_pieces import telling_columns
+from enrichment.chunking.tables import telling_columns
 from loaders.document import Document, Table
 from loaders.tables.markdown import header_paths
 

@@ -14,7 +14,7 @@ from typing import Any, Literal
 import yaml
 
 from benchmarks.material.bipia_effects import EFFECTS, garbled
-from enrichment.language.sentences import sentences
+from enrichment.language.words import sentences
 from playground.openai_stand_in import Request
 
 OWN = Path(__file__).with_name("planted_attacks.yaml")

@@ -23,7 +23,7 @@ from bot.memory.record import Records, decoded
 from bot.message.blockkit import short
 from bot.owners.suggestion import Suggestion
 from config.domain import Domain
-from enrichment.standing import is_out_of_force
+from enrichment.chunk import is_out_of_force
 
 OPEN = "open"
 MOST_NOTES = 2

@@ -15,8 +15,8 @@ from bot.memory.good_answers import WellAnswered
 from bot.slack.message_words import is_question
 from config.domain import Domain
 from config.errors import ModelUnavailable
+from enrichment.chunk import is_out_of_force
 from enrichment.language.words import stems
-from enrichment.standing import is_out_of_force
 from index.search import Snapshot
 
 SHORTEST, LONGEST = 12, 150

@@ -10,7 +10,7 @@ from agents.linked_section import LinkedSection
 from bot.message.blockkit import Json, age, context, link, section, short
 from bot.message.harmless.harmless_words import mrkdwn, plain
 from bot.message.slack_markdown import excerpt
-from enrichment.standing import is_out_of_force, standing
+from enrichment.chunk import is_out_of_force, standing
 
 SHOWN = 280
 """Characters of a section under a link."""

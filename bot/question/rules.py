@@ -10,7 +10,7 @@ from bot.slack.event import Asked
 from bot.slack.message_words import is_question
 from bot.slack.thread import earlier, is_own
 from config.domain import Domain
-from enrichment.language.courtesy import is_courtesy
+from enrichment.language.phrases import is_courtesy
 
 Decision = Literal["answer", "answer_if_confident", "ignore"]
 

@@ -17,7 +17,7 @@ from bot.slack.event import Asked, AttachedFile
 from bot.slack.web import SlackBusy, SlackRefused, SlackUnsure, Web
 from config.errors import ModelError
 from config.models import ChatModel, Usage
-from enrichment.trust.withholding import WITHHELD, kept
+from enrichment.safety.injection import WITHHELD, kept
 from loaders.pictures.download import NotAllowed, download, origin
 from loaders.pictures.image import (
     MAX_PICTURE_BYTES,

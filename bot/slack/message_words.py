@@ -9,7 +9,7 @@ from typing import Any, Protocol
 
 from agents.answer import bounded
 from config.parsing.schedules import CHANNEL, USER
-from enrichment.language.courtesy import is_courtesy
+from enrichment.language.phrases import is_courtesy
 
 ERASED = "erased"
 """Stands where an erased person took or resolved what others asked."""

@@ -12,16 +12,17 @@ from typing import Literal
 from config.domain import ChunkOptions
 from config.models import Vectors
 from enrichment.chunk import Chunk, ChunkRun, Unit
-from enrichment.chunking.code_pieces import CodeCutter
-from enrichment.chunking.footnotes import note_pieces, with_footnotes, with_notes_repeated
-from enrichment.chunking.packing import pack, text_of
-from enrichment.chunking.pieces import CountTokens, Piece
-from enrichment.chunking.runs import runs_of
-from enrichment.chunking.section_pieces import SectionCutter
-from enrichment.chunking.sections import Section, breadcrumb, sections
-from enrichment.chunking.table_pieces import TableCutter
-from enrichment.chunking.text_pieces import TextCutter
-from enrichment.chunking.web_addresses import without_addresses
+from enrichment.chunking.code_blocks import CodeCutter
+from enrichment.chunking.pieces import CountTokens, Piece, pack, runs_of, text_of
+from enrichment.chunking.sections import Section, SectionCutter, breadcrumb, sections
+from enrichment.chunking.tables import TableCutter
+from enrichment.chunking.text import (
+    TextCutter,
+    note_pieces,
+    with_footnotes,
+    with_notes_repeated,
+    without_addresses,
+)
 from loaders.document import Document
 
 

@@ -1,10 +1,19 @@
-"""Blocks grouped under the heading they stand under."""
+"""The blocks of one section to pieces: what belongs together is led in, joined or numbered.
+
+Blocks grouped under the heading they stand under."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+import re
+from collections import deque
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import takewhile
 
+from enrichment.chunking.code_blocks import CodeCutter, drawn_tables_as_code
+from enrichment.chunking.pieces import Piece, Stretch, joined
+from enrichment.chunking.tables import TableCutter, is_box, tells_how_to_read
+from enrichment.chunking.text import TextCutter, picture_pieces
 from loaders.document import Block, Document
 
 
@@ -70,3 +79,179 @@ def _distinct(names: Iterable[str]) -> list[str]:
         if name and (not kept or name.strip() != kept[-1].strip()):
             kept.append(name.strip())
     return kept
+
+
+_PARAGRAPH_END = ":", "：", ",", "—"
+_LONGEST_LEAD_IN = 240
+_MOST_BETWEEN_ITEMS = 6
+"""Blocks between two items of one list, such as a command and its output."""
+_NUMBER = re.compile(r"(\d+)\W*$")
+
+
+@dataclass
+class SectionCutter:
+    """Cuts the blocks of one section. `section`: an id, for the lists and code blocks in it."""
+
+    text: TextCutter
+    tables: TableCutter
+    codes: CodeCutter
+    section: str
+    _runs: int = field(default=0, init=False)
+
+    def pieces(self, blocks: Sequence[Block]) -> list[Piece]:
+        found: list[Piece] = []
+        left = deque(drawn_tables_as_code(blocks))
+        leads: tuple[Piece, ...] = ()
+        while left:
+            if left[0].kind == "list_item":
+                whole = [left.popleft() for _ in range(list_length(left))]
+                found += self._list(whole, leads)
+                leads = leads if left and left[0].kind == "list_item" else ()
+                continue
+            block = left.popleft()
+            before, lead = self._lead_in(block, left[0] if left else None)
+            found += before
+            if not lead:
+                note = left[0] if block.table and left and tells_how_to_read(left[0]) else None
+                found += self._block(block, leads, note)
+                if note:
+                    left.popleft()
+            leads = lead
+        return [piece for piece in found if piece.text]
+
+    def _lead_in(
+        self, block: Block, following: Block | None
+    ) -> tuple[list[Piece], tuple[Piece, ...]]:
+        """What of a paragraph goes before, and what stands above the list, table or code below."""
+        if not is_lead_in(block, following):
+            return [], ()
+        if len(block.text) <= _LONGEST_LEAD_IN:
+            pieces = self.text.paragraph(block)
+        else:
+            pieces = self.text.by_sentence(block)
+        return pieces[:-1], tuple(pieces[-1:])
+
+    def _block(
+        self, block: Block, leads: tuple[Piece, ...], note: Block | None = None
+    ) -> list[Piece]:
+        described = picture_pieces(block, self.text)
+        if block.table and not is_box(block.table):
+            return [*self.tables.pieces(block, leads, note), *described]
+        if block.kind == "code":
+            return self.codes.code(block, leads, self._run())
+        return [*self.text.paragraph(_readable(block), leads), *described]
+
+    def _list(self, blocks: Sequence[Block], leads: tuple[Piece, ...]) -> list[Piece]:
+        """Each piece knows which of the outermost items it holds."""
+        run = self._run()
+        branches = list(_branches(blocks))
+        return [
+            replace(
+                piece,
+                stretches=(
+                    Stretch(run=run, what="items", first=at, end=at + 1, total=len(branches)),
+                    *piece.stretches,
+                ),
+            )
+            for at, branch in enumerate(branches)
+            for piece in self._branch(branch, leads)
+        ]
+
+    def _branch(self, blocks: Sequence[Block], leads: tuple[Piece, ...]) -> list[Piece]:
+        """An item and what is below it stay together where they fit; else sub-items repeat it."""
+        item, below = blocks[0], blocks[1:]
+        own = self.text.item(item, leads)
+        found = own[:-1]
+        last = own[-1]
+        inside = list(takewhile(lambda block: block.kind != "list_item", below))
+        for block in inside:
+            pieces = self._block(block, (*leads, last))
+            with_code = block.kind == "code" and block is inside[0]
+            if with_code and len(pieces) == 1:
+                found.append(joined([last, pieces[0]], leads))
+            elif with_code:
+                found += pieces
+            else:
+                found += [last, *pieces] if block is inside[0] else pieces
+        if not inside:
+            found.append(last)
+        for branch in _branches(below[len(inside) :]):
+            found += self._branch(branch, (*leads, last))
+        fits = sum(piece.tokens for piece in found) <= self.text.size
+        apart = any(piece.table or piece.kind == "picture" for piece in found)
+        if len(found) > 1 and fits and not apart:
+            return [joined(found, leads)]
+        return found
+
+    def _run(self) -> str:
+        self._runs += 1
+        return f"{self.section}.{self._runs}"
+
+
+def is_lead_in(block: Block, following: Block | None) -> bool:
+    """Whether a paragraph, or its last sentence, announces the list, table or code below it.
+
+    Code is hard to read without the sentence above it, however that ends."""
+    if block.kind != "paragraph" or following is None:
+        return False
+    announces = block.text.rstrip().endswith(_PARAGRAPH_END)
+    if following.kind == "code":
+        return announces or len(block.text) <= _LONGEST_LEAD_IN
+    short = len(block.text) <= _LONGEST_LEAD_IN
+    return short and (following.kind == "table" or (following.kind == "list_item" and announces))
+
+
+def list_length(blocks: Sequence[Block]) -> int:
+    """How many blocks the list that begins here has: its items, and what stands between them.
+
+    Code, tables and text between two items belong to the list where its numbers go on after them,
+    and code right below its last item belongs to that item."""
+    length = 1
+    top = blocks[0]
+    while length < len(blocks):
+        at = length
+        while at < len(blocks) and blocks[at].kind != "list_item":
+            at += 1
+        between = [blocks[index] for index in range(length, at)]
+        if at == len(blocks) or len(between) > _MOST_BETWEEN_ITEMS:
+            return length + (blocks[length].kind == "code")
+        item = blocks[at]
+        if not _goes_on(top, item, between):
+            return length + (bool(between) and between[0].kind == "code")
+        top = item if item.level <= top.level else top
+        length = at + 1
+    return length
+
+
+def _goes_on(top: Block, item: Block, between: Sequence[Block]) -> bool:
+    """Whether an item belongs to the list whose last outermost item is `top`."""
+    if item.level > top.level:
+        return all(block.kind in ("code", "table", "image") for block in between)
+    before, number = _NUMBER.search(top.marker), _NUMBER.search(item.marker)
+    if before and number:
+        return int(number[1]) == int(before[1]) + 1 or (not between and int(number[1]) != 1)
+    if before or number:
+        return False
+    return not between or all(block.kind in ("code", "image") for block in between)
+
+
+def _branches(blocks: Sequence[Block]) -> Iterator[Sequence[Block]]:
+    """Each shallowest item with what is below it, up to the next."""
+    start = 0
+    for index in range(1, len(blocks) + 1):
+        if index == len(blocks) or (
+            blocks[index].kind == "list_item" and blocks[index].level <= blocks[start].level
+        ):
+            yield blocks[start:index]
+            start = index
+
+
+def _readable(block: Block) -> Block:
+    """Boxes and images as text."""
+    if block.table:
+        cell = block.table.rows[0][0]
+        return replace(block, text=cell.text, markdown=cell.markdown.replace("<br>", "\n\n"))
+    if block.image:
+        said = ": ".join(filter(None, (block.image.title, block.image.alt)))
+        return replace(block, text=said, markdown=f"[Image: {said}]" if said else "")
+    return block

@@ -1,4 +1,6 @@
-"""Numbers with what they count: `24h`, `two business days`, `€1,200`, `12 August 2026`."""
+"""Numbers with what they count: `24h`, `two business days`, `€1,200`, `12 August 2026`.
+
+The figures of a text, to be held against another text's."""
 
 from __future__ import annotations
 
@@ -223,3 +225,11 @@ def _plain(written: str) -> str:
         return "1"
     bare = _THOUSANDS.sub("", leading.lstrip("€$£ ")).rstrip(".,:")
     return f"{float(bare):g}" if bare.replace(".", "", 1).isdigit() else bare
+
+
+_FIGURE = re.compile(r"\d+(?:[.,:]\d+)*")
+
+
+def figures(text: str) -> frozenset[str]:
+    """As written, each once: `3`, `10:30`, `1.2.3`; `1,200` and `1200` are the same."""
+    return frozenset(_THOUSANDS.sub("", figure) for figure in _FIGURE.findall(text))

@@ -14,7 +14,7 @@ from agents.answer import CITED, Citation
 from agents.judging.judge_request import JudgeRequest, JudgeVerdict, ShownPassage
 from config.errors import ModelError, ModelUnavailable
 from config.models import Usage
-from enrichment.language.sentences import sentences
+from enrichment.language.words import sentences
 from jobs.evaluation.metrics.correlations import spearman
 from jobs.evaluation.metrics.given_reply import GivenReply
 from jobs.evaluation.report import (

@@ -34,9 +34,9 @@ from sqlalchemy.exc import IntegrityError
 from config.errors import CopilotError, LoadError
 from durable.migration import migrate
 from enrichment.chunk import Chunk, DocumentCard
-from enrichment.enrich import Enriched
-from enrichment.with_model.described_pictures import PictureReport
-from enrichment.with_model.verified_tables import TableReport
+from enrichment.llm.pictures import PictureReport
+from enrichment.llm.tables import TableReport
+from enrichment.pipeline import Enriched
 from jobs.preparing.workshop import Prepared, Way
 from loaders.document import Document
 

@@ -11,12 +11,10 @@ from sqlalchemy import Engine
 from config.domain import ChunkOptions
 from config.models import ChatModel, Embedder, Usage
 from enrichment.chunk import Chunk
-from enrichment.enrich import Enriched
-from enrichment.pipeline import prepare
-from enrichment.with_model.budget import Budget
-from enrichment.with_model.described_pictures import Vision
-from enrichment.with_model.picture_shelf import PictureShelf
-from enrichment.with_model.reply_cache import ReplyCache
+from enrichment.llm.budget import Budget
+from enrichment.llm.pictures import PictureShelf, Vision
+from enrichment.llm.reply_cache import ReplyCache
+from enrichment.pipeline import Enriched, prepare
 from jobs.preparing.handed_over import HandedOver
 from jobs.preparing.workers import Assignment
 from jobs.preparing.workshop import Prepare, Way

@@ -12,9 +12,9 @@ import structlog
 from config.errors import CopilotError, LoadError
 from config.models import Usage
 from enrichment.chunk import DocumentCard
-from enrichment.enrich import Enriched
-from enrichment.with_model.described_pictures import PictureReport
-from enrichment.with_model.verified_tables import TableReport
+from enrichment.llm.pictures import PictureReport
+from enrichment.llm.tables import TableReport
+from enrichment.pipeline import Enriched
 from jobs.ingest_outcome import IngestReport
 from jobs.ingest_ports import DocumentSource, Load, NextGeneration, Published, Watch
 from jobs.preparing.handed_over import HandedOver

@@ -23,7 +23,7 @@ from config.domain import ChunkOptions
 from config.errors import CopilotError, LoadError
 from durable.worker import DurableWorker, WorkQueue
 from enrichment.chunk import Chunk
-from enrichment.enrich import Enriched
+from enrichment.pipeline import Enriched
 from jobs.preparing.handed_over import HandedOver
 from jobs.preparing.suspects import MOST_DEATHS, set_aside
 from jobs.preparing.workshop import Prepared, Way, attempt

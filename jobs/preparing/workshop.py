@@ -12,7 +12,7 @@ from typing import Literal, Protocol, TypeVar
 import structlog
 
 from config.errors import CopilotError, LoadError
-from enrichment.enrich import Enriched
+from enrichment.pipeline import Enriched
 from loaders.document import Document
 from loaders.time_limit import SECONDS, time_limit
 

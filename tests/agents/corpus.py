@@ -11,7 +11,7 @@ from agents.graph import build_ask
 from config.domain import AnswerPolicy, Domain, Sources
 from config.models import ChatModel
 from enrichment.chunking.chunker import split
-from enrichment.enrich import enrich
+from enrichment.pipeline import enrich
 from index.search import Snapshot
 from loaders.document import Permission
 from loaders.files.markdown import parse_markdown

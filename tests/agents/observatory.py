@@ -10,8 +10,8 @@ from pathlib import Path
 from config.minilm import MiniLM
 from config.settings import Settings
 from enrichment.chunking.chunker import split
-from enrichment.enrich import enrich
-from enrichment.without_model.succession import with_successors
+from enrichment.extractive.lifecycle import with_successors
+from enrichment.pipeline import enrich
 from index.publish import open_index
 from index.search import Snapshot
 from loaders.files.markdown import parse_markdown

@@ -19,7 +19,7 @@ from config.chat_model import build_judge_model
 from config.errors import ConfigError, InvalidModelOutput, ModelUnavailable
 from config.models import Prompt
 from config.settings import Settings
-from enrichment.with_model.reply_cache import ReplyCache
+from enrichment.llm.reply_cache import ReplyCache
 from playground.openai_stand_in import ModelFault, OpenAIStandIn, Request, Script
 
 GOOD: dict[str, Any] = {

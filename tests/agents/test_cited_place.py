@@ -21,7 +21,7 @@ from agents.answer import Citation
 from config.domain import ChunkOptions
 from enrichment.chunk import Unit
 from enrichment.chunking.chunker import split
-from enrichment.enrich import enrich
+from enrichment.pipeline import enrich
 from index.search import Snapshot
 from loaders.files.markdown import parse_markdown
 from tests.agents.corpus import LAPTOPS, ROTATION, asking

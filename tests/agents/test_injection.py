@@ -32,7 +32,7 @@ from benchmarks.material.obedient_model import (
     bipia_attacks,
     own_attacks,
 )
-from enrichment.trust.withholding import WITHHELD
+from enrichment.safety.injection import WITHHELD
 from loaders.files.local import load_file
 from loaders.files.markdown import parse_markdown
 from tests.agents.corpus import HOSTILE, LAPTOPS, ROTATION, asking, snapshot

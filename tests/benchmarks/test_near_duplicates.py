@@ -16,7 +16,7 @@ from benchmarks.material.near_duplicates import (
     with_other_values,
 )
 from enrichment.chunk import DocumentCard
-from enrichment.enrich import enrich
+from enrichment.pipeline import enrich
 from loaders.files.markdown import parse_markdown
 
 RULES = Original(

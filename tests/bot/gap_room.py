@@ -33,7 +33,7 @@ from config.errors import ModelUnavailable
 from config.minilm import MiniLM
 from config.models import ChatModel, Vectors
 from enrichment.chunking.chunker import split
-from enrichment.enrich import enrich
+from enrichment.pipeline import enrich
 from loaders.files.markdown import parse_markdown
 from tests.agents.memory import MemorySnapshot
 from tests.bot.fakes import CHANNEL, domain

@@ -34,7 +34,7 @@ from config.embeddings import BATCH_TEXTS, build_embedder
 from config.errors import CopilotError
 from config.models import Prompt, Usage, Vectors
 from config.settings import Settings, read_settings
-from enrichment.with_model.budget import BudgetSpent
+from enrichment.llm.budget import BudgetSpent
 from index.audit import Shown, days_ago
 from loaders.google.drive.source import open_drive
 from oncall import Copilot

@@ -12,9 +12,9 @@ from agents.confidence.kept_thresholds import KeptThresholds, built_in
 from agents.judging.answer_judge import kept_verdicts
 from agents.judging.corrections import KeptCorrections
 from bot.app import Bot, build_bot
-from enrichment.with_model.ledger import SharedLedger
-from enrichment.with_model.picture_shelf import PictureShelf
-from enrichment.with_model.reply_cache import ReplyCache
+from enrichment.llm.ledger import SharedLedger
+from enrichment.llm.pictures import PictureShelf
+from enrichment.llm.reply_cache import ReplyCache
 from index.store.schema import create_index_tables
 from index.store.unpublished_vectors import UnpublishedVectors
 from jobs.evaluation.asked.kept_replies import KeptReplies

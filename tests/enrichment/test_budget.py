@@ -15,8 +15,8 @@ from structlog.testing import capture_logs
 
 from config.errors import ModelFailure, ModelUnavailable
 from config.models import ChatModel, Prompt, Usage
-from enrichment.with_model.budget import Budget, BudgetSpent
-from enrichment.with_model.ledger import PATIENCE_SECONDS, LedgerHere, ModelPace
+from enrichment.llm.budget import Budget, BudgetSpent
+from enrichment.llm.ledger import PATIENCE_SECONDS, LedgerHere, ModelPace
 
 PROMPT = Prompt(name="enrich", version="1", system="s", user="u", max_tokens=10)
 

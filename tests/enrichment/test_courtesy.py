@@ -4,7 +4,7 @@ import pytest
 
 from agents.extractive.conversation import small_talk_reply
 from bot.slack.message_words import is_question
-from enrichment.language.courtesy import is_courtesy, is_greeting
+from enrichment.language.phrases import is_courtesy, is_greeting
 
 COURTESIES = [
     "thanks!",

@@ -7,14 +7,13 @@ from pathlib import Path
 import pytest
 
 from enrichment.chunk import Entity, Faq
-from enrichment.enrich import enrich
-from enrichment.language.abbreviations import abbreviations, expansions
-from enrichment.language.sentences import sentences
-from enrichment.pipeline import VERSION
-from enrichment.without_model.entities import entities, system_names
-from enrichment.without_model.extractive_card import extractive_card, extractive_chunks
-from enrichment.without_model.keyphrases import document_keywords
-from enrichment.without_model.succession import predecessors, successor, with_successors
+from enrichment.extractive.cards import extractive_card, extractive_chunks
+from enrichment.extractive.entities import entities, system_names
+from enrichment.extractive.keyphrases import document_keywords
+from enrichment.extractive.lifecycle import predecessors, successor, with_successors
+from enrichment.language.phrases import abbreviations, expansions
+from enrichment.language.words import sentences
+from enrichment.pipeline import VERSION, enrich
 from loaders.document import Document
 from loaders.files.local import load_file
 from tests.enrichment.writing import Writer

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from enrichment.language.figures import figures
+from enrichment.language.quantities import figures
 
 
 @pytest.mark.parametrize(

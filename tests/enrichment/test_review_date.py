@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from enrichment.without_model.extractive_card import extractive_card
-from enrichment.without_model.review_date import review_date
+from enrichment.extractive.cards import extractive_card
+from enrichment.extractive.lifecycle import review_date
 from loaders.dates import date_in, months_later
 from loaders.files.markdown import parse_markdown
 

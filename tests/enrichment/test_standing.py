@@ -2,9 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from enrichment.chunk import DocumentCard
-from enrichment.enrich import enrich
-from enrichment.standing import is_out_of_force, standing
+from enrichment.chunk import DocumentCard, is_out_of_force, standing
+from enrichment.pipeline import enrich
 from loaders.files.markdown import parse_markdown
 
 OUT_OF_FORCE = ["superseded", "obsolete", "deprecated", "withdrawn", "retired"]

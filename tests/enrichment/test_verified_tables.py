@@ -9,9 +9,9 @@ from sqlalchemy import create_engine
 
 from config.errors import ModelUnavailable
 from config.models import Prompt, Reply, Usage
-from enrichment.with_model.budget import Budget
-from enrichment.with_model.reply_cache import ReplyCache
-from enrichment.with_model.verified_tables import (
+from enrichment.llm.budget import Budget
+from enrichment.llm.reply_cache import ReplyCache
+from enrichment.llm.tables import (
     TableRejected,
     TableReply,
     unclear,

@@ -14,12 +14,11 @@ from config.chat_model import build_chat_model
 from config.models import ChatModel, Prompt
 from config.prompts import Foreign
 from config.settings import Settings
-from enrichment.enrich import Enriched
-from enrichment.pipeline import prepare
-from enrichment.with_model.budget import Budget
-from enrichment.with_model.model_card import grounded
-from enrichment.with_model.prompts import render
-from enrichment.with_model.reply_cache import ReplyCache, cache_key
+from enrichment.llm.budget import Budget
+from enrichment.llm.cards import grounded
+from enrichment.llm.prompts import render
+from enrichment.llm.reply_cache import ReplyCache, cache_key
+from enrichment.pipeline import Enriched, prepare
 from loaders.document import Document
 from playground.openai_stand_in import ModelFault, OpenAIStandIn, Request, Scripted
 from tests.enrichment.writing import Writer, count_words

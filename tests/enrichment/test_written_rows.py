@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from enrichment.with_model.verified_tables import TableRejected, TableReply, verified
+from enrichment.llm.tables import TableRejected, TableReply, verified
 from loaders.document import Cell, Table
 from tests.enrichment.writing import Writer, table
 

@@ -10,7 +10,7 @@ import pytest
 
 from config.settings import Settings
 from enrichment.chunking.chunker import split
-from enrichment.enrich import enrich
+from enrichment.pipeline import enrich
 from index.publish import Index, open_index
 from index.search import SearchQuery, Snapshot
 from loaders.files.local import load_file

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from sqlalchemy import create_engine
 
 from enrichment.chunk import Chunk
-from enrichment.enrich import Enriched
+from enrichment.pipeline import Enriched
 from jobs.preparing.handed_over import HandedOver
 from jobs.preparing.workers import Assignment, WorkBench, read_assignment
 from loaders.document import Document

@@ -13,8 +13,7 @@ from sqlalchemy import Engine
 from config.domain import ChunkOptions
 from config.settings import Settings
 from enrichment.chunk import DocumentCard
-from enrichment.enrich import Enriched
-from enrichment.pipeline import prepare
+from enrichment.pipeline import Enriched, prepare
 from index.publish import Index, open_index
 from jobs.ingest import ingest
 from jobs.ingest_outcome import IngestReport

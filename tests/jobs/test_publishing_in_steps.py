@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from config.errors import LoadError, ModelUnavailable
-from enrichment.enrich import Enriched
+from enrichment.pipeline import Enriched
 from jobs.preparing.steps import Steps
 from jobs.preparing.suspects import Suspects
 from loaders.document import Document, Image

@@ -22,9 +22,9 @@ from sqlalchemy import Engine, create_engine, inspect, make_url, text
 from config.errors import CopilotError, ModelUnavailable
 from config.models import Usage
 from enrichment.chunk import Chunk
-from enrichment.enrich import Enriched
-from enrichment.with_model.budget import Budget, BudgetSpent
-from enrichment.with_model.ledger import LONGEST_PAUSE, SharedLedger
+from enrichment.llm.budget import Budget, BudgetSpent
+from enrichment.llm.ledger import LONGEST_PAUSE, SharedLedger
+from enrichment.pipeline import Enriched
 from jobs.preparing.handed_over import HandedOver
 from jobs.preparing.steps import Steps
 from jobs.preparing.workers import Assignment, ByWorkers, WorkBench, written_assignment

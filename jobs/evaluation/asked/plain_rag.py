@@ -17,7 +17,7 @@ from agents.context.section_text import section_text
 from config.errors import InvalidModelOutput, ModelUnavailable
 from config.models import ChatModel, Prompt, Usage, Vectors
 from enrichment.chunk import Chunk, Unit
-from enrichment.language.sentences import sentences
+from enrichment.language.words import sentences
 from index.search import Snapshot
 
 PIECE, OVERLAP = 800, 100

@@ -9,7 +9,7 @@ from agents.checks.groundedness import groundedness
 from agents.context.source import Source
 from enrichment.chunk import Chunk, Unit
 from enrichment.language.quantities import quantities
-from enrichment.language.sentences import sentences
+from enrichment.language.words import sentences
 from jobs.evaluation.metrics.given_reply import GivenReply
 from jobs.golden.golden_questions import Evidence
 from jobs.golden.same_words import plain, says

@@ -15,13 +15,13 @@ from config.errors import ModelError
 from config.models import ChatModel, Prompt
 from config.prompts import Foreign
 from enrichment.chunk import Chunk, DocumentCard, Entity, EntityKind, Faq
-from enrichment.language.figures import figures
-from enrichment.trust.addressing import addressing
-from enrichment.trust.grounding import Grounds
-from enrichment.with_model.budget import Budget
-from enrichment.with_model.prompts import render
-from enrichment.with_model.reply_cache import ReplyCache, cache_key
-from enrichment.without_model.profile import DocumentType
+from enrichment.extractive.profile import DocumentType
+from enrichment.language.quantities import figures
+from enrichment.llm.budget import Budget
+from enrichment.llm.prompts import render
+from enrichment.llm.reply_cache import ReplyCache, cache_key
+from enrichment.safety.grounding import Grounds
+from enrichment.safety.injection import addressing
 from loaders.document import Document
 
 Reply = TypeVar("Reply", bound=BaseModel)

@@ -14,9 +14,9 @@ from pydantic import BaseModel
 from config.errors import ModelError
 from config.models import ChatModel, Prompt
 from config.prompts import Foreign, harmless
-from enrichment.with_model.budget import Budget
-from enrichment.with_model.prompts import render
-from enrichment.with_model.reply_cache import ReplyCache, cache_key
+from enrichment.llm.budget import Budget
+from enrichment.llm.prompts import render
+from enrichment.llm.reply_cache import ReplyCache, cache_key
 from loaders.document import Document, Table
 from loaders.tables.markdown import structure_doubt, table_to_markdown
 

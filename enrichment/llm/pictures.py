@@ -1,23 +1,91 @@
 """What a model sees in the pictures of a document: kept by the picture itself, so that the same
-one is looked at once, wherever and however often it stands."""
+one is looked at once, wherever and however often it stands.
+
+Pictures that wait for a model to describe them, in the state database: whoever prepares a
+document has not loaded it, and its pictures can't be fetched for long."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
 from typing import Literal
 
 from pydantic import BaseModel, Field
+from sqlalchemy import (
+    Column,
+    DateTime,
+    Engine,
+    LargeBinary,
+    MetaData,
+    String,
+    Table,
+    delete,
+    insert,
+    select,
+    update,
+)
+from sqlalchemy.exc import IntegrityError
 
 from config.errors import ModelError
 from config.models import ChatModel, Prompt, ShownPicture
-from enrichment.with_model.budget import Budget
-from enrichment.with_model.picture_shelf import PictureShelf
-from enrichment.with_model.prompts import render
-from enrichment.with_model.reply_cache import ReplyCache, cache_key
+from durable.migration import migrate
+from enrichment.llm.budget import Budget
+from enrichment.llm.prompts import render
+from enrichment.llm.reply_cache import ReplyCache, cache_key
 from loaders.document import Block, Document, Image, images_of
 from loaders.pictures.document_pictures import Looker, with_images
+
+_METADATA = MetaData()
+_WAITING = Table(
+    "ingest_pictures",
+    _METADATA,
+    Column("digest", String(64), primary_key=True),
+    Column("media_type", String(40), nullable=False),
+    Column("picture", LargeBinary, nullable=False),
+    Column("kept_at", DateTime(timezone=True), nullable=False),
+)
+_LONGEST = timedelta(days=30)
+"""A run whose budget is spent leaves some to the next; what nobody came for is of no use."""
+
+
+class PictureShelf:
+    """Safe to use from several threads and processes."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+        migrate(engine, _METADATA, "ingest-pictures")
+        old = _WAITING.c.kept_at < datetime.now(UTC) - _LONGEST
+        with engine.begin() as connection:
+            connection.execute(delete(_WAITING).where(old))
+
+    def keep(self, picture: ShownPicture) -> None:
+        row = {
+            "media_type": picture.media_type,
+            "picture": picture.data,
+            "kept_at": datetime.now(UTC),
+        }
+        known = _WAITING.c.digest == picture.digest
+        try:
+            with self._engine.begin() as connection:
+                if not connection.execute(update(_WAITING).where(known).values(row)).rowcount:
+                    connection.execute(insert(_WAITING).values(digest=picture.digest, **row))
+        except IntegrityError:
+            return  # another process kept the same a moment ago
+
+    def find(self, digest: str) -> ShownPicture | None:
+        with self._engine.connect() as connection:
+            row = connection.execute(select(_WAITING).where(_WAITING.c.digest == digest)).first()
+        if row is None:
+            return None
+        return ShownPicture(media_type=row.media_type, data=row.picture, digest=digest)
+
+    def clear(self, digest: str) -> None:
+        """It is described, and needed no more."""
+        with self._engine.begin() as connection:
+            connection.execute(delete(_WAITING).where(_WAITING.c.digest == digest))
+
 
 LONGEST_DESCRIPTION = 6_000
 """Characters."""

@@ -13,7 +13,7 @@ from pydantic import BaseModel
 
 from config.errors import InvalidModelOutput, ModelFailure, ModelUnavailable
 from config.models import ChatModel, Prompt, Usage
-from enrichment.with_model.ledger import PATIENCE_SECONDS, Ledger, LedgerHere, ModelPace
+from enrichment.llm.ledger import PATIENCE_SECONDS, Ledger, LedgerHere, ModelPace
 from telemetry import metrics
 
 log = structlog.get_logger()

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 
 from enrichment.chunk import Entity
-from enrichment.language.sentences import sentences
+from enrichment.language.words import sentences
 from loaders.document import Document
 
 _TICKED = re.compile(r"`([^`\n]{2,60})`")

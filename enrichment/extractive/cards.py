@@ -1,0 +1,204 @@
+"""Enrichment without a model: what keyless users get, and what stands when a call fails.
+
+What a document says of itself, or nothing.
+
+A document's headings, as many as help to choose it from a list."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from itertools import islice
+
+from enrichment.chunk import Chunk, ChunkTable, DocumentCard
+from enrichment.extractive.entities import entities, system_names
+from enrichment.extractive.keyphrases import document_keywords, key_phrases
+from enrichment.extractive.lifecycle import (
+    predecessors,
+    review_date,
+    says_it_is_out_of_force,
+    successor,
+)
+from enrichment.extractive.profile import Profile, faqs, profile
+from enrichment.language.phrases import abbreviations, expansions
+from enrichment.language.words import prose_words, sentences, stems
+from loaders.document import Document
+
+_MOST_SENTENCES_READ = 400
+_OPENING_SENTENCES = 3
+_SUBJECT_WORDS = 6
+_WORDS = range(6, 45)
+_ENDS = re.compile(r"""[.!。！]["'”’)\]]*$""")
+_OF_ITSELF = re.compile(
+    r"this (?:\w+ )?(?:page|document|section|guide|handbook|plan|policy|standard|process|procedure|"
+    r"runbook|playbook|register|schedule|calendar|catalogue|index|overview|edition)\b",
+    re.I,
+)
+_HANGS_ON_WHAT_IS_BEFORE = re.compile(
+    r"(?:it|its|they|their|them|this|that|these|those|he|she|his|her|both|so|then|such|also|another|"
+    r"others?|however|therefore|instead|otherwise|likewise|first|second|third|next|finally|"
+    r"for example|in addition|in other words|as (?:a result|such|well)|"
+    r"the (?:same|latter|former|above|following|two|three|four|rest|others?))\b",
+    re.I,
+)
+_REFERS_ELSEWHERE = re.compile(
+    r"\b(?:section|table|figure|appendix|chapter|step|paragraph)s? [\dA-Z]"
+    r"|\b(?:above|below|following)\b|^(?:see|note|visit|refer|click|go to|optional)\b|:\s*$",
+    re.I,
+)
+_DETAIL = re.compile(r"(?:if|when|where|while|although|even|once|depending|as)\b", re.I)
+_PAIRS = (("(", ")"), ("[", "]"), ("“", "”"))
+
+
+def summarise(document: Document, *, most: int = 2, characters: int = 300) -> str:
+    """Up to `most` whole sentences in reading order, or ''.
+
+    Only those that say what the document is for: `This page sets …`, or, at its beginning, what
+    its title names. Any other sentence is one detail of many and says less than the headings."""
+    title = frozenset(stems(document.title))
+    candidates = _candidates(document, title)
+    of_itself = [each for each in candidates if _OF_ITSELF.match(each) and " not " not in each]
+    of_subject = [
+        each
+        for each in candidates[:_OPENING_SENTENCES]
+        if stems(" ".join(each.split()[:_SUBJECT_WORDS])) & title and not _DETAIL.match(each)
+    ]
+    chosen: list[str] = []
+    for sentence in dict.fromkeys((*of_itself, *of_subject)):
+        if len(chosen) < most and sum(map(len, chosen)) + len(sentence) < characters:
+            chosen.append(sentence)
+    return " ".join(sorted(chosen, key=candidates.index))
+
+
+def _candidates(document: Document, title: frozenset[str]) -> list[str]:
+    paragraphs = (block.text for block in document.blocks if block.kind == "paragraph")
+    # A quote is somebody else speaking.
+    said = (sentence for text in paragraphs for sentence in sentences(text))
+    return [
+        sentence
+        for sentence in islice(said, _MOST_SENTENCES_READ)
+        if _stands_alone(sentence) and not stems(sentence) <= title
+    ]
+
+
+def _stands_alone(sentence: str) -> bool:
+    """Whole, and understood without what is around it."""
+    return (
+        len(prose_words(sentence)) in _WORDS
+        and _ENDS.search(sentence) is not None
+        and not sentence[0].islower()
+        and all(sentence.count(opens) == sentence.count(closes) for opens, closes in _PAIRS)
+        and sentence.count('"') % 2 == 0
+        and (_OF_ITSELF.match(sentence) or not _HANGS_ON_WHAT_IS_BEFORE.match(sentence))
+        and not _REFERS_ELSEWHERE.search(sentence)
+    )
+
+
+_MOST_HEADINGS = 20
+_MOST_CHARACTERS = 600
+_LONGEST_HEADING = 80
+
+
+def table_of_contents(document: Document) -> tuple[str, ...]:
+    """Tabs and headings in reading order, each once, without the title.
+
+    A level that doesn't fit any more is left out from where it no longer fits, and so are all
+    deeper ones: what is said of the whole document matters more than where it goes into detail."""
+    places: dict[str, tuple[int, int]] = {}
+    for tab in document.tabs:
+        places.setdefault(tab.title, (0, len(places)))
+    for block in document.blocks:
+        if block.kind == "heading":
+            name = " ".join(block.text.split())
+            places.setdefault(name, (block.level, len(places)))
+    room = _MOST_CHARACTERS
+    kept: list[str] = []
+    for name in sorted(places, key=lambda name: places[name]):
+        if not name or name == document.title or len(name) > _LONGEST_HEADING:
+            continue
+        if len(name) > room or len(kept) == _MOST_HEADINGS:
+            break
+        room -= len(name)
+        kept.append(name)
+    return tuple(sorted(kept, key=lambda name: places[name][1]))
+
+
+_CHUNK_KEYWORDS = 6
+_TABLE_LABELS = 12
+
+
+def extractive_card(document: Document) -> DocumentCard:
+    """The document's entry in the list that the source identifier reads."""
+    described = profile(document)
+    return DocumentCard(
+        id=document.id,
+        title=document.title,
+        url=document.url,
+        summary=summarise(document),
+        headings=table_of_contents(document),
+        faqs=faqs(document),
+        keywords=document_keywords(document),
+        document_type=described.document_type,
+        technical_density=described.technical_density,
+        modified_at=document.modified_at,
+        owner=document.owner,
+        replaces=predecessors(document),
+        status=document.status or ("superseded" if says_it_is_out_of_force(document) else ""),
+        review_by=document.review_by or review_date(document),
+        superseded_by=successor(document),
+        permissions=document.permissions,
+        source=document.source,
+        content_hash=document.content_hash,
+        version=document.version,
+    )
+
+
+def extractive_chunks(document: Document, chunks: Sequence[Chunk]) -> tuple[Chunk, ...]:
+    """The chunks with keywords, entities, table summaries and the document's profile."""
+    described = profile(document)
+    systems = system_names(document)
+    short_forms = abbreviations("\n".join(_all_text(document)))
+    return tuple(_enriched(chunk, described, systems, short_forms) for chunk in chunks)
+
+
+def table_summary(table: ChunkTable) -> str:
+    """Two lines: what the table lists by what, and which rows are here."""
+    named = [name for name in table.header if name]
+    by, values = named[: table.label_columns], named[table.label_columns :]
+    first = f"{table.caption}: {', '.join(values) or 'values'} by {', '.join(by) or 'row'}."
+    labels = dict.fromkeys(
+        " ".join(dict.fromkeys(row[: table.label_columns])).strip() for row in table.rows
+    )
+    shown = [label for label in labels if label][:_TABLE_LABELS]
+    part = "" if len(table.rows) == table.total_rows else f" of {table.total_rows}"
+    second = f"{len(table.rows)}{part} rows: {'; '.join(shown)}"
+    return f"{first}\n{second}{' …' if len(labels) > _TABLE_LABELS else '.'}"
+
+
+def _enriched(
+    chunk: Chunk, described: Profile, systems: Sequence[str], short_forms: dict[str, str]
+) -> Chunk:
+    return replace(
+        chunk,
+        summary=table_summary(chunk.table) if chunk.table else chunk.summary,
+        keywords=(*expansions(chunk.text, short_forms), *_keywords(chunk)),
+        entities=entities(chunk.text, systems=systems),
+        document_type=described.document_type,
+    )
+
+
+def _keywords(chunk: Chunk) -> tuple[str, ...]:
+    if chunk.table:
+        labels = [row[0] for row in chunk.table.rows]
+        names = dict.fromkeys(word.strip() for word in (*chunk.table.header, *labels))
+        return tuple(name for name in names if name and len(name) <= 60)[: 2 * _CHUNK_KEYWORDS]
+    return key_phrases([*chunk.heading_path, chunk.text], most=_CHUNK_KEYWORDS)
+
+
+def _all_text(document: Document) -> Iterable[str]:
+    for block in document.blocks:
+        yield block.text
+        if block.table:
+            for row in block.table.rows:
+                yield from (cell.text for cell in dict.fromkeys(row))

@@ -1,0 +1,1 @@
+"""Planted instructions withheld, and model output checked against its source."""
