@@ -44,9 +44,9 @@ if TYPE_CHECKING:
     from config.settings import Settings
     from enrichment.llm.budget import Budget
     from enrichment.llm.ledger import Ledger
-    from index.access import CheckReaders, DomainAccess
     from index.audit import AuditLog
-    from index.groups import Groups
+    from index.permissions.groups import Groups
+    from index.permissions.live import CheckReaders, DomainAccess
     from index.publish import Index
     from index.ranking.rerank import Reranker
     from index.search import Snapshot
@@ -165,7 +165,7 @@ class Copilot:
     @cached_property
     def access(self) -> DomainAccess:
         """Published documents, as each door may show them."""
-        from index.access import DomainAccess
+        from index.permissions.live import DomainAccess
 
         return DomainAccess(
             domains=self.live_domains,
@@ -183,7 +183,7 @@ class Copilot:
     def groups(self) -> Groups:
         """Who somebody is, with the groups that documents are shared with."""
         from bot.connection import open_user_groups
-        from index.groups import Groups, KnownMembers, untold
+        from index.permissions.groups import Groups, KnownMembers, untold
         from loaders.google.groups import open_groups
 
         directory = untold("access.groups does not name it, and GOOGLE_GROUPS_ADMIN is not set")
@@ -401,7 +401,7 @@ class Copilot:
         """The `/api/retrieve` response; `options` are those of `index.pipelines.retrieve`.
 
         The domain's own `top_k` counts where none is given."""
-        from index.readers import as_read_by
+        from index.permissions.rules import as_read_by
 
         domain = self.domain(name)
         snapshot = as_read_by(self.snapshot(name), readers)
@@ -722,7 +722,7 @@ class Copilot:
         """`socket=False`: Slack's events come in over HTTP."""
         from bot.app import build_bot
         from bot.feature_tools import PublishedDomains
-        from index.readers import all_may_read
+        from index.permissions.rules import all_may_read
 
         self.access.require()
         _ = self.model  # one that is set up wrongly stops the start, not each question

@@ -42,8 +42,8 @@ from agents.trace import SourceChoice, Trace
 from config.domain import Domain
 from config.models import ChatModel, Usage
 from enrichment.chunk import Chunk, DocumentCard
+from index.permissions.rules import as_read_by
 from index.ranking.rerank import Reranked, Reranker
-from index.readers import as_read_by
 from index.search import Snapshot
 from telemetry.tracing import span
 

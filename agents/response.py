@@ -7,7 +7,7 @@ from typing import Any
 
 from agents.answer import Answer, Citation, Passage
 from enrichment.language.words import search_terms
-from index.captions import highlight, shorten
+from index.pipelines import highlight, shorten
 
 
 def to_response(answer: Answer) -> dict[str, Any]:

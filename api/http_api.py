@@ -23,7 +23,7 @@ from api.served import MayAsk, Served
 from api.shapes.problems import PROBLEMS
 from config.domain import Domain
 from index.audit import Audit
-from index.readers import IdentitiesOf, by_email
+from index.permissions.rules import IdentitiesOf, by_email
 from index.search import Snapshot
 
 Lifespan = Callable[[FastAPI], AbstractAsyncContextManager[None]]

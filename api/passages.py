@@ -24,7 +24,7 @@ from api.shapes.examples import (
 )
 from api.shapes.passage_shapes import RetrieveRequest
 from api.shapes.problems import NO_DOCUMENT, RETRIEVE_PROBLEMS
-from index.readers import as_read_by
+from index.permissions.rules import as_read_by
 from index.search import Snapshot
 
 Retrieve = Callable[..., dict[str, Any]]

@@ -10,7 +10,7 @@ from api.doors.caller import Caller
 from api.doors.turned_away import Refused
 from config.domain import Domain
 from index.audit import Audit, Shown
-from index.readers import IdentitiesOf, Person, readers_of
+from index.permissions.rules import IdentitiesOf, Person, readers_of
 
 ADDRESS = r"^([^@\s]+@[^@\s]+)?$"
 """An e-mail address, or none."""

@@ -12,7 +12,7 @@ from agents.state import State
 from config.domain import Domain
 from config.errors import UsageError
 from config.models import ChatModel, Usage
-from index.readers import EVERYONE, as_read_by, readers_of
+from index.permissions.rules import EVERYONE, as_read_by, readers_of
 from index.search import Snapshot
 
 if TYPE_CHECKING:

@@ -24,8 +24,8 @@ from config.minilm import MiniLM
 from config.models import Vectors
 from config.settings import Settings
 from enrichment.pipeline import prepare
-from index.folders.build import embedded_texts
-from index.folders.staging import TOGETHER
+from index.generations.build import embedded_texts
+from index.generations.staging import TOGETHER
 from jobs.evaluation.asked.plain_rag import pieces
 from loaders.files.local import load_file
 from oncall import Copilot

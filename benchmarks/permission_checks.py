@@ -20,9 +20,9 @@ from tempfile import TemporaryDirectory
 from config.domain import Domain
 from config.settings import Settings
 from enrichment.chunk import Chunk, DocumentCard
-from index.access import DomainAccess
-from index.groups import Groups, KnownMembers, untold
-from index.readers import Person, as_read_by
+from index.permissions.groups import Groups, KnownMembers, untold
+from index.permissions.live import DomainAccess
+from index.permissions.rules import Person, as_read_by
 from index.search import Hit, SearchQuery
 from loaders.document import Permission
 from loaders.google.drive.source import open_readers

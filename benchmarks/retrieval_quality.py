@@ -24,8 +24,7 @@ from config.settings import Settings
 from enrichment.chunking.chunker import split
 from enrichment.pipeline import enrich
 from index.publish import open_index
-from index.ranking.fusion import K
-from index.ranking.rankings import RANKING_WEIGHTS
+from index.ranking.fusion import RANKING_WEIGHTS, K
 from index.search import Hit, SearchQuery, Snapshot, Strategy
 from loaders.document import Document
 from loaders.files.local import load_file

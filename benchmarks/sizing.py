@@ -31,11 +31,11 @@ from benchmarks.material.made_up_corpus import MadeUpCorpus
 from config.minilm import MiniLM
 from config.models import Vectors
 from config.settings import Settings
-from index.folders.nearest_rows import VectorSearch
 from index.publish import Index, open_index
-from index.ranking.rankings import UNITS_PER_CHUNK
+from index.ranking.fusion import UNITS_PER_CHUNK
 from index.search import SearchQuery
 from index.snapshot import Generation
+from index.vectors.search import VectorSearch
 
 ROOT = Path(__file__).resolve().parent.parent
 DEMO = ROOT / "playground/demo"

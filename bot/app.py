@@ -52,7 +52,7 @@ from config.domain import Domain
 from config.models import ChatModel
 from config.settings import Settings
 from index.audit import AuditLog
-from index.readers import IdentitiesOf, by_email
+from index.permissions.rules import IdentitiesOf, by_email
 from telemetry.health import Together, Watched, serve_health
 from telemetry.tracing import flush_traces
 

@@ -18,7 +18,7 @@ from bot.slack.web import Web
 from config.domain import Domain
 from config.errors import NothingPublished
 from index.audit import Audit
-from index.readers import IdentitiesOf
+from index.permissions.rules import IdentitiesOf
 from index.search import Snapshot
 
 

@@ -26,7 +26,7 @@ from config.parsing.schedules import USER
 from config.parsing.secret_files import private_folder
 from config.settings import Settings
 from durable.lease import FileLease, Lease, PostgresLease
-from index.readers import Person
+from index.permissions.rules import Person
 
 log = structlog.get_logger()
 
@@ -74,7 +74,7 @@ def open_gate(settings: Settings) -> Gate:
 def open_user_groups(
     settings: Settings,
 ) -> Callable[[Collection[str]], Mapping[str, Members | str]]:
-    """Who is in Slack user groups: see `index.groups.FetchMembers`."""
+    """Who is in Slack user groups: see `index.permissions.groups.FetchMembers`."""
     if settings.slack_bot_token is None:
         return lambda groups: dict.fromkeys(groups, "SLACK_BOT_TOKEN is not set")
     return partial(user_group_members, web=_web(settings))

@@ -11,7 +11,7 @@ from cli.shown.terminal_text import print_markdown
 from config.errors import IndexUnavailable, UsageError
 from enrichment.chunk import DocumentCard, is_out_of_force, standing
 from index.search import Snapshot
-from index.store.sql_store import GenerationInfo
+from index.store.documents import GenerationInfo
 from loaders.google.drive.source import AccessReport
 
 

@@ -158,7 +158,7 @@ class DocumentCard:
     replaces: tuple[str, ...] = ()
     """Ids of documents that this one says it replaces."""
     permissions: tuple[Permission, ...] = ()
-    """Who may read it, as its source said when it was read; see index/readers.py."""
+    """Who may read it, as its source said when it was read; see index/permissions/rules.py."""
     source: str = ""
     """`google_drive` or `file`; empty: published before this was kept."""
     enriched_by: str = "extractive"

@@ -11,7 +11,7 @@ from threading import Event, Lock, Thread
 
 from config.errors import CopilotError, NothingPublished
 from index.snapshot import Generation
-from index.store.sql_store import Store
+from index.store.documents import Store
 from telemetry.metrics import observe_closed, observe_open
 
 LOOK_EVERY_SECONDS = 1.0

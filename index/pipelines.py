@@ -1,18 +1,128 @@
-"""Retrieval without an answer: `oncall retrieve` and `/api/retrieve`."""
+"""Retrieval without an answer: `oncall retrieve` and `/api/retrieve`.
+
+Showing why a passage was found: its best sentence or row, the question's words in bold.
+
+Counting what the found passages name, to narrow a search by."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+import re
+from collections import defaultdict
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
 from typing import Any, Literal, get_args
 
 from config.errors import UsageError
 from enrichment.chunk import DocumentCard
-from index.captions import caption
-from index.facets import MOST_COUNTED, NO_FACETS, count_facets, is_found
+from enrichment.language.words import TOKEN, search_terms
 from index.ranking.rerank import Reranked, Reranker
 from index.search import Hit, SearchQuery, Snapshot, Strategy
-from index.surroundings import adjacent, row_group
+from index.snapshot import adjacent, row_group
+
+MAX_CHARACTERS = 300
+
+
+@dataclass(frozen=True, kw_only=True)
+class Caption:
+    text: str
+    highlights: str
+    """The same text with matched words between `**`."""
+
+
+def caption(hit: Hit, question: str) -> Caption:
+    """The unit that matched best, or the beginning of the passage."""
+    units = hit.chunk.units
+    text = (
+        units[hit.unit].text if hit.unit is not None and hit.unit < len(units) else hit.chunk.text
+    )
+    shown = shorten(" ".join(text.split()))
+    return Caption(text=shown, highlights=highlight(shown, frozenset(search_terms(question))))
+
+
+def highlight(text: str, wanted: Collection[str]) -> str:
+    """Words of `text` that share a search term, each between `**`."""
+
+    def mark(match: re.Match[str]) -> str:
+        word = match.group()
+        return f"**{word}**" if any(term in wanted for term in search_terms(word)) else word
+
+    return TOKEN.sub(mark, text.replace("**", ""))
+
+
+def shorten(text: str, limit: int = MAX_CHARACTERS) -> str:
+    if len(text) <= limit:
+        return text
+    return text[:limit].rsplit(" ", 1)[0] + "…"
+
+
+VALUES = 20
+"""Most frequent values shown of each facet; all are counted."""
+MOST_COUNTED = 1_000
+"""Best hits that are looked through: each is read from the database, and where every reader has
+permissions of their own, Drive is asked about its document."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Facets:
+    facets: Mapping[str, list[dict[str, Any]]] = field(default_factory=dict)
+    """Facet → `{value, count, documents}`: passages that have the value and documents that these
+    are of, each counted once; most frequent first, at most VALUES.
+
+    One for each kind of entity (`code`, `system`, …), and `document_type`, `document`, `tab`."""
+    totals: Mapping[str, Any] | None = None
+    """`{passages, documents, complete, values: facet → how many different ones there are}`."""
+
+
+NO_FACETS = Facets()
+
+
+def is_found(hit: Hit) -> bool:
+    """A vector is somewhere near every other: found is what holds a word that was searched for,
+    or is not far behind the best hundred of one ranking (see `fusion.blend`)."""
+    return "keywords" in hit.ranks or hit.score > 0
+
+
+def count_facets(hits: Sequence[Hit], documents: Mapping[str, DocumentCard]) -> Facets:
+    """Of the first MOST_COUNTED hits, best first; none of them comes twice."""
+    having: defaultdict[str, defaultdict[str, list[str]]] = defaultdict(lambda: defaultdict(list))
+    counted = hits[:MOST_COUNTED]
+    for hit in counted:
+        for facet, values in _values(hit, documents).items():
+            for value in values:
+                having[facet][value].append(hit.chunk.document_id)
+    return Facets(
+        facets={facet: _most_common(having[facet]) for facet in sorted(having)},
+        totals={
+            "passages": len(counted),
+            "documents": len({hit.chunk.document_id for hit in counted}),
+            "complete": len(hits) <= MOST_COUNTED,
+            "values": {facet: len(having[facet]) for facet in sorted(having)},
+        },
+    )
+
+
+def _values(hit: Hit, documents: Mapping[str, DocumentCard]) -> dict[str, set[str]]:
+    chunk = hit.chunk
+    found = {"document": {chunk.document_id}}
+    for entity in chunk.entities:
+        found.setdefault(entity.kind, set()).add(entity.value)
+    card = documents.get(chunk.document_id)
+    kind = chunk.document_type or (card.document_type if card else "")
+    if kind:
+        found["document_type"] = {kind}
+    if chunk.tab:
+        found["tab"] = {chunk.tab}
+    return found
+
+
+def _most_common(having: Mapping[str, Sequence[str]]) -> list[dict[str, Any]]:
+    """`having`: value → the document of each passage that has it."""
+    ordered = sorted(having.items(), key=lambda one: (-len(one[1]), one[0]))
+    return [
+        {"value": value, "count": len(of), "documents": len(set(of))}
+        for value, of in ordered[:VALUES]
+    ]
+
 
 Pipeline = Literal["standard", "rerank", "advanced", "facets"]
 SearchType = Literal["hybrid", "vector", "semantic", "keyword"]

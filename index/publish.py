@@ -16,22 +16,20 @@ from config.parsing.secret_files import private_folder
 from config.settings import Settings
 from durable.database import end
 from enrichment.chunk import Chunk, DocumentCard
-from index.folders.build import VectorSource, embedded_texts
-from index.folders.generation_folder import Folder
-from index.folders.shelf import Shelf
-from index.folders.staging import Staging
+from index.generations.build import VectorSource, embedded_texts
+from index.generations.folder import Folder
+from index.generations.folders import Shelf
+from index.generations.staging import Staging
 from index.open_generations import OpenGenerations
 from index.search import Snapshot
 from index.snapshot import Generation
-from index.store.database import FILE_NAME, open_database
-from index.store.generation_info import GenerationInfo
-from index.store.lock import domain_lock
+from index.store.database import FILE_NAME, domain_lock, open_database
+from index.store.documents import GenerationInfo, Store
 from index.store.schema import create_index_tables, current
-from index.store.sql_store import Store
-from index.store.unpublished_vectors import UnpublishedVectors
+from index.store.vectors import UnpublishedVectors
 from index.vectors.chroma import ChromaServer
-from index.vectors.matrix import one_thread_each
-from index.vectors.question_vectors import QuestionVectors
+from index.vectors.quantized import one_thread_each
+from index.vectors.search import QuestionVectors
 
 KEPT = 3
 """Newest generations that stay in the database, to roll back to."""

@@ -1,4 +1,6 @@
-"""One generation, opened: the Snapshot port over a folder and the database."""
+"""One generation, opened: the Snapshot port over a folder and the database.
+
+What stands around a hit: its section, and the other rows of its table."""
 
 from __future__ import annotations
 
@@ -14,15 +16,12 @@ from config.models import Vectors
 from enrichment.chunk import Chunk, DocumentCard
 from enrichment.extractive.lifecycle import with_successors
 from enrichment.language.words import search_terms
-from index.folders.generation_folder import Folder
-from index.ranking.fusion import Fused, blend
-from index.ranking.rankings import Rankings
-from index.recent import Recent
-from index.search import Hit, SearchQuery
-from index.store.generation_info import GenerationInfo
-from index.store.sql_store import Store
-from index.vectors.matrix import Mask
-from index.vectors.question_vectors import QuestionVectors
+from index.generations.folder import Folder
+from index.ranking.fusion import Fused, Rankings, blend
+from index.search import Hit, SearchQuery, Snapshot
+from index.store.documents import GenerationInfo, Store
+from index.vectors.quantized import Mask
+from index.vectors.search import QuestionVectors, Recent
 
 MAX_VARIANTS = 16
 MIN_DEPTH = 100
@@ -238,3 +237,27 @@ def _distinct(texts: Sequence[str]) -> list[str]:
         text.strip() for text in texts if any(c.isprintable() for c in text.strip())
     )
     return list(kept)[:MAX_VARIANTS]
+
+
+def adjacent(snapshot: Snapshot, chunk: Chunk, *, before: int = 1, after: int = 1) -> list[Chunk]:
+    """Chunks of the same section beside `chunk`, in reading order, without it."""
+    return [
+        other
+        for other in snapshot.chunks(chunk.document_id)
+        if other.id != chunk.id
+        and -before <= other.position - chunk.position <= after
+        and (other.tab, other.heading_path) == (chunk.tab, chunk.heading_path)
+    ]
+
+
+def row_group(snapshot: Snapshot, chunk: Chunk) -> list[Chunk]:
+    """All chunks of the table that `chunk` holds rows of, in order; alone when it has none."""
+    if chunk.table is None:
+        return [chunk]
+    table = chunk.table.id
+    found = [
+        other
+        for other in snapshot.chunks(chunk.document_id)
+        if other.table is not None and other.table.id == table
+    ]
+    return found or [chunk]

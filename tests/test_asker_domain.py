@@ -13,7 +13,7 @@ import pytest
 from agents.answer import Answer, Question
 from config.errors import ConfigError, PermissionsUnknown
 from config.settings import Settings
-from index.readers import Person
+from index.permissions.rules import Person
 from oncall import Copilot
 from playground.google_stand_in import GoogleFault, GoogleStandIn
 from playground.slack_stand_in import SlackStandIn

@@ -13,7 +13,7 @@ import pytest
 from bot.memory.state_tables import feedback
 from bot.message.buttons import FEEDBACK
 from config.errors import UsageError
-from index.readers import identities
+from index.permissions.rules import identities
 from oncall import Copilot
 from playground.google_stand_in import DEMO_FOLDER, GoogleStandIn
 from playground.slack_stand_in import SlackStandIn

@@ -14,7 +14,7 @@ from agents.alerts.runbook_match import RunbookMatch, match
 from agents.alerts.titles import documented_names, values_beside
 from agents.answer import Answer, Ask, Progress, Question
 from config.domain import Domain
-from index.readers import as_read_by
+from index.permissions.rules import as_read_by
 from index.search import Snapshot
 
 

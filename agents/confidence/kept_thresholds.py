@@ -10,7 +10,7 @@ from agents.confidence.confidence_levels import MEDIUM
 from agents.confidence.wrong_share import NEVER, Judged, fewest_answers, threshold_for
 from config.settings import Settings
 from index.store.database import FILE_NAME, open_database
-from index.store.kept_rows import KeptRows
+from index.store.vectors import KeptRows
 
 _THRESHOLDS = Table(
     "confidence_thresholds",

@@ -16,7 +16,7 @@ from sqlalchemy import Column, Engine, MetaData, String, Table, Text
 from agents.judging.answer_judge import LONGEST_EXAMPLE, Examples
 from agents.judging.judge_request import Correction, JudgeRequest
 from config.models import Embedder, Vectors
-from index.store.kept_rows import KeptRows
+from index.store.vectors import KeptRows
 
 MOST_CORRECTIONS = 50
 """Kept for a domain: those where judge and person were furthest apart."""

@@ -21,7 +21,7 @@ from agents.which_domain.weighing import Weighed, close_ones, weighed
 from config.domain import Domain
 from config.errors import CopilotError, IndexUnavailable, ModelError, PermissionsUnknown
 from config.models import ChatModel, Usage
-from index.readers import as_read_by
+from index.permissions.rules import as_read_by
 from index.search import Snapshot
 
 MOST_COMPARED = 3

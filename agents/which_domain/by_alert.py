@@ -11,7 +11,7 @@ from agents.alerts.runbook_match import RunbookMatch
 from agents.answer import Question
 from config.domain import Domain
 from config.errors import IndexUnavailable, PermissionsUnknown
-from index.readers import as_read_by
+from index.permissions.rules import as_read_by
 from index.search import Snapshot
 
 

@@ -40,7 +40,7 @@ from api.served import Opened
 from config.domain import Domain
 from config.errors import CopilotError
 from enrichment.chunk import standing
-from index.readers import as_read_by
+from index.permissions.rules import as_read_by
 from index.search import Snapshot
 from telemetry import metrics
 

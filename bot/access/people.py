@@ -10,7 +10,7 @@ import structlog
 
 from bot.access.short_memory import PATIENCE, ShortMemory
 from bot.slack.web import SlackBusy, SlackRefused, SlackUnsure, Web
-from index.readers import Person
+from index.permissions.rules import Person
 
 log = structlog.get_logger()
 

@@ -27,7 +27,7 @@ from bot.message.harmless.harmless_words import mrkdwn
 from bot.slack.event import Asked
 from config.domain import Domain, domain_of
 from config.errors import CopilotError, IndexUnavailable, NothingPublished
-from index.readers import EVERYONE, as_read_by
+from index.permissions.rules import EVERYONE, as_read_by
 from index.search import Snapshot
 from telemetry import metrics
 

@@ -24,7 +24,7 @@ from bot.memory.kept_table import now
 from bot.memory.record import Records
 from config.domain import Domain
 from config.errors import CopilotError
-from index.readers import as_read_by
+from index.permissions.rules import as_read_by
 from index.search import Snapshot
 from telemetry import metrics
 

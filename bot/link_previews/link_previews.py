@@ -20,7 +20,7 @@ from bot.slack.web import ABOUT_THE_TOKEN, SlackBusy, SlackRefused, SlackUnsure,
 from config.domain import Domain, domain_of
 from config.errors import CopilotError
 from index.audit import Audit, Shown
-from index.readers import IdentitiesOf, as_read_by, readers_of
+from index.permissions.rules import IdentitiesOf, as_read_by, readers_of
 from index.search import Snapshot
 
 log = structlog.get_logger()

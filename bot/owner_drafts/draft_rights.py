@@ -11,7 +11,7 @@ from bot.feature_tools import PublishedDomains
 from bot.owner_drafts.drafts_on_record import OwnerDraft
 from config.domain import Domain
 from config.errors import CopilotError
-from index.readers import IdentitiesOf, as_read_by
+from index.permissions.rules import IdentitiesOf, as_read_by
 from index.search import Snapshot
 
 OF_DRIVE = frozenset({"owner", "editor", "manager"})

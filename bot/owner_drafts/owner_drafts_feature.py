@@ -13,7 +13,7 @@ from bot.owner_drafts.draft_presses import ACCEPTED, DISMISSED, EDITED, DraftPre
 from bot.owner_drafts.draft_rights import DraftRights
 from bot.owner_drafts.drafts_on_record import Drafts
 from bot.owner_drafts.waiting_at_home import WaitingAtHome
-from index.readers import IdentitiesOf
+from index.permissions.rules import IdentitiesOf
 
 WITHDRAWN = "owner_withdrawn"
 

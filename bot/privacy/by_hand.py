@@ -16,7 +16,7 @@ from bot.privacy.retention import Purged, Retention, scrub_all
 from config.domain import Domain
 from config.settings import Settings
 from index.audit import AuditLog
-from index.readers import Person
+from index.permissions.rules import Person
 
 
 @dataclass(frozen=True, kw_only=True)

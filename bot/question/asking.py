@@ -15,7 +15,7 @@ from bot.memory.record import Record, Records, decoded, encoded
 from bot.slack.event import Asked
 from config.domain import Domain
 from config.models import Usage
-from index.readers import IdentitiesOf, readers_of
+from index.permissions.rules import IdentitiesOf, readers_of
 
 Domains = Callable[[], Mapping[str, Domain]]
 AskOf = Callable[[str], Ask]

@@ -14,8 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from config.models import Vectors
-from index.vectors.matrix import Mask, Rows
-from index.vectors.quantised import Quantised, products, products_of_spans
+from index.vectors.quantized import Mask, Quantised, Rows, products, products_of_spans
 
 WIDTH = 96
 """Components kept. Of 1.1 million rows, 200,000 read and 6,000 looked at again, the share of the

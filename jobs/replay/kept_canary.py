@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 
 from sqlalchemy import Column, DateTime, Engine, Integer, MetaData, String, Table, Text
 
-from index.store.kept_rows import KeptRows
+from index.store.vectors import KeptRows
 from jobs.replay.evidence_places import SeenEvidence, Sight
 
 _RESULTS = Table(

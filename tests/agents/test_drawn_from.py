@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from agents.answer import Answer
-from index.readers import identities
+from index.permissions.rules import identities
 from loaders.document import Permission
 from tests.agents.corpus import LAPTOPS, OLD_ROTATION, ROTATION, asking, snapshot
 from tests.agents.scripted import PLAN, ScriptedModel

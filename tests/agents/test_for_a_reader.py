@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from agents.answer import Answer
-from index.readers import identities
+from index.permissions.rules import identities
 from loaders.document import Permission
 from tests.agents.corpus import LAPTOPS, OLD_ROTATION, ROTATION, asking, snapshot
 from tests.agents.scripted import PLAN, ScriptedModel, Watching

@@ -6,7 +6,7 @@ import pytest
 
 from agents.alerts.by_runbook import by_runbook
 from agents.answer import Answer, Progress, Question
-from index.readers import identities
+from index.permissions.rules import identities
 from index.search import Snapshot
 from loaders.document import Permission
 from tests.agents.alert_documents import CATALOGUE, KNOWN, OLD, RUNBOOKS

@@ -21,8 +21,8 @@ from api.doors.traffic import Bounds
 from api.http_api import build_api
 from config.errors import CopilotError
 from index.audit import Shown
+from index.permissions.rules import as_read_by
 from index.pipelines import retrieve
-from index.readers import as_read_by
 from loaders.document import Permission
 from tests.agents.corpus import LAPTOPS, ROTATION, snapshot
 from tests.api.front import DOMAINS, INES, Town, bearer, serving

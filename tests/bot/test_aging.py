@@ -48,8 +48,8 @@ from config.domain import AgingPolicy, ChunkOptions, Domain
 from config.minilm import MiniLM
 from config.settings import Settings
 from enrichment.pipeline import prepare
+from index.permissions.rules import EVERYONE, as_read_by
 from index.publish import Index, open_index
-from index.readers import EVERYONE, as_read_by
 from index.search import Snapshot
 from loaders.document import Permission
 from loaders.files.markdown import parse_markdown

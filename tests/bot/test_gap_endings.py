@@ -15,8 +15,8 @@ from bot.memory.gap_tables import gap_drafts
 from bot.personal_tables import FEATURE_TABLES
 from bot.privacy.personal_data import PersonalData
 from index.audit import AuditLog
-from index.reader_view import Guarded
-from index.readers import Register
+from index.permissions.reader_view import Guarded
+from index.permissions.rules import Register
 from tests.bot.fakes import answer, passages_found
 from tests.bot.gap_room import LAPTOPS, TRAVEL, WITH_TRAVEL, GapRoom, gap_room
 from tests.bot.test_gaps import WAYS, accepted, asked_by_three

@@ -21,7 +21,7 @@ from bot.slack.message_words import ERASED
 from config.errors import UsageError
 from config.settings import Settings
 from index.audit import AuditLog
-from index.readers import Person
+from index.permissions.rules import Person
 from index.store.database import open_database
 from playground.slack_stand_in import SlackStandIn
 from tests.bot.conftest import Desk, answered, eventually, running, settings_for, words

@@ -37,7 +37,7 @@ from config.domain import Domain
 from config.domain_files import read_domain
 from config.models import Usage
 from config.settings import Settings
-from index.readers import Person
+from index.permissions.rules import Person
 from index.search import Snapshot
 from jobs.schedule.kept_runs import GOOD
 from jobs.schedule.recorded_run import as_planned

@@ -16,7 +16,7 @@ from enrichment.llm.ledger import SharedLedger
 from enrichment.llm.pictures import PictureShelf
 from enrichment.llm.reply_cache import ReplyCache
 from index.store.schema import create_index_tables
-from index.store.unpublished_vectors import UnpublishedVectors
+from index.store.vectors import UnpublishedVectors
 from jobs.evaluation.asked.kept_replies import KeptReplies
 from jobs.evaluation.judge_check.judge_agreement import ScoredTwice, agreement
 from jobs.evaluation.judge_check.judge_cards import KeptCards

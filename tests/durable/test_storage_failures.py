@@ -21,7 +21,7 @@ from durable.database import databases_in, storage_failure
 from durable.lease import FileLease
 from durable.worker import Application, DurableWorker
 from index.store.database import open_database
-from index.store.sql_store import Store
+from index.store.documents import Store
 
 ROOT = Path(__file__).parents[2]
 APPLICATION = Application(name="storage-test", format="1")

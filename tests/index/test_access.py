@@ -12,8 +12,14 @@ import pytest
 
 from config.domain import Access, Domain, GoogleDriveSource, Sources
 from config.errors import ConfigError, PermissionsUnknown
-from index.access import FRESH_SECONDS, REST_SECONDS, SERVED_SECONDS, CheckReaders, DomainAccess
-from index.readers import EVERYONE, all_may_read, as_read_by, identities
+from index.permissions.live import (
+    FRESH_SECONDS,
+    REST_SECONDS,
+    SERVED_SECONDS,
+    CheckReaders,
+    DomainAccess,
+)
+from index.permissions.rules import EVERYONE, all_may_read, as_read_by, identities
 from index.search import SearchQuery, Snapshot
 from loaders.document import Permission
 from loaders.google.drive.source import current_readers

@@ -14,7 +14,8 @@ import pytest
 from config.errors import ConfigError, IndexUnavailable, StorageFailed
 from config.settings import Settings
 from enrichment.chunk import Chunk, DocumentCard
-from index.folders import generation_folder, salvage
+from index.generations import folder as generation_folder
+from index.generations import recovery as salvage
 from index.keywords import bm25
 from index.open_generations import LOOK_EVERY_SECONDS
 from index.publish import Index, open_index

@@ -12,7 +12,7 @@ from bot.connection import open_user_groups
 from config.domain import Domain
 from config.errors import PermissionsUnknown
 from config.settings import Settings
-from index.groups import (
+from index.permissions.groups import (
     FRESH_SECONDS,
     REST_SECONDS,
     SERVED_SECONDS,
@@ -21,7 +21,7 @@ from index.groups import (
     Members,
     untold,
 )
-from index.readers import EVERYONE, Person, identities
+from index.permissions.rules import EVERYONE, Person, identities
 from loaders.google.groups import open_groups
 from playground.google_stand_in import GoogleFault, GoogleStandIn
 from playground.slack_stand_in import SlackStandIn

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from enrichment.chunk import Chunk, DocumentCard, Entity, Faq
 from enrichment.language.words import STOP_WORDS, search_terms
-from index.folders.generation_folder import FORMAT
+from index.generations.folder import FORMAT
 from index.keywords.bm25 import K1, B, RankBm25, SparseBm25, chunk_terms, save_sparse
 from index.keywords.columns import Bags, Columns, following
 

@@ -133,7 +133,7 @@ def test_a_reader_sees_whole_generations_while_another_process_publishes(
 def test_a_journal_cut_in_the_middle_keeps_its_whole_records(tmp_path: Path, size: int) -> None:
     import numpy as np
 
-    from index.folders.journal import Journal
+    from index.generations.build import Journal
 
     path = tmp_path / "journal"
     vectors = {f"{n:032x}": np.full(8, n, dtype=np.float32) for n in range(size)}

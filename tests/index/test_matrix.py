@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from index.vectors.matrix import best
+from index.vectors.quantized import best
 
 scores = st.lists(st.sampled_from([0.0, 0.25, 0.5, 0.5, 1.0, -1.0]), min_size=1, max_size=40)
 

@@ -17,15 +17,16 @@ from sqlalchemy import select
 from config.errors import IndexUnavailable, NothingPublished
 from config.settings import Settings
 from enrichment.chunk import Chunk, DocumentCard
-from index.folders import arrays, nearest_rows
-from index.folders.generation_folder import BLOCK, KEYWORDS, MANIFEST, VECTOR_PARTS, checksums
+from index.generations import arrays
+from index.generations.folder import BLOCK, KEYWORDS, MANIFEST, VECTOR_PARTS, checksums
 from index.keywords.bm25 import COUNTS, LENGTHS
 from index.open_generations import OpenGenerations
 from index.publish import Index, open_index
 from index.search import SearchQuery
 from index.store.schema import revisions
+from index.vectors import search as nearest_rows
 from index.vectors import sketch
-from index.vectors.quantised import Quantised
+from index.vectors.quantized import Quantised
 from telemetry.metrics import exposition
 from tests.index.conftest import eventually
 

@@ -15,13 +15,19 @@ from cli.inspection import print_retrieved
 from config.errors import UsageError
 from enrichment.chunk import Chunk, Entity
 from enrichment.language.words import search_terms
-from index.captions import highlight, shorten
-from index.facets import MOST_COUNTED, VALUES, count_facets
-from index.pipelines import Searches, retrieve
+from index.permissions.reader_view import ReaderView
+from index.pipelines import (
+    MOST_COUNTED,
+    VALUES,
+    Searches,
+    count_facets,
+    highlight,
+    retrieve,
+    shorten,
+)
 from index.ranking.rerank import Reranked
-from index.reader_view import ReaderView
 from index.search import Hit, SearchQuery, Snapshot
-from index.surroundings import adjacent, row_group
+from index.snapshot import adjacent, row_group
 
 FIELDS = {
     "success",

@@ -18,8 +18,8 @@ from config.errors import IndexUnavailable, LoadError, ModelUnavailable, Publish
 from config.models import Vectors
 from config.settings import Settings
 from enrichment.chunk import Chunk, DocumentCard
-from index.folders.shelf import WORTH_OPENING
-from index.folders.staging import TOGETHER
+from index.generations.folders import WORTH_OPENING
+from index.generations.staging import TOGETHER
 from index.publish import Index, open_index
 from index.search import SearchQuery
 from index.store.schema import chunks as chunks_table

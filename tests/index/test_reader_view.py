@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from config.settings import Settings
+from index.permissions.reader_view import Guarded, ReaderView
+from index.permissions.rules import as_read_by, identities
 from index.publish import Index, open_index
-from index.reader_view import Guarded, ReaderView
-from index.readers import as_read_by, identities
 from index.search import SearchQuery, Snapshot
 from loaders.document import Permission
 from tests.index.conftest import WordEmbedder, make_corpus

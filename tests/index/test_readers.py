@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta, timezone
 import pytest
 
 from enrichment.chunk import DocumentCard
-from index.readers import (
+from index.permissions.rules import (
     EVERYONE,
     all_may_read,
     as_read_by,

@@ -11,8 +11,8 @@ import pytest
 from config.errors import ModelUnavailable
 from config.settings import Settings
 from enrichment.chunk import Chunk, DocumentCard
+from index.permissions.rules import as_read_by
 from index.publish import Index, open_index
-from index.readers import as_read_by
 from index.search import Hit, SearchQuery, Snapshot
 from loaders.document import Permission
 

@@ -10,12 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from config.models import Vectors
-from index.folders import nearest_rows
-from index.folders.nearest_rows import VectorSearch
+from index.vectors import search as nearest_rows
 from index.vectors import sketch as sketches
 from index.vectors.chroma import ChromaServer
-from index.vectors.matrix import Mask
-from index.vectors.quantised import Quantised, quantised
+from index.vectors.quantized import Mask, Quantised, quantised
+from index.vectors.search import VectorSearch
 from index.vectors.sketch import Sketch, open_sketch, sketch_of
 
 SIZE, WIDTH, DEPTH = 3_000, 24, 20

@@ -7,7 +7,7 @@ from dataclasses import asdict
 from pydantic import TypeAdapter
 from sqlalchemy import Column, Engine, MetaData, String, Table, Text
 
-from index.store.kept_rows import KeptRows
+from index.store.vectors import KeptRows
 from jobs.evaluation.judge_check.corrected_rates import corrected
 from jobs.evaluation.judge_check.judge_agreement import Agreement, Figure
 from jobs.evaluation.report import JudgeCard, Rate, ReportQuestion

@@ -22,7 +22,7 @@ from agents.answer_cache.semantic_cache import SemanticCache
 from config.domain import Domain
 from config.models import Usage, Vectors
 from config.settings import Settings
-from index.readers import as_read_by
+from index.permissions.rules import as_read_by
 from index.search import Snapshot
 from index.store.database import open_database
 from loaders.document import Permission

@@ -14,13 +14,11 @@ from pathlib import Path
 from config.errors import IndexUnavailable
 from config.models import Embedder, Vectors
 from enrichment.chunk import DocumentCard
-from index.folders.build import Lookup, VectorSource, build_folder, seal_folder
-from index.folders.generation_folder import MANIFEST, Damaged, Folder, put_in_place
-from index.folders.salvage import salvaged
-from index.folders.shared_vectors import KINDS, WhileUp, drop_unused, send
+from index.generations.build import Lookup, VectorSource, build_folder, seal_folder
+from index.generations.folder import MANIFEST, Damaged, Folder, put_in_place
+from index.generations.recovery import KINDS, WhileUp, drop_unused, salvaged, send
 from index.keywords.bm25 import KeywordEngine
-from index.store.generation_info import GenerationInfo, Revision, digest_of
-from index.store.sql_store import Store
+from index.store.documents import GenerationInfo, Revision, Store, digest_of
 from index.vectors.chroma import ChromaServer
 
 WORTH_OPENING = 32

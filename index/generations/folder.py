@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 from config.models import Vectors
 from index.keywords.bm25 import KeywordEngine, Keywords, RankBm25, SparseBm25
 from index.keywords.columns import Columns
-from index.vectors.quantised import Quantised
+from index.vectors.quantized import Quantised
 from index.vectors.sketch import Sketch, open_sketch
 
 FORMAT = 4

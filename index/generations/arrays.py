@@ -11,12 +11,12 @@ from typing import BinaryIO
 import numpy as np
 from numpy.typing import NDArray
 
-from index.folders.generation_folder import KEYWORDS, VECTOR_PARTS, Folder, mapped
-from index.folders.nearest_rows import EXACT_ROWS
+from index.generations.folder import KEYWORDS, VECTOR_PARTS, Folder, mapped
 from index.keywords.bm25 import save_sparse
 from index.keywords.columns import Bags, following
-from index.store.generation_info import Revision
-from index.vectors.quantised import Quantised, empty, quantised
+from index.store.documents import Revision
+from index.vectors.quantized import Quantised, empty, quantised
+from index.vectors.search import EXACT_ROWS
 from index.vectors.sketch import sketch_of
 
 KEY = np.dtype("S32")

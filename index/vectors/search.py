@@ -1,13 +1,21 @@
-"""The rows nearest to a question: an exact pass, or the likely ones first where there are many."""
+"""The rows nearest to a question: an exact pass, or the likely ones first where there are many.
+
+A small cache that many threads share.
+
+Questions as vectors: each through the model once, however many domains are searched for it."""
 
 from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Sequence
+from threading import Lock
+from typing import Generic, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from config.models import Vectors
-from index.vectors.matrix import NONE, Best, Mask, Rows, best
-from index.vectors.quantised import Quantised
+from config.models import Embedder, Vectors
+from index.vectors.quantized import NONE, Best, Mask, Quantised, Rows, best
 from index.vectors.sketch import Sketch
 
 EXACT_ROWS = 50_000
@@ -65,3 +73,51 @@ class VectorSearch:
         near = near if rows is None else rows[near]
         exact = best(self._matrix[near].exactly() @ query, depth)
         return Best(near[exact.rows], exact.scores)
+
+
+Key = TypeVar("Key")
+Value = TypeVar("Value")
+
+
+class Recent(Generic[Key, Value]):
+    """Keeps the `size` most recently used values."""
+
+    def __init__(self, size: int) -> None:
+        self._size = size
+        self._held: OrderedDict[Key, Value] = OrderedDict()
+        self._lock = Lock()
+
+    def get(self, key: Key) -> Value | None:
+        with self._lock:
+            if key in self._held:
+                self._held.move_to_end(key)
+            return self._held.get(key)
+
+    def put(self, key: Key, value: Value) -> None:
+        with self._lock:
+            self._held[key] = value
+            self._held.move_to_end(key)
+            while len(self._held) > self._size:
+                self._held.popitem(last=False)
+
+
+KEPT = 2_048
+"""Questions and their variants; 1.5 kB each."""
+
+
+class QuestionVectors:
+    """Of one embedding model, for all generations that were made with it. Thread-safe."""
+
+    def __init__(self, embedder: Embedder) -> None:
+        self.embedder = embedder
+        self._kept: Recent[str, Vectors] = Recent(KEPT)
+
+    def __call__(self, texts: Sequence[str]) -> Vectors:
+        """(len(texts), dimensions). Raises ModelUnavailable."""
+        held = {text: self._kept.get(text) for text in texts}
+        missing = [text for text, vector in held.items() if vector is None]
+        if missing:
+            for text, vector in zip(missing, self.embedder(missing), strict=True):
+                held[text] = vector
+                self._kept.put(text, vector)
+        return np.array([held[text] for text in texts], dtype=np.float32)

@@ -1,12 +1,15 @@
-"""What generations consist of, in SQL: the truth from which all else can be rebuilt."""
+"""What generations consist of, in SQL: the truth from which all else can be rebuilt.
+
+What the index says about its generations and documents."""
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from datetime import UTC
+from dataclasses import dataclass
+from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -19,9 +22,46 @@ from sqlalchemy.exc import SQLAlchemyError
 from config.errors import IndexUnavailable, PublishError
 from durable.database import storage_failure
 from enrichment.chunk import Chunk, DocumentCard
-from index.store.generation_info import GenerationInfo as GenerationInfo
-from index.store.generation_info import Revision
 from index.store.schema import chunks, current, generations, members, revisions
+
+
+@dataclass(frozen=True, kw_only=True)
+class GenerationInfo:
+    """A published generation, in numbers."""
+
+    domain: str
+    number: int
+    documents: int
+    chunks: int
+    units: int
+    embedded: int
+    """Texts embedded for it; the rest was carried over."""
+    seconds: float
+    """From opening the staging to publication."""
+    created_at: datetime
+    embedder: str
+    dimensions: int
+    digest: str
+    """Of its revisions: equal digests hold equal content."""
+    is_current: bool = True
+
+
+@dataclass(frozen=True, kw_only=True)
+class Revision:
+    """One state of one document, as a generation refers to it."""
+
+    id: int
+    document_id: str
+    digest: str
+    chunks: int
+    units: int
+
+
+def digest_of(held: Iterable[Revision]) -> str:
+    """Names a set of revisions by content, so that a folder can prove which one it was made of."""
+    lines = sorted(f"{one.document_id}\0{one.digest}" for one in held)
+    return hashlib.sha256("\n".join(lines).encode("utf-8", "surrogatepass")).hexdigest()
+
 
 REMEDY = "see the log, and check DATABASE_URL and the space in ONCALL_DATA_DIR"
 ROWS_AT_ONCE = 500

@@ -11,8 +11,8 @@ from threading import Lock
 from config.domain import Domain
 from config.errors import ConfigError, PermissionsUnknown
 from enrichment.chunk import DocumentCard
-from index.reader_view import Guarded
-from index.readers import Register
+from index.permissions.reader_view import Guarded
+from index.permissions.rules import Register
 from index.search import Snapshot
 from loaders.document import Permission
 from telemetry import metrics

@@ -17,12 +17,10 @@ from config.errors import LoadError, PublishError
 from config.models import Embedder, Vectors
 from durable.database import NO_ROOM
 from enrichment.chunk import Chunk, DocumentCard
-from index.folders.build import VectorSource, embedded_texts
-from index.folders.generation_folder import Folder
-from index.folders.journal import Journal
-from index.folders.shelf import Shelf
-from index.store.generation_info import GenerationInfo, Revision, digest_of
-from index.store.sql_store import Store
+from index.generations.build import Journal, VectorSource, embedded_texts
+from index.generations.folder import Folder
+from index.generations.folders import Shelf
+from index.store.documents import GenerationInfo, Revision, Store, digest_of
 
 Look = Callable[[GenerationInfo, Mapping[str, DocumentCard]], bool]
 """Sees a generation that is built and not published yet; False: the one before it stays."""

@@ -12,7 +12,7 @@ from typing import Literal
 from config.domain import Domain
 from config.errors import PermissionsUnknown
 from enrichment.chunk import DocumentCard
-from index.reader_view import Guarded, ReaderView
+from index.permissions.reader_view import Guarded, ReaderView
 from index.search import Snapshot
 from loaders.document import Permission
 

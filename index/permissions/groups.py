@@ -12,7 +12,7 @@ from threading import Lock
 from config.domain import Domain
 from config.errors import PermissionsUnknown
 from config.parsing.schedules import GROUP
-from index.readers import EVERYONE, Person, identities
+from index.permissions.rules import EVERYONE, Person, identities
 
 FRESH_SECONDS = 600.0
 SERVED_SECONDS = 1_200.0

@@ -1,29 +1,63 @@
 """Vectors of texts that no generation holds yet, where several machines make them.
 
-Each is kept as a generation's folder keeps it; see `index.vectors.quantised`."""
+Each is kept as a generation's folder keeps it; see `index.vectors.quantised`.
+
+Rows of one table by their key, for what is kept on the side: the database makes room for it when
+something is kept, and where there is no such table nothing was."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import numpy as np
 from sqlalchemy import (
     Column,
+    ColumnElement,
     DateTime,
     Engine,
     LargeBinary,
     MetaData,
+    Row,
     String,
     Table,
     delete,
+    insert,
     select,
 )
 from sqlalchemy.dialects import postgresql, sqlite
+from sqlalchemy.exc import DBAPIError
 
 from config.models import Vectors
 from durable.migration import migrate
-from index.vectors.quantised import Quantised, quantised
+from index.vectors.quantized import Quantised, quantised
+
+
+class KeptRows:
+    """Of one table, which is alone in its `MetaData`."""
+
+    def __init__(self, engine: Engine, table: Table) -> None:
+        self._engine, self._table = engine, table
+
+    def keep(self, **values: Any) -> None:
+        """Instead of the row of the same key, where there is one."""
+        migrate(self._engine, self._table.metadata, self._table.name)
+        with self._engine.begin() as connection:
+            connection.execute(delete(self._table).where(*self._same(values)))
+            connection.execute(insert(self._table).values(values))
+
+    def find(self, **key: Any) -> Row[Any] | None:
+        """None also where nothing was ever kept, or the database fails."""
+        try:
+            with self._engine.connect() as connection:
+                return connection.execute(select(self._table).where(*self._same(key))).first()
+        except DBAPIError:
+            return None
+
+    def _same(self, values: Mapping[str, Any]) -> list[ColumnElement[bool]]:
+        return [column == values[column.name] for column in self._table.primary_key]
+
 
 ROWS_AT_ONCE = 500
 FORGOTTEN_AFTER = timedelta(days=7)

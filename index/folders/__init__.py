@@ -1,1 +1,0 @@
-"""A generation on disk: built, staged, kept, healed."""

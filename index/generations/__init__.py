@@ -1,0 +1,1 @@
+"""A generation on disk: built, staged, sealed, recovered."""

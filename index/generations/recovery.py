@@ -1,0 +1,152 @@
+"""Vectors out of a folder that is damaged or of an older release: none is embedded twice.
+
+Vectors on a Chroma server: a machine without a generation's folder builds it from them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import structlog
+from numpy.typing import NDArray
+
+from config.errors import IndexUnavailable
+from config.models import Vectors
+from index.generations.build import Lookup
+from index.generations.folder import BLOCK, MANIFEST, VECTOR_PARTS, Folder, Keys, checksums
+from index.vectors.chroma import BATCH, ChromaServer, Collection
+from index.vectors.quantized import Mask, Quantised
+
+
+def salvaged(path: Path, embedder: str) -> Lookup:
+    """What of this embedder's vectors is as it was written; read when first asked."""
+    opened = cache(lambda: _kinds(path, embedder))
+
+    def lookup(keys: Sequence[str]) -> dict[str, Vectors]:
+        found: dict[str, Vectors] = {}
+        for names, vectors, intact in opened():
+            for key, rows in zip(keys, names.rows(keys), strict=True):
+                good = rows[intact[rows]]
+                if len(good):
+                    held = vectors[good[:1]]
+                    found[key] = held.exactly()[0] if isinstance(held, Quantised) else held[0]
+        return found
+
+    return lookup
+
+
+def _kinds(path: Path, embedder: str) -> list[tuple[Keys, Quantised | Vectors, Mask]]:
+    """(addresses, vectors, which rows are intact), of chunks and of units."""
+    try:
+        manifest = json.loads((path / MANIFEST).read_text("utf-8"))
+        if manifest["embedder"] != embedder:
+            return []
+        files = manifest["files"]
+    except (OSError, ValueError, KeyError, TypeError):
+        return []
+    found = []
+    for kind in ("chunk", "unit"):
+        try:
+            found.append(_kind(path, files, kind))
+        except (
+            OSError,
+            ValueError,
+            KeyError,
+            TypeError,
+        ):  # missing, cut off, or no manifest of ours
+            continue
+    return found
+
+
+def _kind(path: Path, files: dict[str, Any], kind: str) -> tuple[Keys, Quantised | Vectors, Mask]:
+    names, intact = _rows(path, files, f"{kind}_keys.npy")
+    keys = Keys(names, np.argsort(names, kind="stable"))
+    if f"{kind}_vectors.npy" in files:  # float32, before release 0.2
+        vectors, good = _rows(path, files, f"{kind}_vectors.npy")
+        return keys, vectors, intact & good
+    parts = [_rows(path, files, f"{kind}_{part}.npy") for part in VECTOR_PARTS]
+    for _, good in parts:
+        intact &= good
+    return keys, Quantised(*(array for array, _ in parts)), intact
+
+
+def _rows(path: Path, files: dict[str, Any], name: str) -> tuple[NDArray[Any], Mask]:
+    """(array, which of its rows have the bytes that were sealed)."""
+    size, *sealed = files[name]
+    array = np.load(path / name, mmap_mode="r" if size > 128 else None)
+    # One checksum over the whole file, as older releases have it, or one for each block.
+    block = BLOCK if len(sealed) > 1 else max(size, 1)
+    found = checksums(path / name, block)
+    good = np.array([a == b for a, b in zip(found, sealed, strict=True)], dtype=bool)
+    width = array.itemsize * int(np.prod(array.shape[1:], dtype=np.int64))
+    starts = size - len(array) * width + np.arange(len(array)) * width
+    intact = good[starts // block] & good[(starts + max(width, 1) - 1) // block]
+    return np.asarray(array), np.asarray(intact, dtype=bool)
+
+
+KINDS = ("chunks", "units")
+
+log = structlog.get_logger()
+
+
+def held_by(folder: Folder, kind: str) -> tuple[Keys, Quantised]:
+    if kind == "chunks":
+        return folder.chunk_keys, folder.chunk_vectors
+    return folder.unit_keys, folder.unit_vectors
+
+
+class WhileUp:
+    """Looks vectors up for a machine that has to answer: once the server has failed it is asked no
+    more, and the texts are embedded here."""
+
+    def __init__(self, server: ChromaServer, domain: str, embedder: str) -> None:
+        self._server = server
+        self._domain = domain
+        self._embedder = embedder
+        self._is_up = True
+
+    def __call__(self, keys: Sequence[str]) -> dict[str, Vectors]:
+        found: dict[str, Vectors] = {}
+        try:
+            for kind in KINDS if self._is_up else ():
+                missing = [key for key in keys if key not in found]
+                found |= self._server.collection(self._domain, self._embedder, kind).get(missing)
+        except IndexUnavailable as error:
+            self._is_up = False
+            log.warning(
+                "embedding here what is on the server", domain=self._domain, cause=str(error)
+            )
+        return found
+
+
+def send(server: ChromaServer, domain: str, made: Folder, base: Folder | None) -> None:
+    """Add to the server what the generation in `made` has and `base` had not.
+
+    Other generations' vectors stay: other machines may still build their folders."""
+    for kind in KINDS:
+        collection = server.collection(domain, made.manifest.embedder, kind)
+        keys, vectors = held_by(made, kind)
+        wanted = np.unique(keys.by_row)
+        added = np.setdiff1d(wanted, np.unique(held_by(base, kind)[0].by_row)) if base else wanted
+        if len(collection) < len(wanted):
+            added = wanted  # a new or emptied server
+        _add(collection, added, keys, vectors)
+
+
+def drop_unused(server: ChromaServer, domain: str, embedder: str, used: Sequence[Folder]) -> None:
+    """Delete the vectors that none of these folders holds."""
+    for kind in KINDS:
+        collection = server.collection(domain, embedder, kind)
+        held = {key for one in used for key in held_by(one, kind)[0].by_row.tolist()}
+        collection.remove([key for key in collection.all_keys() if key.encode() not in held])
+
+
+def _add(collection: Collection, added: NDArray[np.bytes_], keys: Keys, vectors: Quantised) -> None:
+    for start in range(0, len(added), BATCH):
+        names = [key.decode() for key in added[start : start + BATCH].tolist()]
+        rows = np.array([found[0] for found in keys.rows(names)], dtype=np.int64)
+        collection.add(names, vectors[rows].exactly())

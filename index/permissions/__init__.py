@@ -1,0 +1,1 @@
+"""Who may read a document: rules, groups, live checks."""
