@@ -25,13 +25,13 @@ if TYPE_CHECKING:
     from langgraph.graph.state import CompiledStateGraph
 
     from agents.answer import Ask
-    from agents.answer_cache.cached_answer import AnswerCache
-    from agents.answer_cache.kept_answers import KeptAnswers
-    from agents.asked_tools.tool_values import Toolbox
-    from agents.checks.entailment_model import Entails
-    from agents.confidence.kept_thresholds import KeptThresholds
-    from agents.thread.thread_memory import ThreadMemory
-    from agents.which_domain.answering import Answering
+    from agents.answer_cache.cache import AnswerCache
+    from agents.answer_cache.store import KeptAnswers
+    from agents.checks.groundedness import Entails
+    from agents.confidence import KeptThresholds
+    from agents.routing.router import Answering
+    from agents.thread.memory import ThreadMemory
+    from agents.tools.toolbox import Toolbox
     from api.doors.tokens import LiveTokens
     from api.served import MayAsk
     from bot.app import Bot
@@ -65,7 +65,7 @@ if TYPE_CHECKING:
 
 def beyond_the_file(settings: Settings) -> Check:
     """What more than a domain file's own words can tell that it asks for in vain."""
-    from agents.extractive.glossary import unmatched
+    from agents.extractive.language import unmatched
     from config.domain_files import unset
 
     return lambda domain: (*unmatched(domain), *unset(domain, settings))
@@ -86,8 +86,8 @@ class Copilot:
     def answering(self) -> Answering:
         """Whichever domain answers a question, and one line in the log of it; whoever has people's
         words there is told so."""
-        from agents.in_sight.question_log import QuestionLog
-        from agents.which_domain.answering import Answering
+        from agents.observability import QuestionLog
+        from agents.routing.router import Answering
 
         if self.settings.log_words:
             import structlog
@@ -209,7 +209,7 @@ class Copilot:
     @cached_property
     def thresholds(self) -> KeptThresholds:
         """From which confidence on answers are shown without reserve."""
-        from agents.confidence.kept_thresholds import KeptThresholds
+        from agents.confidence import KeptThresholds
 
         return KeptThresholds(self.index.engine, self.model_name)
 
@@ -229,7 +229,7 @@ class Copilot:
     @cached_property
     def threads(self) -> ThreadMemory:
         """What the agents keep from one question of a thread to the next."""
-        from agents.thread.thread_memory import ThreadMemory
+        from agents.thread.memory import ThreadMemory
 
         return ThreadMemory(self.index.engine)
 
@@ -244,7 +244,7 @@ class Copilot:
 
     @cached_property
     def kept_answers(self) -> KeptAnswers:
-        from agents.answer_cache.kept_answers import KeptAnswers
+        from agents.answer_cache.store import KeptAnswers
 
         return KeptAnswers(self.index.engine)
 
@@ -253,7 +253,7 @@ class Copilot:
         """None: what a model wrote is checked by words alone."""
         if not self.settings.entailment_model:
             return None
-        from agents.checks.entailment_model import EntailmentModel
+        from agents.checks.groundedness import EntailmentModel
 
         return EntailmentModel(self.settings.entailment_model)
 
@@ -275,7 +275,7 @@ class Copilot:
         if isinstance(self.model, LangChainModel):
             self.model.load()
         if self.model and any(domain.tools for domain in self.domains.values()):
-            from agents.asked_tools.mcp_tool_server import load_sdk
+            from agents.tools.mcp import load_sdk
 
             load_sdk()
         cold = {}
@@ -306,7 +306,7 @@ class Copilot:
         """The agents of one domain, built anew when its file changes; its generation is looked
         up at each question. `anew`: no answer comes from the cache, and none is kept; nobody waits
         for it."""
-        from agents.thread.thread_memory import remembering
+        from agents.thread.memory import remembering
 
         domain = self.domain(name)
         known = self._asks.get((name, anew))
@@ -322,9 +322,9 @@ class Copilot:
     ) -> Ask:
         """The agents over a domain's published documents as this domain file would have them,
         which need not be the one in use. Nothing of a thread is kept."""
-        from agents.alerts.by_runbook import by_runbook
         from agents.graph import build_ask
-        from agents.in_sight.observed_agents import observed
+        from agents.observability import observed
+        from agents.runbooks.lookup import by_runbook
 
         name, most = domain.domain, domain.answer.max_wrong
         ask = build_ask(
@@ -345,7 +345,7 @@ class Copilot:
         """Tools of others, which nobody but a model can ask."""
         if not domain.tools or self.model is None:
             return None
-        from agents.asked_tools.allowed_tools import AllowedTools
+        from agents.tools.mcp import AllowedTools
         from config.errors import ConfigError
 
         # Files that are in use were refused when they were read; others come here, too.
@@ -380,7 +380,7 @@ class Copilot:
         """None without a model: then an answer costs nothing."""
         if self.model is None or not domain.answer.cache.enabled:
             return None
-        from agents.answer_cache.semantic_cache import SemanticCache
+        from agents.answer_cache.cache import SemanticCache
 
         return SemanticCache(
             kept=lambda: self.kept_answers,

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Literal, Protocol
 
-from agents.trace import Trace
+from agents.plan import Trace
 from config.models import Usage
 from enrichment.chunk import Chunk
 
@@ -98,7 +98,7 @@ class Question:
     asked_at: datetime = field(default_factory=lambda: datetime.now(UTC), compare=False)
     """UTC."""
     time_zone: str = "UTC"
-    """Where the asker is, as IANA names it; see `agents/thread/asked_when.py`."""
+    """Where the asker is, as IANA names it; see `agents/thread/turns.py`."""
     conversation: Conversation | None = None
     """None: nothing is kept of it."""
     earlier: tuple[EarlierTurn, ...] = ()

@@ -6,14 +6,17 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from agents.answer import RefusalReason
-from agents.confidence.calibrated import DIRECT, confidence
+from agents.confidence import DIRECT, confidence
 from agents.extractive.direct_answer import Direct, direct_answer
-from agents.extractive.excerpt_text import written
-from agents.extractive.excerpts import passages_of
-from agents.extractive.foreign_language import foreign_language, foreign_notice
-from agents.extractive.quotable import quotable
-from agents.extractive.refusal import confidence_parts, is_too_little, nearest_documents, refusal
-from agents.extractive.relevance import aspects_of
+from agents.extractive.excerpts import passages_of, quotable, written
+from agents.extractive.language import foreign_language, foreign_notice
+from agents.extractive.relevance import (
+    aspects_of,
+    confidence_parts,
+    is_too_little,
+    nearest_documents,
+    refusal,
+)
 from agents.state import Draft, State
 from config.domain import Domain
 

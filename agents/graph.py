@@ -17,28 +17,25 @@ from threading import Lock
 from typing import TYPE_CHECKING, Any, Literal, cast
 
 from agents.answer import Answer, Ask, Fallback, Progress, Question
-from agents.answer_cache.cached_answer import AnswerCache
-from agents.answer_cache.recall import given_again, recalled
-from agents.answer_nodes import AnswerNodes
-from agents.asked_tools.tool_values import Toolbox
-from agents.checks.entailment_model import Entails
-from agents.checks.pictured import with_pictured_marked
-from agents.confidence.confidence_levels import MEDIUM, told_apart
+from agents.answer_cache.cache import AnswerCache
+from agents.answer_cache.lookup import given_again, recalled
+from agents.answerer.nodes import ROUNDS, Answerer
+from agents.checks.groundedness import Entails, with_pictured_marked
+from agents.confidence import MEDIUM, told_apart
 from agents.context.post_processor import FoundPassages, build_context, most_characters
 from agents.extractive.relevance import score_units
 from agents.fallback import Outcome
+from agents.nodes import AnswerNodes
+from agents.plan import SourceChoice, Trace
 from agents.query_optimizer import PlanRequest, query_optimizer
 from agents.retrieval import RetrievalRequest, retrieve
-from agents.second_look.answerer import ROUNDS, Answerer
 from agents.source_identifier import SourceRequest, source_identifier
 from agents.state import Draft, State
-from agents.thorough.edges import MOST_STEPS, Edge, with_gates
-from agents.thorough.gates import gates
-from agents.thorough.values import ThoroughState
-from agents.thorough.withheld import told_at_the_end
-from agents.thread.asked_when import zone_notes
-from agents.thread.earlier_turns import resolved
-from agents.trace import SourceChoice, Trace
+from agents.thorough.gates import gates, told_at_the_end
+from agents.thorough.routing import MOST_STEPS, Edge, with_gates
+from agents.thorough.state import ThoroughState
+from agents.thread.turns import resolved, zone_notes
+from agents.tools.toolbox import Toolbox
 from config.domain import Domain
 from config.models import ChatModel, Usage
 from enrichment.chunk import Chunk, DocumentCard

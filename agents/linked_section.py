@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import groupby
 from urllib.parse import SplitResult, parse_qs, unquote, urlsplit
 
-from agents.extractive.quotable import in_words
+from agents.extractive.excerpts import in_words
 from enrichment.chunk import Chunk, DocumentCard
 from index.search import Snapshot
 

@@ -17,12 +17,11 @@ from agents.extractive.conversation import (
     self_contained,
     small_talk_reply,
 )
-from agents.extractive.glossary import explained, other_ways
+from agents.extractive.language import explained, other_ways
 from agents.fallback import Outcome, with_fallback
 from agents.plan import Plan
 from agents.prompts import render
-from agents.thread.asked_when import said_at
-from agents.thread.earlier_turns import in_words
+from agents.thread.turns import in_words, said_at
 from config.domain import Domain
 from config.models import ChatModel, Usage
 from config.prompts import Foreign, listed

@@ -6,9 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import zip_longest
 
-from agents.context.editions import editions_for
-from agents.plan import Plan
-from agents.trace import SourceChoice
+from agents.context.duplicates import editions_for
+from agents.plan import Plan, SourceChoice
 from index.ranking.fusion import Ranking, fuse
 from index.search import Hit, SearchQuery, Snapshot
 

@@ -9,13 +9,12 @@ from itertools import islice
 
 from pydantic import BaseModel, Field
 
-from agents.context.editions import editions_for
-from agents.extractive.past import asks_about_the_past
+from agents.context.duplicates import editions_for
+from agents.extractive.language import asks_about_the_past
 from agents.fallback import Outcome, with_fallback
-from agents.plan import Plan
+from agents.plan import Plan, SourceChoice
 from agents.prompts import render
 from agents.retrieval import RetrievalRequest, retrieve
-from agents.trace import SourceChoice
 from config.domain import Domain, Example
 from config.models import ChatModel, Usage
 from config.prompts import Foreign, listed

@@ -22,12 +22,11 @@ from agents.answer import (
     Question,
     RefusalReason,
 )
-from agents.asked_tools.tool_values import ToolSaid
-from agents.context.source import Source
+from agents.context.sources import Source
 from agents.extractive.relevance import Scored
-from agents.look_requests import LookRequest
-from agents.plan import Plan
-from agents.trace import SourceChoice
+from agents.plan import Plan, SourceChoice
+from agents.requests import LookRequest
+from agents.tools.toolbox import ToolSaid
 from config.models import Usage
 from enrichment.chunk import Chunk
 from index.search import Hit, Snapshot

@@ -8,7 +8,7 @@ from contextlib import AbstractAsyncContextManager
 from fastapi import FastAPI
 
 from agents.answer import Ask
-from agents.which_domain.answering import Answering
+from agents.routing.router import Answering
 from api.conversations import KeptConversations, NothingKept, conversation_routes
 from api.docs_page import DESCRIPTION, Documented, add_docs_page
 from api.doors.entrance import Entrance

@@ -11,9 +11,9 @@ from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import StreamingResponse
 
 from agents.answer import Answer, Ask, Conversation, Question, shown_of_each
-from agents.in_sight.question_log import AskedThrough
+from agents.observability import AskedThrough
 from agents.response import to_response
-from agents.which_domain.answering import Answering
+from agents.routing.router import Answering
 from api.conversations import asker_of, place_of
 from api.served import Opened, Served
 from api.shapes.examples import QNA_ANSWERED, QNA_ASKED

@@ -28,10 +28,10 @@ import yaml
 from rich.console import Console
 from rich.table import Table
 
-from agents.alerts.alert_text import alerts_in
-from agents.alerts.by_runbook import matched, worth_answering
+from agents.alerts.parser import alerts_in
 from agents.answer import Answer, Ask, Question
 from agents.graph import build_ask
+from agents.runbooks.lookup import matched, worth_answering
 from benchmarks.material.asked_sets import DEMO, ROOT, AskedSet, named_set, written
 from benchmarks.with_a_model import copilot_of, ingest
 from config.minilm import MiniLM

@@ -21,9 +21,9 @@ from rich.console import Console
 from rich.table import Table
 
 from agents.answer import Question
-from agents.extractive.asked_value.asked_cell import AskedCells, asked_cells, in_words
-from agents.extractive.asked_value.table_columns import flat, row_label, says_nothing
+from agents.extractive.cells import AskedCells, asked_cells, in_words
 from agents.extractive.relevance import aspects_of
+from agents.extractive.table import flat, row_label, says_nothing
 from agents.query_optimizer import PlanRequest, query_optimizer
 from benchmarks.material.golden_domains import Measured, measured_domains
 from enrichment.chunk import Chunk

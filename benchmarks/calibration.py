@@ -4,7 +4,7 @@
 
 Each line: `domain`, `path`, `calls`, `confidence_parts` and `score`, a judge's 0–5; from 4 on an
 answer is accepted. Reported are what is in use, and what is fitted on the other domains. Then the
-fit on all domains is printed, to be copied to `agents/confidence/calibrated.py`."""
+fit on all domains is printed, to be copied to `agents/confidence.py`."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from typing import Any
 import numpy as np
 from rich.console import Console
 
-from agents.confidence.calibrated import Calibration, calibration_of
-from agents.judging.judge_request import ACCEPTABLE
+from agents.confidence import Calibration, calibration_of
+from agents.judging.judge import ACCEPTABLE
 from benchmarks.material.fitting import Matrix, logistic
 from benchmarks.material.reliability import reliability_table
 

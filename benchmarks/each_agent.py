@@ -17,14 +17,14 @@ from rich.table import Table
 
 from agents.answer import Answer
 from agents.context.post_processor import WITHOUT_A_MODEL, FoundPassages, build_context
-from agents.extractive import refusal, relevance
+from agents.extractive import relevance
+from agents.extractive import relevance as refusal
 from agents.extractive.conversation import cleaned, questions_in
-from agents.plan import Plan
+from agents.plan import Plan, SourceChoice
 from agents.query_optimizer import PlanRequest, query_optimizer
 from agents.retrieval import RetrievalRequest, retrieve
 from agents.source_identifier import SourceRequest, likely_documents
 from agents.state import State
-from agents.trace import SourceChoice
 from benchmarks import refusing
 from benchmarks.left_out import Measurements, Weights, extractive, fitted, using
 from benchmarks.material.asked_questions import all_asked

@@ -18,9 +18,9 @@ from numpy.typing import NDArray
 from agents.answer import Question, Turn
 from agents.context.post_processor import chunk_scores
 from agents.extractive.relevance import score_units
+from agents.plan import SourceChoice
 from agents.query_optimizer import PlanRequest, query_optimizer
 from agents.retrieval import RetrievalRequest, retrieve
-from agents.trace import SourceChoice
 from benchmarks.material.enrichment_results import save, table
 from benchmarks.material.golden_domains import KeptMiniLM
 from benchmarks.material.golden_evidence import GoldenQuestion, Passage, golden_questions

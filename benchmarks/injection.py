@@ -179,9 +179,7 @@ class Defence:
                 off.enter_context(patch("enrichment.pipeline.without_planted", nothing_withheld))
                 off.enter_context(patch("agents.query_optimizer.kept", lambda text: text))
             if not self.grounding:
-                off.enter_context(
-                    patch("agents.second_look.model_answer.Sieve", lambda grounds: Sieve(None))
-                )
+                off.enter_context(patch("agents.answerer.model.Sieve", lambda grounds: Sieve(None)))
                 off.enter_context(
                     patch("agents.query_optimizer.says_little", lambda *_, **__: True)
                 )

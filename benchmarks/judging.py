@@ -26,8 +26,8 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
-from agents.confidence.confidence_levels import HIGH
-from agents.judging.answer_judge import RULES
+from agents.confidence import HIGH
+from agents.judging.judge import RULES
 from benchmarks.material.judged_answers import (
     MEANS,
     SHARES,

@@ -4,7 +4,7 @@
 
 Each corpus is answered with weights fitted on the questions of all others: the weights of
 statements (`agents/extractive/relevance.py`), those of evidence and refusal
-(`agents/extractive/refusal.py`), and those of confidence (`agents/confidence/calibrated.py`). With
+(`agents/extractive/relevance.py`), and those of confidence (`agents/confidence.py`). With
 `--halves`, each set with those fitted on the other. Every figure has the 95% interval of a
 bootstrap over questions.
 Then the weights fitted on all corpora are printed, to be copied. `--as-shipped`: the weights in
@@ -22,12 +22,13 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
+from agents import confidence as calibrated
 from agents.answer import Answer
-from agents.confidence import calibrated
-from agents.confidence.calibrated import Calibration
+from agents.confidence import Calibration
 from agents.context.post_processor import WITHOUT_A_MODEL, FoundPassages, build_context
 from agents.drafts import extractive_draft
-from agents.extractive import refusal, relevance
+from agents.extractive import relevance
+from agents.extractive import relevance as refusal
 from agents.extractive.relevance import Aspect, Scored
 from agents.plan import Plan
 from agents.state import State
@@ -64,10 +65,10 @@ class Weights:
 
 def in_use() -> Weights:
     return Weights(
-        relevance.WEIGHTS,
-        relevance.BIAS,
-        np.array(list(refusal.WEIGHTS.values())),
-        refusal.BIAS,
+        relevance.RELEVANCE_WEIGHTS,
+        relevance.RELEVANCE_BIAS,
+        np.array(list(refusal.REFUSAL_WEIGHTS.values())),
+        refusal.REFUSAL_BIAS,
         refusal.ENOUGH,
         calibrated.FOUND,
         calibrated.REFUSED_WITHOUT_A_MODEL,
@@ -86,9 +87,14 @@ def using(weights: Weights) -> Iterator[None]:
 
 
 def _use(weights: Weights) -> None:
-    relevance.WEIGHTS, relevance.BIAS = weights.statement, weights.statement_bias
-    refusal.WEIGHTS = dict(zip(refusal.WEIGHTS, weights.evidence.tolist(), strict=True))
-    refusal.BIAS, refusal.ENOUGH = weights.evidence_bias, weights.enough
+    relevance.RELEVANCE_WEIGHTS, relevance.RELEVANCE_BIAS = (
+        weights.statement,
+        weights.statement_bias,
+    )
+    refusal.REFUSAL_WEIGHTS = dict(
+        zip(refusal.REFUSAL_WEIGHTS, weights.evidence.tolist(), strict=True)
+    )
+    refusal.REFUSAL_BIAS, refusal.ENOUGH = weights.evidence_bias, weights.enough
     calibrated.FOUND, calibrated.REFUSED_WITHOUT_A_MODEL = weights.found, weights.refused
 
 

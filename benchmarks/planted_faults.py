@@ -22,7 +22,7 @@ from rich.console import Console
 from rich.table import Table
 
 from agents.checks.groundedness import Groundedness, groundedness
-from agents.context.source import Source
+from agents.context.sources import Source
 from benchmarks.material.golden_domains import ROOT, SETS
 from config.domain_files import load_domains
 from enrichment.chunk import Chunk

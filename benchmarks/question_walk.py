@@ -21,7 +21,7 @@ from rich.table import Table
 from sqlalchemy import create_engine
 
 from agents.answer import Answer, Progress, Question
-from agents.which_domain.answering import Answering
+from agents.routing.router import Answering
 from bot.app import build_bot
 from config.domain import Domain, Sources
 from config.settings import Settings

@@ -23,7 +23,7 @@ from rich.console import Console
 from rich.table import Table
 
 from agents.answer import Question
-from agents.extractive import refusal
+from agents.extractive import relevance as refusal
 from agents.extractive.relevance import score_units
 from agents.plan import Plan
 from benchmarks.material.asked_questions import searched, short_questions
@@ -52,7 +52,7 @@ class Case:
     set: str
     kind: str
     parts: Matrix
-    """(refusal.WEIGHTS,)"""
+    """(refusal.REFUSAL_WEIGHTS,)"""
     found: bool = True
     """Whether one of the three best statements is of a document that holds the evidence."""
 
@@ -106,7 +106,7 @@ def _case(
     plan, hits = searched(one, question)
     parts, cited = _measured(one, plan, hits)
     found = documents is None or not documents.isdisjoint(cited)
-    row = np.array([parts.get(name, 0.0) for name in refusal.WEIGHTS])
+    row = np.array([parts.get(name, 0.0) for name in refusal.REFUSAL_WEIGHTS])
     return Case(one.domain.domain, one.set, kind, row, found)
 
 
@@ -169,7 +169,7 @@ def main() -> None:
     console.print("refused, each corpus left out of the fit")
     console.print(table)
     shipped = fitted(asked)
-    for name, value in zip(refusal.WEIGHTS, shipped.weights, strict=True):
+    for name, value in zip(refusal.REFUSAL_WEIGHTS, shipped.weights, strict=True):
         console.print(f'    "{name}": {value:.1f},', highlight=False)
     console.print(f"BIAS = {shipped.bias:.1f}, ENOUGH = {shipped.enough:.2f}")
 

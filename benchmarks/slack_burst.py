@@ -184,7 +184,7 @@ def memory(pid: int) -> float:
 
 def be_the_bot(latency: float, *, streaming: bool = False) -> None:
     from agents.answer import Answer, Ask, Question
-    from agents.which_domain.answering import Answering
+    from agents.routing.router import Answering
     from bot.app import build_bot
     from config.domain import Domain
     from config.settings import Settings

@@ -6,7 +6,7 @@ Each set's questions are put to its three domains with weights fitted on the oth
 answers, without a model, are compared with those that the named domain gives. *Shown*: the right
 domain answers, or stands beside the one that does. In brackets the 95% interval of a bootstrap
 over questions. Then the weights fitted on all sets that are here, to be copied to
-`agents/which_domain/weighing.py`. `--twenty`: instead, the time of a question to twenty domains
+`agents/routing/candidates.py`. `--twenty`: instead, the time of a question to twenty domains
 against the same question to the one that it is for, in one run, after as many other questions.
 `--model`: instead, which domain
 a model of the OpenAI-compatible server there picks among those that are close, and when it has the
@@ -32,10 +32,10 @@ from rich.table import Table
 
 from agents.answer import Answer
 from agents.extractive.conversation import self_contained
-from agents.in_sight.question_log import AskedThrough
-from agents.which_domain import weighing
-from agents.which_domain.answering import MOST_COMPARED
-from agents.which_domain.weighing import features, look_into
+from agents.observability import AskedThrough
+from agents.routing import candidates as weighing
+from agents.routing.candidates import features, look_into
+from agents.routing.router import MOST_COMPARED
 from benchmarks.material.asked_sets import DEMO, PUBLIC, ROOT, AskedSet, named_set, written
 from benchmarks.material.fitting import PULL_OF_STATEMENTS, Matrix, cell, listwise
 from benchmarks.with_a_model import PATIENCE_SECONDS, copilot_of, ingest

@@ -14,7 +14,7 @@ import structlog
 from sqlalchemy import Engine
 
 from agents.answer import Ask
-from agents.which_domain.answering import Answering
+from agents.routing.router import Answering
 from bot.access.gate import Gate
 from bot.beside_answers import beside_answers
 from bot.clock.ticking import Clock

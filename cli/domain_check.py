@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from zoneinfo import ZoneInfo
 
-from agents.confidence.kept_thresholds import kept_threshold
+from agents.confidence import kept_threshold
 from bot.handoff.rota import is_address, on_call
 from config.domain import Domain
 from config.domain_files import Problem, check_domains, nearest, problem_at

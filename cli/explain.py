@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from agents.answer import Answer
-from agents.trace import Trace
+from agents.plan import Trace
 from cli.shown.terminal_text import markdown_shown
 from enrichment.chunk import DocumentCard, is_out_of_force
 from index.search import Hit

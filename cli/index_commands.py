@@ -56,7 +56,7 @@ def docs_stale(domain: DomainName, as_json: AsJson = False) -> None:
     """List documents to look over, most pressing first.
 
     They are past the review date that they state, or old and often cited."""
-    from agents.aging.stale_documents import stale_documents
+    from agents.freshness.stale_documents import stale_documents
     from bot.aging.citation_counts import CitationCounts, today_utc
     from bot.memory.aging_tables import create_aging_tables
     from cli.stale_list import print_stale, stale_json

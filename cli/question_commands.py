@@ -34,9 +34,9 @@ def ask(
 ) -> None:
     """Answer a question in the terminal."""
     from agents.answer import Question
-    from agents.in_sight.question_log import AskedThrough
+    from agents.observability import AskedThrough
     from agents.response import to_full_response
-    from agents.thread.asked_when import zone_of_this_machine
+    from agents.thread.turns import zone_of_this_machine
     from cli.past_turns import read_history
     from config.errors import new_reference
 

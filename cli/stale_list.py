@@ -8,7 +8,7 @@ from typing import Any
 
 import typer
 
-from agents.aging.stale_documents import FEWEST_CITED, StaleDocument
+from agents.freshness.stale_documents import FEWEST_CITED, StaleDocument
 
 
 def print_stale(found: Sequence[StaleDocument], review_months: int) -> None:

@@ -8,8 +8,7 @@ from typing import get_args
 import pytest
 
 from agents.answer import Answer, AnswerPath, Citation, Passage
-from agents.confidence.confidence_levels import CONFIDENT, HIGH, MEDIUM, told_apart
-from agents.confidence.worth_saying import worth_saying
+from agents.confidence import CONFIDENT, HIGH, MEDIUM, told_apart, worth_saying
 from bot.memory.kept_table import now
 from bot.memory.outcomes import went_wrong
 from bot.memory.record import Record

@@ -15,9 +15,9 @@ from pydantic import BaseModel
 
 from agents.answer import LONGEST_QUESTION, Turn
 from agents.checks.groundedness import groundedness
-from agents.context.source import sources_of
+from agents.context.sources import sources_of
 from agents.extractive.conversation import cleaned, leans_on, questions_in, small_talk_reply
-from agents.extractive.past import asks_about_the_past
+from agents.extractive.language import asks_about_the_past
 from bot.slack.message_words import is_question, mentions, words_of
 from bot.slack.message_words import plain as slack_plain
 from config.errors import LoadError

@@ -8,9 +8,8 @@ import re
 from collections.abc import Iterator, Sequence
 from itertools import islice
 
-from agents.alerts.alert import SHORT_NAME, is_identifier, name_key, spelled_out, uncoded
+from agents.alerts.alert import SHORT_NAME, Label, is_identifier, name_key, spelled_out, uncoded
 from agents.alerts.amounts import condition_after
-from agents.alerts.label_lines import Label
 from enrichment.chunk import Chunk
 from enrichment.language.words import STOP_WORDS
 from index.search import SearchQuery, Snapshot

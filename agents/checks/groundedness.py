@@ -1,19 +1,75 @@
-"""Groundedness: how much of an answer its cited sources hold up, and what it is worth."""
+"""Groundedness: how much of an answer its cited sources hold up, and what it is worth.
+
+Whether passages entail a claim, by a cross-encoder, where one is configured.
+
+What an answer takes from pictures that a model described: figures that nobody wrote as text."""
 
 from __future__ import annotations
 
+import logging
+import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from threading import Lock
 from types import MappingProxyType
-from typing import Literal
+from typing import Any, Literal
 
 from agents.checks.claims import Claim, claims_of
 from agents.checks.entailment import FromAsker, asked_for, fault_of
-from agents.checks.entailment_model import Entails
 from agents.checks.statements import CitedText
-from agents.context.source import Source
+from agents.context.sources import Source
+from agents.state import Draft
+from enrichment.language.quantities import figures
 from enrichment.language.words import naming_words, stems, tokens
+
+logger = logging.getLogger(__name__)
+
+Entails = Callable[[Sequence[tuple[str, str]]], Sequence[float] | None]
+"""(passage, claim) pairs → probability of each that the passage entails the claim, 0–1; None when
+that can't be told now."""
+
+
+class EntailmentModel:
+    """A model for natural language inference, by name or local folder. Loads on first use."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self._loaded: tuple[Any, int] | None = None
+        self._loading = Lock()
+
+    def __call__(self, pairs: Sequence[tuple[str, str]]) -> list[float] | None:
+        if not pairs:
+            return []
+        try:
+            with self._loading:
+                if self._loaded is None:
+                    self._loaded = _load(self.name)
+            model, label = self._loaded
+            found = model.predict(list(pairs), apply_softmax=True, show_progress_bar=False)
+        except (ImportError, OSError, ValueError, RuntimeError) as error:
+            reason = str(error).splitlines()[0][:200]
+            logger.warning(
+                "answers are checked by words alone: ONCALL_ENTAILMENT_MODEL %r can't be used "
+                "(install the `rerank` extra, give a model's name or folder): %s",
+                self.name,
+                reason,
+            )
+            return None
+        return [float(row[label]) for row in found]
+
+
+def _load(name: str) -> tuple[Any, int]:
+    """The model, and which of its labels says that the claim follows."""
+    from sentence_transformers import CrossEncoder
+
+    model = CrossEncoder(name, device="cpu")
+    labels = {str(label).lower(): place for place, label in model.config.id2label.items()}
+    for said, place in labels.items():
+        if said.startswith("entail"):
+            return model, int(place)
+    raise ValueError(f"none of its labels is entailment: {', '.join(labels)}")
+
 
 Tier = Literal["fine", "note", "strict"]
 FINE, NOTE = 0.8, 0.6
@@ -169,3 +225,60 @@ def _reason(
     if known not in kept:
         kept[known] = CitedText(known, sources, marks)
     return fault_of(claim, kept[known], asked, answer)
+
+
+_MOST_NAMED = 6
+SUREST = 0.8
+"""Confidence of an answer with such a figure, at most: set by hand, below what is told as high.
+The checks hold it against the description, and nobody holds that against the picture."""
+_THOUSANDS = re.compile(r"(?<=\d)[ \u00a0\u2009\u202f](?=\d{3}(?!\d))")
+"""Labels of charts part them by a space."""
+
+
+def only_in_pictures(text: str, sources: Sequence[Source]) -> tuple[tuple[str, int], ...]:
+    """(figure, number of the source) of figures that an answer cites from a description, and that
+    no passage of its sources holds; `[n]` is `sources[n - 1]`."""
+    written = frozenset[str]().union(
+        *(_figures(source.text) for source in sources if not source.from_picture)
+    )
+    found: dict[tuple[str, int], None] = {}
+    for claim in claims_of(text):
+        said = _figures(" ".join((claim.text, *(cell for _, cell in claim.cells)))) - written
+        for number in claim.numbers:
+            if 1 <= number <= len(sources) and sources[number - 1].from_picture:
+                held = sorted(said & _figures(sources[number - 1].text))
+                found.update(dict.fromkeys((figure, number) for figure in held))
+    return tuple(found)
+
+
+def _figures(text: str) -> frozenset[str]:
+    return figures(_THOUSANDS.sub("", text))
+
+
+def with_pictured_marked(draft: Draft) -> Draft:
+    """The answer with a line that names what to look up in the picture; it is not told as sure."""
+    if not any(source.from_picture for source in draft.sources):
+        return draft
+    cites = {number for claim in claims_of(draft.text) for number in claim.numbers}
+    pictured = [
+        number
+        for number, source in enumerate(draft.sources, start=1)
+        if source.from_picture and number in cites
+    ]
+    if not pictured:
+        return draft
+    cited = "".join(f"[{number}]" for number in pictured)
+    found = only_in_pictures(draft.text, draft.sources)[:_MOST_NAMED]
+    said = f"From a model's description of a picture {cited}."
+    confidence = draft.confidence
+    if found:
+        confidence = min(confidence, SUREST)
+        of = {number: [one for one, its in found if its == number] for _, number in found}
+        several = len(pictured) > 1
+        named = ", ".join(
+            f"{', '.join(ones)} [{number}]" if several else ", ".join(ones)
+            for number, ones in of.items()
+        )
+        said += f" Look there before you act: {named} {'stand' if found[1:] else 'stands'} "
+        said += "nowhere else."
+    return replace(draft, text=f"{draft.text}\n\n_{said}_", confidence=confidence)

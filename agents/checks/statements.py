@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from agents.context.source import Source
+from agents.context.sources import Source
 from enrichment.chunk import ChunkTable, Unit
 from enrichment.language.quantities import Quantity, quantities
 from enrichment.language.words import search_terms, sentences, stems, tokens

@@ -7,8 +7,8 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from agents.context.editions import Editions, are_editions, editions_for, is_near_duplicate
-from agents.context.source import Source, sources_of
+from agents.context.duplicates import Editions, are_editions, editions_for, is_near_duplicate
+from agents.context.sources import Source, sources_of
 from agents.extractive.relevance import Scored
 from agents.plan import Plan
 from config.domain import AnswerPolicy

@@ -7,10 +7,11 @@ from collections.abc import Sequence, Set
 from dataclasses import dataclass, replace
 
 from agents.answer import Citation
-from agents.extractive.asked_value.asked_cell import asked_cells
-from agents.extractive.asked_value.asked_cell import in_words as cells_in_words
-from agents.extractive.asked_value.asked_item import asked_item, item_in_words
-from agents.extractive.asked_value.value_kinds import (
+from agents.extractive.cells import asked_cells, asked_item, item_in_words
+from agents.extractive.cells import in_words as cells_in_words
+from agents.extractive.excerpts import is_lead_in
+from agents.extractive.relevance import Aspect, Scored, citation
+from agents.extractive.value_types import (
     PLACE,
     WAY,
     YES_NO,
@@ -18,9 +19,6 @@ from agents.extractive.asked_value.value_kinds import (
     kinds_asked,
     kinds_of,
 )
-from agents.extractive.citing import citation
-from agents.extractive.quotable import is_lead_in
-from agents.extractive.relevance import Aspect, Scored
 from enrichment.chunk import Chunk, ChunkTable
 from enrichment.language.words import naming_words, stems
 from index.search import Snapshot

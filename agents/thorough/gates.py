@@ -1,4 +1,6 @@
-"""The nodes of `thorough`: judge, rewrite, critique."""
+"""The nodes of `thorough`: judge, rewrite, critique.
+
+Progress of an answer that may yet be thought better of: what is done is told, words are not."""
 
 from __future__ import annotations
 
@@ -6,28 +8,32 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, cast
 
+from agents.answer import Answer, Ask, Progress, Question
+from agents.answerer.model import labelled
+from agents.answerer.nodes import sections_beside, unnumbered
 from agents.fallback import Outcome
+from agents.plan import SourceChoice
 from agents.retrieval import CANDIDATES, merged
-from agents.second_look.answerer import sections_beside, unnumbered
-from agents.second_look.model_answer import labelled
 from agents.state import State
-from agents.thorough.best_so_far import as_shown, better
-from agents.thorough.coverage import covers_every_part
-from agents.thorough.critique import ToCriticise, answer_critic
-from agents.thorough.edges import is_stale
-from agents.thorough.judge import ToJudge, retrieval_judge
-from agents.thorough.rewrite import ToRewrite, query_rewriter
-from agents.thorough.routes import (
+from agents.thorough.judges import (
+    ToCriticise,
+    ToJudge,
+    answer_critic,
+    covers_every_part,
+    retrieval_judge,
+)
+from agents.thorough.rewrite import ToRewrite, as_shown, better, query_rewriter
+from agents.thorough.routing import (
     GOOD,
     MOST_TRIES,
     PASSABLE,
     after_critique,
     after_judging,
     is_early_switch,
+    is_stale,
     passes,
 )
-from agents.thorough.values import Critique, Judgement, Rated, ThoroughState
-from agents.trace import SourceChoice
+from agents.thorough.state import Critique, Judgement, Rated, ThoroughState
 from config.domain import Domain
 from config.models import ChatModel
 from config.prompts import Foreign
@@ -226,3 +232,33 @@ def gates(domain: Domain, model: ChatModel, retrieve: Node) -> dict[str, Node]:
         "critique": gate.criticise,
     }
     return cast("dict[str, Node]", nodes)
+
+
+class Withheld:
+    """Its words are told when they are final: see `told_at_the_end`."""
+
+    def __init__(self, progress: Progress) -> None:
+        self._progress = progress
+        self._last = ""
+
+    def status(self, text: str) -> None:
+        """Each line once in a row."""
+        if text != self._last:
+            self._last = text
+            self._progress.status(text)
+
+    def delta(self, text: str) -> None:
+        if text:
+            self.status("Writing the answer…")
+
+
+def told_at_the_end(ask: Ask) -> Ask:
+    """The same answers, each told in one piece."""
+
+    def run(question: Question, progress: Progress | None = None) -> Answer:
+        answer = ask(question, progress and Withheld(progress))
+        if progress:
+            progress.delta(answer.text)
+        return answer
+
+    return run

@@ -1,19 +1,21 @@
-"""Another search for the same question: other words by the judge's advice, or another strategy."""
+"""Another search for the same question: other words by the judge's advice, or another strategy.
+
+The best answer of all tries: what leaves, and how it is marked when it fell short."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from pydantic import BaseModel, Field
 
-from agents.extractive.glossary import explained
+from agents.answerer.nodes import marked
+from agents.extractive.language import explained
 from agents.fallback import Outcome, with_fallback
 from agents.plan import Plan
 from agents.prompts import render
-from agents.thorough.few_lines import few
-from agents.thorough.issues import advice_for
-from agents.thorough.values import Judgement
+from agents.state import Draft
+from agents.thorough.state import Judgement, Rated, advice_for, few
 from config.domain import Domain
 from config.models import ChatModel, Usage
 from config.prompts import Foreign, listed
@@ -121,3 +123,27 @@ def _tried(searched: Sequence[Plan]) -> list[str]:
         for text in (plan.question, *plan.sub_questions, *plan.paraphrases, *plan.keywords)
     )
     return list(dict.fromkeys(texts))
+
+
+_WANTING = (
+    "_A second check was not convinced by this answer: look into its sources before you act._"
+)
+
+
+def better(best: Rated | None, rated: Rated) -> Rated:
+    """The later one of two that are as good."""
+    return best if best and best.score > rated.score else rated
+
+
+def as_shown(rated: Rated) -> Draft:
+    """One that did not pass says so, and is as little trusted as it was rated."""
+    draft = rated.draft
+    if not draft.by_model or draft.path != "company_specific_rag_success":
+        return draft
+    parts = {**draft.confidence_parts, "critique": rated.score}
+    if rated.passed:
+        return replace(draft, confidence_parts=parts)
+    mark = marked(rated.unsupported) if rated.unsupported else _WANTING
+    text = draft.text if mark in draft.text else f"{draft.text}\n\n{mark}"
+    sure = min(draft.confidence, rated.score)
+    return replace(draft, text=text, confidence=sure, confidence_parts=parts)

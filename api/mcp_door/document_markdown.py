@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import groupby
 
-from agents.context.section_text import section_text
+from agents.context.sections import section_text
 from enrichment.chunk import Chunk
 
 

@@ -8,7 +8,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, Field
 
 from agents.answer import Answer, AnswerPath, Citation
-from agents.confidence.confidence_levels import in_words
+from agents.confidence import in_words
 from config.domain import Domain
 
 HOW: Mapping[AnswerPath, str] = {

@@ -19,11 +19,11 @@ from agents.answer import (
     Question,
     shown_of_each,
 )
+from agents.answerer.lookups import document_meant
 from agents.graph import Silent
-from agents.in_sight.question_log import AskedThrough
-from agents.second_look.looking import document_meant
-from agents.thread.asked_when import is_zone
-from agents.which_domain.answering import Answering
+from agents.observability import AskedThrough
+from agents.routing.router import Answering
+from agents.thread.turns import is_zone
 from api.doors.turned_away import Refused
 from api.mcp_door.document_markdown import as_markdown, chunks_under, headings_of
 from api.mcp_door.mcp_results import (

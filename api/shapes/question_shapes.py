@@ -7,7 +7,7 @@ from typing import Literal
 from pydantic import BaseModel, Field, field_validator
 
 from agents.answer import LONGEST_QUESTION, AnswerPath, Turn
-from agents.thread.asked_when import is_zone
+from agents.thread.turns import is_zone
 from api.served import ADDRESS
 from api.shapes.request_shape import RequestShape
 

@@ -10,10 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from agents.answer import Question
-from agents.plan import Plan
+from agents.plan import Plan, SourceChoice
 from agents.query_optimizer import PlanRequest, query_optimizer
 from agents.retrieval import RetrievalRequest, retrieve
-from agents.trace import SourceChoice
 from benchmarks.material.golden_domains import Measured
 from enrichment.language.words import naming_words
 from index.search import Hit

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from agents.judging.judge_request import ACCEPTABLE, HIGHEST
+from agents.judging.judge import ACCEPTABLE, HIGHEST
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from rich.table import Table
 
-from agents.confidence.confidence_levels import HIGH, MEDIUM
+from agents.confidence import HIGH, MEDIUM
 from benchmarks.material.fitting import Matrix, interval
 
 BINS = 5

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
 from typing import Any
 
-from agents.aging.cited_place import KnownPlace
+from agents.freshness.cited_places import KnownPlace
 from bot.aging.citation_counts import CitationCounts, today_utc
 from bot.aging.contradiction_blocks import KEEP, contradiction_blocks, listen_for_decisions
 from bot.aging.contradiction_queue import ContradictionQueue

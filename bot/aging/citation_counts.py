@@ -9,7 +9,7 @@ from datetime import UTC, date, datetime, time, timedelta
 
 from sqlalchemy import Engine, delete, func, insert, select
 
-from agents.aging.stale_documents import COUNTED_DAYS
+from agents.freshness.stale_documents import COUNTED_DAYS
 from bot.memory.aging_tables import cited_days
 from bot.memory.record import decoded
 from bot.memory.state_tables import questions

@@ -8,7 +8,7 @@ from typing import Any
 
 from slack_bolt import App
 
-from agents.aging.cited_place import KnownPlace
+from agents.freshness.cited_places import KnownPlace
 from bot.aging.contradiction_queue import ContradictionQueue
 from bot.aging.contradiction_sides import CHOICES
 from bot.feature import Store

@@ -13,8 +13,8 @@ from typing import cast
 from sqlalchemy import Engine, Row, Table, func, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
-from agents.aging.cited_place import KnownPlace, as_it_is_now, has_changed, text_of_place
 from agents.answer import CITED, Answer, Contradiction
+from agents.freshness.cited_places import KnownPlace, as_it_is_now, has_changed, text_of_place
 from bot.aging.contradiction_sides import CHOICES, Choice, Sides, suggestion_of
 from bot.aging.known_places import SnapshotOf, kept_as, kept_place, place_meant
 from bot.memory.aging_tables import contradictions, contradictions_met

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal
 
-from agents.aging.cited_place import KnownPlace
+from agents.freshness.cited_places import KnownPlace
 from bot.message.blockkit import short
 from bot.owners.suggestion import Suggestion
 

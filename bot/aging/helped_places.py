@@ -12,8 +12,8 @@ from datetime import datetime, timedelta
 from sqlalchemy import Engine, and_, delete, func, insert, select
 from sqlalchemy.exc import IntegrityError
 
-from agents.aging.cited_place import KnownPlace, changed_cell, has_changed
-from agents.aging.stale_documents import on_day
+from agents.freshness.cited_places import KnownPlace, changed_cell, has_changed
+from agents.freshness.stale_documents import on_day
 from bot.aging.known_places import SnapshotOf, kept_as, kept_place, places_of
 from bot.memory.aging_tables import helped_places, helpful_seen
 from bot.memory.kept_table import now

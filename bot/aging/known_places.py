@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterator
 import structlog
 from pydantic import TypeAdapter
 
-from agents.aging.cited_place import KnownPlace, places_cited, whole_section
 from agents.answer import Answer, Citation
+from agents.freshness.cited_places import KnownPlace, places_cited, whole_section
 from config.errors import CopilotError
 from index.search import Snapshot
 

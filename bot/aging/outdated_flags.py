@@ -11,9 +11,9 @@ from typing import Any
 from sqlalchemy import ColumnElement, Engine, and_, func, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
-from agents.aging.cited_place import KnownPlace, has_changed
-from agents.aging.stale_documents import on_day
 from agents.answer import Answer
+from agents.freshness.cited_places import KnownPlace, has_changed
+from agents.freshness.stale_documents import on_day
 from bot.access.doors import Door
 from bot.access.gate import Gate
 from bot.aging.known_places import SnapshotOf, kept_as, kept_place, place_meant

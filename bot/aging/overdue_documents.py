@@ -9,14 +9,14 @@ from datetime import UTC, datetime, timedelta
 
 from sqlalchemy import Engine, delete, insert, select
 
-from agents.aging.stale_documents import (
+from agents.answer import Answer
+from agents.freshness.stale_documents import (
     StaleDocument,
     on_day,
     passed_at,
     review_overdue,
     stale_documents,
 )
-from agents.answer import Answer
 from bot.aging.citation_counts import CitationCounts, today_utc
 from bot.aging.known_places import SnapshotOf
 from bot.memory.aging_tables import owners_reminded

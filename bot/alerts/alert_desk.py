@@ -12,9 +12,9 @@ from typing import Any
 import structlog
 
 from agents.alerts.alert import Alert, name_key
-from agents.alerts.alert_text import alerts_in
-from agents.alerts.by_runbook import matched, worth_answering
-from agents.alerts.runbook_match import RunbookMatch
+from agents.alerts.parser import alerts_in
+from agents.runbooks.lookup import matched, worth_answering
+from agents.runbooks.matching import RunbookMatch
 from bot.access.doors import is_by_alert_bot
 from bot.alerts.alert_episodes import WITHOUT_RUNBOOK, Occurrence, Taken, key_of, utc
 from bot.alerts.alert_message import AlertMessage, alert_message

@@ -10,7 +10,7 @@ from datetime import datetime
 from typing import Any
 
 from agents.alerts.alert import Alert, AlertStatus
-from agents.alerts.alert_text import alerts_in
+from agents.alerts.parser import alerts_in
 from bot.slack.event import Asked, read
 
 _HEX = re.compile(r"#?([0-9a-f]{2})([0-9a-f]{2})([0-9a-f]{2})")

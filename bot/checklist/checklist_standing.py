@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Literal
 
-from agents.runbook_steps.runbook_step import RunbookStep
+from agents.runbooks.step import RunbookStep
 
 ACTS: frozenset[str] = frozenset(("done", "skipped", "undone", "take", "finish"))
 WHOLE = -1

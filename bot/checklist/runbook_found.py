@@ -9,8 +9,8 @@ import structlog
 
 from agents.answer import Answer
 from agents.linked_section import find
-from agents.runbook_steps.cited_steps import cited_steps, section_steps
-from agents.runbook_steps.runbook_step import RunbookStep, StepSection
+from agents.runbooks.cited_steps import cited_steps, section_steps
+from agents.runbooks.step import RunbookStep, StepSection
 from bot.checklist.checklist_standing import Checklist, Runbook
 from config.errors import CopilotError
 from index.search import Snapshot

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 
-from agents.runbook_steps.runbook_step import RunbookStep, StepPart
+from agents.runbooks.step import RunbookStep, StepPart
 from bot.checklist.checklist_standing import Checklist, ChecklistStanding, StepMark, StepReport
 from bot.checklist.checklist_times import clock
 from bot.message.blockkit import Json, actions, button, section, short

@@ -7,14 +7,14 @@ import hashlib
 from collections.abc import Callable
 
 from agents.alerts.alert import name_key
-from agents.alerts.alert_text import alerts_in
+from agents.alerts.parser import alerts_in
 
 _PREFIX = "alert-"
 
 
 def alert_name(text: str, by_bot: Callable[[], bool]) -> str:
     """Of the first alert in a message, '' where there is none: that of a person may be words that
-    are meant otherwise, see `agents.alerts.by_runbook.worth_answering`."""
+    are meant otherwise, see `agents.runbooks.lookup.worth_answering`."""
     found = alerts_in(text)
     if any(one.certain or one.labels for one in found):
         return found[0].name

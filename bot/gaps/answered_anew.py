@@ -9,7 +9,7 @@ from typing import Literal
 
 from agents.answer import Answer, Passage
 from agents.checks.groundedness import FINE, groundedness
-from agents.context.source import Source
+from agents.context.sources import Source
 from enrichment.chunk import Chunk
 from enrichment.chunking.chunker import split
 from enrichment.language.words import naming_words, stems

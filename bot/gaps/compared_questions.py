@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping
 import numpy as np
 from sqlalchemy import Engine, select, update
 
-from agents.gaps.same_gap import KnownGap
+from agents.gap_clusters import KnownGap
 from bot.feature_tools import PublishedDomains
 from bot.gaps.alert_gaps import is_of_alerts
 from bot.gaps.failed_questions import words_asked

@@ -10,7 +10,7 @@ from datetime import datetime
 import numpy as np
 from sqlalchemy import Engine, select
 
-from agents.gaps.same_gap import MOST_COMPARED, central
+from agents.gap_clusters import MOST_COMPARED, central
 from bot.gaps.compared_questions import vectors_of
 from bot.gaps.failed_questions import words_asked
 from bot.gaps.gap_states import UNANSWERED, GapState

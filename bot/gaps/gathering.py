@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import structlog
 
-from agents.gaps.same_gap import nearest_gap
+from agents.gap_clusters import nearest_gap
 from bot.feature_tools import PublishedDomains
 from bot.gaps.alert_gaps import alert_gap, alert_name, called
 from bot.gaps.compared_questions import joined, known_gaps, make_anew

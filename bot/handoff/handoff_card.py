@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from agents.answer import Answer
-from agents.confidence.confidence_levels import in_words
+from agents.confidence import in_words
 from bot.handoff.kept_calls import AGAIN, FIRST, HandoffCall
 from bot.handoff.known_rotas import said_at
 from bot.memory.record import Record, decoded

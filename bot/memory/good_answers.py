@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from sqlalchemy import Engine, case, func, select
 
 from agents.answer import Answer
-from agents.confidence.confidence_levels import HIGH
+from agents.confidence import HIGH
 from bot.memory.record import decoded
 from bot.memory.state_tables import feedback, handoffs, questions
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from agents.answer import FOUND_NOTHING, UNSURE
-from agents.confidence.confidence_levels import in_words
+from agents.confidence import in_words
 from bot.memory.record import Record
 
 

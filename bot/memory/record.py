@@ -13,7 +13,7 @@ from sqlalchemy import Engine, Row, delete, func, insert, select, tuple_, update
 from sqlalchemy.exc import IntegrityError
 
 from agents.answer import Answer
-from agents.thread.kept_threads import create_thread_tables, forget_places, slack_place
+from agents.thread.store import create_thread_tables, forget_places, slack_place
 from bot.memory.kept_table import now
 from bot.memory.state_tables import create_tables, handoffs, posts, questions, screenshots
 from bot.slack.event import Asked

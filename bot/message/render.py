@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
 from agents.answer import Answer
-from agents.confidence.confidence_levels import in_words
+from agents.confidence import in_words
 from bot.message.blockkit import Json, actions, context, section
 from bot.message.body_blocks import around_tables, bodies, body_blocks, words_said
 from bot.message.buttons import ask_human, buttons

@@ -12,7 +12,7 @@ from pydantic import ValidationError
 from sqlalchemy import ColumnElement, Connection, Engine, select
 from sqlalchemy.exc import SQLAlchemyError
 
-from agents.answer_cache.kept_answers import create_table, drop_saying, kept_saying
+from agents.answer_cache.store import create_table, drop_saying, kept_saying
 from bot.memory.record import decoded
 from bot.memory.state_tables import questions
 

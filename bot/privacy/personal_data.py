@@ -11,8 +11,8 @@ from typing import Any
 
 from sqlalchemy import Column, Connection, Engine, Table, delete, or_, select, update
 
-from agents.answer_cache.kept_answers import create_table, drop_saying
-from agents.thread.kept_threads import create_thread_tables, forget_threads_of, kept_of
+from agents.answer_cache.store import create_table, drop_saying
+from agents.thread.store import create_thread_tables, forget_threads_of, kept_of
 from bot.inbox.stored_items import StoredItem, StoredItems
 from bot.memory.state_tables import create_tables, feedback, handoffs, questions, screenshots
 from bot.privacy.cached_words import answers_of, cached_of

@@ -7,7 +7,7 @@ from typing import Any
 
 from sqlalchemy import Connection, Select, delete, select
 
-from agents.thread.kept_threads import forget_places, slack_place
+from agents.thread.store import forget_places, slack_place
 from bot.memory.kept_table import KeptTable, batches
 from bot.memory.state_tables import feedback, handoffs, posts, questions, screenshots
 from bot.message.private import post_key

@@ -26,8 +26,8 @@ from sqlalchemy import (
 )
 from sqlalchemy.exc import IntegrityError
 
-from agents.answer_cache import kept_answers
-from agents.thread.kept_threads import create_thread_tables, domains_kept, forget_begun_before
+from agents.answer_cache import store as kept_answers
+from agents.thread.store import create_thread_tables, domains_kept, forget_begun_before
 from bot.memory.kept_table import now
 from bot.memory.state_tables import FORGOTTEN, create_tables, feedback, handoffs, posts, questions
 from bot.privacy.feature_tables import FeatureTables, purge_features

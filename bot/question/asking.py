@@ -6,9 +6,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from agents.answer import Answer, Ask, Conversation, Progress, Question, Turn
-from agents.in_sight.question_log import AskedThrough, QuestionDoor
-from agents.thread.kept_threads import slack_place
-from agents.which_domain.answering import Answering
+from agents.observability import AskedThrough, QuestionDoor
+from agents.routing.router import Answering
+from agents.thread.store import slack_place
 from bot.access.people import People
 from bot.memory.kept_table import now
 from bot.memory.record import Record, Records, decoded, encoded

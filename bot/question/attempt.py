@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 import structlog
 
 from agents.answer import LONGEST_QUESTION, Answer, bounded, shown_of_each
-from agents.confidence.worth_saying import worth_saying
+from agents.confidence import worth_saying
 from bot.feature import Additions, AnswerShown
 from bot.memory.record import Record, Records
 from bot.message import private

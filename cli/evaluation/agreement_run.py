@@ -130,10 +130,8 @@ def _learn(
     known: Mapping[str, ScoredAnswer],
 ) -> None:
     """Cross-fitted: each answer is judged again with what people said of other questions."""
-    from agents.judging.answer_judge import kept_verdicts
-    from agents.judging.corrections import KeptCorrections
-    from agents.judging.judge_request import Correction
-    from agents.judging.learning import ScoredBeside, learned
+    from agents.judging.corrections import KeptCorrections, ScoredBeside, learned
+    from agents.judging.judge import Correction, kept_verdicts
     from jobs.evaluation.judge_check.judge_agreement import ScoredTwice
     from jobs.evaluation.judging import request_from_report
 

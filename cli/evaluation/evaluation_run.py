@@ -10,7 +10,7 @@ from pathlib import Path
 
 import typer
 
-from agents.confidence.kept_thresholds import Threshold
+from agents.confidence import Threshold
 from cli.evaluation.evaluation_table import print_matrix, print_report
 from cli.evaluation.judges import judge_of
 from cli.evaluation.named_reports import report_named

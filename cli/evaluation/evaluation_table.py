@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from agents.confidence.kept_thresholds import Threshold
+from agents.confidence import Threshold
 from cli.options import plain_console
 from jobs.evaluation.report import Comparison, EvaluationReport
 from jobs.report_page.metric_names import SHOWN, figure

@@ -24,8 +24,8 @@ def judge_of(
     Raises ConfigError where there is no model: then nobody can judge."""
     from functools import partial
 
-    from agents.judging.answer_judge import AnswerJudge, kept_verdicts
     from agents.judging.corrections import KeptCorrections, nearest_corrections
+    from agents.judging.judge import AnswerJudge, kept_verdicts
     from cli.evaluation.systems import WITH_A_MODEL
     from config.errors import ConfigError
     from jobs.evaluation.judging import judged

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from agents.answer import Answer, Citation, Passage
-from agents.confidence.confidence_levels import in_words
+from agents.confidence import in_words
 from cli.shown.visible_text import visible
 
 if TYPE_CHECKING:

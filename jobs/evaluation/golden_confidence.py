@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from agents.answer import Answer
-from agents.confidence.kept_thresholds import Threshold, measured
-from agents.confidence.wrong_share import Judged
+from agents.confidence import Judged, Threshold, measured
 from jobs.evaluation.metrics.scoring import acceptable
 from jobs.golden.golden_questions import GoldenQuestion
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from agents.answer import CITED, Citation
-from agents.judging.judge_request import JudgeRequest, JudgeVerdict, ShownPassage
+from agents.judging.judge import JudgeRequest, JudgeVerdict, ShownPassage
 from config.errors import ModelError, ModelUnavailable
 from config.models import Usage
 from enrichment.language.words import sentences

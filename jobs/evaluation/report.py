@@ -147,7 +147,7 @@ class SystemResult(_Part):
 
 
 class KeptThreshold(_Part):
-    """See `agents.confidence.kept_thresholds.Threshold`."""
+    """See `agents.confidence.Threshold`."""
 
     max_wrong: float
     threshold: float

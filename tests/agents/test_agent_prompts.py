@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from agents.prompts import render
-from agents.thorough.issues import issues_explained
+from agents.thorough.state import issues_explained
 from config.prompts import Foreign
 
 FOREIGN = [

@@ -7,10 +7,10 @@ import time
 import pytest
 
 from agents.alerts.alert import Alert, name_key
-from agents.alerts.alert_text import alerts_in
-from agents.alerts.by_runbook import matched, worth_answering
-from agents.alerts.runbook_match import RunbookMatch
+from agents.alerts.parser import alerts_in
 from agents.alerts.titles import documented_names
+from agents.runbooks.lookup import matched, worth_answering
+from agents.runbooks.matching import RunbookMatch
 from tests.agents.alert_documents import KNOWN
 from tests.agents.corpus import domain, snapshot
 

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from agents.alerts.alert import Alert
-from agents.alerts.alert_lines import MOST_LABELS
-from agents.alerts.alert_text import MOST_ALERTS, alerts_in
+from agents.alerts.lines import MOST_LABELS
+from agents.alerts.parser import MOST_ALERTS, alerts_in
 from bot.slack.event import Asked, read
 
 

@@ -13,8 +13,17 @@ import pytest
 from sqlalchemy import Engine, create_engine
 
 from agents.answer import Turn
-from agents.judging.answer_judge import RULES, AnswerJudge, Examples, kept_verdicts, no_examples
-from agents.judging.judge_request import Correction, JudgeRequest, JudgeVerdict, ShownPassage
+from agents.judging.judge import (
+    RULES,
+    AnswerJudge,
+    Correction,
+    Examples,
+    JudgeRequest,
+    JudgeVerdict,
+    ShownPassage,
+    kept_verdicts,
+    no_examples,
+)
 from config.chat_model import build_judge_model
 from config.errors import ConfigError, InvalidModelOutput, ModelUnavailable
 from config.models import Prompt

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 import pytest
 
-from agents.extractive.asked_value.asked_cell import AskedCells, asked_cells, in_words
-from agents.extractive.glossary import Glossary, same_words
+from agents.extractive.cells import AskedCells, asked_cells, in_words
+from agents.extractive.language import Glossary, same_words
 from agents.extractive.relevance import Aspect
 from enrichment.chunk import Chunk, ChunkTable
 from enrichment.language.words import naming_words

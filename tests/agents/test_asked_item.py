@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from agents.extractive.asked_value.asked_item import AskedItem, asked_item, item_in_words
+from agents.extractive.cells import AskedItem, asked_item, item_in_words
 from agents.extractive.relevance import Aspect
 from enrichment.chunk import Chunk, Unit
 from enrichment.language.words import naming_words

@@ -18,14 +18,13 @@ from typing import Any, ClassVar
 import pytest
 
 from agents.answer import Answer, Question
-from agents.answer_cache.lasting import lasts
-from agents.asked_tools import mcp_tool_server
-from agents.asked_tools.allowed_tools import AllowedTools
-from agents.asked_tools.tool_arguments import Sayable, UnfitError, arguments_in
-from agents.asked_tools.tool_sources import LONGEST_SAID, readable, source_of
-from agents.asked_tools.tool_values import ToolFailed, ToolOffer, ToolSaid
+from agents.answer_cache.cache import lasts
 from agents.checks.groundedness import groundedness
 from agents.graph import build_ask
+from agents.tools import mcp as mcp_tool_server
+from agents.tools.calls import LONGEST_SAID, Sayable, UnfitError, arguments_in, readable, source_of
+from agents.tools.mcp import AllowedTools
+from agents.tools.toolbox import ToolFailed, ToolOffer, ToolSaid
 from bot.message.render import render
 from config.domain import Domain
 from config.models import Prompt
@@ -371,7 +370,7 @@ def test_an_answer_that_rests_on_a_tool_s_time_alone_is_held_up() -> None:
 def test_the_sdk_is_loaded_before_a_server_s_time_runs() -> None:
     script = """if True:
         import sys
-        from agents.asked_tools.mcp_tool_server import McpToolServer
+        from agents.tools.mcp import McpToolServer
         from config.tool_server import ToolServer
 
         async def within(self, work, seconds):

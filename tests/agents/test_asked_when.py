@@ -10,7 +10,7 @@ import pytest
 
 from agents.answer import Question
 from agents.graph import build_ask
-from agents.thread.asked_when import is_zone, said_at, zone_of_this_machine
+from agents.thread.turns import is_zone, said_at, zone_of_this_machine
 from tests.agents.corpus import domain, snapshot
 
 NOON = datetime(2026, 11, 22, 10, 5, tzinfo=UTC)

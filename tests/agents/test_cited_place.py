@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agents.aging.cited_place import (
+from agents.answer import Citation
+from agents.freshness.cited_places import (
     KnownPlace,
     as_it_is_now,
     changed_cell,
@@ -17,7 +18,6 @@ from agents.aging.cited_place import (
     places_cited,
     text_of_place,
 )
-from agents.answer import Citation
 from config.domain import ChunkOptions
 from enrichment.chunk import Unit
 from enrichment.chunking.chunker import split

@@ -3,8 +3,7 @@ from __future__ import annotations
 import pytest
 
 from agents.answer import Answer, AnswerPath
-from agents.confidence.calibrated import confidence
-from agents.confidence.confidence_levels import CONFIDENT, HIGH, MEDIUM, in_words, told_apart
+from agents.confidence import CONFIDENT, HIGH, MEDIUM, confidence, in_words, told_apart
 
 SURE = {"share shown": 1.0, "searches agree": 1.0, "evidence": 1.0, "sufficiency": 1.0}
 

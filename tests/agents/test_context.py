@@ -7,13 +7,12 @@ from dataclasses import replace
 
 import pytest
 
-from agents.context.editions import is_near_duplicate
+from agents.context.duplicates import is_near_duplicate
 from agents.context.post_processor import Context, FoundPassages, build_context
-from agents.context.source import LONGEST_SOURCE, outline_of, sources_of
+from agents.context.sources import LONGEST_SOURCE, outline_of, sources_of
 from agents.extractive.relevance import score_units
-from agents.plan import Plan
+from agents.plan import Plan, SourceChoice
 from agents.retrieval import RetrievalRequest, retrieve
-from agents.trace import SourceChoice
 from enrichment.chunk import Chunk, ChunkRun
 from index.search import Snapshot
 from tests.agents.corpus import LAPTOPS, OLD_ROTATION, ROTATION, snapshot

@@ -10,7 +10,7 @@ from collections.abc import Callable
 import pytest
 
 from agents.answer import Answer
-from agents.second_look.verdict import Conflict, Opening
+from agents.answerer.reply import Conflict, Opening
 from bot.memory.record import decoded, encoded
 from config.models import Prompt
 from tests.agents.corpus import LAPTOPS, OLD_ROTATION, ROTATION, asking, snapshot

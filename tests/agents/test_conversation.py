@@ -10,7 +10,7 @@ from agents.extractive.conversation import (
     questions_in,
     small_talk_reply,
 )
-from agents.extractive.past import asks_about_the_past
+from agents.extractive.language import asks_about_the_past
 
 
 def turns(*contents: str) -> tuple[Turn, ...]:

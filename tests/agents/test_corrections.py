@@ -12,10 +12,14 @@ import numpy as np
 import pytest
 from sqlalchemy import Engine, create_engine
 
-from agents.judging.answer_judge import AnswerJudge
-from agents.judging.corrections import KeptCorrections, corrections_from, nearest_corrections
-from agents.judging.judge_request import Correction, JudgeRequest
-from agents.judging.learning import ScoredBeside, learned
+from agents.judging.corrections import (
+    KeptCorrections,
+    ScoredBeside,
+    corrections_from,
+    learned,
+    nearest_corrections,
+)
+from agents.judging.judge import AnswerJudge, Correction, JudgeRequest
 from config.errors import ModelUnavailable
 from config.models import Prompt, Vectors
 from tests.agents.scripted import ScriptedModel

@@ -10,7 +10,7 @@ import pytest
 from agents.answer import Cited, EarlierTurn, Question, Turn
 from agents.extractive.conversation import leans_on
 from agents.graph import build_ask
-from agents.thread.earlier_turns import in_words, picked, readable, resolved
+from agents.thread.turns import in_words, picked, readable, resolved
 from tests.agents.corpus import domain, snapshot
 from tests.agents.scripted import ScriptedModel
 

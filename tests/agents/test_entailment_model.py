@@ -6,9 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from agents.checks.entailment_model import EntailmentModel
-from agents.checks.groundedness import groundedness
-from agents.context.source import sources_of
+from agents.checks.groundedness import EntailmentModel, groundedness
+from agents.context.sources import sources_of
 from tests.agents.corpus import ROTATION, snapshot
 from tests.cross_encoder import tiny_cross_encoder
 

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from agents.extractive.foreign_language import foreign_language, foreign_notice
+from agents.extractive.language import foreign_language, foreign_notice
 from tests.agents.corpus import snapshot
 from tests.agents.foreign_questions import FOREIGN
 

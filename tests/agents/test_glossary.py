@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from agents.answer import Question
-from agents.extractive.glossary import explained, other_ways, same_words, unmatched
+from agents.extractive.language import explained, other_ways, same_words, unmatched
 from agents.extractive.relevance import aspects_of
 from agents.plan import Plan
 from agents.query_optimizer import PlanRequest, query_optimizer

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from agents.checks.groundedness import groundedness, supporting_words, tier_of
-from agents.context.source import Source, sources_of
+from agents.context.sources import Source, sources_of
 from tests.agents.corpus import LAPTOPS, ROTATION, snapshot
 
 BUDGETS = """---

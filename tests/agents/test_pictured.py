@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from agents.checks.pictured import SUREST, only_in_pictures, with_pictured_marked
-from agents.confidence.confidence_levels import in_words
-from agents.context.source import Source
+from agents.checks.groundedness import SUREST, only_in_pictures, with_pictured_marked
+from agents.confidence import in_words
+from agents.context.sources import Source
 from agents.state import Draft
 from enrichment.chunk import Chunk
 

@@ -10,7 +10,8 @@ import pytest
 
 from agents.answer import Answer, Question
 from agents.context import post_processor
-from agents.extractive import refusal, relevance
+from agents.extractive import relevance
+from agents.extractive import relevance as refusal
 from agents.graph import build_ask
 from config.domain import AnswerPolicy, Domain, Sources
 from index import snapshot as generations
@@ -77,11 +78,11 @@ Break = Callable[[pytest.MonkeyPatch], None]
 
 
 def no_weights(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(relevance, "WEIGHTS", np.zeros_like(relevance.WEIGHTS))
+    patch.setattr(relevance, "WEIGHTS", np.zeros_like(relevance.RELEVANCE_WEIGHTS))
 
 
 def weights_upside_down(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(relevance, "WEIGHTS", -relevance.WEIGHTS)
+    patch.setattr(relevance, "WEIGHTS", -relevance.RELEVANCE_WEIGHTS)
 
 
 def near_duplicates_kept(patch: pytest.MonkeyPatch) -> None:
@@ -107,7 +108,7 @@ def everything_is_answered(patch: pytest.MonkeyPatch) -> None:
 
 
 def nothing_is_answered(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(refusal, "BIAS", 2 * refusal.BIAS)
+    patch.setattr(refusal, "BIAS", 2 * refusal.REFUSAL_BIAS)
 
 
 @pytest.mark.parametrize(

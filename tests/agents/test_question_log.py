@@ -10,11 +10,17 @@ import pytest
 from structlog.testing import capture_logs
 
 from agents.answer import Answer, Fallback, Question
-from agents.answer_cache.cached_answer import CachedAnswer
+from agents.answer_cache.cache import CachedAnswer
 from agents.graph import build_ask
-from agents.in_sight.observed_agents import TOLD_EVERY, FallbackWarnings, observed
-from agents.in_sight.question_log import AskedThrough, AskIn, QuestionLog
-from agents.which_domain.answering import Answering
+from agents.observability import (
+    TOLD_EVERY,
+    AskedThrough,
+    AskIn,
+    FallbackWarnings,
+    QuestionLog,
+    observed,
+)
+from agents.routing.router import Answering
 from config.domain import Domain
 from config.errors import IndexUnavailable, InvalidModelOutput, ModelUnavailable
 from config.models import Prices, Usage

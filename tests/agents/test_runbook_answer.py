@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from agents.alerts.by_runbook import by_runbook
 from agents.answer import Answer, Progress, Question
+from agents.runbooks.lookup import by_runbook
 from index.permissions.rules import identities
 from index.search import Snapshot
 from loaders.document import Permission

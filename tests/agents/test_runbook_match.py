@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from agents.alerts.alert_text import alerts_in
-from agents.alerts.runbook_match import RunbookMatch, match
+from agents.alerts.parser import alerts_in
+from agents.runbooks.matching import RunbookMatch, match
 from index.search import Snapshot
 from tests.agents.alert_documents import KNOWN
 

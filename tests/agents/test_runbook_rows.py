@@ -6,7 +6,7 @@ import pytest
 
 from agents.alerts.alert import Alert
 from agents.alerts.amounts import amounts_in, numbers_in
-from agents.alerts.runbook_match import RunbookMatch, match
+from agents.runbooks.matching import RunbookMatch, match
 from tests.agents.corpus import snapshot
 
 CATALOGUE = """---

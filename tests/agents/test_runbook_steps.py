@@ -12,11 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agents.linked_section import find
-from agents.runbook_steps.cited_steps import cited_steps
-from agents.runbook_steps.joined_section import joined_text, sections_of
-from agents.runbook_steps.listed_steps import steps_in
-from agents.runbook_steps.runbook_step import RunbookStep
-from agents.runbook_steps.step_words import condition_end
+from agents.runbooks.cited_steps import cited_steps
+from agents.runbooks.step import RunbookStep, condition_end
+from agents.runbooks.step_lists import joined_text, sections_of, steps_in
 from config.domain import ChunkOptions
 from enrichment.chunk import Chunk
 from enrichment.chunking.chunker import split

@@ -4,8 +4,8 @@ from collections.abc import Callable
 
 import pytest
 
-from agents.look_requests import MOST_REQUESTS, requests_in
-from agents.second_look.verdict import Opening
+from agents.answerer.reply import Opening
+from agents.requests import MOST_REQUESTS, requests_in
 from config.errors import ModelUnavailable
 from config.models import Prompt
 from tests.agents.corpus import DRILLS, LAPTOPS, ROTATION, asking, snapshot

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from agents.aging.stale_documents import StaleDocument, review_overdue, stale_documents
+from agents.freshness.stale_documents import StaleDocument, review_overdue, stale_documents
 from enrichment.chunk import DocumentCard
 
 NOW = datetime(2026, 11, 25, 12, tzinfo=UTC)

@@ -10,10 +10,9 @@ from typing import Any
 import pytest
 
 from agents.answer import Answer
-from agents.plan import Plan
-from agents.thorough.issues import advice_for
-from agents.thorough.routes import MOST_CALLS, MOST_ROUNDS, MOST_TRIES
-from agents.trace import Trace
+from agents.plan import Plan, Trace
+from agents.thorough.routing import MOST_CALLS, MOST_ROUNDS, MOST_TRIES
+from agents.thorough.state import advice_for
 from config.errors import InvalidModelOutput, ModelUnavailable
 from config.models import Prompt
 from tests.agents.corpus import DRILLS, LAPTOPS, ROTATION, asking, snapshot

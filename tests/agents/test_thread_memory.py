@@ -14,7 +14,9 @@ from sqlalchemy import Engine, create_engine, make_url, select, text, update
 
 from agents.answer import Answer, Ask, Citation, Conversation, Question
 from agents.graph import build_ask
-from agents.thread.kept_threads import (
+from agents.thread.memory import MOST_TURNS, ThreadMemory, remembering
+from agents.thread.store import (
+    FORMAT,
     domains_kept,
     forget_begun_before,
     forget_places,
@@ -22,8 +24,6 @@ from agents.thread.kept_threads import (
     kept_of,
     threads,
 )
-from agents.thread.thread_checkpoints import FORMAT
-from agents.thread.thread_memory import MOST_TURNS, ThreadMemory, remembering
 from config.settings import Settings
 from index.store.database import open_database
 from tests.agents.corpus import LAPTOPS, ROTATION, domain, snapshot

@@ -9,11 +9,10 @@ from typing import Any
 import pytest
 
 from agents.answer import Answer, AnswerPath, Citation, Conversation, Passage, Question, Turn
-from agents.confidence.confidence_levels import CONFIDENT
-from agents.confidence.worth_saying import worth_saying
+from agents.confidence import CONFIDENT, worth_saying
 from agents.graph import build_ask
-from agents.in_sight.question_log import AskedThrough
-from agents.which_domain.answering import Answering
+from agents.observability import AskedThrough
+from agents.routing.router import Answering
 from config.domain import Domain, Sources
 from config.errors import CopilotError, IndexUnavailable, ModelUnavailable, PermissionsUnknown
 from config.models import Usage

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from agents.checks.groundedness import groundedness
-from agents.context.source import sources_of
+from agents.context.sources import sources_of
 from agents.drafts import HELD_BACK
 from config.errors import InvalidModelOutput, ModelUnavailable
 from config.models import Prompt

@@ -8,14 +8,16 @@ from pathlib import Path
 import pytest
 from sqlalchemy import Engine
 
-from agents.confidence.confidence_levels import MEDIUM
-from agents.confidence.kept_thresholds import KeptThresholds, kept_threshold, measured
-from agents.confidence.wrong_share import (
+from agents.confidence import (
+    MEDIUM,
     NEVER,
     RISK,
     Judged,
+    KeptThresholds,
     chance_of_so_few,
     fewest_answers,
+    kept_threshold,
+    measured,
     threshold_for,
 )
 from config.settings import Settings

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from agents.confidence.calibrated import WRITTEN
+from agents.confidence import WRITTEN
 from benchmarks.calibration import fit, left_out, read_judged
 
 

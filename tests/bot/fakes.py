@@ -11,7 +11,7 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 from agents.answer import Answer, Ask, Citation, Passage, Progress, Question
-from agents.which_domain.answering import Answering
+from agents.routing.router import Answering
 from config.domain import Domain
 from config.models import ChatModel
 

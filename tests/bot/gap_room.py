@@ -15,9 +15,9 @@ import numpy as np
 from sqlalchemy import Engine, create_engine
 from sqlalchemy.pool import StaticPool
 
-from agents.alerts.by_runbook import by_runbook
 from agents.answer import Answer, Ask, Question
 from agents.graph import build_ask
+from agents.runbooks.lookup import by_runbook
 from bot.clock.timers import Timers
 from bot.feature import Feature
 from bot.feature_tools import FeatureTools, PublishedDomains

@@ -15,10 +15,10 @@ from typing import Any
 import pytest
 from sqlalchemy import delete, insert, select, update
 
-from agents.aging.cited_place import KnownPlace
-from agents.aging.stale_documents import passed_at
 from agents.answer import Answer, Contradiction, Question
-from agents.extractive.citing import citation
+from agents.extractive.relevance import citation
+from agents.freshness.cited_places import KnownPlace
+from agents.freshness.stale_documents import passed_at
 from agents.graph import build_ask
 from bot.aging.citation_counts import CitationCounts
 from bot.aging.contradiction_queue import ContradictionQueue

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 import pytest
 
-from agents.alerts.alert_text import alerts_in
-from agents.alerts.by_runbook import matched
-from agents.alerts.runbook_answer import runbook_answer
+from agents.alerts.parser import alerts_in
+from agents.runbooks.answer import runbook_answer
+from agents.runbooks.lookup import matched
 from tests.bot.gap_room import DIRECT, LAPTOPS, GapRoom, gap_room
 from tests.bot.test_gaps import WAYS
 

@@ -10,8 +10,8 @@ from datetime import UTC, datetime
 from types import SimpleNamespace
 from typing import Any, cast
 
-from agents.aging.cited_place import KnownPlace
-from agents.runbook_steps.runbook_step import RunbookStep, StepPart
+from agents.freshness.cited_places import KnownPlace
+from agents.runbooks.step import RunbookStep, StepPart
 from bot.aging.contradiction_blocks import contradiction_blocks
 from bot.aging.contradiction_queue import ContradictionQueue
 from bot.aging.contradiction_sides import Sides

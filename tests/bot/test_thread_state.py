@@ -10,8 +10,8 @@ import pytest
 from sqlalchemy import select, update
 
 from agents.answer import Answer, Conversation, EarlierTurn, Question
-from agents.thread.kept_threads import threads
-from agents.thread.thread_memory import ThreadMemory
+from agents.thread.memory import ThreadMemory
+from agents.thread.store import threads
 from bot.personal_tables import FEATURE_TABLES
 from bot.privacy.personal_data import PersonalData
 from playground.slack_stand_in import SlackStandIn

@@ -12,7 +12,7 @@ from fastapi import FastAPI
 from fastapi.testclient import TestClient
 from structlog.testing import capture_logs
 
-from agents.asked_tools import mcp_tool_server
+from agents.tools import mcp as mcp_tool_server
 from bot.slack.http_events import alongside
 from bot.warming import Warming
 from config.chat_model import LangChainModel

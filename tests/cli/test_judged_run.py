@@ -10,7 +10,7 @@ import pytest
 from typer.testing import CliRunner
 
 from agents.judging.corrections import KeptCorrections
-from agents.judging.judge_request import Correction
+from agents.judging.judge import Correction
 from cli.evaluation.evaluate_group import app
 from cli.evaluation.judges import judge_of
 from config.errors import ConfigError

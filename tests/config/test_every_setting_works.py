@@ -26,9 +26,8 @@ from fastapi.testclient import TestClient
 from pydantic import BaseModel
 
 from agents.answer import Question
-from agents.in_sight.question_log import AskedThrough
-from agents.judging.answer_judge import AnswerJudge
-from agents.judging.judge_request import JudgeRequest
+from agents.judging.judge import AnswerJudge, JudgeRequest
+from agents.observability import AskedThrough
 from bot.connection import connect
 from config.embeddings import BATCH_TEXTS, build_embedder
 from config.errors import CopilotError

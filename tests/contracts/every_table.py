@@ -8,9 +8,9 @@ from pathlib import Path
 
 from sqlalchemy import Engine
 
-from agents.confidence.kept_thresholds import KeptThresholds, built_in
-from agents.judging.answer_judge import kept_verdicts
+from agents.confidence import KeptThresholds, built_in
 from agents.judging.corrections import KeptCorrections
+from agents.judging.judge import kept_verdicts
 from bot.app import Bot, build_bot
 from enrichment.llm.ledger import SharedLedger
 from enrichment.llm.pictures import PictureShelf

@@ -13,7 +13,7 @@ import pytest
 from sqlalchemy import Engine
 
 from agents.answer import Answer, Progress, Question
-from agents.trace import Trace
+from agents.plan import Trace
 from config.domain import Domain
 from config.errors import IndexUnavailable
 from config.settings import Settings

@@ -12,8 +12,7 @@ import pytest
 from sqlalchemy import create_engine
 
 from agents.answer import Answer, Citation
-from agents.judging.answer_judge import AnswerJudge, kept_verdicts
-from agents.judging.judge_request import JudgeRequest, JudgeVerdict
+from agents.judging.judge import AnswerJudge, JudgeRequest, JudgeVerdict, kept_verdicts
 from config.chat_model import build_judge_model
 from config.errors import InvalidModelOutput, ModelUnavailable
 from config.models import Usage

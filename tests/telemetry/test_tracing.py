@@ -10,9 +10,8 @@ from pathlib import Path
 import pytest
 
 from agents.answer import Question
-from agents.in_sight.observed_agents import observed
-from agents.in_sight.question_log import AskedThrough
-from agents.which_domain.answering import Answering
+from agents.observability import AskedThrough, observed
+from agents.routing.router import Answering
 from config.chat_model import build_chat_model
 from config.errors import ModelUnavailable
 from config.models import Usage

@@ -13,7 +13,7 @@ from itertools import groupby
 import numpy as np
 
 from agents.answer import CITED, Answer, AnswerPath, Citation, Question
-from agents.context.section_text import section_text
+from agents.context.sections import section_text
 from config.errors import InvalidModelOutput, ModelUnavailable
 from config.models import ChatModel, Prompt, Usage, Vectors
 from enrichment.chunk import Chunk, Unit

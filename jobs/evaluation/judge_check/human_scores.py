@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from itertools import zip_longest
 from pathlib import Path
 
-from agents.judging.judge_request import HIGHEST
+from agents.judging.judge import HIGHEST
 from config.errors import ConfigError
 from jobs.evaluation.judge_check.judge_agreement import ScoredTwice
 from jobs.evaluation.report import EvaluationReport, ReportQuestion

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from agents.judging.judge_request import ACCEPTABLE, HIGHEST
+from agents.judging.judge import ACCEPTABLE, HIGHEST
 from jobs.evaluation.metrics.correlations import Scores, pearson, spearman
 from jobs.evaluation.metrics.intervals import bootstrap, bootstrap_mean, wilson
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from agents.answer import CITED, Answer, Citation
 from agents.checks.groundedness import groundedness
-from agents.context.source import Source
+from agents.context.sources import Source
 from enrichment.chunk import Chunk, Unit
 from enrichment.language.quantities import quantities
 from enrichment.language.words import sentences

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from agents.answer_cache.agreement import difference
+from agents.answer_cache.same_question import difference
 
 PAIRS = Path(__file__).parent / "pairs"
 

@@ -15,10 +15,9 @@ from sqlalchemy import Engine, create_engine, text
 from sqlalchemy.engine import make_url
 
 from agents.answer import Answer, Citation, Question, Turn
-from agents.answer_cache import kept_answers
-from agents.answer_cache.cached_answer import CachedAnswer
-from agents.answer_cache.kept_answers import KeptAnswers
-from agents.answer_cache.semantic_cache import SemanticCache
+from agents.answer_cache import store as kept_answers
+from agents.answer_cache.cache import CachedAnswer, SemanticCache
+from agents.answer_cache.store import KeptAnswers
 from config.domain import Domain
 from config.models import Usage, Vectors
 from config.settings import Settings

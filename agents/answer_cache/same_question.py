@@ -1,0 +1,163 @@
+"""Whether two questions ask the same: what similar vectors can't tell.
+
+Vectors put `order 48213` beside `order 48231` and a question beside its opposite. So whatever
+names, counts, limits, forbids or asks in one question has to have its counterpart in the other;
+in doubt, it has none. A missed hit costs cents, a wrong one costs trust."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import combinations
+
+from agents.answer_cache.synonyms import MEANING, MEANING_IN_HOW
+from agents.answer_cache.wording import Word, Wording, wording
+
+_EITHER = {"when": {"time", "day"}}
+"""`When` asks for a day or a time; which day and which time are two questions."""
+
+
+def difference(one: str, other: str, glossary: Mapping[str, list[str]]) -> str:
+    """In what the questions differ, for an administrator; '' when they ask the same."""
+    if one.casefold() == other.casefold():
+        return ""
+    first, second = wording(one, glossary), wording(other, glossary)
+    return _frame_difference(first, second) or _word_difference(first, second)
+
+
+def _frame_difference(first: Wording, second: Wording) -> str:
+    if not _same_kinds(first.kinds, second.kinds):
+        return "kind of question"
+    if not _same_modality(first.modality, second.modality):
+        return "modality"
+    if first.negations != second.negations:
+        return "negation"
+    if first.tense != second.tense:
+        return "tense"
+    return "who is asked" if first.addressed != second.addressed else ""
+
+
+def _same_modality(first: Sequence[frozenset[str]], second: Sequence[frozenset[str]]) -> bool:
+    return len(first) == len(second) and all(
+        one & other for one, other in zip(first, second, strict=True)
+    )
+
+
+def _same_kinds(first: frozenset[str], second: frozenset[str]) -> bool:
+    if first == second:
+        return True
+    rest, other = first - second, second - first
+    return any(
+        (rest == {wide} and other <= narrow and len(other) == 1)
+        or (other == {wide} and rest <= narrow and len(rest) == 1)
+        for wide, narrow in _EITHER.items()
+    )
+
+
+def _word_difference(first: Wording, second: Wording) -> str:
+    is_way = "how" in first.kinds
+    left = list(range(len(second.words)))
+    pairs: list[tuple[int, int]] = []
+    for i, word in enumerate(first.words):
+        found = next((j for j in left if _same(word, second.words[j], is_way=is_way)), None)
+        if found is None:
+            return f"word: {word.text}"
+        left.remove(found)
+        pairs.append((i, found))
+    if left:
+        return f"word: {second.words[left[0]].text}"
+    for i, j in pairs:
+        if difference_of_place := _placed_otherwise(first.words[i], second.words[j]):
+            return difference_of_place
+    return _order_difference(first.words, second.words, pairs)
+
+
+def _same(one: Word, other: Word, *, is_way: bool) -> bool:
+    if one.is_name or other.is_name:
+        return one.text == other.text
+    counted = one.one_of_many or other.one_of_many or one.beside_name or other.beside_name
+    if one.plural != other.plural and counted:
+        return False
+    if one.forms & other.forms:
+        return True
+    if _groups(one, MEANING) & _groups(other, MEANING):
+        return True
+    return is_way and bool(_groups(one, MEANING_IN_HOW) & _groups(other, MEANING_IN_HOW))
+
+
+def _groups(word: Word, table: Mapping[str, frozenset[str]]) -> frozenset[str]:
+    return frozenset().union(*(table.get(form, frozenset()) for form in word.forms))
+
+
+_FREE = frozenset(("", "of", "for", "in", "on", "at", "about", "regarding"))
+"""The policy of, for, on or about travel. Who reports to somebody does not report on them."""
+
+
+def _placed_otherwise(one: Word, other: Word) -> str:
+    if one.after == other.after or {one.after, other.after} <= _FREE:
+        return ""
+    unsaid = {one.after, other.after} <= {"", "to", "with", "as"}
+    return "" if unsaid else f"place: {one.text}"
+
+
+def _order_difference(
+    first: Sequence[Word], second: Sequence[Word], pairs: Sequence[tuple[int, int]]
+) -> str:
+    """Words that changed places change who does what to whom, unless the grammar says how: `the
+    term of a lease` for `the lease term`, `passwords are changed` for `to change passwords`."""
+    turned = [(a, b) for a, b in combinations(pairs, 2) if (a[0] < b[0]) != (a[1] < b[1])]
+    became_passive = _passives(first, second, pairs, turned)
+    if became_passive:
+        return f"passive: {became_passive}"
+    moved_in: set[str] = set()
+    for a, b in turned:
+        if _turned_by_passive(first, second, a, b):
+            continue
+        side = _governed_side(first, second, a, b)
+        if not side:
+            return f"order: {first[a[0]].text}, {first[b[0]].text}"
+        moved_in.add(side)
+    return "order" if {"first", "second"} <= moved_in else ""
+
+
+def _passives(
+    first: Sequence[Word],
+    second: Sequence[Word],
+    pairs: Sequence[tuple[int, int]],
+    turned: Sequence[tuple[tuple[int, int], tuple[int, int]]],
+) -> str:
+    """A word that is passive in one question only, and did not change places for it."""
+    for pair in pairs:
+        one, other = first[pair[0]], second[pair[1]]
+        if one.passive != other.passive and not any(pair in both for both in turned):
+            return one.text
+    return ""
+
+
+def _turned_by_passive(
+    first: Sequence[Word], second: Sequence[Word], a: tuple[int, int], b: tuple[int, int]
+) -> bool:
+    """The one that is passive here comes second here, and first there."""
+    for i, j in (a, b):
+        other = b if (i, j) == a else a
+        if first[i].passive and not second[j].passive:
+            return i > other[0]
+        if second[j].passive and not first[i].passive:
+            return j > other[1]
+    return False
+
+
+def _governed_side(
+    first: Sequence[Word], second: Sequence[Word], a: tuple[int, int], b: tuple[int, int]
+) -> str:
+    """In which question a preposition accounts for the change of places; `both` when the same
+    one does in both; '' when none does."""
+    for i, j in (a, b):
+        if first[i].after and first[i].after == second[j].after:
+            return "both"
+    later_first = max(a, b)
+    later_second = max(a, b, key=lambda pair: pair[1])
+    if first[later_first[0]].after and not second[later_first[1]].after:
+        return "first"
+    if second[later_second[1]].after and not first[later_second[0]].after:
+        return "second"
+    return ""

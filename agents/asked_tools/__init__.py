@@ -1,1 +1,0 @@
-"""Tools of others that a domain allows: who is on call, what a service depends on."""

@@ -1,0 +1,135 @@
+"""What one number of an answer cites: the context put together by sections."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+
+from agents.context.sections import section_text
+from enrichment.chunk import Chunk
+from index.search import Snapshot
+
+LONGEST_SOURCE = 4_000
+"""Characters: a number has to point to something that is read at a glance."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Source:
+    """Passages of one section, as the answerer reads them and as `[n]` opens them."""
+
+    chunks: tuple[Chunk, ...]
+    """In reading order; never empty, all of one document, tab and heading."""
+    text: str
+    """Markdown."""
+
+    @property
+    def first(self) -> Chunk:
+        """Where its citation opens."""
+        return self.chunks[0]
+
+    @property
+    def from_picture(self) -> bool:
+        return self.first.from_picture
+
+    @property
+    def place(self) -> str:
+        """`title › headings`, each name once."""
+        return " › ".join(dict.fromkeys((self.first.document_title, *self.first.heading_path)))
+
+
+def sources_of(context: Sequence[Chunk], snapshot: Snapshot | None = None) -> tuple[Source, ...]:
+    """The context as its reader gets it, in the same order: neighbours of one section as one.
+
+    The snapshot tells what of a section is left out."""
+    found: list[Source] = []
+    whole: dict[str, Sequence[Chunk]] = {}
+    for _, group in groupby(context, key=_opens):
+        chunks = list(group)
+        document = chunks[0].document_id
+        if document not in whole:
+            whole[document] = snapshot.chunks(document) if snapshot else ()
+        section = [one for one in whole[document] if _opens(one) == _opens(chunks[0])]
+        parts = list(_short_enough(chunks))
+        for place, part in enumerate(parts):
+            text = section_text(
+                part,
+                section,
+                before=parts[place - 1][-1] if place else None,
+                after=parts[place + 1][0] if place + 1 < len(parts) else None,
+            )
+            found.append(Source(chunks=tuple(part), text=text))
+    return tuple(found)
+
+
+def outline_of(
+    sources: Sequence[Source], snapshot: Snapshot, *, most: int
+) -> list[tuple[str, tuple[str, ...]]]:
+    """(title, headings) of the sources' documents: sections of which no source shows anything.
+
+    In reading order, at most `most` in all, shared evenly among the documents."""
+    shown: dict[str, set[tuple[str, ...]]] = {}
+    for source in sources:
+        shown.setdefault(source.first.document_id, set()).add(source.first.heading_path)
+    others = {
+        document: [chunk for chunk in snapshot.chunks(document) if chunk.heading_path not in paths]
+        for document, paths in shown.items()
+    }
+    found: list[tuple[str, tuple[str, ...]]] = []
+    room = most
+    waiting = len(others)
+    for chunks in others.values():
+        share = room // waiting
+        waiting -= 1
+        headings = tuple(dict.fromkeys(filter(None, map(_heading, chunks))))[:share]
+        if headings:
+            found.append((chunks[0].document_title, headings))
+            room -= len(headings)
+    return found
+
+
+def _heading(chunk: Chunk) -> str:
+    path = chunk.heading_path
+    return " › ".join(path[1:] if path[:1] == (chunk.document_title,) else path)
+
+
+def _opens(chunk: Chunk) -> tuple[str, str, tuple[str, ...], str, bool]:
+    """Passages with the same are cited by one number."""
+    return chunk.document_id, chunk.tab, chunk.heading_path, chunk.url, chunk.from_picture
+
+
+def _short_enough(chunks: Sequence[Chunk]) -> Iterator[list[Chunk]]:
+    """Cut between tables and lists rather than inside them."""
+    part: list[Chunk] = []
+    size = 0
+    for piece in _pieces(chunks):
+        length = sum(len(chunk.text) for chunk in piece)
+        if part and size + length > LONGEST_SOURCE:
+            yield part
+            part, size = [], 0
+        for chunk in piece:
+            if part and size + len(chunk.text) > LONGEST_SOURCE:
+                yield part
+                part, size = [], 0
+            part.append(chunk)
+            size += len(chunk.text)
+    if part:
+        yield part
+
+
+def _pieces(chunks: Sequence[Chunk]) -> Iterator[list[Chunk]]:
+    """Row groups of one table, and parts of one list, are one piece."""
+    piece: list[Chunk] = []
+    for chunk in chunks:
+        if piece and not _goes_on(piece[-1], chunk):
+            yield piece
+            piece = []
+        piece.append(chunk)
+    if piece:
+        yield piece
+
+
+def _goes_on(before: Chunk, chunk: Chunk) -> bool:
+    if before.table and chunk.table and before.table.id == chunk.table.id:
+        return True
+    return bool({run.id for run in before.runs} & {run.id for run in chunk.runs})

@@ -1,0 +1,1 @@
+"""Documents that changed, expired or were superseded since they were cited."""

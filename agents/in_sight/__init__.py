@@ -1,1 +1,0 @@
-"""What operators are told of each question: figures, and one line in the log."""

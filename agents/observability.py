@@ -1,0 +1,210 @@
+"""One line in the log for each question, whichever door it came by.
+
+It holds what an operator wants to count and sort by, and no word of what was asked or answered
+unless that is switched on.
+
+What one domain's agents did with a question, as figures; and no fallback is silent."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from threading import Lock
+from typing import Any, Literal
+
+import structlog
+
+from agents.answer import Answer, Ask, Fallback, Progress, Question
+from agents.confidence import in_words
+from agents.graph import fallbacks_of
+from config.domain import Domain
+from config.models import Prices, Usage
+from telemetry import metrics
+from telemetry.tracing import span
+
+log = structlog.get_logger()
+
+TOLD_EVERY = 60.0
+"""Seconds between two warnings of the same kind: a model that is away for an hour is no flood."""
+
+
+class FallbackWarnings:
+    """Warns of the first fallback of a kind at once, then of how many came since. Thread-safe."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._lock = Lock()
+        self._untold: dict[tuple[str, Fallback], int] = {}
+        self._told_at: dict[tuple[str, Fallback], float] = {}
+
+    def __call__(self, domain: str, fallback: Fallback) -> None:
+        key, now = (domain, fallback), self._clock()
+        with self._lock:
+            times = self._untold.get(key, 0) + 1
+            due = now - self._told_at.get(key, float("-inf")) >= TOLD_EVERY
+            self._untold[key] = 0 if due else times
+            if due:
+                self._told_at[key] = now
+        if due:
+            log.warning(
+                "an agent went on without the model"
+                if fallback.outage
+                else "an agent did not follow the model",
+                domain=domain,
+                node=fallback.node,
+                reason=fallback.reason,
+                times=times,
+            )
+
+
+_warn = FallbackWarnings()
+
+
+def observed(
+    ask: Ask,
+    domain: str,
+    *,
+    prices: Prices | None = None,
+    warn: Callable[[str, Fallback], None] = _warn,
+    for_people: bool = True,
+) -> Ask:
+    """The same agents; what each answer took and cost is counted.
+
+    `for_people`: False where nobody waits for the answer: what it costs is counted all the same,
+    and nothing of how people were answered."""
+
+    def run(question: Question, progress: Progress | None = None) -> Answer:
+        about = {"gen_ai.operation.name": "invoke_agent", "gen_ai.agent.name": domain}
+        with span(f"invoke_agent {domain}", about) as traced:
+            began = time.monotonic()
+            answer = ask(question, progress)
+            _measure_cost(domain, answer, prices)
+            if for_people:
+                _measure(domain, answer, time.monotonic() - began)
+            for fallback in answer.fallbacks:
+                metrics.FALLBACKS.labels(domain, fallback.node, fallback.reason).inc()
+                warn(domain, fallback)
+            traced.set(
+                {
+                    "oncall.path": answer.path,
+                    "oncall.confidence": answer.confidence,
+                    "oncall.generation": answer.generation,
+                    "gen_ai.usage.input_tokens": answer.usage.input_tokens,
+                    "gen_ai.usage.output_tokens": answer.usage.output_tokens,
+                    **fallbacks_of(answer.fallbacks),
+                }
+            )
+            return answer
+
+    return run
+
+
+def _measure_cost(domain: str, answer: Answer, prices: Prices | None) -> None:
+    metrics.TOKENS.labels(domain, "input").inc(answer.usage.input_tokens)
+    metrics.TOKENS.labels(domain, "output").inc(answer.usage.output_tokens)
+    if prices:
+        metrics.COST.labels(domain).inc(prices.of(answer.usage))
+
+
+def _measure(domain: str, answer: Answer, seconds: float) -> None:
+    metrics.ASKED.labels(domain, answer.path).observe(seconds)
+    for node, ms in answer.timings_ms.items():
+        if node != "total":
+            metrics.NODE.labels(node).observe(ms / 1000)
+    if answer.degraded:
+        metrics.DEGRADED.labels(domain).inc()
+    if answer.refusal:
+        metrics.REFUSALS.labels(domain, answer.refusal).inc()
+
+
+QuestionDoor = Literal[
+    "mention", "follow_up", "channel", "alert", "direct_message", "api", "api_stream", "mcp", "cli"
+]
+
+AskIn = Callable[[Domain, Question], Answer]
+"""The agents of one domain."""
+Among = Callable[[AskIn], tuple[Answer, Domain]]
+"""Asks one domain or more, and says which of the answers counts."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class AskedThrough:
+    """Where a question came from."""
+
+    id: str
+    door: QuestionDoor
+    text: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class QuestionLog:
+    words: bool = False
+    """The question's and the answer's own words are in the line, too."""
+    prices: Prices | None = None
+
+    def answered(
+        self, through: AskedThrough, domains: Sequence[Domain], ask: AskIn, among: Among
+    ) -> tuple[Answer, Domain]:
+        """What `among` says, asking domains by what it is given for it; what it raises is in the
+        line as its kind. The answer's usage is that of all that was done for it."""
+        began, given = time.perf_counter(), list[Answer]()
+
+        def asked_in(domain: Domain, question: Question) -> Answer:
+            given.append(ask(domain, question))
+            return given[-1]
+
+        about = {"oncall.question.id": through.id, "oncall.door": through.door}
+        with span("question", about) as traced:
+            try:
+                answer, domain = among(asked_in)
+            except BaseException as error:
+                usage = sum((one.usage for one in given), Usage())
+                log.warning(
+                    "question",
+                    **self._common(through, began, len(given), usage),
+                    domain=domains[0].domain if domains else "",
+                    path="failed" if isinstance(error, Exception) else "abandoned",
+                    error=type(error).__name__,
+                )
+                raise
+            traced.set({"oncall.domain": domain.domain, "oncall.path": answer.path})
+        log.info(
+            "question",
+            **self._common(through, began, len(given), answer.usage),
+            **_about(answer),
+            domain=domain.domain,
+            **({"answer": answer.text} if self.words else {}),
+        )
+        return answer, domain
+
+    def _common(
+        self, through: AskedThrough, began: float, asked: int, usage: Usage
+    ) -> dict[str, Any]:
+        """`asked`: domains whose agents were."""
+        return {
+            "id": through.id,
+            "door": through.door,
+            "ms": round((time.perf_counter() - began) * 1000, 1),
+            "domains_asked": asked,
+            "calls": usage.calls,
+            "input_tokens": usage.input_tokens,
+            "output_tokens": usage.output_tokens,
+            **({"cost_dollars": self.prices.of(usage)} if self.prices else {}),
+            **({"question": through.text} if self.words else {}),
+        }
+
+
+def _about(answer: Answer) -> dict[str, Any]:
+    nodes = {name: round(ms, 1) for name, ms in answer.timings_ms.items() if name != "total"}
+    return {
+        "path": answer.path,
+        "confidence": answer.confidence,
+        "confidence_level": in_words(answer.confidence),
+        "cached": answer.path == "cached",
+        "refusal": answer.refusal,
+        "fallbacks": [f"{one.node}: {one.reason}" for one in answer.fallbacks],
+        "generation": answer.generation,
+        "documents": sorted({one.document for one in answer.citations if one.document}),
+        "node_ms": nodes,
+    }

@@ -1,0 +1,1 @@
+"""Chooses the domain that answers when nobody named one."""

@@ -1,1 +1,0 @@
-"""The numbered steps of a runbook's section, read out of its chunks without losing a word."""

@@ -1,0 +1,325 @@
+"""The numbered lists of a section as steps: nothing of them is left out. Pure.
+
+The chunks of one section put together again, word for word: what later chunks repeat, so that
+they can be read alone, is there once. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import groupby
+
+from agents.runbooks.step import RunbookStep, parts_of, with_cues
+from enrichment.chunk import Chunk
+from loaders.text.plain import read_blocks
+
+_PART = re.compile(r"\(part \d+ of \d+\)")
+_FENCE = re.compile(r"`{3,}")
+_NOTE = re.compile(r"\[\^[^\[\]]+\]: ")
+_MARKER = (
+    r"(?:\(?(?:\d{1,3}(?:\.\d{1,3})*|[A-Za-z]|[ivxl]{2,6})[.)]|\d{1,3}(?:\.\d{1,3})+|[-*+•◦▪‣○●■])"
+)
+ITEM = re.compile(rf"(?P<indent> *)(?P<marker>{_MARKER}) (?P<text>.*)")
+"""A list item as chunks hold it: three spaces for each level, the marker that a reader sees."""
+
+
+def sections_of(chunks: Sequence[Chunk]) -> Iterator[list[Chunk]]:
+    """The chunks of a document, those of one section together; a model's descriptions of pictures
+    are nobody's steps."""
+    written = (chunk for chunk in chunks if not chunk.from_picture)
+    for _, together in groupby(written, key=lambda one: (one.tab, one.heading_path, one.url)):
+        yield list(together)
+
+
+def joined_text(section: Sequence[Chunk]) -> str:
+    """Markdown of a whole section."""
+    lines: list[str] = []
+    previous: Chunk | None = None
+    for chunk in section:
+        _append(lines, previous, chunk)
+        previous = chunk
+    return "\n".join(lines)
+
+
+def _append(lines: list[str], previous: Chunk | None, chunk: Chunk) -> None:
+    fresh = chunk.text.split("\n")
+    if previous is None:
+        lines += fresh
+        return
+    fresh = fresh[_overlap(previous.text.split("\n"), fresh) :]
+    same_table = previous.table and chunk.table and previous.table.id == chunk.table.id
+    in_code = _shares(previous, chunk, "lines")
+    fresh = fresh[_repeated(lines, fresh) :]
+    if fresh and _is_cut(previous, chunk) and (rest := _after_lead(lines, fresh[0])):
+        again = _is_said(rest, lines) and _goes_deeper(fresh[1:], 0)
+        if not again and lines[-1] and not _stands_apart(lines[-1]):
+            lines[-1] += f" {rest}"
+        elif not again:
+            lines.append(rest)
+        fresh = fresh[1:]
+    fresh = [line for line in fresh if not (in_code and _PART.fullmatch(line.strip()))]
+    if same_table:
+        rows = next((at for at, line in enumerate(fresh) if line.startswith("|")), None)
+        lines += fresh if rows is None else [*fresh[:rows], *fresh[rows + 2 :]]
+    elif (
+        in_code
+        and (start := next((n for n, x in enumerate(fresh) if _FENCE.match(x)), None)) is not None
+    ):
+        if lines and _FENCE.fullmatch(lines[-1].strip()):
+            lines.pop()
+        lines += fresh[start + 1 :]
+    else:
+        # A line of a list that is no item goes on with the one that was cut.
+        apart = fresh and (not _shares(previous, chunk, "items") or _stands_apart(fresh[0]))
+        lines += ["", *fresh] if apart else fresh
+
+
+def _shares(one: Chunk, other: Chunk, what: str) -> bool:
+    """Both hold a part of the same list or code block."""
+    return bool({run.id for run in one.runs if run.what == what} & {run.id for run in other.runs})
+
+
+def _is_cut(one: Chunk, other: Chunk) -> bool:
+    """Both hold a part of the same outermost item."""
+    parts = {run.id: run for run in other.runs if run.what == "items"}
+    return any(run.id in parts and parts[run.id].first < run.first + run.count for run in one.runs)
+
+
+def _after_lead(lines: Sequence[str], line: str) -> str:
+    """What goes on with the last item, in a line that begins with what leads in."""
+    leads = [one for one in (*_open_path(lines), *lines) if one and line.startswith(f"{one} ")]
+    return line.removeprefix(max(leads, key=len)).strip() if leads else ""
+
+
+def _overlap(before: Sequence[str], after: Sequence[str]) -> int:
+    """How many of the first lines are the last ones of the chunk before."""
+    for size in range(min(len(before), len(after)), 0, -1):
+        same = after[:size]
+        if list(before[-size:]) == list(same) and re.search(r"\w", "".join(same)):
+            return size
+    return 0
+
+
+def _repeated(lines: Sequence[str], fresh: Sequence[str]) -> int:
+    """How many of the first lines say again what leads in here: a sentence above the list, and the
+    items that the next one is below."""
+    said = {line for line in lines if line and not ITEM.fullmatch(line)}
+    path = _open_path(lines)
+    count, level = 0, -1
+    for at, line in enumerate(fresh):
+        item = ITEM.fullmatch(line)
+        if item:
+            depth = len(item["indent"])
+            is_lead = line in path and depth > level and _goes_deeper(fresh[at + 1 :], depth)
+            if not is_lead:
+                break
+            level = depth
+        elif line and (_stands_apart(line) or not _is_said(line, (*said, *path))):
+            break
+        count = at + 1
+    return count
+
+
+def _is_said(line: str, lines: Iterable[str]) -> bool:
+    """A lead may be the last sentence of what stands there."""
+    return any(one.endswith(line) for one in lines)
+
+
+def _open_path(lines: Sequence[str]) -> list[str]:
+    """The last item and those that it is below."""
+    path: list[tuple[int, str]] = []
+    for line in lines:
+        if item := ITEM.fullmatch(line):
+            depth = len(item["indent"])
+            path = [one for one in path if one[0] < depth] + [(depth, line)]
+    return [line for _, line in path]
+
+
+def _goes_deeper(following: Sequence[str], depth: int) -> bool:
+    """Whether what comes next stands below an item of this depth, and not beside it."""
+    for line in following:
+        if item := ITEM.fullmatch(line):
+            return len(item["indent"]) > depth
+        if line:
+            return True
+    return False
+
+
+def _stands_apart(line: str) -> bool:
+    return bool(_FENCE.match(line) or line.startswith("|") or is_footnote(line))
+
+
+def is_footnote(line: str) -> bool:
+    return bool(_NOTE.match(line))
+
+
+FEWEST = 2
+"""Outermost numbered items that make a procedure."""
+_DIGITS = re.compile(r"\(?(\d{1,3}(?:\.\d{1,3})*)[.)]?")
+_LETTERS = re.compile(r"\(?([A-Za-z]{1,6})[.)]")
+_ROMAN = (
+    "i",
+    "ii",
+    "iii",
+    "iv",
+    "v",
+    "vi",
+    "vii",
+    "viii",
+    "ix",
+    "x",
+    "xi",
+    "xii",
+    "xiii",
+    "xiv",
+    "xv",
+)
+_INTRODUCES = (":", "：", "—")
+
+
+@dataclass
+class _Item:
+    number: str
+    level: int
+    indent: int
+    mark: str
+    lead: str = ""
+    lines: list[str] = field(default_factory=list)
+    waiting: list[str] = field(default_factory=list)
+    """What stands below it without an indent: its own, if the list goes on after it."""
+
+
+def steps_in(text: str) -> tuple[RunbookStep, ...]:
+    """`text`: of a whole section. Empty where no list has `FEWEST` outermost numbers."""
+    lists = [one for one in _lists(text) if sum(item.level == 0 for item in one) >= FEWEST]
+    items = [item for one in lists for item in one]
+    steps = [
+        RunbookStep(
+            number=item.number,
+            level=item.level,
+            lead=item.lead,
+            parts=parts_of("\n".join(item.lines).strip("\n")),
+        )
+        for item in items
+    ]
+    return with_cues(steps)
+
+
+def _lists(text: str) -> Iterator[list[_Item]]:
+    """Outermost numbered lists, as their items in reading order."""
+    code = _code_lines(text)
+    reading = _Reading()
+    for at, line in enumerate(text.split("\n")):
+        if at in code or not is_footnote(line):
+            yield from reading.read(line, in_code=at in code)
+        else:
+            reading.note(line)
+    if reading.items:
+        yield reading.items
+
+
+@dataclass
+class _Reading:
+    """Where the reading of a section has got to."""
+
+    items: list[_Item] = field(default_factory=list)
+    """Of the list that is being read."""
+    above: str = ""
+    """The last line that is of no list."""
+    notes: set[str] = field(default_factory=set)
+
+    def read(self, line: str, *, in_code: bool) -> Iterator[list[_Item]]:
+        """Yields the list that ends here, if one does."""
+        found = None if in_code else ITEM.fullmatch(line)
+        indent = len(found["indent"]) if found else 0
+        if found and _is_number(self.items, indent, found["marker"]) and (self.items or not indent):
+            outermost = bool(self.items) and indent <= self.items[0].indent
+            if outermost and not _goes_on(self.items, found["marker"]):
+                yield self.items
+                self.items = []
+            self._settle()
+            item = _placed(self.items, indent, found["marker"], found["text"], self.above)
+            self.items.append(item)
+            self.above = ""
+        elif self.items and (indent or not found) and self._is_inside(line, in_code=in_code):
+            self.items[-1].lines.append(line)
+        else:
+            if self.items:
+                self.items[-1].waiting.append(line)
+            self.above = line or self.above
+
+    def note(self, line: str) -> None:
+        """A footnote stands below what first refers to it, and again in other chunks."""
+        if line not in self.notes and self.items:
+            (self.items[-1].waiting or self.items[-1].lines).append(line)
+        self.notes.add(line)
+
+    def _is_inside(self, line: str, *, in_code: bool) -> bool:
+        """Right below the item: another line of it, a bullet of its own, or code in a fence."""
+        last = self.items[-1]
+        if last.waiting or line.startswith("|"):
+            return False
+        if in_code or not line:
+            return True
+        return bool(last.lines and last.lines[-1]) or line.startswith(" ")
+
+    def _settle(self) -> None:
+        """What stood between is of the step above it: the numbers go on."""
+        for item in self.items[-1:]:
+            item.lines += item.waiting
+            item.waiting = []
+
+
+def _goes_on(items: Sequence[_Item], mark: str) -> bool:
+    top = next(item for item in reversed(items) if item.level == 0)
+    before, number = _DIGITS.fullmatch(top.mark), _DIGITS.fullmatch(mark)
+    return bool(before and number and _last(number[1]) == _last(before[1]) + 1)
+
+
+def _placed(items: Sequence[_Item], indent: int, mark: str, text: str, above: str) -> _Item:
+    parents = [item for item in items if item.indent < indent]
+    parent = parents[-1] if indent and parents else None
+    while parent is not None:
+        nearer = [i for i in items[items.index(parent) + 1 :] if i.indent < indent]
+        if not nearer:
+            break
+        parent = nearer[-1]
+    own = mark.strip("().")
+    dotted = "." in own
+    number = own if parent is None or dotted else f"{parent.number}.{own}"
+    lead = above if parent is None and above.rstrip().endswith(_INTRODUCES) else ""
+    level = 0 if parent is None else parent.level + 1
+    return _Item(number=number, level=level, indent=indent, mark=mark, lead=lead, lines=[text])
+
+
+def _is_number(items: Sequence[_Item], indent: int, mark: str) -> bool:
+    """Digits; letters where they count on from `a` or `i`, below a numbered item."""
+    if _DIGITS.fullmatch(mark):
+        return True
+    letters = _LETTERS.fullmatch(mark)
+    if not letters or not indent:
+        return False
+    said = letters[1].lower()
+    for item in reversed(items):
+        if item.indent < indent:
+            break
+        if item.indent == indent and (before := _LETTERS.fullmatch(item.mark)):
+            return said in _after(before[1].lower())
+    return said in ("a", "i")
+
+
+def _after(letter: str) -> tuple[str, ...]:
+    following = [chr(ord(letter) + 1)] if len(letter) == 1 else []
+    if letter in _ROMAN[:-1]:
+        following.append(_ROMAN[_ROMAN.index(letter) + 1])
+    return tuple(following)
+
+
+def _last(number: str) -> int:
+    return int(number.rpartition(".")[2])
+
+
+def _code_lines(text: str) -> frozenset[int]:
+    fences = (token.map for token in read_blocks(text) if token.type == "fence")
+    return frozenset(line for map_ in fences if map_ for line in range(*map_))

@@ -1,1 +1,0 @@
-"""The answerer judges what it reads, and asks for what is missing."""

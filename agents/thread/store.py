@@ -1,0 +1,236 @@
+"""The table of what is kept of threads, and who asked in them: found, handed out, deleted.
+
+`agents.thread.thread_checkpoints` reads and writes the state in it.
+
+LangGraph's checkpoints in the product's own database: SQLite or PostgreSQL.
+
+Of each thread the last one alone is kept. See docs/decisions/084-state-of-a-thread.md."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Collection, Iterable, Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+from langchain_core.runnables import RunnableConfig
+from langgraph.checkpoint.base import (
+    BaseCheckpointSaver,
+    ChannelVersions,
+    Checkpoint,
+    CheckpointMetadata,
+    CheckpointTuple,
+)
+from sqlalchemy import (
+    Column,
+    ColumnElement,
+    Connection,
+    DateTime,
+    Engine,
+    Index,
+    Integer,
+    MetaData,
+    String,
+    Table,
+    Text,
+    and_,
+    delete,
+    insert,
+    select,
+    update,
+)
+from sqlalchemy.exc import IntegrityError
+
+from durable.migration import migrate
+
+_METADATA = MetaData()
+
+threads = Table(
+    "agent_threads",
+    _METADATA,
+    Column("place", String(64), primary_key=True, comment="see `key_of`"),
+    Column("domain", String(64), primary_key=True),
+    Column("format", Integer, primary_key=True, autoincrement=False),
+    Column("checkpoint_id", String(64), nullable=False),
+    Column("checkpoint", Text, nullable=False, comment="JSON"),
+    Column("begun_at", DateTime, nullable=False, comment="UTC"),
+    Index("agent_threads_begun", "domain", "begun_at"),
+)
+people = Table(
+    "agent_thread_people",
+    _METADATA,
+    Column("place", String(64), primary_key=True),
+    Column("person", String(320), primary_key=True, comment="see `Conversation.asker`"),
+    Index("agent_thread_people_person", "person"),
+)
+
+
+def create_thread_tables(engine: Engine) -> None:
+    """Create what is missing; safe when several workers start at once."""
+    migrate(engine, _METADATA, "threads")
+
+
+def slack_place(channel: str, thread_ts: str) -> str:
+    return f"slack/{channel}/{thread_ts}"
+
+
+def key_of(place: str) -> str:
+    """A place may name a person and a conversation as a client calls it: of any length, and not
+    for a column that is looked through."""
+    return hashlib.sha256(place.encode()).hexdigest()
+
+
+def forget_places(connection: Connection, places: Iterable[str]) -> int:
+    """Threads of which something was kept."""
+    return _forget(connection, [key_of(place) for place in places])
+
+
+def forget_begun_before(connection: Connection, domain: str, before: datetime) -> int:
+    """`before`: UTC, without a zone."""
+    old = select(threads.c.place).where(threads.c.domain == domain, threads.c.begun_at < before)
+    return _forget(connection, list(connection.scalars(old)))
+
+
+def forget_threads_of(connection: Connection, names: Collection[str]) -> int:
+    """Whole threads in which one of these people asked: what is left of them is in Slack."""
+    theirs = select(people.c.place).where(people.c.person.in_(names))
+    return _forget(connection, list(connection.scalars(theirs)))
+
+
+def kept_of(connection: Connection, names: Collection[str]) -> list[dict[str, Any]]:
+    """Every turn of these people, as `EarlierTurn` has it, with its domain; what can't be read is
+    handed out as it is."""
+    theirs = select(people.c.place).where(people.c.person.in_(names))
+    turns = _turns_where(connection, threads.c.place.in_(theirs))
+    return [turn for turn in turns if turn.get("asker") in names or "unreadable" in turn]
+
+
+def kept_at(connection: Connection, place: str) -> list[dict[str, Any]]:
+    """The same of one place, whoever asked: of each domain the oldest first."""
+    return _turns_where(connection, threads.c.place == key_of(place))
+
+
+def _turns_where(connection: Connection, chosen: ColumnElement[bool]) -> list[dict[str, Any]]:
+    query = select(threads.c.domain, threads.c.checkpoint).where(chosen)
+    found: list[dict[str, Any]] = []
+    for row in connection.execute(query.order_by(threads.c.checkpoint_id)):
+        try:
+            turns = json.loads(row.checkpoint)["checkpoint"]["channel_values"]["turns"]
+            read = [{"domain": row.domain, **turn} for turn in turns]
+        except (ValueError, KeyError, TypeError):
+            read = [{"domain": row.domain, "unreadable": row.checkpoint}]
+        found += read
+    return found
+
+
+def last_domain(connection: Connection, place: str) -> str:
+    """Of the newest turn that is kept of a thread; '' for none. Ids of checkpoints grow."""
+    query = select(threads.c.domain).where(threads.c.place == key_of(place))
+    newest = query.order_by(threads.c.checkpoint_id.desc()).limit(1)
+    return connection.scalar(newest) or ""
+
+
+def domains_kept(connection: Connection) -> list[str]:
+    return list(connection.scalars(select(threads.c.domain).distinct()))
+
+
+def _forget(connection: Connection, keys: Collection[str]) -> int:
+    gone = 0
+    for key in set(keys):
+        gone += connection.execute(delete(threads).where(threads.c.place == key)).rowcount > 0
+        connection.execute(delete(people).where(people.c.place == key))
+    return gone
+
+
+FORMAT = 1
+"""Of what is kept of a turn. Workers of two releases each see the rows of their own format."""
+
+
+class Overtaken(Exception):
+    """Another question of the thread was kept meanwhile: read again, and write again."""
+
+
+class Unreadable(Exception):
+    """What is kept of a thread is no checkpoint of this release."""
+
+
+class ThreadCheckpoints(BaseCheckpointSaver[str]):
+    """`configurable` of a config: `thread_id` (a place's key), `domain`, `asker`.
+
+    Raises SQLAlchemyError when the database is away."""
+
+    def __init__(self, engine: Engine) -> None:
+        super().__init__()
+        self._engine = engine
+
+    def get_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
+        """Raises Unreadable."""
+        named = config["configurable"]
+        query = select(threads.c.checkpoint).where(_row_of(named))
+        with self._engine.connect() as connection:
+            found = connection.scalar(query)
+        if found is None:
+            return None
+        try:
+            kept = json.loads(found)
+            checkpoint: Checkpoint = kept["checkpoint"]
+            there = {**named, "checkpoint_ns": "", "checkpoint_id": checkpoint["id"]}
+            return CheckpointTuple({"configurable": there}, checkpoint, kept["metadata"])
+        except (ValueError, KeyError, TypeError, RecursionError) as error:
+            raise Unreadable from error
+
+    def put(
+        self,
+        config: RunnableConfig,
+        checkpoint: Checkpoint,
+        metadata: CheckpointMetadata,
+        new_versions: ChannelVersions,
+    ) -> RunnableConfig:
+        """Raises Overtaken."""
+        named = config["configurable"]
+        values = {
+            "checkpoint_id": checkpoint["id"],
+            # Not by a serializer of objects: what stands in a database can't become code.
+            "checkpoint": json.dumps(
+                {"checkpoint": checkpoint, "metadata": metadata}, ensure_ascii=False
+            ),
+        }
+        with self._engine.begin() as connection:
+            try:
+                _write(connection, named, values)
+            except IntegrityError as error:
+                raise Overtaken from error
+        return {"configurable": {**named, "checkpoint_ns": "", "checkpoint_id": checkpoint["id"]}}
+
+    def put_writes(
+        self,
+        config: RunnableConfig,
+        writes: Sequence[tuple[str, Any]],
+        task_id: str,
+        task_path: str = "",
+    ) -> None:
+        """Nothing: a step that was broken off is taken again as a whole."""
+
+
+def _row_of(named: dict[str, Any]) -> ColumnElement[bool]:
+    return and_(
+        threads.c.place == named["thread_id"],
+        threads.c.domain == named["domain"],
+        threads.c.format == FORMAT,
+    )
+
+
+def _write(connection: Connection, named: dict[str, Any], values: dict[str, str]) -> None:
+    place, asker, parent = named["thread_id"], named["asker"], named.get("checkpoint_id")
+    if parent:
+        same = and_(_row_of(named), threads.c.checkpoint_id == parent)
+        if not connection.execute(update(threads).where(same).values(**values)).rowcount:
+            raise Overtaken
+    else:
+        now = datetime.now(UTC).replace(tzinfo=None)
+        row = {"place": place, "domain": named["domain"], "format": FORMAT, "begun_at": now}
+        connection.execute(insert(threads).values(**row, **values))
+    known = select(people.c.place).where(people.c.place == place, people.c.person == asker)
+    if connection.scalar(known) is None:
+        connection.execute(insert(people).values(place=place, person=asker))

@@ -1,0 +1,1 @@
+"""Tools of third parties that a domain allows, called over MCP."""

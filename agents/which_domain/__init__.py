@@ -1,1 +1,0 @@
-"""Which domain answers, where nobody named one."""
