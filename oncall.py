@@ -50,16 +50,14 @@ if TYPE_CHECKING:
     from index.publish import Index
     from index.ranking.rerank import Reranker
     from index.search import Snapshot
-    from jobs.ingest_outcome import IngestReport
-    from jobs.ingest_ports import DocumentSource, Watch
-    from jobs.preparing.preparation import Preparation
-    from jobs.preparing.workers import Assign
-    from jobs.replay.canary import Canary
-    from jobs.schedule.freshness import Freshness
-    from jobs.schedule.freshness_gauges import FreshnessGauges
-    from jobs.schedule.job_runner import JobRunner
-    from jobs.schedule.kept_runs import KeptRuns
+    from jobs.canary.canary import Canary
+    from jobs.ingest.ports import DocumentSource, IngestReport, Watch
+    from jobs.ingest.preparer import Preparation
+    from jobs.ingest.shared_queue import Assign
+    from jobs.schedule.freshness import Freshness, FreshnessGauges
     from jobs.schedule.recorded_run import Started
+    from jobs.schedule.runner import JobRunner
+    from jobs.schedule.runs import KeptRuns
     from loaders.google.owners import GoogleDesk
 
 
@@ -471,9 +469,9 @@ class Copilot:
     def canary(self, name: str, *, accept_drop: bool = False) -> Canary:
         """Compares a domain with how it was, by its golden questions."""
         from bot.connection import open_notices
-        from jobs.evaluation.asked.answering_version import code_fingerprint
-        from jobs.replay.canary import Canary
-        from jobs.replay.kept_canary import KeptCanary
+        from jobs.canary.canary import Canary
+        from jobs.canary.store import KeptCanary
+        from jobs.evaluation.asking import code_fingerprint
 
         domain = self.domain(name)
         return Canary(
@@ -487,7 +485,7 @@ class Copilot:
     @cached_property
     def runs(self) -> KeptRuns:
         """What came of each run of the ingestion job."""
-        from jobs.schedule.kept_runs import KeptRuns
+        from jobs.schedule.runs import KeptRuns
 
         return KeptRuns(self.index.engine)
 
@@ -501,7 +499,7 @@ class Copilot:
     @cached_property
     def freshness_gauges(self) -> FreshnessGauges:
         """How old the indexes are, for metrics."""
-        from jobs.schedule.freshness_gauges import FreshnessGauges
+        from jobs.schedule.freshness import FreshnessGauges
 
         return FreshnessGauges(self.live_domains, self.freshness)
 
@@ -509,7 +507,7 @@ class Copilot:
         """Refreshes domains on their schedules."""
         from bot.connection import open_notices
         from durable.lease import FileLease, PostgresLease
-        from jobs.schedule.job_runner import JobRunner
+        from jobs.schedule.runner import JobRunner
 
         tell = open_notices(self.settings)
         can_tell = self.settings.slack_bot_token is not None  # else another runner may
@@ -538,8 +536,8 @@ class Copilot:
     def _shared_out(self, runner: JobRunner) -> Assign:
         """Have documents of any runner's runs prepared by this one as well."""
         from config.embeddings import embeds_here
-        from jobs.preparing.workers import WorkBench
-        from jobs.schedule.job_runner import Registration
+        from jobs.ingest.shared_queue import WorkBench
+        from jobs.schedule.runner import Registration
 
         bench = WorkBench(
             self.preparing,
@@ -562,7 +560,7 @@ class Copilot:
     @cached_property
     def preparing(self) -> Preparation:
         """How documents become what is published."""
-        from jobs.preparing.preparation import Preparation
+        from jobs.ingest.preparer import Preparation
 
         return Preparation(
             embedder=self.embedder,
@@ -628,10 +626,10 @@ class Copilot:
     ) -> IngestReport:
         from enrichment.pipeline import VERSION
         from index.publish import WAIT_SECONDS
-        from jobs.ingest import ingest
-        from jobs.preparing.suspects import Suspects
-        from jobs.preparing.workers import ByWorkers
-        from jobs.preparing.workshop import InThisProcess, Workshop
+        from jobs.ingest.executors import InThisProcess, Workshop
+        from jobs.ingest.job import ingest
+        from jobs.ingest.quarantine import Suspects
+        from jobs.ingest.shared_queue import ByWorkers
 
         name, options, seconds = domain.domain, domain.chunks, self.settings.document_seconds
         handed = self.preparing.handed_over(name)
@@ -695,7 +693,7 @@ class Copilot:
         return found
 
     def sources(self, name: str) -> list[DocumentSource]:
-        from jobs.document_sources import DriveSource, FileSource
+        from jobs.ingest.sources import DriveSource, FileSource
 
         domain = self.domain(name)
         vision = self.preparing.vision("") if self.vision_model else None

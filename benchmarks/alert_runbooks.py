@@ -35,7 +35,7 @@ from agents.runbooks.lookup import matched, worth_answering
 from benchmarks.material.asked_sets import DEMO, ROOT, AskedSet, named_set, written
 from benchmarks.with_a_model import copilot_of, ingest
 from config.minilm import MiniLM
-from jobs.evaluation.metrics.intervals import wilson
+from jobs.evaluation.metrics.stats import wilson
 from oncall import Copilot
 
 OWN_SET = Path(__file__).parent / "material/alert_set"

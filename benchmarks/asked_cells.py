@@ -27,8 +27,8 @@ from agents.extractive.table import flat, row_label, says_nothing
 from agents.query_optimizer import PlanRequest, query_optimizer
 from benchmarks.material.golden_domains import Measured, measured_domains
 from enrichment.chunk import Chunk
-from jobs.golden.golden_questions import GoldenQuestion
-from jobs.golden.same_words import plain, says
+from jobs.golden.check import plain, says
+from jobs.golden.questions import GoldenQuestion
 
 MADE = 150
 """Of each corpus."""

@@ -37,9 +37,9 @@ from benchmarks.material.fitting import interval
 from benchmarks.material.near_duplicates import crowd
 from benchmarks.with_a_model import copilot_of, ingest
 from config.minilm import MiniLM
-from jobs.evaluation.metrics.scoring import evidence_found
-from jobs.golden.golden_questions import GoldenQuestion
-from jobs.golden.same_words import plain
+from jobs.evaluation.metrics.answers import evidence_found
+from jobs.golden.check import plain
+from jobs.golden.questions import GoldenQuestion
 
 BUDGETS = (12_000, 24_000)
 Found = dict[tuple[str, str], dict[str, float]]

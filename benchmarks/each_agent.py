@@ -31,8 +31,8 @@ from benchmarks.material.asked_questions import all_asked
 from benchmarks.material.golden_domains import Measured, measured_domains
 from enrichment.chunk import Chunk
 from index.search import Hit
-from jobs.evaluation.metrics.scoring import score
-from jobs.golden.golden_questions import GoldenQuestion
+from jobs.evaluation.metrics.answers import score
+from jobs.golden.questions import GoldenQuestion
 
 Replan = Callable[[Plan, GoldenQuestion], Plan]
 

@@ -32,7 +32,7 @@ from bot.gaps.nearest_place import nearest_place
 from config.minilm import MiniLM
 from config.models import Vectors
 from enrichment.language.words import written_out
-from jobs.evaluation.metrics.intervals import bootstrap, wilson
+from jobs.evaluation.metrics.stats import bootstrap, wilson
 
 ALIKE = Path(__file__).parent / "material/asked_alike.yaml"
 NEAR_MISSES = ROOT / "tests/agents/answer_cache/pairs"

@@ -26,7 +26,7 @@ from config.settings import Settings
 from enrichment.pipeline import prepare
 from index.generations.build import embedded_texts
 from index.generations.staging import TOGETHER
-from jobs.evaluation.asked.plain_rag import pieces
+from jobs.evaluation.baseline import pieces
 from loaders.files.local import load_file
 from oncall import Copilot
 

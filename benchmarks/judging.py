@@ -36,9 +36,9 @@ from benchmarks.material.judged_answers import (
 )
 from benchmarks.material.reliability import reliability_table
 from benchmarks.with_a_model import kept
-from jobs.evaluation.judge_check.judge_agreement import weighted_kappa
+from jobs.evaluation.agreement import weighted_kappa
 from jobs.evaluation.judging import short_quote
-from jobs.evaluation.metrics.intervals import bootstrap, wilson
+from jobs.evaluation.metrics.stats import bootstrap, wilson
 
 _BEFORE = """# Rules for judges
 

@@ -47,7 +47,7 @@ from benchmarks.material.golden_domains import measured_domains
 from benchmarks.material.reliability import reliability_table
 from config.domain import Domain
 from index.search import Hit, Snapshot
-from jobs.evaluation.metrics.scoring import acceptable, score
+from jobs.evaluation.metrics.answers import acceptable, score
 
 
 @dataclass(frozen=True)

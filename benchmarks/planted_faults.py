@@ -29,8 +29,7 @@ from enrichment.chunk import Chunk
 from enrichment.chunking.chunker import split
 from enrichment.language.words import sentences
 from enrichment.pipeline import enrich
-from jobs.golden.golden_file import load_golden
-from jobs.golden.golden_questions import GoldenQuestion
+from jobs.golden.questions import GoldenQuestion, load_golden
 from loaders.files.local import load_file
 
 Plant = Callable[["Answered", random.Random], "str | None"]

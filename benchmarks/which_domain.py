@@ -44,8 +44,8 @@ from config.domain import Domain
 from config.minilm import MiniLM
 from config.models import ChatModel
 from config.settings import Settings
-from jobs.evaluation.metrics.scoring import score
-from jobs.golden.golden_questions import GoldenQuestion
+from jobs.evaluation.metrics.answers import score
+from jobs.golden.questions import GoldenQuestion
 from oncall import Copilot
 
 SETS = {"demo": DEMO, "public": PUBLIC}

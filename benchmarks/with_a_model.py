@@ -45,9 +45,9 @@ from benchmarks.material.near_duplicates import crowd
 from config.chat_model import build_chat_model
 from config.models import ChatModel, Prompt, Reply, Usage
 from config.settings import Settings
-from jobs.evaluation.asked.plain_rag import PlainRag
-from jobs.evaluation.metrics.scoring import evidence_found
-from jobs.golden.golden_questions import GoldenQuestion
+from jobs.evaluation.baseline import PlainRag
+from jobs.evaluation.metrics.answers import evidence_found
+from jobs.golden.questions import GoldenQuestion
 from oncall import Copilot
 
 PATIENCE_SECONDS = 5_400.0

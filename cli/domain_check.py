@@ -17,7 +17,7 @@ from config.errors import ConfigError, LoadError
 from config.providers import provider_and_model
 from config.settings import Settings
 from index.publish import published_documents
-from jobs.golden.golden_file import load_golden
+from jobs.golden.questions import load_golden
 from loaders.files.local import find_files, load_file
 
 

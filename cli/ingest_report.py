@@ -7,9 +7,8 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, Self
 
 from cli.shown.terminal_text import lines_console, table_console
-from jobs.ingest_outcome import IngestReport
-from jobs.ingest_ports import Watch
-from jobs.replay.canary_outcome import CanaryOutcome
+from jobs.canary.outcome import CanaryOutcome
+from jobs.ingest.ports import IngestReport, Watch
 
 if TYPE_CHECKING:
     from rich.console import Console

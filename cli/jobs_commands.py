@@ -18,8 +18,8 @@ from cli.options import AsJson, DomainNames, free_port, plain_console, print_jso
 from config.errors import UsageError
 
 if TYPE_CHECKING:
-    from jobs.schedule.job_runner import JobRunner
-    from jobs.schedule.kept_runs import IngestRun
+    from jobs.schedule.runner import JobRunner
+    from jobs.schedule.runs import IngestRun
     from oncall import Copilot
 
 app = typer.Typer()
@@ -153,7 +153,7 @@ def as_row(run: IngestRun) -> dict[str, object]:
 
 
 def _several(copilot: Copilot, workers: int, health_port: int, *, once: bool) -> int:
-    from jobs.schedule.runner_processes import RunnerProcesses, runner_command
+    from jobs.schedule.processes import RunnerProcesses, runner_command
 
     if once:
         raise UsageError("--once is for one process", remedy="leave --workers out")

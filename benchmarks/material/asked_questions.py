@@ -16,8 +16,8 @@ from agents.retrieval import RetrievalRequest, retrieve
 from benchmarks.material.golden_domains import Measured
 from enrichment.language.words import naming_words
 from index.search import Hit
-from jobs.golden.golden_questions import GoldenQuestion
-from jobs.golden.same_words import plain
+from jobs.golden.check import plain
+from jobs.golden.questions import GoldenQuestion
 
 SHORT_QUESTIONS = 50
 """Headings, and cells, of each corpus: nothing is to be refused for being short."""

@@ -14,8 +14,7 @@ from typing import Any
 
 import yaml
 
-from jobs.golden.golden_file import load_golden
-from jobs.golden.golden_questions import GoldenQuestion
+from jobs.golden.questions import GoldenQuestion, load_golden
 
 ROOT = Path(__file__).resolve().parents[2]
 SHARED = Path(os.environ.get("ONCALL_SHARED_DIR", ROOT.parent / "shared"))

@@ -20,8 +20,7 @@ from enrichment.extractive.lifecycle import with_successors
 from enrichment.pipeline import enrich
 from index.publish import Index, open_index
 from index.search import Snapshot
-from jobs.golden.golden_file import load_golden
-from jobs.golden.golden_questions import GoldenQuestion
+from jobs.golden.questions import GoldenQuestion, load_golden
 from loaders.files.local import load_file
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -27,7 +27,7 @@ def evaluate_sheet(
     Ten at a time; it needs no server, keeps what was scored, and saves human.csv."""
     from cli.evaluation.named_reports import report_named
     from config.errors import ConfigError
-    from jobs.scoring_page.scoring_sheet import scoring_sheet
+    from jobs.pages.scoring_sheet import scoring_sheet
 
     page, answers = scoring_sheet(report_named(wired(), report), questions=questions, seed=seed)
     try:

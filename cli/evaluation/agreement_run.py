@@ -11,7 +11,8 @@ import typer
 from cli.evaluation.named_reports import report_named
 from cli.options import plain_console, print_json, wired
 from config.errors import UsageError
-from jobs.evaluation.judge_check.human_scores import (
+from jobs.evaluation.agreement import Agreement, Confusion, Figure, agreement
+from jobs.evaluation.human_scores import (
     HumanScore,
     ScoredAnswer,
     answers_of,
@@ -19,8 +20,7 @@ from jobs.evaluation.judge_check.human_scores import (
     read_scores,
     scored_twice,
 )
-from jobs.evaluation.judge_check.judge_agreement import Agreement, Confusion, Figure, agreement
-from jobs.evaluation.judge_check.judge_cards import KeptCards, judge_card
+from jobs.evaluation.judge_card import KeptCards, judge_card
 from jobs.evaluation.report import EvaluationReport, JudgeCard
 from oncall import Copilot
 
@@ -132,7 +132,7 @@ def _learn(
     """Cross-fitted: each answer is judged again with what people said of other questions."""
     from agents.judging.corrections import KeptCorrections, ScoredBeside, learned
     from agents.judging.judge import Correction, kept_verdicts
-    from jobs.evaluation.judge_check.judge_agreement import ScoredTwice
+    from jobs.evaluation.agreement import ScoredTwice
     from jobs.evaluation.judging import request_from_report
 
     model = copilot.judge_model

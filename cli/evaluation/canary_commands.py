@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from cli.options import AsJson, DomainNames, print_json, wired
-from jobs.replay.canary_outcome import CanaryOutcome
+from jobs.canary.outcome import CanaryOutcome
 
 app = typer.Typer()
 

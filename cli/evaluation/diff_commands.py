@@ -12,9 +12,9 @@ import typer
 
 if TYPE_CHECKING:
     from config.domain import Domain
+    from jobs.canary.diff import ConfigChange
     from jobs.evaluation.report import EvaluationReport
-    from jobs.golden.golden_questions import GoldenQuestion
-    from jobs.replay.config_changes import ConfigChange
+    from jobs.golden.questions import GoldenQuestion
     from oncall import Copilot
 
 
@@ -52,10 +52,9 @@ def config_diff_eval(
     Its golden questions are asked with both versions; what changes is printed as Markdown for a
     pull request. Exits 1 when answers get worse beyond the limit."""
     from config.errors import UsageError
-    from jobs.evaluation.fail_under import broken, parse_limits
-    from jobs.golden.golden_file import load_golden
-    from jobs.replay.config_changes import config_changes, edited_domains
-    from jobs.replay.diff_eval import DomainDiff
+    from jobs.canary.diff import DomainDiff, config_changes, edited_domains
+    from jobs.evaluation.evaluate import broken, parse_limits
+    from jobs.golden.questions import load_golden
 
     limits = parse_limits(fail_under or [])
     found: list[DomainDiff] = []

@@ -91,8 +91,8 @@ def evaluate_run(
 ) -> None:
     """Ask the golden questions and score the answers."""
     from cli.evaluation.evaluation_run import EvaluationRun, run
-    from jobs.evaluation.fail_under import parse_limits
-    from jobs.evaluation.settings_matrix import is_axis
+    from jobs.evaluation.evaluate import parse_limits
+    from jobs.evaluation.matrix import is_axis
 
     named = golden or []
     axes = [str(one) for one in named if matrix and is_axis(str(one))]

@@ -22,20 +22,20 @@ from config.models import Prices, read_prices
 from jobs.evaluation.comparison import compared
 from jobs.evaluation.evaluate import (
     AskingOptions,
+    Limit,
+    broken,
     check_writable,
     evaluate,
     write_report,
 )
-from jobs.evaluation.fail_under import Limit, broken
-from jobs.evaluation.judge_check.judge_cards import NEVER_CHECKED, KeptCards, judge_card
-from jobs.evaluation.metrics.given_reply import GivenReply
-from jobs.evaluation.over_time.mlflow_export import export_run, require_mlflow
-from jobs.evaluation.over_time.run_history import keep_run, runs
+from jobs.evaluation.history import keep_run, runs
+from jobs.evaluation.judge_card import NEVER_CHECKED, KeptCards, judge_card
+from jobs.evaluation.matrix import parse_axes, variations
+from jobs.evaluation.metrics.retrieval import GivenReply
+from jobs.evaluation.mlflow import export_run, require_mlflow
 from jobs.evaluation.report import EvaluationReport
-from jobs.evaluation.settings_matrix import parse_axes, variations
-from jobs.golden.golden_file import load_golden
-from jobs.golden.golden_questions import GoldenQuestion
-from jobs.report_page.evaluation_page import PAGE_RUNS, as_page
+from jobs.golden.questions import GoldenQuestion, load_golden
+from jobs.pages.report import PAGE_RUNS, as_page
 from oncall import Copilot
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from agents.confidence import Threshold
 from cli.options import plain_console
 from jobs.evaluation.report import Comparison, EvaluationReport
-from jobs.report_page.metric_names import SHOWN, figure
+from jobs.pages.metric_names import SHOWN, figure
 
 HEADLINES = (
     "acceptable", "incorrect", "cited", "facts_all", "evidence_all", "refusal_recall", "words",

@@ -27,7 +27,7 @@ def golden_check(
     """Say what is wrong with golden files, line by line.
 
     Exits with 1 when anything is."""
-    from jobs.golden.golden_check import check_golden
+    from jobs.golden.check import check_golden
 
     copilot = wired() if domain else None
     found = check_golden(files, copilot.snapshot(domain) if copilot else None)
@@ -70,8 +70,7 @@ def golden_import(
     quote, instructions, tags. Rows without a kind become `proposed`. Exits with 1 when a row had
     to be left out."""
     from config.errors import UsageError
-    from jobs.golden.golden_table import read_table, to_golden_yaml
-    from jobs.golden.spreadsheet import decoded
+    from jobs.golden.imports import decoded, read_table, to_golden_yaml
 
     if out and out.exists() and not force:
         raise UsageError(f"{out} is there already", remedy="name another file, or add --force")
@@ -140,7 +139,7 @@ def golden_propose(
     copilot = wired()
     chosen = copilot.domain(domain).domain if domain else None
     if unanswerable:
-        from jobs.golden.golden_table import to_golden_yaml
+        from jobs.golden.imports import to_golden_yaml
         from jobs.golden.unanswerable import propose_unanswerable
 
         if chosen is None:

@@ -10,7 +10,7 @@ import typer
 from cli.options import AsJson, plain_console, print_json, wired
 
 if TYPE_CHECKING:
-    from jobs.evaluation.over_time.run_history import KeptRun
+    from jobs.evaluation.history import KeptRun
 
 
 def evaluate_history(
@@ -23,7 +23,7 @@ def evaluate_history(
     Each figure with its change from the run of the same domain before it."""
     from dataclasses import asdict
 
-    from jobs.evaluation.over_time.run_history import runs
+    from jobs.evaluation.history import runs
 
     copilot = wired()
     name = copilot.domain(domain).domain if domain else None
@@ -43,8 +43,8 @@ def evaluate_show(
 ) -> None:
     """Write the report of an earlier run again."""
     from jobs.evaluation.evaluate import check_writable, write_report
-    from jobs.evaluation.over_time.run_history import run_report, runs
-    from jobs.report_page.evaluation_page import PAGE_RUNS, as_page
+    from jobs.evaluation.history import run_report, runs
+    from jobs.pages.report import PAGE_RUNS, as_page
 
     copilot = wired()
     name = copilot.domain(domain).domain if domain else None
@@ -59,8 +59,8 @@ def _print_runs(kept: list[KeptRun]) -> None:
     from rich import box
     from rich.table import Table
 
-    from jobs.report_page.headline_figures import WITH_JUDGE, WITHOUT
-    from jobs.report_page.metric_names import named
+    from jobs.pages.headlines import WITH_JUDGE, WITHOUT
+    from jobs.pages.metric_names import named
 
     names = [
         name
@@ -86,7 +86,7 @@ def _print_runs(kept: list[KeptRun]) -> None:
 
 def _with_change(name: str, run: KeptRun, before: KeptRun | None) -> str:
     """`0.83 +0.02`."""
-    from jobs.report_page.metric_names import figure
+    from jobs.pages.metric_names import figure
 
     value = run.metrics.get("all", {}).get(name)
     then = before.metrics.get("all", {}).get(name) if before else None

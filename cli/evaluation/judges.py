@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from config.domain import Domain
     from jobs.evaluation.evaluate import Judge
-    from jobs.evaluation.metrics.given_reply import GivenReply
+    from jobs.evaluation.metrics.retrieval import GivenReply
     from oncall import Copilot
 
 

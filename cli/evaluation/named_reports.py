@@ -14,7 +14,7 @@ def report_named(copilot: Copilot, named: str, domain: str | None = None) -> Eva
     """A report.json or its folder, else a run that was kept: its id, a beginning that only one
     has, or `last`. Raises ConfigError or UsageError."""
     from jobs.evaluation.evaluate import read_report
-    from jobs.evaluation.over_time.run_history import run_report
+    from jobs.evaluation.history import run_report
 
     if Path(named).exists() or named.endswith(".json"):
         return read_report(Path(named))

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from config.domain import Domain
-    from jobs.evaluation.asked.kept_replies import ReplyStore
     from jobs.evaluation.evaluate import System
+    from jobs.evaluation.reply_store import ReplyStore
     from oncall import Copilot
 
 WITH_A_MODEL = 8
@@ -21,7 +21,7 @@ def at_a_time(copilot: Copilot) -> int:
 
 def agents(copilot: Copilot, domain: Domain, *, anew: bool = False) -> System:
     """The domain's agents, as this domain file would have them."""
-    from jobs.evaluation.asked.answering_version import version_of
+    from jobs.evaluation.asking import version_of
     from jobs.evaluation.evaluate import System
 
     most = domain.answer.max_wrong
@@ -44,8 +44,8 @@ def agents(copilot: Copilot, domain: Domain, *, anew: bool = False) -> System:
 def plain_rag(copilot: Copilot, domain: Domain, *, anew: bool = False) -> System:
     """Fixed chunks, vectors only, one prompt, over the same documents and with the same model."""
     from agents.context.post_processor import most_characters
-    from jobs.evaluation.asked.answering_version import version_of
-    from jobs.evaluation.asked.plain_rag import PlainRag, documents_in
+    from jobs.evaluation.asking import version_of
+    from jobs.evaluation.baseline import PlainRag, documents_in
     from jobs.evaluation.evaluate import System
 
     snapshot = copilot.snapshot(domain.domain)
@@ -71,7 +71,7 @@ def plain_rag(copilot: Copilot, domain: Domain, *, anew: bool = False) -> System
 
 
 def _kept(copilot: Copilot, domain: Domain, version: str, anew: bool) -> ReplyStore:
-    from jobs.evaluation.asked.kept_replies import KeptReplies
+    from jobs.evaluation.reply_store import KeptReplies
 
     return KeptReplies(copilot.index.engine, domain.domain, version, anew=anew)
 

@@ -1,11 +1,15 @@
-"""The golden questions, asked of a system: metrics, a report, limits kept or broken."""
+"""The golden questions, asked of a system: metrics, a report, limits kept or broken.
+
+What golden questions say of the confidence of their answers.
+
+Limits that a run has to keep: for CI."""
 
 from __future__ import annotations
 
 import json
 import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from importlib.util import find_spec
@@ -14,16 +18,17 @@ from typing import Protocol
 
 from pydantic import ValidationError
 
-from agents.answer import Ask
-from config.errors import ConfigError
+from agents.answer import Answer, Ask
+from agents.confidence import Judged, Threshold, measured
+from config.domain_files import nearest
+from config.errors import ConfigError, UsageError
 from config.models import Prices
-from jobs.evaluation.asked.golden_asking import NOTHING_KEPT, ask_all
-from jobs.evaluation.asked.kept_replies import ReplyStore
-from jobs.evaluation.comparison import compared
-from jobs.evaluation.golden_confidence import threshold_by
+from jobs.evaluation.asking import NOTHING_KEPT, ask_all
+from jobs.evaluation.comparison import compared, intervals, spread, summed_up
 from jobs.evaluation.judging import JudgedReplies
-from jobs.evaluation.metrics.given_reply import GivenReply
-from jobs.evaluation.metrics.retrieval_metrics import LIBRARY_MISSING
+from jobs.evaluation.metrics.answers import acceptable
+from jobs.evaluation.metrics.retrieval import LIBRARY_MISSING, GivenReply
+from jobs.evaluation.reply_store import ReplyStore
 from jobs.evaluation.report import (
     EvaluationReport,
     JudgeCard,
@@ -33,8 +38,19 @@ from jobs.evaluation.report import (
     SystemResult,
 )
 from jobs.evaluation.report_questions import report_questions
-from jobs.evaluation.report_summary import intervals, spread, summed_up
-from jobs.golden.golden_questions import GoldenQuestion
+from jobs.golden.questions import GoldenQuestion
+
+
+def threshold_by(max_wrong: float, answered: Sequence[tuple[GoldenQuestion, Answer]]) -> Threshold:
+    """From the questions that were answered from documents and can be judged. Passages are no
+    answer: their confidence is of something else."""
+    judged: list[Judged] = []
+    for question, answer in answered:
+        accepted = acceptable(question, answer)
+        if answer.from_documents and accepted is not None:
+            judged.append(Judged(confidence=answer.confidence, acceptable=accepted))
+    return measured(max_wrong, judged)
+
 
 NO_JUDGE = (
     "No language model is connected, so nobody judged the answers: literal facts, citations and "
@@ -219,3 +235,57 @@ def _first_fault(error: UnicodeDecodeError | ValidationError) -> str:
     first = error.errors(include_input=False, include_url=False)[0]
     where = ".".join(map(str, first["loc"]))
     return f"{where}: {first['msg']}" if where else str(first["msg"])
+
+
+@dataclass(frozen=True, kw_only=True)
+class Limit:
+    """`acceptable=0.9`, of all questions; `table:acceptable=0.9`, of one kind or `#tag`."""
+
+    metric: str
+    value: float
+    group: str = "all"
+    at_most: bool = False
+    """The metric may not be above it; else not below."""
+
+    def __str__(self) -> str:
+        named = self.metric if self.group == "all" else f"{self.group}:{self.metric}"
+        return f"{named} {'at most' if self.at_most else 'at least'} {self.value:g}"
+
+
+def parse_limits(written: Sequence[str], *, at_most: bool = False) -> list[Limit]:
+    """Raises UsageError for what isn't `NAME=NUMBER`."""
+    option = "--fail-over" if at_most else "--fail-under"
+    found: list[Limit] = []
+    for text in written:
+        name, equals, number = text.partition("=")
+        group, colon, metric = name.rpartition(":")
+        try:
+            value = float(number)
+        except ValueError:
+            value = float("nan")
+        if not (equals and metric and value == value):
+            raise UsageError(f"{option} {text!r}: write a metric and a number, as acceptable=0.9")
+        found.append(
+            Limit(metric=metric, value=value, group=group if colon else "all", at_most=at_most)
+        )
+    return found
+
+
+def broken(report: EvaluationReport, limits: Sequence[Limit]) -> Iterator[str]:
+    """A line for each limit that the run doesn't keep.
+
+    Raises UsageError for a metric or group that the run didn't measure: a limit that can't fail
+    guards nothing."""
+    for limit in limits:
+        group = report.metrics.get(limit.group)
+        if group is None:
+            named = ", ".join(report.metrics)
+            raise UsageError(f"no question of kind or tag {limit.group!r}; there are {named}")
+        if limit.metric not in group:
+            hint = nearest(limit.metric, list(group))
+            if limit.metric in ("acceptable", "incorrect", "judge_score"):
+                hint = "; only a judge can tell: add --judge"
+            raise UsageError(f"this run has no metric {limit.metric!r}{hint}")
+        value = group[limit.metric]
+        if value > limit.value if limit.at_most else value < limit.value:
+            yield f"{limit}: it is {value:.3g}"

@@ -15,8 +15,8 @@ from agents.judging.judge import JudgeRequest, JudgeVerdict, ShownPassage
 from config.errors import ModelError, ModelUnavailable
 from config.models import Usage
 from enrichment.language.words import sentences
-from jobs.evaluation.metrics.correlations import spearman
-from jobs.evaluation.metrics.given_reply import GivenReply
+from jobs.evaluation.metrics.retrieval import GivenReply
+from jobs.evaluation.metrics.stats import spearman
 from jobs.evaluation.report import (
     JudgedReply,
     Metrics,
@@ -24,7 +24,7 @@ from jobs.evaluation.report import (
     ReportPassage,
     ReportQuestion,
 )
-from jobs.golden.golden_questions import GoldenQuestion, as_turns
+from jobs.golden.questions import GoldenQuestion, as_turns
 
 GiveVerdict = Callable[[JudgeRequest], tuple[JudgeVerdict, Usage]]
 """See `agents.judging.answer_judge`."""

@@ -8,7 +8,7 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from jobs.golden.golden_questions import GoldenTurn, Kind, Unanswerable
+from jobs.golden.questions import GoldenTurn, Kind, Unanswerable
 
 Metrics = dict[str, float]
 """Name → value; shares from 0 to 1 unless the name says a unit."""

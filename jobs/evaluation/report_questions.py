@@ -8,10 +8,8 @@ from itertools import groupby
 from agents.answer import Answer
 from config.models import Prices, Usage
 from jobs.evaluation.judging import judge_metrics
-from jobs.evaluation.metrics.answer_metrics import answer_metrics
-from jobs.evaluation.metrics.given_reply import GivenReply
-from jobs.evaluation.metrics.retrieval_metrics import retrieval_metrics
-from jobs.evaluation.metrics.scoring import evidence_found, score
+from jobs.evaluation.metrics.answers import answer_metrics, evidence_found, score
+from jobs.evaluation.metrics.retrieval import GivenReply, retrieval_metrics
 from jobs.evaluation.report import (
     JudgedReply,
     Metrics,

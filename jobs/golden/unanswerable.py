@@ -18,7 +18,7 @@ from config.prompts import Foreign
 from enrichment.chunk import Chunk
 from index.search import SearchQuery, Snapshot
 from jobs.golden import prompts
-from jobs.golden.golden_questions import GoldenQuestion, ProposedBy, Unanswerable
+from jobs.golden.questions import GoldenQuestion, ProposedBy, Unanswerable
 
 CATEGORIES: Mapping[Unanswerable, str] = {
     "underspecified": "Underspecified: what is asked about is left so open (which system, region, "

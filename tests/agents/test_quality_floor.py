@@ -17,7 +17,7 @@ from config.domain import AnswerPolicy, Domain, Sources
 from index import snapshot as generations
 from index.ranking.fusion import Fused, Ranking, blend
 from index.search import Snapshot
-from jobs.golden.same_words import says
+from jobs.golden.check import says
 from tests.agents.observatory import QUESTIONS, observatory
 
 BUDGET = 2_000

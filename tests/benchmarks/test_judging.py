@@ -11,10 +11,10 @@ import pytest
 from benchmarks.judging import counting, joined, report, sheets, verdicts
 from benchmarks.material.asked_sets import given_set, named_set, sampled
 from benchmarks.with_a_model import kept
-from jobs.evaluation.asked.plain_rag import OVERLAP, PIECE, pieces
-from jobs.evaluation.judge_check.judge_agreement import weighted_kappa
-from jobs.evaluation.metrics.intervals import wilson
-from jobs.golden.golden_questions import GoldenQuestion
+from jobs.evaluation.agreement import weighted_kappa
+from jobs.evaluation.baseline import OVERLAP, PIECE, pieces
+from jobs.evaluation.metrics.stats import wilson
+from jobs.golden.questions import GoldenQuestion
 
 
 def line(system: str, name: str, **more: Any) -> dict[str, Any]:

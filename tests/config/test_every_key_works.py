@@ -39,8 +39,8 @@ from config.models import Usage
 from config.settings import Settings
 from index.permissions.rules import Person
 from index.search import Snapshot
-from jobs.schedule.kept_runs import GOOD
 from jobs.schedule.recorded_run import as_planned
+from jobs.schedule.runs import GOOD
 from oncall import Copilot
 from playground.google.memory_drive import FOLDER
 from playground.google_stand_in import GoogleStandIn, StoredFile

@@ -17,16 +17,16 @@ from enrichment.llm.pictures import PictureShelf
 from enrichment.llm.reply_cache import ReplyCache
 from index.store.schema import create_index_tables
 from index.store.vectors import UnpublishedVectors
-from jobs.evaluation.asked.kept_replies import KeptReplies
-from jobs.evaluation.judge_check.judge_agreement import ScoredTwice, agreement
-from jobs.evaluation.judge_check.judge_cards import KeptCards
-from jobs.evaluation.over_time.run_history import keep_run
-from jobs.preparing.handed_over import HandedOver
-from jobs.preparing.suspects import Suspects
-from jobs.replay.kept_canary import KeptCanary, KeptSight
-from jobs.schedule.begun_runs import BegunRuns
-from jobs.schedule.kept_notices import KeptNotices
-from jobs.schedule.kept_runs import KeptRuns
+from jobs.canary.store import KeptCanary, KeptSight
+from jobs.evaluation.agreement import ScoredTwice, agreement
+from jobs.evaluation.history import keep_run
+from jobs.evaluation.judge_card import KeptCards
+from jobs.evaluation.reply_store import KeptReplies
+from jobs.ingest.handoff_store import HandedOver
+from jobs.ingest.quarantine import Suspects
+from jobs.schedule.recorded_run import KeptNotices
+from jobs.schedule.runner import BegunRuns
+from jobs.schedule.runs import KeptRuns
 from playground.slack_stand_in import SlackStandIn
 from tests.bot.conftest import settings_for
 from tests.bot.fakes import Agents, domain, spoken_of_in

@@ -11,8 +11,8 @@ from sqlalchemy import create_engine
 
 from enrichment.chunk import Chunk
 from enrichment.pipeline import Enriched
-from jobs.preparing.handed_over import HandedOver
-from jobs.preparing.workers import Assignment, WorkBench, read_assignment
+from jobs.ingest.handoff_store import HandedOver
+from jobs.ingest.shared_queue import Assignment, WorkBench, read_assignment
 from loaders.document import Document
 
 

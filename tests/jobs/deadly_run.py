@@ -16,10 +16,10 @@ import dbos  # noqa: F401 - once, for all children
 from config.settings import Settings
 from durable.lease import FileLease
 from index.store.database import open_database
-from jobs.ingest_outcome import IngestReport
-from jobs.schedule.job_runner import JobRunner
-from jobs.schedule.kept_runs import KeptRuns
+from jobs.ingest.ports import IngestReport
 from jobs.schedule.recorded_run import Started, recorded
+from jobs.schedule.runner import JobRunner
+from jobs.schedule.runs import KeptRuns
 from tests.bot.fakes import domain
 
 DEADLY = "security@2026-11-05 03:00"

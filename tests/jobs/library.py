@@ -15,12 +15,11 @@ from config.settings import Settings
 from enrichment.chunk import DocumentCard
 from enrichment.pipeline import Enriched, prepare
 from index.publish import Index, open_index
-from jobs.ingest import ingest
-from jobs.ingest_outcome import IngestReport
-from jobs.ingest_ports import Found
-from jobs.preparing.handed_over import HandedOver
-from jobs.preparing.suspects import Suspects
-from jobs.preparing.workshop import InThisProcess, Prepare, Way
+from jobs.ingest.executors import InThisProcess, Prepare, Way
+from jobs.ingest.handoff_store import HandedOver
+from jobs.ingest.job import ingest
+from jobs.ingest.ports import Found, IngestReport
+from jobs.ingest.quarantine import Suspects
 from loaders.document import Document
 from tests.enrichment.writing import Writer, count_words
 from tests.index.conftest import WordEmbedder

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from typing import Any, get_args
 
-from jobs.evaluation.comparison import compared
+from jobs.evaluation.comparison import compared, intervals, summed_up
 from jobs.evaluation.report import (
     EvaluationReport,
     JudgeCard,
@@ -17,8 +17,7 @@ from jobs.evaluation.report import (
     RunInfo,
     SystemResult,
 )
-from jobs.evaluation.report_summary import intervals, summed_up
-from jobs.golden.golden_questions import GoldenTurn, Kind
+from jobs.golden.questions import GoldenTurn, Kind
 
 THINGS = ("signing key", "backup", "badge", "laptop", "service account", "certificate", "export")
 PLACES = ("Singapore", "Dublin", "Lima", "Oslo")

@@ -11,10 +11,10 @@ from pathlib import Path
 from sqlalchemy import create_engine, make_url
 
 from durable.lease import PostgresLease
-from jobs.ingest_outcome import IngestReport
-from jobs.schedule.job_runner import JobRunner
-from jobs.schedule.kept_runs import KeptRuns
+from jobs.ingest.ports import IngestReport
 from jobs.schedule.recorded_run import Started, recorded
+from jobs.schedule.runner import JobRunner
+from jobs.schedule.runs import KeptRuns
 from tests.bot.fakes import domain
 
 DOMAINS = ("security", "privacy", "platform")

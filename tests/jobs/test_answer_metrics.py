@@ -5,10 +5,9 @@ from dataclasses import replace
 import pytest
 
 from agents.answer import Answer, Citation
-from jobs.evaluation.metrics.answer_metrics import answer_metrics
-from jobs.evaluation.metrics.given_reply import GivenReply, Retrieved, given_reply
-from jobs.evaluation.metrics.retrieval_metrics import retrieval_metrics
-from jobs.golden.golden_questions import GoldenQuestion
+from jobs.evaluation.metrics.answers import answer_metrics
+from jobs.evaluation.metrics.retrieval import GivenReply, Retrieved, given_reply, retrieval_metrics
+from jobs.golden.questions import GoldenQuestion
 from tests.jobs.test_evaluate import answer, chunk, cites
 
 QUESTION = GoldenQuestion.model_validate(

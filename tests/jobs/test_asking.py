@@ -20,11 +20,10 @@ from config.settings import Settings
 from enrichment.chunk import Chunk
 from index.search import Hit
 from index.store.database import open_database
-from jobs.evaluation.asked.answering_version import version_of
-from jobs.evaluation.asked.golden_asking import ask_all
-from jobs.evaluation.asked.kept_replies import VERSIONS, KeptReplies
-from jobs.evaluation.metrics.given_reply import Retrieved
-from jobs.golden.golden_questions import GoldenQuestion
+from jobs.evaluation.asking import ask_all, version_of
+from jobs.evaluation.metrics.retrieval import Retrieved
+from jobs.evaluation.reply_store import VERSIONS, KeptReplies
+from jobs.golden.questions import GoldenQuestion
 
 ROOT = Path(__file__).parents[2]
 
@@ -182,8 +181,8 @@ from pathlib import Path
 sys.path.insert(0, {root!r})
 from config.settings import Settings
 from index.store.database import open_database
-from jobs.evaluation.asked.golden_asking import ask_all
-from jobs.evaluation.asked.kept_replies import KeptReplies
+from jobs.evaluation.asking import ask_all
+from jobs.evaluation.reply_store import KeptReplies
 from tests.jobs.test_asking import Asked, questions
 
 class Killed(Asked):

@@ -12,8 +12,8 @@ import pytest
 from pydantic import SecretStr
 
 from enrichment.chunk import Chunk
-from jobs.replay.canary import Canary
-from jobs.replay.kept_canary import KeptCanary
+from jobs.canary.canary import Canary
+from jobs.canary.store import KeptCanary
 from oncall import Copilot
 from playground.slack_stand_in import SlackStandIn
 from tests.jobs.watched_domain import EVERYTHING, WatchedDomain, watched_domain

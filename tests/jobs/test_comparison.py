@@ -5,12 +5,11 @@ import pytest
 from config.domain import Domain
 from config.errors import UsageError
 from jobs.evaluation.comparison import compared
-from jobs.evaluation.evaluate import System, evaluate
-from jobs.evaluation.fail_under import broken, parse_limits
-from jobs.evaluation.metrics.intervals import by_chance, of_mean, wilson
+from jobs.evaluation.evaluate import System, broken, evaluate, parse_limits
+from jobs.evaluation.matrix import is_axis, parse_axes, variations
+from jobs.evaluation.metrics.stats import by_chance, of_mean, wilson
 from jobs.evaluation.report import EvaluationReport, Metrics, ReportQuestion
-from jobs.evaluation.settings_matrix import is_axis, parse_axes, variations
-from jobs.golden.golden_questions import GoldenQuestion
+from jobs.golden.questions import GoldenQuestion
 from tests.jobs.test_evaluate import answer
 
 

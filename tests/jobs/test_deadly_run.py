@@ -9,7 +9,7 @@ from pathlib import Path
 
 from config.settings import Settings
 from index.store.database import open_database
-from jobs.schedule.kept_runs import KeptRuns
+from jobs.schedule.runs import KeptRuns
 from tests.jobs.deadly_run import DEADLY, NEXT
 
 ROOT = Path(__file__).parents[2]

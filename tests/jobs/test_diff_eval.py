@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 from cli.main import app
 from config.domain import Domain
 from config.errors import ConfigError, UsageError
-from jobs.replay.config_changes import WITHOUT_EFFECT, config_changes, edited_domains
+from jobs.canary.diff import WITHOUT_EFFECT, config_changes, edited_domains
 from playground.openai_stand_in import OpenAIStandIn
 from tests.jobs.watched_domain import WatchedDomain, watched_domain
 

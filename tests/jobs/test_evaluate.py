@@ -11,7 +11,7 @@ from agents.answer import Answer, Ask, Citation, Passage, Progress, Question
 from config.errors import ConfigError
 from config.models import Prices, Usage
 from enrichment.chunk import Chunk
-from jobs.evaluation.comparison import compared
+from jobs.evaluation.comparison import compared, summed_up
 from jobs.evaluation.evaluate import (
     AskingOptions,
     System,
@@ -21,15 +21,13 @@ from jobs.evaluation.evaluate import (
     write_report,
 )
 from jobs.evaluation.judging import JudgedReplies
-from jobs.evaluation.metrics.given_reply import GivenReply, given_reply
-from jobs.evaluation.metrics.scoring import REPLIES, acceptable, score
+from jobs.evaluation.metrics.answers import REPLIES, acceptable, score
+from jobs.evaluation.metrics.retrieval import GivenReply, given_reply
 from jobs.evaluation.report import EvaluationReport, JudgedReply
 from jobs.evaluation.report_questions import report_questions
-from jobs.evaluation.report_summary import summed_up
-from jobs.golden.golden_file import load_golden
-from jobs.golden.golden_questions import GoldenQuestion
-from jobs.golden.same_words import says
-from jobs.report_page.evaluation_page import as_page
+from jobs.golden.check import says
+from jobs.golden.questions import GoldenQuestion, load_golden
+from jobs.pages.report import as_page
 
 ROOT = Path(__file__).parents[2]
 GOLDEN = """

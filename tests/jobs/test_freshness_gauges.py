@@ -7,8 +7,7 @@ from datetime import UTC, datetime
 import pytest
 
 from config.domain import Domain
-from jobs.schedule.freshness import Freshness
-from jobs.schedule.freshness_gauges import FreshnessGauges
+from jobs.schedule.freshness import Freshness, FreshnessGauges
 from telemetry import metrics
 from tests.bot.fakes import domain
 

@@ -5,10 +5,8 @@ from pathlib import Path
 import pytest
 
 from bot.memory.proposals import Proposal, to_yaml
-from jobs.golden.golden_check import check_golden
-from jobs.golden.golden_file import load_golden
-from jobs.golden.golden_questions import ProposedBy
-from jobs.golden.stale_evidence import holds
+from jobs.golden.check import check_golden, holds
+from jobs.golden.questions import ProposedBy, load_golden
 from tests.agents.corpus import LAPTOPS, ROTATION, snapshot
 
 WRONG = """\

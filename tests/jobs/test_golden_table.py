@@ -4,10 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from jobs.golden.golden_file import load_golden
-from jobs.golden.golden_questions import GoldenQuestion
-from jobs.golden.golden_table import read_table, to_golden_yaml
-from jobs.golden.spreadsheet import decoded
+from jobs.golden.imports import decoded, read_table, to_golden_yaml
+from jobs.golden.questions import GoldenQuestion, load_golden
 from jobs.golden.unanswerable import CATEGORIES, propose_unanswerable
 from playground.google.memory_drive import SHEET
 from playground.google_stand_in import GoogleStandIn, StoredFile

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from jobs.side_by_side import in_turn
+from jobs.ingest.executors import in_turn
 
 
 @pytest.mark.parametrize("at_once", [1, 4])

@@ -9,22 +9,22 @@ import pytest
 from config.errors import ConfigError
 from config.settings import Settings
 from index.store.database import open_database
-from jobs.evaluation.judge_check.corrected_rates import corrected
-from jobs.evaluation.judge_check.human_scores import (
-    answers_of,
-    between_people,
-    read_scores,
-    scored_twice,
-)
-from jobs.evaluation.judge_check.judge_agreement import (
+from jobs.evaluation.agreement import (
     Agreement,
     Confusion,
     Figure,
     ScoredTwice,
     agreement,
+    corrected,
     weighted_kappa,
 )
-from jobs.evaluation.judge_check.judge_cards import KeptCards, judge_card
+from jobs.evaluation.human_scores import (
+    answers_of,
+    between_people,
+    read_scores,
+    scored_twice,
+)
+from jobs.evaluation.judge_card import KeptCards, judge_card
 from jobs.evaluation.report import EvaluationReport
 
 

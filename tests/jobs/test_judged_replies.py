@@ -19,9 +19,9 @@ from config.models import Usage
 from config.settings import Settings
 from enrichment.chunk import Chunk
 from jobs.evaluation.judging import judge_metrics, judged, request_from_report, request_of
-from jobs.evaluation.metrics.given_reply import GivenReply, given_reply
+from jobs.evaluation.metrics.retrieval import GivenReply, given_reply
 from jobs.evaluation.report_questions import report_questions
-from jobs.golden.golden_questions import GoldenQuestion
+from jobs.golden.questions import GoldenQuestion
 from playground.openai_stand_in import OpenAIStandIn, Request
 
 GOOD: dict[str, Any] = {

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from config.errors import ConfigError
-from jobs.evaluation.over_time.mlflow_export import export_run, metric_names
+from jobs.evaluation.mlflow import export_run, metric_names
 from tests.jobs.made_up_report import made_up_report
 
 

@@ -18,13 +18,11 @@ from config.settings import Settings
 from durable.lease import FileLease, Lease, PostgresLease
 from durable.worker import WorkQueue
 from index.store.database import open_database
-from jobs.ingest_outcome import IngestReport
-from jobs.schedule.begun_runs import BegunRuns
+from jobs.ingest.ports import IngestReport
 from jobs.schedule.due import latest
-from jobs.schedule.job_runner import JobRunner, Registration
-from jobs.schedule.kept_notices import KeptNotices
-from jobs.schedule.kept_runs import KEPT, IngestRun, KeptRuns
-from jobs.schedule.recorded_run import Started, recorded
+from jobs.schedule.recorded_run import KeptNotices, Started, recorded
+from jobs.schedule.runner import BegunRuns, JobRunner, Registration
+from jobs.schedule.runs import KEPT, IngestRun, KeptRuns
 from tests.bot.fakes import domain
 from tests.databases import breakable_postgresql
 

@@ -9,7 +9,7 @@ import numpy as np
 from agents.answer import Question
 from config.errors import ModelUnavailable
 from config.models import ChatModel, Vectors
-from jobs.evaluation.asked.plain_rag import PlainRag, documents_in
+from jobs.evaluation.baseline import PlainRag, documents_in
 from tests.agents.corpus import LAPTOPS, ROTATION, snapshot
 from tests.agents.scripted import ScriptedModel
 

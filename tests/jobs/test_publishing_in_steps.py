@@ -10,8 +10,8 @@ import pytest
 
 from config.errors import LoadError, ModelUnavailable
 from enrichment.pipeline import Enriched
-from jobs.preparing.steps import Steps
-from jobs.preparing.suspects import Suspects
+from jobs.ingest.quarantine import Suspects
+from jobs.ingest.run import Steps
 from loaders.document import Document, Image
 from tests.enrichment.writing import Writer
 from tests.jobs.library import DOMAIN, MODEL, Library, plainly, with_a_model

@@ -11,11 +11,10 @@ from typing import TYPE_CHECKING, Any
 import jsonschema
 import pytest
 
-from jobs.report_page.answer_html import answer_html, is_web, link
-from jobs.report_page.evaluation_page import as_page
-from jobs.report_page.evidence_marks import marked_places
-from jobs.report_page.metric_names import figure, in_order, named
-from jobs.report_page.verdicts import by_confidence, worst
+from jobs.pages.metric_names import figure, in_order, named
+from jobs.pages.questions import answer_html, is_web, link, marked_places
+from jobs.pages.report import as_page
+from jobs.pages.verdicts import by_confidence, worst
 from tests.chromium import launched, needs_chromium
 from tests.jobs.made_up_report import made_up_report
 

@@ -8,9 +8,9 @@ import pytest
 from sqlalchemy import Engine, create_engine
 
 from config.errors import UsageError
-from jobs.evaluation.over_time.run_history import WHOLE_REPORTS, keep_run, run_report, runs
+from jobs.evaluation.history import WHOLE_REPORTS, keep_run, run_report, runs
 from jobs.evaluation.report import EvaluationReport
-from jobs.report_page.evaluation_page import as_page
+from jobs.pages.report import as_page
 from tests.jobs.made_up_report import made_up_report
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import psutil
 
-from jobs.schedule.runner_processes import RunnerProcesses
+from jobs.schedule.processes import RunnerProcesses
 
 ROOT = Path(__file__).parents[2]
 PATIENCE = 30.0
@@ -61,7 +61,7 @@ def test_runners_end_with_a_parent_that_is_killed(tmp_path: Path) -> None:
     notes = tmp_path / "notes"
     code = (
         "from pathlib import Path\n"
-        "from jobs.schedule.runner_processes import RunnerProcesses\n"
+        "from jobs.schedule.processes import RunnerProcesses\n"
         "from tests.jobs.test_runner_processes import UNTIL_THE_PARENT_ENDS, command\n"
         f"RunnerProcesses(command(Path({str(notes)!r}), UNTIL_THE_PARENT_ENDS), 2).run()\n"
     )

@@ -12,7 +12,7 @@ from sqlalchemy import create_engine
 from config.domain import Refresh
 from jobs.schedule.due import Planned, due, is_overdue, latest, upcoming
 from jobs.schedule.freshness import freshness
-from jobs.schedule.kept_runs import KEPT, IngestRun, KeptRuns, Outcome
+from jobs.schedule.runs import KEPT, IngestRun, KeptRuns, Outcome
 from tests.bot.fakes import domain
 
 NIGHTLY = Refresh(cron="0 3 * * *")

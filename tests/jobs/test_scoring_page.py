@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from jobs.evaluation.judge_check.human_scores import answers_of, read_scores
+from jobs.evaluation.human_scores import answers_of, read_scores
 from jobs.evaluation.report import EvaluationReport
-from jobs.report_page.answer_html import answer_html
-from jobs.scoring_page.scoring_sheet import scoring_sheet
+from jobs.pages.questions import answer_html
+from jobs.pages.scoring_sheet import scoring_sheet
 from tests.chromium import launched, needs_chromium
 from tests.jobs.test_judge_check import judged_report, question
 

@@ -25,10 +25,10 @@ from enrichment.chunk import Chunk
 from enrichment.llm.budget import Budget, BudgetSpent
 from enrichment.llm.ledger import LONGEST_PAUSE, SharedLedger
 from enrichment.pipeline import Enriched
-from jobs.preparing.handed_over import HandedOver
-from jobs.preparing.steps import Steps
-from jobs.preparing.workers import Assignment, ByWorkers, WorkBench, written_assignment
-from jobs.preparing.workshop import Prepared
+from jobs.ingest.executors import Prepared
+from jobs.ingest.handoff_store import HandedOver
+from jobs.ingest.run import Steps
+from jobs.ingest.shared_queue import Assignment, ByWorkers, WorkBench, written_assignment
 from loaders.document import Document
 from playground.google_stand_in import DEMO_FOLDER
 from playground.openai_stand_in import OpenAIStandIn
@@ -224,7 +224,7 @@ def test_a_step_forgets_nothing_that_it_did_not_publish(library: Library, others
 def test_documents_of_which_nothing_is_heard_are_handed_out_again(
     library: Library, others: Others, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("jobs.preparing.workers.SILENCE_SECONDS", 0.5)
+    monkeypatch.setattr("jobs.ingest.shared_queue.SILENCE_SECONDS", 0.5)
     lost: list[Assignment] = []
     workshop = others.workshop()
     kept, workshop._assign = workshop._assign, lambda assignment, work: lost.append(assignment)

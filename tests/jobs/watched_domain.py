@@ -14,9 +14,9 @@ import yaml
 from config.settings import Settings
 from enrichment.chunk import Chunk
 from enrichment.pipeline import prepare
-from jobs.ingest import ingest
-from jobs.preparing.workshop import InThisProcess
-from jobs.replay.canary_outcome import CanaryOutcome
+from jobs.canary.outcome import CanaryOutcome
+from jobs.ingest.executors import InThisProcess
+from jobs.ingest.job import ingest
 from oncall import Copilot
 
 DEMO = Path(__file__).parents[2] / "playground" / "demo"

@@ -1,0 +1,1 @@
+"""Golden questions replayed before a new index or configuration is used."""

@@ -1,0 +1,226 @@
+"""The canary: what was found before is still found, or the generation before it stays.
+
+Golden questions are looked for again, without a model, before a new generation is answered from,
+and after an edit of the domain file or an upgrade of the product. Text that left the documents
+takes its questions along; what counts is text that is there and isn't found any more."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from statistics import fmean
+
+from config.domain import Domain
+from config.errors import ConfigError
+from index.search import Snapshot
+from jobs.canary.outcome import CanaryOutcome, LostQuestion
+from jobs.canary.store import KeptCanary, KeptSight, SeenEvidence, Sight, evidence_seen, marked
+from jobs.evaluation.asking import ANSWERING_KEYS
+from jobs.golden.check import plain
+from jobs.golden.questions import GoldenQuestion, load_golden
+from loaders.document import Document
+from loaders.output import document_to_markdown
+
+TellAdmins = Callable[[Sequence[str]], object]
+
+
+class Canary:
+    """Of one domain, for one run."""
+
+    def __init__(
+        self,
+        domain: Domain,
+        *,
+        kept: KeptCanary,
+        version: str,
+        tell_admins: TellAdmins,
+        accept_drop: bool = False,
+    ) -> None:
+        """`version`: of the product's code."""
+        self._domain = domain
+        self._kept = kept
+        self._version = version
+        self._tell_admins = tell_admins
+        self._accept_drop = accept_drop
+        self._golden, self.problem = _golden_of(domain.golden_files)
+        self._wanted = {one.document for each in self._golden.values() for one in each.evidence}
+        self._sources: dict[str, str] = {}
+        self._before: tuple[int, Sight] | None = None
+        self._after: tuple[int, Sight] | None = None
+        self._first = False
+        self._outcomes: list[CanaryOutcome] = []
+
+    @property
+    def watches(self) -> bool:
+        """There are golden questions with evidence."""
+        return bool(self._golden)
+
+    def reads(self, document: Document) -> Document:
+        """To be called with each document that the run reads, as its source has it: what is gone
+        there can't be found, and isn't missed."""
+        if document.id in self._wanted:
+            self._sources[document.id] = plain(document_to_markdown(document))
+        return document
+
+    def accepts(self, following: Snapshot, serving: Callable[[], Snapshot | None]) -> bool:
+        """Whether the next generation finds what the serving one did when the run began: a run
+        that publishes in steps asks at each."""
+        if not self._golden or self._first:
+            return True
+        current = serving()
+        if current is None and self._kept.last() is None:
+            # Whoever publishes for the first time shouldn't wait: the next run takes the measure.
+            self._first = True
+            return True
+        after = self._seen(following)
+        if self._before is None and current is not None:
+            self._before = (current.generation, self._seen(current))
+        if self._before is not None:
+            outcome = self._compared(
+                self._before[1], after, following, f"generation {following.generation}"
+            )
+            refused = outcome.is_drop and not self._accept_drop
+            self._outcomes = [replace(outcome, refused=refused)]
+            if refused:
+                return False
+        self._after = (following.generation, after)
+        return True
+
+    def looks_back(self, serving: Snapshot, *, again: bool = False) -> tuple[CanaryOutcome, ...]:
+        """What the run found, and how what is answered from now compares with what was found
+        under an earlier version of the product or of the domain file.
+
+        The admins are told of a drop, once. What was found before stays the measure until
+        somebody accepts the drop, or it is gone. `again`: also where nothing changed."""
+        if not self._golden or self._first:
+            return ()
+        last = self._kept.last()
+        changes = self._changes(last, serving) if last else []
+        ran = self._before or self._after
+        if last and not (changes or ran or again) and last.seen.keys() == self._golden.keys():
+            return ()
+        generation, seen = self._after or self._before or (serving.generation, self._seen(serving))
+        upgrade = None
+        if changes or again:
+            then = self._before[1] if self._before else seen
+            said = " and ".join(changes) or "as it was"
+            upgrade = self._compared(last.seen if last else seen, then, serving, said)
+            self._outcomes.append(upgrade)
+        if not (upgrade and upgrade.alarms):
+            self._kept.keep(
+                KeptSight(
+                    generation=generation,
+                    version=self._version,
+                    configuration=self._configuration,
+                    seen=seen,
+                    told=last.told if last else "",
+                )
+            )
+        self._tell()
+        return tuple(self._outcomes)
+
+    @property
+    def _configuration(self) -> str:
+        said = self._domain.model_dump(mode="json", include={*ANSWERING_KEYS})
+        return hashlib.sha256(json.dumps(said, sort_keys=True).encode()).hexdigest()[:16]
+
+    def _changes(self, last: KeptSight, serving: Snapshot) -> list[str]:
+        """In words, since it was kept; a generation that this run made is none."""
+        base = self._before[0] if self._before else serving.generation
+        found = []
+        if last.version != self._version:
+            found.append(f"product {last.version[:8]} → {self._version[:8]}")
+        if last.configuration != self._configuration:
+            found.append("an edit of the domain file")
+        if last.generation != base:
+            found.append(f"generation {last.generation} → {base}")
+        return found
+
+    def _seen(self, snapshot: Snapshot) -> Sight:
+        return evidence_seen(snapshot, self._domain, self._golden)
+
+    def _compared(
+        self, before: Sight, after: Sight, snapshot: Snapshot, change: str
+    ) -> CanaryOutcome:
+        lost: list[LostQuestion] = []
+        stale: list[LostQuestion] = []
+        gained: list[str] = []
+        counted: list[tuple[bool, bool]] = []
+        for mark in before.keys() & after.keys() & self._golden.keys():
+            question = self._golden[mark]
+            pairs = list(zip(question.evidence, before[mark], after[mark], strict=True))
+            then = all(old.shown for _, old, _ in pairs)
+            now = all(new.shown for _, _, new in pairs)
+            gone = [
+                (old, said)
+                for one, old, new in pairs
+                if not new.shown and (said := self._gone(one.document, one.quote, new, snapshot))
+            ]
+            if gone:
+                stale += [_lost(question, old, said) for old, said in gone[:1] if then]
+                continue
+            counted.append((then, now))
+            if then and not now:
+                old, new = next((old, new) for _, old, new in pairs if not new.shown)
+                lost.append(_lost(question, old, _left(old, new)))
+            elif now and not then:
+                gained.append(question.id)
+        limits, net = self._domain.evaluation.canary, len(lost) - len(gained)
+        return CanaryOutcome(
+            domain=self._domain.domain,
+            change=change,
+            before=fmean(then for then, _ in counted) if counted else 0.0,
+            after=fmean(now for _, now in counted) if counted else 0.0,
+            questions=len(counted),
+            lost=tuple(sorted(lost, key=lambda one: one.id)),
+            gained=tuple(sorted(gained)),
+            stale=tuple(sorted(stale, key=lambda one: one.id)),
+            is_drop=net >= limits.min_lost and net > limits.max_drop * len(counted),
+            accepted=self._accept_drop,
+            limit=limits.max_drop,
+        )
+
+    def _gone(self, document: str, quote: str, new: SeenEvidence, snapshot: Snapshot) -> str:
+        """How it left its source; empty while it is there, as it is in a document that this run
+        had no reason to read."""
+        if document not in snapshot.documents:
+            return "and the document is gone"
+        said = self._sources.get(document)
+        if new.place or said is None or plain(quote) in said:
+            return ""
+        return "and the document no longer says so"
+
+    def _tell(self) -> None:
+        alarms = [one for one in self._outcomes if one.alarms]
+        if not alarms:
+            return
+        ids = sorted({f"{one.change} {lost.id}" for one in alarms for lost in one.lost})
+        if self._kept.is_news(hashlib.sha256("\n".join(ids).encode()).hexdigest()[:16]):
+            by_asker = self._domain.access.audience == "asker"
+            # An admin need not be a reader of every document: then titles are left out.
+            self._tell_admins([line for one in alarms for line in one.notice(titles=not by_asker)])
+
+
+def _golden_of(files: Sequence[Path]) -> tuple[Mapping[str, GoldenQuestion], str]:
+    """The questions, and what is wrong with the files: that is no reason to keep documents from
+    being answered from, but nobody may think that they are watched."""
+    if not files:
+        return {}, ""
+    try:
+        return marked(load_golden(files)), ""
+    except ConfigError as error:
+        return {}, f"evaluation.golden: nothing is compared with before: {error}"
+
+
+def _lost(question: GoldenQuestion, old: SeenEvidence, now: str) -> LostQuestion:
+    return LostQuestion(id=question.id, question=question.question, was=old.place, now=now)
+
+
+def _left(old: SeenEvidence, new: SeenEvidence) -> str:
+    if not new.place:
+        return "is nowhere now"
+    where = "still is" if new.place == old.place else f"is in `{new.place}` now"
+    return f"{where}, but not among the passages that are found"

@@ -1,0 +1,270 @@
+"""What an edit of a domain file does to answers, as Markdown for a pull request.
+
+What an edit of a domain file changes, and whether answers can change by it."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from config.domain import CanaryPolicy, Domain
+from config.domain_files import check_domains, read_domain
+from config.errors import ConfigError
+from jobs.evaluation.comparison import compared
+from jobs.evaluation.report import Comparison, EvaluationReport, MetricChange, ReportQuestion
+
+OF_THE_INDEX = ("sources", "chunks")
+"""Keys by which documents are indexed: an index of its own is needed to see what they do."""
+WITHOUT_EFFECT = (
+    *("channels", "admins", "escalation", "limits", "access", "retention", "evaluation"),
+    *("answer.when", "answer.follow_ups", "answer.alert_bots", "answer.cache"),
+    *("answer.link_previews", "answer.earlier_threads", "retrieval.top_k", "tools"),
+)
+"""Keys that change who is answered, when, how often, and with what beside it, but no answer to a
+golden question: for an edit that nobody has merged, no tool is asked."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ConfigChange:
+    key: str
+    """Dotted."""
+    before: object
+    after: object
+
+    @property
+    def of_the_index(self) -> bool:
+        return _within(self.key, OF_THE_INDEX)
+
+    @property
+    def has_effect(self) -> bool:
+        """On answers to golden questions."""
+        return not _within(self.key, WITHOUT_EFFECT)
+
+
+def _within(key: str, keys: tuple[str, ...]) -> bool:
+    return any(key == one or key.startswith(f"{one}.") for one in keys)
+
+
+def config_changes(old: Domain, new: Domain) -> list[ConfigChange]:
+    """Keys whose values differ, defaults filled in."""
+    return list(_changed(old.model_dump(mode="json"), new.model_dump(mode="json"), ""))
+
+
+def _changed(old: Mapping[str, Any], new: Mapping[str, Any], above: str) -> Iterator[ConfigChange]:
+    for key in dict.fromkeys([*old, *new]):
+        before, after = old.get(key), new.get(key)
+        if isinstance(before, Mapping) and isinstance(after, Mapping):
+            yield from _changed(before, after, f"{above}{key}.")
+        elif before != after:
+            yield ConfigChange(key=f"{above}{key}", before=before, after=after)
+
+
+def edited_domains(old: Path, new: Path) -> dict[str, tuple[Domain | None, Domain | None]]:
+    """Domain → how it was and how it is, of two domain files or two config folders; only those
+    that differ. Files that the old one names are looked for where the new one lives: it may be a
+    copy that git wrote anywhere.
+
+    Raises ConfigError for a file that isn't right."""
+    before, after = _read(old), _read(new)
+    if old.is_file() and new.is_file():  # one domain, even if the edit gives it another name
+        before = dict(zip(after, before.values(), strict=True))
+    found: dict[str, tuple[Domain | None, Domain | None]] = {}
+    for name in sorted(before.keys() | after.keys()):
+        was, now = before.get(name), after.get(name)
+        if was and now:
+            if config_changes(was, now):
+                found[name] = (was.read_from(now.path), now)
+        else:
+            found[name] = (was, now)
+    return found
+
+
+def _read(path: Path) -> Mapping[str, Domain]:
+    if path.is_dir():
+        domains, problems = check_domains(path)
+    else:
+        domain, problems = read_domain(path)
+        domains = {domain.domain: domain} if domain else {}
+    if problems:
+        raise ConfigError("\n".join(map(str, problems)), remedy="correct the domain file")
+    return domains
+
+
+GUARDED = {
+    "acceptable": "acceptable, as judged",
+    "evidence_all": "evidence in context",
+    "cited": "right document cited",
+    "facts_all": "all facts said",
+    "refused_right": "refused, rightly",
+}
+"""Metrics of which a drop fails the comparison."""
+SHOWN_BESIDE = {
+    "incorrect": "incorrect, as judged",
+    "answer_wrong": "answers that are wrong, or in part",
+    "refused_wrong": "refused, wrongly",
+    "clarified_wrong": "asked back, wrongly",
+    "words": "words",
+    "calls": "calls of the model",
+}
+OTHERWISE = "Said otherwise, no metric moved"
+SAID = 160
+"""Characters of an answer that are shown."""
+LEAD_IN = 30
+"""Of what it says as before, so many are shown before the difference."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class DomainDiff:
+    """One domain, before and after an edit."""
+
+    domain: str
+    changes: Sequence[ConfigChange]
+    before: EvaluationReport | None = None
+    """None where nothing was asked, as the edit can't change an answer."""
+    after: EvaluationReport | None = None
+    limits: CanaryPolicy = field(default_factory=CanaryPolicy)
+    below: Sequence[str] = ()
+    """Limits of `--fail-under` that the edit doesn't keep."""
+    max_changed: float | None = None
+    """Share of answers that may be others; None: any."""
+
+    @cached_property
+    def compared(self) -> Comparison | None:
+        """None where nothing was asked."""
+        if self.before is None or self.after is None:
+            return None
+        return compared(self.before.questions, self.after.questions)
+
+    def drops(self) -> list[str]:
+        """What got worse beyond the limit, in words."""
+        held = self.compared
+        metrics = held.metrics if held else {}
+        return [
+            f"{label} {metrics[name].before:.2f} → {metrics[name].after:.2f}"
+            for name, label in GUARDED.items()
+            if name in metrics and _drops(metrics[name], self.limits)
+        ]
+
+    def said_otherwise(self) -> list[str]:
+        """Ids of questions that fare neither better nor worse, and get another answer: no metric
+        tells a wrong one from them, a reader does."""
+        known = {*self.compared.worse, *self.compared.better} if self.compared else set()
+        return [one for one in self._other_answers if one not in known]
+
+    @cached_property
+    def _other_answers(self) -> list[str]:
+        """Ids of questions, in order."""
+        if self.before is None or self.after is None:
+            return []
+        then = {one.id: one.answer for one in self.before.questions}
+        return [one.id for one in self.after.questions if then[one.id] != one.answer]
+
+    @property
+    def changed(self) -> float:
+        """Share of questions that get another answer, better or worse or as good, 0–1."""
+        asked = self.after.questions if self.after else []
+        return len(self._other_answers) / len(asked) if asked else 0.0
+
+    def too_many_changed(self) -> list[str]:
+        """In words, where there is a limit."""
+        if self.max_changed is None or self.changed <= self.max_changed:
+            return []
+        return [f"{self.changed:.2f} of the answers are others, at most {self.max_changed:g}"]
+
+    @property
+    def fails(self) -> bool:
+        return bool(self.drops() or self.too_many_changed() or self.below)
+
+    def markdown(self) -> str:
+        return "\n".join(self._lines())
+
+    def _lines(self) -> Iterator[str]:
+        yield f"## {_plain(self.domain)}: {self._verdict()}"
+        yield ""
+        yield from ("| Key | Before | After |", "|---|---|---|")
+        for one in self.changes:
+            yield f"| `{one.key}` | {_plain(one.before)} | {_plain(one.after)} |"
+        held = self.compared
+        if held is None or self.before is None or self.after is None:
+            return
+        yield ""
+        yield f"{len(self.after.questions)} golden questions, {self._model()}."
+        yield ""
+        yield from ("| Metric | Before | After | Change, 95% interval |", "|---|---|---|---|")
+        for name, label in {**GUARDED, **SHOWN_BESIDE}.items():
+            if name in held.metrics:
+                yield _row(label, held.metrics[name])
+        then = {one.id: one for one in self.before.questions}
+        now = {one.id: one for one in self.after.questions}
+        lists = {"Worse": held.worse, "Better": held.better, OTHERWISE: self.said_otherwise()}
+        for title, ids in lists.items():
+            if ids:
+                yield from ("", f"<details><summary>{title}: {len(ids)}</summary>", "")
+                for name in ids:
+                    yield f"- **{_plain(name)}** {_plain(now[name].question)}"
+                    common = _common(then[name].answer, now[name].answer)
+                    yield f"  - before: {_said(then[name], common)}"
+                    yield f"  - now: {_said(now[name], common)}"
+                yield from ("", "</details>")
+
+    def _model(self) -> str:
+        return (
+            f"answered by {self.after.run.model}"
+            if self.after and self.after.run.model
+            else ("answered without a model")
+        )
+
+    def _verdict(self) -> str:
+        if self.before is None:
+            return "nothing that an answer depends on changed, so nothing was asked"
+        worse = [*self.drops(), *self.too_many_changed(), *self.below]
+        if worse:
+            return f"**worse**: {'; '.join(worse)}"
+        others = len(self.said_otherwise())
+        read = f", but {others} answers are others: read them" if others else ""
+        return f"no drop beyond {self.limits.max_drop:g}{read}"
+
+
+def _drops(change: MetricChange, limits: CanaryPolicy) -> bool:
+    lost = round((change.before - change.after) * change.questions, 3)
+    return lost >= limits.min_lost and lost > limits.max_drop * change.questions
+
+
+def _row(label: str, change: MetricChange) -> str:
+    low, high = change.interval or (0.0, 0.0)
+    difference = change.after - change.before
+    return (
+        f"| {label} | {change.before:.2f} | {change.after:.2f} "
+        f"| {difference:+.2f} ({low:+.2f} to {high:+.2f}), {change.questions} questions |"
+    )
+
+
+def _common(one: str, other: str) -> int:
+    """Characters that two answers begin with alike, in whole words, up to the last few."""
+    first, second = " ".join(one.split()), " ".join(other.split())
+    pairs = enumerate(zip(first, second, strict=False))
+    alike = next((place for place, (a, b) in pairs if a != b), min(len(first), len(second)))
+    return first.rfind(" ", 0, max(0, alike - LEAD_IN)) + 1
+
+
+def _said(question: ReportQuestion, skipped: int) -> str:
+    """`skipped`: so many characters say the same before and now."""
+    whole = " ".join(question.answer.split())
+    text = f"…{whole[skipped:]}" if skipped else whole
+    short = text if len(text) <= SAID else f"{text[:SAID]}…"
+    found = sum(one.found for one in question.evidence)
+    seen = f", evidence {found} of {len(question.evidence)}" if question.evidence else ""
+    return f"{_plain(question.path)}{seen}: {_plain(short)}"
+
+
+def _plain(value: object) -> str:
+    """Text of others in a page that people trust: no markup, no table cell, and nobody is
+    mentioned."""
+    text = html.escape(" ".join(str(value).split()), quote=False)
+    for sign in "\\`*_[]|#":
+        text = text.replace(sign, f"\\{sign}")
+    return text.replace("@", "@\u200b")

@@ -1,0 +1,140 @@
+"""How each domain's golden questions fared last, in the state database.
+
+Which golden questions find their evidence in one generation, and where it stands."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from datetime import UTC, datetime
+from functools import cache
+
+from sqlalchemy import Column, DateTime, Engine, Integer, MetaData, String, Table, Text
+
+from agents.graph import build_ask
+from config.domain import Domain
+from index.search import Snapshot
+from index.store.vectors import KeptRows
+from jobs.evaluation.metrics.answers import evidence_found
+from jobs.golden.check import plain, words_of, words_of_all
+from jobs.golden.questions import GoldenQuestion
+
+
+@dataclass(frozen=True, kw_only=True)
+class SeenEvidence:
+    """One evidence quote of a golden question, in one generation."""
+
+    shown: bool
+    """Among the passages that the answer is made from."""
+    place: str
+    """`Title › Heading` of the passage that holds it; empty where no passage does."""
+
+
+Sight = dict[str, tuple[SeenEvidence, ...]]
+"""Mark of a golden question → its evidence, in its order."""
+
+
+def marked(golden: Sequence[GoldenQuestion]) -> dict[str, GoldenQuestion]:
+    """Those that have evidence, by a mark that another wording or other evidence changes: only
+    the same question can be compared with itself."""
+    return {f"{one.id} {one.digest[:12]}": one for one in golden if one.answerable and one.evidence}
+
+
+def evidence_seen(
+    snapshot: Snapshot, domain: Domain, golden: Mapping[str, GoldenQuestion]
+) -> Sight:
+    """`golden`: by their marks.
+
+    Each question is asked without a model, whatever is configured: that takes no money and no
+    luck, and shows what the index can do."""
+    ask = build_ask(snapshot=lambda: snapshot, domain=domain, model=None)
+
+    @cache
+    def held(document: str) -> list[tuple[str, str]]:
+        """(place, plain words) of each chunk, then of the whole document."""
+        chunks = snapshot.chunks(document)
+        parts = [(chunk.place, words_of(chunk)) for chunk in chunks]
+        return [*parts, (chunks[0].place, words_of_all(chunks))] if chunks else []
+
+    def place(document: str, quote: str) -> str:
+        wanted = plain(quote)
+        return next((name for name, words in held(document) if wanted in words), "")
+
+    seen: Sight = {}
+    for mark, question in golden.items():
+        answer = ask(question.asked, None)
+        seen[mark] = tuple(
+            SeenEvidence(shown=shown, place=place(one.document, one.quote))
+            for one, shown in zip(question.evidence, evidence_found(question, answer), strict=True)
+        )
+    return seen
+
+
+_RESULTS = Table(
+    "canary_results",
+    MetaData(),
+    Column("domain", String(64), primary_key=True),
+    Column("generation", Integer, nullable=False),
+    Column("version", String(64), nullable=False, comment="of the product's code"),
+    Column("configuration", String(64), nullable=False, comment="of the domain file"),
+    Column("seen", Text, nullable=False, comment="JSON: question → its evidence"),
+    Column("told", String(64), nullable=False, comment="digest of what the admins were told last"),
+    Column("measured_at", DateTime, nullable=False, comment="UTC"),
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class KeptSight:
+    """What all later ones are compared with."""
+
+    generation: int
+    version: str
+    configuration: str
+    seen: Sight
+    told: str = ""
+
+
+class KeptCanary:
+    """Of one domain. Creates its table when something is kept."""
+
+    def __init__(self, engine: Engine, domain: str) -> None:
+        self._rows = KeptRows(engine, _RESULTS)
+        self._domain = domain
+
+    def last(self) -> KeptSight | None:
+        """None: nothing was ever kept, or the database fails."""
+        row = self._rows.find(domain=self._domain)
+        if row is None:
+            return None
+        seen = {
+            question: tuple(SeenEvidence(**one) for one in evidence)
+            for question, evidence in json.loads(row.seen).items()
+        }
+        return KeptSight(
+            generation=row.generation,
+            version=row.version,
+            configuration=row.configuration,
+            seen=seen,
+            told=row.told,
+        )
+
+    def keep(self, sight: KeptSight) -> None:
+        seen = {name: [asdict(one) for one in evidence] for name, evidence in sight.seen.items()}
+        self._rows.keep(
+            domain=self._domain,
+            generation=sight.generation,
+            version=sight.version,
+            configuration=sight.configuration,
+            seen=json.dumps(seen, ensure_ascii=False),
+            told=sight.told,
+            measured_at=datetime.now(UTC).replace(tzinfo=None),
+        )
+
+    def is_news(self, told: str) -> bool:
+        """Notes it, so that it is news only once."""
+        last = self.last()
+        if last is None or last.told == told:
+            return last is None
+        self.keep(replace(last, told=told))
+        return True

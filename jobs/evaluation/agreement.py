@@ -1,0 +1,221 @@
+"""How far a judge agrees with people who scored the same answers.
+
+What a share that a judge counted probably is, given how often it errs."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from agents.judging.judge import ACCEPTABLE, HIGHEST
+from jobs.evaluation.metrics.stats import (
+    Scores,
+    bootstrap,
+    bootstrap_mean,
+    pearson,
+    spearman,
+    wilson,
+)
+
+_FEWEST = 3
+"""Answers that a correlation takes."""
+_RESAMPLES = 1_000
+
+
+@dataclass(frozen=True, kw_only=True)
+class ScoredTwice:
+    """One answer, scored by a person who didn't see what the judge gave it."""
+
+    person: int
+    judge: int
+    person_incorrect: bool
+    judge_incorrect: bool
+    kind: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Figure:
+    """A figure with its 95% interval."""
+
+    value: float
+    low: float
+    high: float
+    count: int
+    """Answers that it rests on."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Confusion:
+    """A yes or no of the judge, held against that of people."""
+
+    true_positive: int
+    false_negative: int
+    true_negative: int
+    false_positive: int
+
+    @property
+    def true_positive_rate(self) -> Figure | None:
+        """Of what people say yes to, how much the judge does; None where they never do."""
+        return share(self.true_positive, self.true_positive + self.false_negative)
+
+    @property
+    def true_negative_rate(self) -> Figure | None:
+        return share(self.true_negative, self.true_negative + self.false_positive)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Agreement:
+    """The judge's report card."""
+
+    count: int
+    pearson: Figure | None
+    """None where one side gave everything the same score: then nothing can correlate."""
+    spearman: Figure | None
+    kappa: Figure | None
+    """Cohen's, squared weights."""
+    exact: Figure
+    within_one: Figure
+    bias: Figure
+    """Mean of the judge's score minus the person's."""
+    acceptable: Confusion
+    incorrect: Confusion
+    table: tuple[tuple[int, ...], ...]
+    """Row: the person's score from 0, column: the judge's."""
+    by_kind: Mapping[str, Figure] = field(default_factory=dict)
+    """Kind → share within one."""
+
+
+def agreement(scored: Sequence[ScoredTwice]) -> Agreement:
+    """Of at least one answer."""
+    people = np.asarray([one.person for one in scored], dtype=np.float64)
+    judge = np.asarray([one.judge for one in scored], dtype=np.float64)
+    apart = np.abs(people - judge)
+    table = np.zeros((HIGHEST + 1, HIGHEST + 1), dtype=int)
+    for one in scored:
+        table[one.person, one.judge] += 1
+    kinds = sorted({one.kind for one in scored if one.kind})
+    return Agreement(
+        count=len(scored),
+        pearson=_over(people, judge, pearson),
+        spearman=_over(people, judge, spearman),
+        kappa=_over(people, judge, _kappa),
+        exact=_share_of(apart == 0),
+        within_one=_share_of(apart <= 1),
+        bias=_mean(judge - people),
+        acceptable=_confusion(
+            [(one.person >= ACCEPTABLE, one.judge >= ACCEPTABLE) for one in scored]
+        ),
+        incorrect=_confusion([(one.person_incorrect, one.judge_incorrect) for one in scored]),
+        table=tuple(tuple(int(count) for count in row) for row in table),
+        by_kind={
+            kind: _share_of(np.asarray([a <= 1 for a, one in zip(apart, scored, strict=True)
+                                        if one.kind == kind]))
+            for kind in kinds
+        },
+    )  # fmt: skip
+
+
+def weighted_kappa(first: Sequence[int], second: Sequence[int]) -> float:
+    """Agreement of two judges on scores 0 to 5 beyond chance, squared weights; 1 when both give
+    one and the same score to all. Source: Cohen, Psychological Bulletin 1968."""
+    seen = np.zeros((HIGHEST + 1, HIGHEST + 1))
+    for one, other in zip(first, second, strict=True):
+        seen[one, other] += 1
+    seen /= max(1.0, seen.sum())
+    places = np.arange(HIGHEST + 1)
+    weights = (places[:, None] - places[None, :]) ** 2 / HIGHEST**2
+    by_chance = float((weights * np.outer(seen.sum(1), seen.sum(0))).sum())
+    return 1.0 - float((weights * seen).sum()) / by_chance if by_chance else 1.0
+
+
+def share(hits: int, count: int) -> Figure | None:
+    """None of nothing."""
+    if not count:
+        return None
+    low, high = wilson(hits, count)
+    return Figure(value=hits / count, low=low, high=high, count=count)
+
+
+def _share_of(hits: NDArray[np.bool_]) -> Figure:
+    found = share(int(hits.sum()), len(hits))
+    return found or Figure(value=0.0, low=0.0, high=1.0, count=0)
+
+
+def _mean(values: Scores) -> Figure:
+    low, high = bootstrap_mean(values)
+    return Figure(value=float(values.mean()), low=low, high=high, count=len(values))
+
+
+def _confusion(pairs: Sequence[tuple[bool, bool]]) -> Confusion:
+    """`pairs`: what the person says, what the judge says."""
+    return Confusion(
+        true_positive=sum(person and judge for person, judge in pairs),
+        false_negative=sum(person and not judge for person, judge in pairs),
+        true_negative=sum(not person and not judge for person, judge in pairs),
+        false_positive=sum(not person and judge for person, judge in pairs),
+    )
+
+
+def _over(
+    people: Scores, judge: Scores, figure: Callable[[Scores, Scores], float]
+) -> Figure | None:
+    """With a bootstrap over answers, of which a draw that is all alike says nothing."""
+    varied = len(set(people.tolist())) > 1 and len(set(judge.tolist())) > 1
+    if len(people) < _FEWEST or not varied:
+        return None
+
+    def of_draw(places: np.ndarray) -> float:
+        first, second = people[places], judge[places]
+        return figure(first, second) if np.ptp(first) and np.ptp(second) else math.nan
+
+    low, high = bootstrap(len(people), of_draw, resamples=_RESAMPLES)
+    return Figure(value=figure(people, judge), low=low, high=high, count=len(people))
+
+
+def _kappa(people: Scores, judge: Scores) -> float:
+    return weighted_kappa(people.astype(int).tolist(), judge.astype(int).tolist())
+
+
+FEWEST = 5
+"""Answers on either side that a rate has to rest on."""
+_DRAWS = 20_000
+_LEAST = 0.1
+"""By which the two rates together have to exceed chance."""
+
+
+def corrected(hits: int, count: int, judged: Confusion) -> Figure | str:
+    """`hits` of `count` answers are what the judge says; or why nothing can be made of it.
+
+    The interval takes in the chance of both samples: that of the run and that of the people's
+    scores (Jeffreys' priors). Source: Rogan & Gladen, American Journal of Epidemiology 1978."""
+    positive = judged.true_positive + judged.false_negative
+    negative = judged.true_negative + judged.false_positive
+    if not count:
+        return "nothing was judged"
+    if min(positive, negative) < FEWEST:
+        few = "yes" if positive < negative else "no"
+        return (
+            f"people said {few} to only {min(positive, negative)} of the answers that they scored; "
+            f"it takes {FEWEST}"
+        )
+    sensitivity, specificity = judged.true_positive / positive, judged.true_negative / negative
+    if sensitivity + specificity - 1 < _LEAST:
+        return "the judge hardly tells the two apart"
+    chance = np.random.default_rng(0)
+    drawn = _rate(
+        chance.beta(hits + 0.5, count - hits + 0.5, _DRAWS),
+        chance.beta(judged.true_positive + 0.5, judged.false_negative + 0.5, _DRAWS),
+        chance.beta(judged.true_negative + 0.5, judged.false_positive + 0.5, _DRAWS),
+    )
+    low, high = np.quantile(drawn, [0.025, 0.975])
+    value = _rate(np.asarray(hits / count), np.asarray(sensitivity), np.asarray(specificity))
+    return Figure(value=float(value), low=float(low), high=float(high), count=count)
+
+
+def _rate(seen: np.ndarray, sensitivity: np.ndarray, specificity: np.ndarray) -> np.ndarray:
+    tells = np.maximum(sensitivity + specificity - 1, 1e-3)
+    return np.asarray(np.clip((seen + specificity - 1) / tells, 0.0, 1.0))

@@ -1,1 +1,0 @@
-"""What answers them, several at a time, and what is kept of the replies."""

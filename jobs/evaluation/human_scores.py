@@ -1,0 +1,172 @@
+"""What people gave the answers of a report, as the scoring page saves it."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import zip_longest
+from pathlib import Path
+
+from agents.judging.judge import HIGHEST
+from config.errors import ConfigError
+from jobs.evaluation.agreement import ScoredTwice
+from jobs.evaluation.report import EvaluationReport, ReportQuestion
+from jobs.golden.imports import decoded, table_rows
+
+COLUMNS = ("key", "question_id", "score", "incorrect", "note", "scored_by", "scored_at")
+_YES = frozenset(("yes", "true", "1", "x", "y"))
+_NO = frozenset(("no", "false", "0", "", "n"))
+
+
+@dataclass(frozen=True, kw_only=True)
+class ScoredAnswer:
+    """One answer of a report that can be scored."""
+
+    key: str
+    """Tells neither which system wrote it nor what the judge thinks."""
+    system: str
+    entry: ReportQuestion
+
+
+@dataclass(frozen=True, kw_only=True)
+class HumanScore:
+    """One row."""
+
+    key: str
+    score: int
+    incorrect: bool
+    note: str
+    by: str
+    place: str
+    """`human.csv:7`"""
+
+
+@dataclass(kw_only=True)
+class HumanScores:
+    scores: list[HumanScore] = field(default_factory=list)
+    problems: list[str] = field(default_factory=list)
+    """Rows that don't count, and why."""
+
+
+def answers_of(report: EvaluationReport) -> dict[str, ScoredAnswer]:
+    """Key → answer: those of the system and of its baseline, where they say anything. Proposed
+    questions are left out."""
+    systems = [(report.run.system, report.questions)]
+    if report.baseline:
+        systems.append((report.baseline.name, report.baseline.questions))
+    found: dict[str, ScoredAnswer] = {}
+    for system, questions in systems:
+        for entry in questions:
+            if entry.kind != "proposed" and entry.answer:
+                key = _key(report.run.id, system, entry)
+                found[key] = ScoredAnswer(key=key, system=system, entry=entry)
+    return found
+
+
+def _key(run: str, system: str, entry: ReportQuestion) -> str:
+    said = "\0".join((run, system, entry.id, entry.answer))
+    return hashlib.sha256(said.encode()).hexdigest()[:16]
+
+
+def read_scores(paths: Sequence[Path], known: Mapping[str, ScoredAnswer]) -> HumanScores:
+    """Raises ConfigError for a file that isn't there or has no column `key` or `score`."""
+    found = HumanScores()
+    seen: dict[tuple[str, str], str] = {}
+    for path in paths:
+        for place, row in _rows(path):
+            if not any(row.values()):
+                continue
+            score = _score(row, place, known)
+            if isinstance(score, str):
+                found.problems.append(f"{place}: {score}")
+            elif (other := seen.setdefault((score.key, score.by), place)) != place:
+                found.problems.append(f"{place}: scored on {other} already")
+            else:
+                found.scores.append(score)
+    return found
+
+
+def _rows(path: Path) -> Iterator[tuple[str, dict[str, str]]]:
+    try:
+        text = decoded(path.read_bytes())
+    except OSError as error:
+        raise ConfigError(
+            f"{path}: {error.strerror}", remedy="give what the scoring page saved"
+        ) from error
+    rows = table_rows(text)
+    _, header = next(rows, (1, []))
+    named = [name.strip().casefold() for name in header]
+    if missing := {"key", "score"}.difference(named):
+        raise ConfigError(
+            f"{path}: no column `{'`, `'.join(sorted(missing))}`",
+            remedy="give what the page of `oncall evaluate sheet` saved",
+        )
+    for line, row in rows:
+        cells = zip_longest(named, map(str.strip, row[: len(named)]), fillvalue="")
+        yield f"{path.name}:{line}", dict(cells)
+
+
+def _score(
+    row: Mapping[str, str], place: str, known: Mapping[str, ScoredAnswer]
+) -> HumanScore | str:
+    """Or why the row doesn't count."""
+    if row["key"] not in known:
+        return f"no answer of this report has the key {row['key']!r}; is it of another run?"
+    said = row["score"]
+    if said not in {str(score) for score in range(HIGHEST + 1)}:
+        return f"score {said!r}; it goes from 0 to {HIGHEST}" if said else "no score"
+    incorrect = row.get("incorrect", "").casefold()
+    if incorrect not in _YES | _NO:
+        return f"incorrect {incorrect!r}; write yes or no"
+    return HumanScore(
+        key=row["key"],
+        score=int(said),
+        incorrect=incorrect in _YES,
+        note=row.get("note", ""),
+        by=row.get("scored_by", ""),
+        place=place,
+    )
+
+
+def scored_twice(
+    scores: Sequence[HumanScore], known: Mapping[str, ScoredAnswer]
+) -> dict[str, ScoredTwice]:
+    """Key → both scores, of the answers that the judge scored too.
+
+    Of several people the lower middle score counts, and `incorrect` if half of them say so."""
+    by_key: dict[str, list[HumanScore]] = {}
+    for one in scores:
+        by_key.setdefault(one.key, []).append(one)
+    found: dict[str, ScoredTwice] = {}
+    for key, several in by_key.items():
+        judge = known[key].entry.judge
+        if judge is None:
+            continue
+        middle = sorted(one.score for one in several)[(len(several) - 1) // 2]
+        found[key] = ScoredTwice(
+            person=middle,
+            judge=judge.score,
+            person_incorrect=2 * sum(one.incorrect for one in several) >= len(several),
+            judge_incorrect=judge.incorrect,
+            kind=known[key].entry.kind,
+        )
+    return found
+
+
+def between_people(scores: Sequence[HumanScore]) -> list[ScoredTwice]:
+    """Answers that two people scored: the first as `person`, the second as `judge`."""
+    first: dict[str, HumanScore] = {}
+    found: list[ScoredTwice] = []
+    for one in scores:
+        other = first.setdefault(one.key, one)
+        if other is not one:
+            found.append(
+                ScoredTwice(
+                    person=other.score,
+                    judge=one.score,
+                    person_incorrect=other.incorrect,
+                    judge_incorrect=one.incorrect,
+                )
+            )
+    return found

@@ -1,1 +1,0 @@
-"""The judge's own report card: people's scores beside its own."""

@@ -1,0 +1,250 @@
+"""What an answer's own words and citations show, without a judge.
+
+One answer against its golden question, and many of them summed up."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable
+
+from agents.answer import CITED, Answer, Citation
+from agents.checks.groundedness import groundedness
+from agents.context.sources import Source
+from enrichment.chunk import Chunk, Unit
+from enrichment.language.quantities import quantities
+from enrichment.language.words import sentences
+from jobs.evaluation.metrics.retrieval import GivenReply
+from jobs.golden.check import plain, says
+from jobs.golden.questions import Evidence, GoldenQuestion
+
+
+def answer_metrics(reply: GivenReply) -> dict[str, float]:
+    """Metric → value; only those that apply to this question and this kind of reply."""
+    answer, question = reply.answer, reply.question
+    refused = answer.found_nothing
+    found: dict[str, float] = {}
+    if question.kind not in ("ambiguous", "proposed"):
+        unanswerable = question.kind == "unanswerable"
+        if refused:
+            found["refusal_precision"] = float(unanswerable)
+        if unanswerable:
+            found["refusal_recall"] = float(refused)
+    if answer.from_documents:
+        found |= _grounded(answer, asked=question.question)
+    if answer.from_documents or answer.passages:
+        found |= _cited(reply)
+        found |= _numbers(reply)
+    return found | _spent(reply)
+
+
+def _grounded(answer: Answer, *, asked: str) -> dict[str, float]:
+    checked = groundedness(answer.text, _sources(answer), asked=asked)
+    return {"grounded": checked.score, "hallucinated": float(bool(checked.untraceable))}
+
+
+def _sources(answer: Answer) -> list[Source]:
+    """`[n]` is the n-th: the passages of the section that it opens, as the answerer saw them."""
+    by_number = {one.number: one for one in answer.citations}
+    return [_source(by_number.get(n), answer) for n in range(1, max(by_number, default=0) + 1)]
+
+
+def _source(citation: Citation | None, answer: Answer) -> Source:
+    if citation is None:
+        return _quoted("", "", "", "")  # a number that cites nothing holds nothing up
+    section = [chunk for chunk in answer.context if _opens(citation, chunk, answer.context)]
+    if not section:
+        return _quoted(citation.document, citation.title, citation.heading, citation.quote)
+    return Source(chunks=tuple(section), text="\n\n".join(chunk.text for chunk in section))
+
+
+def _quoted(document: str, title: str, heading: str, quote: str) -> Source:
+    """All that is known of a passage that the answerer's context doesn't hold."""
+    chunk = Chunk(
+        id="",
+        document_id=document,
+        document_title=title,
+        kind="text",
+        position=0,
+        heading_path=(heading,) if heading else (),
+        text=quote,
+        index_text=quote,
+        tokens=0,
+        units=tuple(Unit(kind="sentence", text=one, index_text=one) for one in sentences(quote)),
+    )
+    return Source(chunks=(chunk,), text=quote)
+
+
+def _opens(citation: Citation, chunk: Chunk, context: tuple[Chunk, ...]) -> bool:
+    if citation.chunk_id:
+        cited = next((one for one in context if one.id == citation.chunk_id), None)
+        return cited is not None and (
+            chunk.id == cited.id
+            or (
+                bool(chunk.heading_path)
+                and (chunk.document_id, chunk.heading_path)
+                == (cited.document_id, cited.heading_path)
+            )
+        )
+    return (chunk.document_id, chunk.heading) == (citation.document, citation.heading)
+
+
+def _cited(reply: GivenReply) -> dict[str, float]:
+    """Citations that open a passage with evidence, and evidence that some citation opens."""
+    evidence, citations = reply.question.evidence, reply.answer.citations
+    if not evidence:
+        return {}
+    opened = [[_shows(citation, one, reply.answer) for one in evidence] for citation in citations]
+    found = {"citation_recall": _mean(map(any, zip(*opened, strict=True))) if opened else 0.0}
+    if opened:
+        found["citation_precision"] = _mean(map(any, opened))
+    return found
+
+
+def _shows(citation: Citation, evidence: Evidence, answer: Answer) -> bool:
+    if citation.document != evidence.document:
+        return False
+    quote = plain(evidence.quote)
+    section = _source(citation, answer)
+    held = plain(f"{citation.heading} {section.text} {citation.quote}")
+    return bool(quote) and quote in held
+
+
+def _numbers(reply: GivenReply) -> dict[str, float]:
+    """Whether each quantity of the facts that an answer has to say is said, unit and all."""
+    wanted = [fact for fact in reply.question.must_include if quantities(fact)]
+    if not wanted:
+        return {}
+    # Telling words of a passage are bold wherever they stand.
+    said = reply.answer.text.replace("**", "") if reply.answer.passages else reply.answer.text
+    amounts = quantities(plain(said))
+    exact = [
+        says(said, fact)
+        or all(any(one.agrees(other) for other in amounts) for one in quantities(plain(fact)))
+        for fact in wanted
+    ]
+    return {"numbers_exact": float(all(exact))}
+
+
+def _spent(reply: GivenReply) -> dict[str, float]:
+    answer = reply.answer
+    spent = {
+        "words": float(len(CITED.sub("", answer.text).split())),
+        "total_ms": round(reply.total_ms, 1),
+        "calls": float(answer.usage.calls),
+        "input_tokens": float(answer.usage.input_tokens),
+        "output_tokens": float(answer.usage.output_tokens),
+    }
+    if reply.first_token_ms is not None:
+        spent["first_token_ms"] = round(reply.first_token_ms, 1)
+    return spent
+
+
+def _mean(values: Iterable[bool]) -> float:
+    held = list(values)
+    return sum(held) / len(held) if held else 0.0
+
+
+REPLIES = ("answer", "passages", "refusal", "question")
+"""Kinds of reply that are counted; see `reply_of`."""
+
+
+def score(question: GoldenQuestion, answer: Answer) -> dict[str, float]:
+    """Metric → 0 to 1 for this question; only the metrics that apply to its kind, and to the kind
+    of reply."""
+    replies = {f"replied_{kind}": float(kind == reply_of(answer)) for kind in REPLIES}
+    return {**replies, **_due(question, answer), **_of_its_reply(question, answer)}
+
+
+def reply_of(answer: Answer) -> str:
+    """answer | passages | refusal | question; empty for small talk and general knowledge."""
+    if answer.from_documents:
+        return "answer"
+    kinds = {
+        "passages_found": "passages",
+        "no_answer_found": "refusal",
+        "ambiguous_query": "question",
+    }
+    return kinds.get(answer.path, "")
+
+
+def _of_its_reply(question: GoldenQuestion, answer: Answer) -> dict[str, float]:
+    """The same again among answers alone, and among passages alone: what holds for one kind of
+    reply says nothing of the other."""
+    kind = reply_of(answer)
+    if kind not in ("answer", "passages"):
+        return {}
+    scores: dict[str, float] = {}
+    accepted = acceptable(question, answer)
+    if kind == "answer" and accepted is not None:
+        scores["answer_wrong"] = float(not accepted)
+    if question.answerable:
+        found = _found(question, answer)
+        scores |= {f"{kind}_{name}": value for name, value in found.items()}
+    return scores
+
+
+def _due(question: GoldenQuestion, answer: Answer) -> dict[str, float]:
+    if question.kind == "proposed":
+        return {}
+    refused = float(answer.path == "no_answer_found")
+    if question.kind == "unanswerable":
+        return {"refused_right": refused}
+    found = evidence_found(question, answer)
+    scores = {
+        "evidence_all": float(all(found)),
+        "evidence_each": sum(found) / len(found) if found else 0.0,
+    }
+    if not found:
+        scores = {}
+    if question.kind == "ambiguous":
+        return {**scores, "clarified": float(answer.path == "ambiguous_query")}
+    first = [citation.document in question.documents for citation in answer.citations[:1]]
+    return {
+        **scores,
+        **_found(question, answer),
+        "cited_first": float(first == [True]),
+        "refused_wrong": refused,
+        "clarified_wrong": float(answer.path == "ambiguous_query"),
+        "answer_characters": float(len(answer.text)),
+    }
+
+
+def _found(question: GoldenQuestion, answer: Answer) -> dict[str, float]:
+    scores = {"cited": float(_cites_a_right_document(question, answer))}
+    if question.must_include:
+        facts = _facts_said(question, answer)
+        scores |= {"fact_any": float(any(facts)), "facts_all": float(all(facts))}
+    return scores
+
+
+def _cites_a_right_document(question: GoldenQuestion, answer: Answer) -> bool:
+    return any(citation.document in question.documents for citation in answer.citations)
+
+
+def _facts_said(question: GoldenQuestion, answer: Answer) -> list[bool]:
+    # Telling words are bold wherever they stand, also within `sign-off`.
+    said = answer.text.replace("**", "") if answer.passages else answer.text
+    return [says(said, fact) for fact in question.must_include]
+
+
+def acceptable(question: GoldenQuestion, answer: Answer) -> bool | None:
+    """Whether an expert would accept the answer, or that there is none: it says all literal facts
+    and cites a right document. Passages that do are no answer, but their reader finds it. None
+    where the golden question can't tell: an ambiguous one, one without such facts, and a question
+    back."""
+    if question.kind in ("ambiguous", "proposed") or answer.path == "ambiguous_query":
+        return None
+    if question.kind == "unanswerable" or answer.path == "no_answer_found":
+        return question.kind == "unanswerable" and answer.path == "no_answer_found"
+    if not question.must_include:
+        return None
+    return _cites_a_right_document(question, answer) and all(_facts_said(question, answer))
+
+
+def evidence_found(question: GoldenQuestion, answer: Answer) -> list[bool]:
+    """For each evidence passage, whether the answerer saw it, in the named document."""
+    seen: dict[str, str] = defaultdict(str)
+    for chunk in answer.context:
+        seen[chunk.document_id] += f" {' '.join(chunk.heading_path)} {chunk.text}\n"
+    shown = {document: plain(text) for document, text in seen.items()}
+    return [plain(one.quote) in shown.get(one.document, "") for one in question.evidence]

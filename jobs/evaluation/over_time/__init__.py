@@ -1,1 +1,0 @@
-"""Runs kept and listed over time, and handed to MLflow."""

@@ -1,0 +1,144 @@
+"""Replies to golden questions, kept by version and question: a run that was killed goes on."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Protocol
+
+from pydantic import TypeAdapter, ValidationError
+from sqlalchemy import (
+    Column,
+    DateTime,
+    Engine,
+    Integer,
+    MetaData,
+    String,
+    Table,
+    Text,
+    delete,
+    func,
+    insert,
+    select,
+)
+from sqlalchemy.exc import IntegrityError
+
+from agents.answer import Answer
+from durable.migration import migrate
+from jobs.evaluation.metrics.retrieval import GivenReply, Retrieved
+from jobs.golden.questions import GoldenQuestion
+
+VERSIONS = 10
+"""Kept for each domain: those that replies were last given by."""
+_METADATA = MetaData()
+_REPLIES = Table(
+    "evaluation_replies",
+    _METADATA,
+    Column("version", String(64), primary_key=True),
+    Column("question", String(64), primary_key=True, comment="hash of all that is asked"),
+    Column("repeat", Integer, primary_key=True),
+    Column("domain", String(64), nullable=False, index=True),
+    Column("given_at", DateTime, nullable=False, comment="UTC"),
+    Column("reply", Text, nullable=False),
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Reply:
+    """What is kept; the question is known to whoever asks for it."""
+
+    answer: Answer
+    retrieved: tuple[Retrieved, ...]
+    first_token_ms: float | None
+    total_ms: float
+
+
+_reply = TypeAdapter(_Reply)
+
+
+class ReplyStore(Protocol):
+    def find(self, question: GoldenQuestion, repeat: int) -> GivenReply | None: ...
+
+    def keep(self, reply: GivenReply) -> None: ...
+
+
+class Unkept:
+    """Nothing is known, nothing is kept."""
+
+    def find(self, question: GoldenQuestion, repeat: int) -> GivenReply | None:
+        """None."""
+
+    def keep(self, reply: GivenReply) -> None:
+        """Ignored."""
+
+
+class KeptReplies:
+    """Those of one version of one domain. Thread-safe; a reply is kept once it is given."""
+
+    def __init__(self, engine: Engine, domain: str, version: str, *, anew: bool = False) -> None:
+        """`anew`: what is known of this version is forgotten first."""
+        self._engine, self._domain, self._version = engine, domain, version
+        migrate(engine, _METADATA, "evaluation replies")
+        self._forget([version] if anew else [])
+
+    def find(self, question: GoldenQuestion, repeat: int) -> GivenReply | None:
+        wanted = select(_REPLIES.c.reply).where(
+            _REPLIES.c.version == self._version,
+            _REPLIES.c.question == question.digest,
+            _REPLIES.c.repeat == repeat,
+        )
+        with self._engine.connect() as connection:
+            text = connection.execute(wanted).scalar()
+        if text is None:
+            return None
+        try:
+            known = _reply.validate_json(text)
+        except ValidationError:  # of another edition of the product
+            return None
+        return GivenReply(
+            question=question,
+            repeat=repeat,
+            answer=known.answer,
+            retrieved=known.retrieved,
+            first_token_ms=known.first_token_ms,
+            total_ms=known.total_ms,
+            kept=True,
+        )
+
+    def keep(self, reply: GivenReply) -> None:
+        said = _Reply(
+            answer=reply.answer,
+            retrieved=reply.retrieved,
+            first_token_ms=reply.first_token_ms,
+            total_ms=reply.total_ms,
+        )
+        row = {
+            "version": self._version,
+            "question": reply.question.digest,
+            "repeat": reply.repeat,
+            "domain": self._domain,
+            "given_at": datetime.now(UTC).replace(tzinfo=None),
+            "reply": _reply.dump_json(said).decode(),
+        }
+        try:
+            with self._engine.begin() as connection:
+                connection.execute(insert(_REPLIES).values(row))
+        except IntegrityError:
+            return  # another run of the same version was faster
+
+    def _forget(self, versions: list[str]) -> None:
+        """These, and of the domain's others all but the newest."""
+        last = func.max(_REPLIES.c.given_at)
+        newest = (
+            select(_REPLIES.c.version)
+            .where(_REPLIES.c.domain == self._domain)
+            .group_by(_REPLIES.c.version)
+            .order_by(last.desc())
+        )
+        with self._engine.begin() as connection:
+            known = list(connection.execute(newest).scalars())
+            old = [one for one in known[VERSIONS:] if one != self._version]
+            gone = delete(_REPLIES).where(
+                _REPLIES.c.domain == self._domain, _REPLIES.c.version.in_([*versions, *old])
+            )
+            connection.execute(gone)

@@ -1,0 +1,204 @@
+"""What is wrong with golden questions although each can be read.
+
+Whether two writings say the same words: a fact in an answer, a quote in a document.
+
+Evidence that the published documents hold no more."""
+
+from __future__ import annotations
+
+import html
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from difflib import SequenceMatcher
+from pathlib import Path
+
+from config.domain_files import Problem, nearest
+from enrichment.chunk import Chunk
+from enrichment.language.words import tokens
+from index.search import Snapshot
+from jobs.golden.questions import PlacedQuestion, read_golden, taken_on
+
+# Not by the Markdown parser: facts and quotes are pieces, cut anywhere, and both must end alike.
+_MARKUP = (
+    (re.compile(r"<br\s*/?>|</?[a-zA-Z][^<>]*>"), " "),
+    (re.compile(r"!?\[([^\[\]]*+)\]\([^()]*+\)"), r"\1"),
+    (re.compile(r"\s?\[\^?\d{1,3}\]"), " "),
+    # Brackets that are left: a quote that ends inside a link.
+    (re.compile(r"[\[\]]"), ""),
+    (re.compile(r"[*_`|\\#~]|^[ \t]*+>", re.MULTILINE), " "),
+)
+_SAME = str.maketrans(
+    {"’": "'", "‘": "'", "“": '"', "”": '"', "–": "-", "—": "-", "‑": "-", "\u00a0": " "}
+)
+
+
+def plain(text: str) -> str:
+    """Lower case, one space, no markup: what two writings of one fact have in common."""
+    for pattern, replacement in _MARKUP:
+        text = pattern.sub(replacement, text)
+    return " ".join(html.unescape(text).translate(_SAME).lower().split())
+
+
+def words_of(chunk: Chunk) -> str:
+    """A chunk's plain words, below all its headings."""
+    return plain(f"{' '.join(chunk.heading_path)} {chunk.text}")
+
+
+def words_of_all(chunks: Sequence[Chunk]) -> str:
+    """A document's plain words: a quote may go on over the border of two chunks. A heading stands
+    before the first chunk below it alone, as in the document."""
+    return plain(
+        " ".join(
+            chunk.text if place and chunk.heading_path == chunks[place - 1].heading_path
+            else f"{chunk.heading} {chunk.text}"
+            for place, chunk in enumerate(chunks)
+        )
+    )  # fmt: skip
+
+
+def says(text: str, fact: str) -> bool:
+    """Whether the fact stands in the text as words of its own: `no` is not in `note`."""
+    wanted = plain(fact)
+    return bool(wanted) and re.search(rf"(?<!\w){re.escape(wanted)}(?!\w)", plain(text)) is not None
+
+
+_ALIKE = 0.5
+"""From which likeness on a sentence may be what a quote has become."""
+
+
+def stale(one: PlacedQuestion, snapshot: Snapshot) -> Iterator[Problem]:
+    """A problem for each quote whose document is gone or doesn't say it any more, and for each
+    fact that isn't said there."""
+    for place, evidence in enumerate(one.question.evidence):
+        if evidence.document not in snapshot.documents:
+            hint = nearest(evidence.document, sorted(snapshot.documents))
+            yield one.problem(
+                f"no document {evidence.document!r} is published{hint}",
+                *("evidence", place, "document"),
+            )
+            continue
+        chunks = snapshot.chunks(evidence.document)
+        if not holds(chunks, evidence.quote):
+            said = f"{evidence.document} holds this quote no more"
+            if now := _nearest_sentence(chunks, evidence.quote):
+                said += f"; it says now: {now}"
+            yield one.problem(said, "evidence", place, "quote")
+    yield from _unsaid(one, snapshot)
+
+
+def _unsaid(one: PlacedQuestion, snapshot: Snapshot) -> Iterator[Problem]:
+    """Facts that an answer has to hold literally, and none of its documents does."""
+    chunks = [chunk for name in sorted(one.question.documents) for chunk in snapshot.chunks(name)]
+    texts = [f"{chunk.index_text}\n{chunk.text}" for chunk in chunks]
+    for place, fact in enumerate(one.question.must_include if chunks else ()):
+        if not any(says(text, fact) for text in texts):
+            said = f"{fact!r} stands in none of its documents; put it into `rubric` if it is meant"
+            yield one.problem(said, "must_include", place)
+
+
+def holds(chunks: Sequence[Chunk], quote: str) -> bool:
+    """Whether a document says it: in one chunk, or across the border of two."""
+    wanted = plain(quote)
+    return any(wanted in words_of(chunk) for chunk in chunks) or wanted in words_of_all(chunks)
+
+
+def _nearest_sentence(chunks: Sequence[Chunk], quote: str) -> str:
+    wanted = plain(quote)
+    best, found = _ALIKE, ""
+    for chunk in chunks:
+        for unit in chunk.units:
+            matcher = SequenceMatcher(None, wanted, plain(unit.text), autojunk=False)
+            # The two cheap bounds first: most sentences aren't alike at all.
+            if matcher.real_quick_ratio() > best and matcher.quick_ratio() > best:
+                likeness = matcher.ratio()
+                if likeness > best:
+                    best, found = likeness, unit.text
+    return " ".join(found.split())[:200]
+
+
+@dataclass(kw_only=True)
+class GoldenCheck:
+    """What came of it."""
+
+    problems: list[Problem] = field(default_factory=list)
+    """In the order of the files and lines."""
+    kinds: dict[Path, Counter[str]] = field(default_factory=dict)
+    """File → kind → how many questions can be asked."""
+    stale: int = 0
+    """Questions whose evidence the published documents hold no more."""
+
+
+def check_golden(paths: Sequence[Path], snapshot: Snapshot | None = None) -> GoldenCheck:
+    """All problems of all files. `snapshot`: what is published; None leaves the evidence alone.
+
+    Raises ConfigError where a file isn't there."""
+    found = GoldenCheck()
+    questions: list[PlacedQuestion] = []
+    for path in paths:
+        entries, problems = read_golden(path)
+        found.problems += problems
+        if not (entries or problems):
+            found.problems.append(Problem(path, 1, 1, "holds no questions"))
+        found.kinds[path] = Counter(one.question.kind for one in entries)
+        questions += entries
+    found.problems += _told_twice(questions)
+    for one in questions:
+        found.problems += _incomplete(one)
+        gone = list(stale(one, snapshot)) if snapshot else []
+        found.stale += bool(gone)
+        found.problems += gone
+    order = {path: place for place, path in enumerate(paths)}
+    found.problems.sort(key=lambda one: (order[one.path], one.line, one.column))
+    return found
+
+
+def _told_twice(questions: Sequence[PlacedQuestion]) -> Iterator[Problem]:
+    ids: dict[str, PlacedQuestion] = {}
+    asked: dict[tuple[str, ...], PlacedQuestion] = {}
+    for one in questions:
+        if (other := ids.setdefault(one.question.id, one)) is not one:
+            yield one.problem(taken_on(other), "id")
+        turns = (*(turn.content for turn in one.question.history), one.question.question)
+        # With their thread: `and in the EU?` may follow two different questions.
+        words = tuple(" ".join(token.casefold() for token in tokens(text)) for text in turns)
+        if words[-1] and (other := asked.setdefault(words, one)) is not one:
+            yield one.problem(f"the same question stands on {other.place}", "question")
+
+
+def _incomplete(one: PlacedQuestion) -> Iterator[Problem]:
+    question = one.question
+    for key in ("id", "question"):
+        if not getattr(question, key).strip():
+            yield one.problem(f"`{key}` is blank", key)
+    if question.answerable:
+        if not question.evidence:
+            said = "no evidence: name a document and quote the words that the answer rests on"
+            yield one.problem(said, "evidence", want_key=True)
+        if not question.reference.strip():
+            said = "no reference: write the answer that you would give"
+            yield one.problem(said, "reference", want_key=True)
+    for place, evidence in enumerate(question.evidence):
+        if not evidence.quote.strip():
+            yield one.problem("this quote is blank", "evidence", place, "quote")
+    yield from _of_its_kind(one)
+
+
+def _of_its_kind(one: PlacedQuestion) -> Iterator[Problem]:
+    question = one.question
+    if question.kind == "follow_up" and not question.history:
+        yield one.problem("a follow-up needs the turns before it, as `history`", "kind")
+    if question.history and question.history[-1].role != "assistant":
+        last = len(question.history) - 1
+        said = "the turn before the question has to be the assistant's"
+        yield one.problem(said, "history", last, "role")
+    if question.kind == "unanswerable" and question.must_include:
+        said = "an unanswerable question has no facts that an answer must hold"
+        yield one.problem(said, "must_include", want_key=True)
+    planned = question.proposed.kind if question.proposed else None
+    if question.category and "unanswerable" not in (question.kind, planned):
+        said = f"`category` says why a question is unanswerable; this one is {question.kind}"
+        yield one.problem(said, "category", want_key=True)
+    if question.proposed and question.kind != "proposed":
+        yield one.problem("confirmed: take `proposed` away", "proposed", want_key=True)

@@ -1,0 +1,185 @@
+"""Golden files, read as a compiler reads: every entry, and what is wrong with it at its place.
+
+Golden questions: what people ask, and what an acceptable answer holds."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+import yaml
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic_core import ErrorDetails
+
+from agents.answer import Question, Turn
+from config.domain_files import Problem, node_at, placed, refused
+from config.errors import ConfigError
+from config.parsing.strict_yaml import UnreadableFileError, misread, read_list, read_text
+
+Kind = Literal["lookup", "table", "multi_hop", "follow_up", "ambiguous", "unanswerable", "proposed"]
+Unanswerable = Literal[
+    "underspecified",
+    "false_presupposition",
+    "nonsensical",
+    "modality_limited",
+    "safety_concerned",
+    "out_of_documents",
+]
+"""Why there is no answer. Source: Peng et al., UAEval4RAG, ACL 2025."""
+
+
+class _Entry(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class GoldenTurn(_Entry):
+    role: Literal["user", "assistant"]
+    content: str
+
+
+def as_turns(history: Sequence[GoldenTurn]) -> tuple[Turn, ...]:
+    """As the agents read a thread."""
+    return tuple(Turn(role=turn.role, content=turn.content) for turn in history)
+
+
+class Evidence(_Entry):
+    document: str = Field(description="Document id")
+    heading: str = Field("", description="The nearest heading above the quote")
+    quote: str = Field(description="Verbatim, white space and markup aside")
+
+
+class ProposedBy(_Entry):
+    """Where a proposed question comes from."""
+
+    by: str = Field("", description="Slack user id, or the model that wrote it")
+    origin: str = Field("", description="`correction`, `handoff`, `accepted` or `generated`")
+    source: str = Field("", description="Where the answer stands, in its author's words")
+    kind: Kind | None = Field(None, description="What it would be, once somebody confirms it")
+
+
+class GoldenQuestion(_Entry):
+    """One entry of a golden file."""
+
+    id: str
+    kind: Kind
+    question: str
+    history: list[GoldenTurn] = []
+    reference: str = ""
+    must_include: list[str] = Field([], description="Facts that stand literally in the documents")
+    rubric: list[str] = Field([], description="Facts in other words, for a judge")
+    evidence: list[Evidence] = []
+    instructions: str = Field("", description="What the judge should know of this question")
+    tags: list[str] = Field([], description="Groups of your own, reported beside the kinds")
+    category: Unanswerable | None = Field(None, description="Why an unanswerable one is")
+    proposed: ProposedBy | None = Field(
+        None, description="Of a question that nobody has confirmed yet"
+    )
+
+    @property
+    def asked(self) -> Question:
+        """As it is put to the agents, its thread before it."""
+        return Question(text=self.question, history=as_turns(self.history))
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 of what is asked and what retrieval is held against: an expert who only rewords
+        a reference leaves it as it is."""
+        said = self.model_dump_json(include={"id", "question", "history", "evidence"})
+        return hashlib.sha256(said.encode()).hexdigest()
+
+    @property
+    def documents(self) -> frozenset[str]:
+        return frozenset(one.document for one in self.evidence)
+
+    @property
+    def answerable(self) -> bool:
+        """Has one answer in the documents."""
+        return self.kind not in ("ambiguous", "unanswerable", "proposed")
+
+
+@dataclass(frozen=True, kw_only=True)
+class PlacedQuestion:
+    """A golden question, and where it stands."""
+
+    question: GoldenQuestion
+    path: Path
+    node: yaml.Node
+
+    @property
+    def place(self) -> str:
+        """`security.yaml:12`"""
+        return f"{self.path.name}:{self.node.start_mark.line + 1}"
+
+    def problem(self, message: str, *location: str | int, want_key: bool = False) -> Problem:
+        """At one of its keys."""
+        node = node_at(self.node, location, want_key=want_key)
+        return placed(self.path, node, f"{self.question.id}: {message}")
+
+
+def load_golden(paths: Sequence[Path]) -> list[GoldenQuestion]:
+    """All entries of the files, in order. Raises ConfigError: the first problem, with its place."""
+    found: list[PlacedQuestion] = []
+    for path in paths:
+        questions, problems = read_golden(path)
+        found += questions
+        if problems:
+            raise ConfigError(
+                str(problems[0]), remedy="`oncall golden check` lists all that is wrong"
+            )
+    seen: dict[str, PlacedQuestion] = {}
+    for one in found:
+        if (other := seen.setdefault(one.question.id, one)) is not one:
+            raise ConfigError(str(one.problem(taken_on(other), "id")))
+    if not found:
+        named = ", ".join(map(str, paths)) or "no file"
+        raise ConfigError(f"no golden questions in {named}")
+    return [one.question for one in found]
+
+
+def taken_on(other: PlacedQuestion) -> str:
+    """Of an id."""
+    return f"this id is taken on {other.place}; give each its own"
+
+
+def read_golden(path: Path) -> tuple[list[PlacedQuestion], list[Problem]]:
+    """The entries of one file that can be read, and what is wrong with the others.
+
+    Raises ConfigError where there is no such file."""
+    if not path.is_file():
+        what = "is a folder" if path.is_dir() else "No such file or directory"
+        raise ConfigError(f"{path}: {what}", remedy="name a golden file (YAML)")
+    try:
+        nodes, values = read_list(read_text(path))
+    except UnreadableFileError as error:
+        return [], [Problem(path, error.line, error.column, error.message)]
+    found: list[PlacedQuestion] = []
+    problems: list[Problem] = []
+    for node, value in zip(nodes, values, strict=True):
+        wrong = list(_misread(path, node))
+        try:
+            question = GoldenQuestion.model_validate(value)
+        except ValidationError as error:
+            name = str(value.get("id") or "") if isinstance(value, dict) else ""
+            wrong_at = {(one.line, one.column) for one in wrong}
+            said = (_problem(path, node, name, detail) for detail in error.errors())
+            wrong += [one for one in said if (one.line, one.column) not in wrong_at]
+        else:
+            if not wrong:
+                found.append(PlacedQuestion(question=question, path=path, node=node))
+        problems += wrong
+    return found, problems
+
+
+def _misread(path: Path, node: yaml.Node) -> Iterator[Problem]:
+    for wrong, message in misread(node):
+        yield placed(path, wrong, message)
+
+
+def _problem(path: Path, entry: yaml.Node, name: str, detail: ErrorDetails) -> Problem:
+    if not isinstance(entry, yaml.MappingNode):
+        return placed(path, entry, "expected a question with `id:`, `kind:` and `question:`")
+    node, said = refused(GoldenQuestion, entry, detail)
+    return placed(path, node, f"{name}: {said}" if name else said)

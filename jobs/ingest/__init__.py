@@ -1,0 +1,1 @@
+"""Ingest: sources, preparation, publishing."""

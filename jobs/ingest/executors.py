@@ -1,0 +1,153 @@
+"""Where documents are prepared: the port, and the workshop of a process that works alone.
+
+Several at a time, handed on in order, and never many more held than are at work."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
+from itertools import islice
+from typing import Literal, Protocol, TypeVar
+
+import structlog
+
+from config.errors import CopilotError, LoadError
+from enrichment.pipeline import Enriched
+from loaders.document import Document
+from loaders.time_limit import SECONDS, time_limit
+
+log = structlog.get_logger()
+
+Way = Literal["extractive", "model"]
+"""Without a model, which takes milliseconds; with one, which may take minutes."""
+Prepare = Callable[[Document], Enriched]
+Result = TypeVar("Result")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Prepared:
+    """What became of a document that was given to a workshop."""
+
+    document: str
+    """Its id."""
+    way: Way
+    enriched: Enriched | CopilotError
+    embedded: int = 0
+    """Texts of it that went through the embedding model already."""
+
+
+class Workshop(Protocol):
+    """Takes loaded documents and gives back what is published of them, in any order."""
+
+    def room(self, way: Way) -> bool:
+        """Whether another one may be given; who gives more waits."""
+        ...
+
+    def give(self, document: Document, way: Way) -> None: ...
+
+    def finished(self, wait_seconds: float = 0.0) -> list[Prepared]:
+        """What is ready and was not handed out yet; waits so long for the first. Raises what
+        concerns the whole run, as an embeddings server that is away."""
+        ...
+
+    @property
+    def at_work(self) -> int:
+        """Given, and not handed out yet."""
+        ...
+
+    def close(self) -> None:
+        """What is at work need not be finished."""
+        ...
+
+
+class InThisProcess:
+    """Prepares without a model when it is given, and with one in threads, as these wait."""
+
+    def __init__(
+        self,
+        ways: Mapping[Way, Prepare],
+        *,
+        at_once: int = 1,
+        seconds: float = SECONDS,
+        let_go: Callable[[], AbstractContextManager[None]] = nullcontext,
+    ) -> None:
+        """`at_once`: documents that wait for a model. `seconds` of computing may go into one.
+        `let_go`: while this is held, none of them waits any longer."""
+        self._ways = ways
+        self._at_once = at_once
+        self._seconds = seconds
+        self._let_go = let_go
+        self._ready: deque[Prepared] = deque()
+        self._pool = ThreadPoolExecutor(at_once, thread_name_prefix="enrichment")
+        self._waiting: set[Future[Prepared]] = set()
+
+    def room(self, way: Way) -> bool:
+        return way == "extractive" or len(self._waiting) < 2 * self._at_once
+
+    def give(self, document: Document, way: Way) -> None:
+        if way == "extractive":
+            self._ready.append(self._prepared(document, way))
+        else:
+            self._waiting.add(self._pool.submit(self._prepared, document, way))
+
+    def finished(self, wait_seconds: float = 0.0) -> list[Prepared]:
+        timeout = 0.0 if self._ready else wait_seconds
+        done, self._waiting = wait(self._waiting, timeout, FIRST_COMPLETED)
+        found = [*self._ready, *(future.result() for future in done)]
+        self._ready.clear()
+        return found
+
+    @property
+    def at_work(self) -> int:
+        return len(self._waiting) + len(self._ready)
+
+    def close(self) -> None:
+        with self._let_go():
+            self._pool.shutdown(wait=True, cancel_futures=True)
+
+    def _prepared(self, document: Document, way: Way) -> Prepared:
+        prepare = self._ways[way]
+        enriched = attempt(document.id, lambda: prepare(document), self._seconds)
+        return Prepared(document=document.id, way=way, enriched=enriched)
+
+
+def attempt(name: str, act: Callable[[], Result], seconds: float) -> Result | LoadError:
+    """Raises what concerns the whole run; what concerns this document alone is returned."""
+    try:
+        with time_limit(name, seconds):
+            return act()
+    except LoadError as error:
+        return error
+    except CopilotError:
+        raise
+    except Exception as error:
+        log.exception("a document broke its loader", document=name)
+        kind = type(error).__name__
+        return LoadError(name, f"reading it failed ({kind})", remedy="the log holds the details")
+
+
+Item = TypeVar("Item")
+
+
+def in_turn(act: Callable[[Item], Result], items: Iterable[Item], at_once: int) -> Iterator[Result]:
+    """Results in the order of `items`, which are asked for as there is room; one at a time in the
+    thread that asks. What `act` raises ends it."""
+    if at_once <= 1:
+        yield from map(act, items)
+        return
+    waiting: deque[Future[Result]] = deque()
+    source = iter(items)
+    with ThreadPoolExecutor(at_once, thread_name_prefix="side-by-side") as pool:
+        try:
+            while True:
+                for item in islice(source, 2 * at_once - len(waiting)):
+                    waiting.append(pool.submit(act, item))
+                if not waiting:
+                    return
+                yield waiting.popleft().result()
+        finally:
+            for future in waiting:
+                future.cancel()

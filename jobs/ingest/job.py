@@ -1,0 +1,78 @@
+"""One run of the ingestion job: load what changed, have it prepared, publish it in steps."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, closing
+
+from config.models import Usage
+from jobs.ingest.executors import Workshop
+from jobs.ingest.handoff_store import HandedOver
+from jobs.ingest.ports import DocumentSource, IngestReport, NextGeneration, Watch
+from jobs.ingest.quarantine import Suspects
+from jobs.ingest.run import RunInProgress, Steps
+from loaders.document import Document
+from loaders.time_limit import SECONDS
+from telemetry import metrics
+
+
+def ingest(
+    domain: str,
+    *,
+    sources: Sequence[DocumentSource],
+    stage: Callable[[str], AbstractContextManager[NextGeneration]],
+    workshop: Workshop,
+    pipeline: str,
+    model: str = "",
+    handed: HandedOver | None = None,
+    suspects: Callable[[], Suspects | None] = lambda: None,
+    reads: Callable[[Document], object] = lambda document: None,
+    spent: Callable[[], Usage] = Usage,
+    full: bool = False,
+    document_seconds: float = SECONDS,
+    steps: Steps | None = None,
+    watch: Watch | None = None,
+) -> IngestReport:
+    """Publish what changed since the last run.
+
+    Where that takes long, what is ready is published in `steps`: first as it can be described
+    without the model, then as the model describes it.
+    `pipeline` names the way documents are split, enriched and embedded: one that was made in
+    another way is made again. `model`: its name, empty for none. `handed` keeps loaded documents
+    until nobody needs them any more, and is needed with a model. `reads` sees each document that
+    is read. `spent` is asked at the end.
+    `document_seconds` of computing may go into loading one document. One that takes longer, or
+    that breaks its loader, is reported like any that can't be read: its last good version stays,
+    and all others go on.
+
+    Raises PublishError, IndexUnavailable, ModelUnavailable for its embeddings, or a source's
+    ConfigError; what was published last serves on.
+    """
+    watch = watch or Watch()
+    started = time.monotonic()
+    with closing(workshop), stage(domain) as staging:
+        suspected = suspects()  # those of the last run, now that it is known to be over
+        run = RunInProgress(
+            staging=staging,
+            workshop=workshop,
+            pipeline=pipeline,
+            model=model,
+            handed=handed,
+            suspects=suspected,
+            reads=reads,
+            full=full,
+            seconds=document_seconds,
+            steps=steps or Steps(),
+            watch=watch,
+        )
+        try:
+            for source in sources:
+                run.read(source)
+            run.finish()
+        finally:
+            metrics.INGEST_QUEUE.set(0)
+            if suspected:
+                suspected.close()
+        published = run.publish()
+    return run.report(domain, published, usage=spent(), seconds=time.monotonic() - started)

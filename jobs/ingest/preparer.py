@@ -1,0 +1,96 @@
+"""How a loaded document becomes what is published, in whichever process does it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import cache, lru_cache, partial
+
+from sqlalchemy import Engine
+
+from config.domain import ChunkOptions
+from config.models import ChatModel, Embedder, Usage
+from enrichment.chunk import Chunk
+from enrichment.llm.budget import Budget
+from enrichment.llm.pictures import PictureShelf, Vision
+from enrichment.llm.reply_cache import ReplyCache
+from enrichment.pipeline import Enriched, prepare
+from jobs.ingest.executors import Prepare, Way
+from jobs.ingest.handoff_store import HandedOver
+from jobs.ingest.shared_queue import Assignment
+from loaders.document import Document
+from loaders.time_limit import uncounted
+
+RUNS = 64
+"""Whose budgets are remembered."""
+
+
+class Preparation:
+    """With the models and the database of this process. Thread-safe."""
+
+    def __init__(
+        self,
+        *,
+        embedder: Embedder,
+        embed_ahead: Callable[[str, Sequence[Chunk]], int],
+        model: ChatModel | None,
+        engine: Engine,
+        budget: Callable[[str], Budget],
+        vision_model: ChatModel | None = None,
+        vision_budget: Callable[[str], Budget] | None = None,
+    ) -> None:
+        """`budget` of a run; all who work on it in this process have the same one. What
+        `vision_budget` of it spends counts there too."""
+        self._embedder = embedder
+        self._embed_ahead = embed_ahead
+        self._model = model
+        self.budget = lru_cache(RUNS)(budget)
+        self.handed_over = cache(partial(HandedOver, engine))
+        self._vision_model = vision_model
+        self._vision_budget = lru_cache(RUNS)(vision_budget or budget)
+        self._replies = cache(lambda: ReplyCache(engine))
+        self._shelf = cache(lambda: PictureShelf(engine))
+
+    def ways(self, run: str, options: ChunkOptions) -> dict[Way, Prepare]:
+        plainly = partial(
+            prepare,
+            count_tokens=self._embedder.count_tokens,
+            options=options,
+            embed=uncounted(self._embedder),
+        )
+        if self._model is None and self._vision_model is None:
+            return {"extractive": plainly}
+        asking = partial(
+            plainly,
+            model=self._model,
+            cache=self._replies(),
+            budget=self.budget(run),
+            vision=self.vision(run),
+        )
+        return {"extractive": plainly, "model": asking}
+
+    def vision(self, run: str) -> Vision | None:
+        """What describes pictures; None where no model is named for it."""
+        if self._vision_model is None:
+            return None
+        return Vision(
+            model=self._vision_model,
+            budget=self._vision_budget(run),
+            cache=self._replies(),
+            shelf=self._shelf(),
+        )
+
+    @contextmanager
+    def let_go(self, run: str) -> Iterator[None]:
+        """Nobody waits any longer in this run for either model."""
+        with self.budget(run).let_go(), self._vision_budget(run).let_go():
+            yield
+
+    def prepare(self, assignment: Assignment, document: Document) -> Enriched:
+        return self.ways(assignment.run, assignment.options)[assignment.way](document)
+
+    def embed(self, domain: str, chunks: Sequence[Chunk]) -> int:
+        return self._embed_ahead(domain, chunks)
+
+    def spent(self, run: str) -> Usage:
+        return self.budget(run).usage if self._model or self._vision_model else Usage()

@@ -1,0 +1,365 @@
+"""A run of the ingestion job while it lasts: documents in, prepared ones out, steps published.
+
+When a long run publishes what it has so far."""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from collections import deque
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+
+import structlog
+
+from config.errors import CopilotError, LoadError
+from config.models import Usage
+from enrichment.chunk import DocumentCard
+from enrichment.llm.pictures import PictureReport
+from enrichment.llm.tables import TableReport
+from enrichment.pipeline import Enriched
+from jobs.ingest.executors import Prepared, Way, Workshop, attempt, in_turn
+from jobs.ingest.handoff_store import HandedOver
+from jobs.ingest.ports import DocumentSource, IngestReport, Load, NextGeneration, Published, Watch
+from jobs.ingest.quarantine import Suspects
+from loaders.document import Document
+from telemetry import metrics
+
+FIRST_SECONDS = 60.0
+SHARE = 0.1
+"""Of a run's time that its steps take at most, as a publication takes longer the larger it is."""
+
+
+class Steps:
+    """The first after a minute, the next when all of them together cost little."""
+
+    def __init__(
+        self, seconds: float = FIRST_SECONDS, *, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        """`seconds`: at least, between two."""
+        self._seconds = seconds
+        self._clock = clock
+        self._next = clock() + seconds
+
+    def due(self, something: bool) -> bool:
+        """Whether it is time, where there is something to publish."""
+        return something and self._clock() >= self._next
+
+    def took(self, publish: Callable[[], None]) -> None:
+        """Publish, and measure it."""
+        began = self._clock()
+        publish()
+        now = self._clock()
+        self._next = max(self._next, now + max(self._seconds, (now - began) / SHARE))
+
+    def stop(self) -> None:
+        """The rest is published at the end."""
+        self._next = float("inf")
+
+
+log = structlog.get_logger()
+
+LOADERS = 4
+"""Documents loaded at the same time, by one process: Google's limit is for all of them together,
+and reading takes a twentieth of what embedding takes."""
+WAIT_SECONDS = 1.0
+
+
+@dataclass(kw_only=True)
+class RunInProgress:
+    """A run in progress: what it works on, and its tally."""
+
+    staging: NextGeneration
+    workshop: Workshop
+    pipeline: str
+    model: str
+    handed: HandedOver | None
+    suspects: Suspects | None
+    reads: Callable[[Document], object]
+    full: bool
+    """Every document is done again, whatever changed."""
+    seconds: float
+    """Of computing, for loading one."""
+    steps: Steps
+    watch: Watch
+    added: set[str] = field(default_factory=set)
+    changed: set[str] = field(default_factory=set)
+    removed: list[str] = field(default_factory=list)
+    failed: list[LoadError] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
+    present: set[str] = field(default_factory=set)
+    paths: dict[str, str] = field(default_factory=dict)
+    """Id → what it was loaded from: two sources of one id would overwrite each other."""
+    cursors: dict[str, str] = field(default_factory=dict)
+    """Source → where it got to."""
+    complete: bool = True
+    """Every source could be listed to its end."""
+    embedded: int = 0
+    tables: TableReport = field(default_factory=TableReport)
+    pictures: PictureReport = field(default_factory=PictureReport)
+    unenriched: set[str] = field(default_factory=set)
+    unread: set[str] = field(default_factory=set)
+    """Of those: some pictures have to be fetched again, which only who loads it can."""
+    awaited: deque[str] = field(default_factory=deque)
+    """Those that wait for room where a model is asked."""
+    plain: dict[str, Enriched] = field(default_factory=dict)
+    """Made without the model, and published where its answer takes longer than a step."""
+    unpublished: set[str] = field(default_factory=set)
+    taken: set[tuple[str, Way]] = field(default_factory=set)
+    """Out of the workshop since something was published."""
+
+    def __post_init__(self) -> None:
+        self.before = dict(self.staging.documents)
+        """What was published when the run began."""
+        self.mark = hashlib.sha256(self.pipeline.encode()).hexdigest()[:12]
+        self.settled = frozenset() if self.full else self._settled()
+        self.read_before = frozenset() if self.full else self._read_before()
+        if self.full and self.handed:
+            self.handed.forget_all_but(())
+
+    def _settled(self) -> frozenset[str]:
+        """Ids of those that need no work unless they changed."""
+        # Cards of older releases don't say what made them.
+        made = {self.mark}
+        if self.staging.cursors.get("pipeline") == self.pipeline:
+            made.add("")
+        enriched = self.model or "extractive"
+        return frozenset(
+            card.id
+            for card in self.before.values()
+            if card.made_by in made and card.enriched_by == enriched
+        )
+
+    def _read_before(self) -> frozenset[str]:
+        """Ids of those that need work, and are there as they were read last."""
+        kept = self.handed.versions() if self.handed else {}
+        return frozenset(
+            one
+            for one in kept.keys() & self.before.keys() - self.settled
+            if kept[one] == (self.before[one].content_hash, self.before[one].version)
+        )
+
+    def read(self, source: DocumentSource) -> None:
+        """Hand on what changed in a source."""
+        found = source.look(
+            cursor="" if self.full else self.staging.cursors.get(source.name, ""),
+            indexed=self.before,
+            settled=self.settled | self.read_before,
+        )
+        self.failed += found.failed
+        self.warnings += found.skipped
+        self.present |= found.kept
+        self.complete &= found.complete
+        self.cursors[source.name] = found.cursor
+        again = sorted(self.read_before & found.kept)
+        self.watch.loading(len(found.changed) + len(again))
+        for name in again:
+            self._go_on_with(name)
+        alone = self.suspects.alone(found.changed) if self.suspects else []
+        self._load_all({name: found.changed[name] for name in found.changed if name not in alone})
+        if alone:
+            self._wait_until_at_work(0)
+            self._load_all({name: found.changed[name] for name in alone}, at_once=1)
+
+    def finish(self) -> None:
+        self._wait_until_at_work(0)
+        if self.complete:
+            self.removed = sorted(self.staging.documents.keys() - self.present)
+        for document_id in self.removed:
+            self.staging.remove(document_id)
+
+    def publish(self) -> Published:
+        """Everything, at the end."""
+        self.watch.publishing()
+        published = self._commit({"pipeline": self.pipeline, **self._cursors_to_keep()})
+        if self.handed:
+            # Whom the model failed is asked about at the next run, without being read again; and
+            # it stays known how many died over one that failed.
+            failed = {error.document for error in self.failed}
+            self.handed.forget_all_but((self.unenriched - self.unread) | failed)
+        return published
+
+    def _load_all(self, loads: Mapping[str, Load], at_once: int = LOADERS) -> None:
+        for name, document in in_turn(self._load, loads.items(), at_once):
+            if isinstance(document, LoadError):
+                self._fail(name, document)
+            elif self._is_new(name, document):
+                self._hand_on(name, document)
+            if self.suspects:
+                self.suspects.end(name)
+            self._collect()
+
+    def _load(self, item: tuple[str, Load]) -> tuple[str, Document | LoadError]:
+        name, load = item
+        try:
+            if self.suspects:
+                self.suspects.begin(name)
+        except LoadError as error:
+            return name, error
+        return name, attempt(name, load, self.seconds)
+
+    def _is_new(self, name: str, document: Document) -> bool:
+        """Whether it holds something new."""
+        if (other := self.paths.setdefault(document.id, name)) != name:
+            reason = f"its id {document.id!r} is already that of {other}"
+            self._fail(name, LoadError(name, reason, remedy="give one of them another `id`"))
+            return False
+        previous = self.before.get(document.id)
+        self.warnings += [f"{document.id}: {warning}" for warning in document.warnings]
+        if document.id in self.settled and previous is not None and _same(previous, document):
+            self.present.add(document.id)
+            self.watch.done(name)
+            return False
+        return True
+
+    def _hand_on(self, name: str, document: Document) -> None:
+        self.reads(document)
+        while not self.workshop.room("extractive"):
+            self._collect(WAIT_SECONDS)
+        try:
+            if self.handed and self.model:
+                self.handed.keep(document)
+            self.workshop.give(document, "extractive")
+        except ValueError as error:  # what no database can store
+            log.warning("a document's text can't be stored", document=name, cause=str(error))
+            self._fail(document.id, LoadError(name, "its text is not valid Unicode"))
+
+    def _go_on_with(self, name: str) -> None:
+        """One that was read by an earlier run."""
+        loaded = self.handed.loaded(name) if self.handed else None
+        if loaded is not None:
+            self.paths[name] = name
+            self._hand_on(name, loaded.document)
+
+    def _wait_until_at_work(self, most: int) -> None:
+        while self.workshop.at_work + len(self.awaited) > most:
+            self._collect(WAIT_SECONDS)
+
+    def _collect(self, wait_seconds: float = 0.0) -> None:
+        """Take what is ready, and publish it when it is time for a step."""
+        for one in self.workshop.finished(wait_seconds):
+            self._take(one)
+        while self.awaited and self.workshop.room("model"):
+            loaded = self.handed.loaded(self.awaited.popleft()) if self.handed else None
+            if loaded is not None:
+                self.workshop.give(loaded.document, "model")
+        metrics.INGEST_QUEUE.set(self.workshop.at_work + len(self.awaited))
+        if self.steps.due(bool(self.unpublished or self.plain)):
+            self.steps.took(self._step)
+
+    def _take(self, prepared: Prepared) -> None:
+        name, enriched = prepared.document, prepared.enriched
+        self.taken.add((name, prepared.way))
+        self.embedded += prepared.embedded
+        if isinstance(enriched, LoadError):
+            self.plain.pop(name, None)
+            self._fail(name, enriched)
+        elif isinstance(enriched, CopilotError):
+            raise enriched
+        elif prepared.way == "extractive" and self.model:
+            self.awaited.append(name)
+            previous = self.before.get(name)
+            if previous is None or previous.content_hash != enriched.card.content_hash:
+                self.plain[name] = enriched
+        else:
+            self.plain.pop(name, None)
+            self._keep(enriched)
+
+    def _keep(self, enriched: Enriched) -> None:
+        """It is as good as this run makes it."""
+        name = enriched.card.id
+        if self._put(enriched):
+            self.tables.add(enriched.tables)
+            self.pictures.add(enriched.pictures)
+            if enriched.pictures.unread:
+                self.unread.add(name)
+            if not enriched.complete:
+                self.unenriched.add(name)
+            self.warnings += [
+                f"{name}: kept out, as it addresses an AI and not people: {text}"
+                for text in enriched.card.withheld
+            ]
+            metrics.INGEST_DOCUMENTS.labels(self.staging.domain, "prepared").inc()
+            self.watch.done(name)
+
+    def _put(self, enriched: Enriched) -> bool:
+        name = enriched.card.id
+        try:
+            self.staging.put(replace(enriched.card, made_by=self.mark), enriched.chunks)
+        except LoadError as error:
+            self._fail(name, error)
+            return False
+        self.present.add(name)
+        self.unpublished.add(name)
+        (self.changed if name in self.before else self.added).add(name)
+        return True
+
+    def _fail(self, name: str, error: LoadError) -> None:
+        """Its last good version stays: a stumble must not take an answer away."""
+        self.failed.append(error)
+        self.present |= {name} & self.staging.documents.keys()
+        metrics.INGEST_DOCUMENTS.labels(self.staging.domain, "failed").inc()
+        self.watch.done(name)
+
+    def _step(self) -> None:
+        """What is ready by now; where the sources were got to is known at the end."""
+        for enriched in self.plain.values():
+            self._put(enriched)
+        self.plain.clear()
+        self._commit(self.staging.cursors, is_step=True)
+        if self.staging.held_back:
+            self.steps.stop()  # what follows would be, too
+
+    def _commit(self, cursors: Mapping[str, str], *, is_step: bool = False) -> Published:
+        before = self.staging.number
+        self.watch.publishing()
+        published = self.staging.commit(cursors, is_step=is_step)
+        if published.number != before:
+            self.embedded += published.embedded
+        if not self.staging.held_back:  # or it is what was published before
+            if self.handed:
+                self.handed.forget_prepared(self.taken)
+            self.unpublished.clear()
+            self.taken.clear()
+        return published
+
+    def _cursors_to_keep(self) -> Mapping[str, str]:
+        """After a failure the old ones, so that the next run sees the same changes again."""
+        if not self.failed:
+            return self.cursors
+        return {name: self.staging.cursors.get(name, "") for name in self.cursors}
+
+    def report(
+        self, domain: str, published: Published, *, usage: Usage, seconds: float
+    ) -> IngestReport:
+        return IngestReport(
+            domain=domain,
+            generation=published.number,
+            added=tuple(sorted(self.added)),
+            changed=tuple(sorted(self.changed)),
+            unchanged=len(self.present - self.added - self.changed),
+            removed=tuple(self.removed),
+            failed=tuple(self.failed),
+            warnings=tuple(self.warnings),
+            chunks=published.chunks,
+            embedded=self.embedded,
+            tables=self.tables,
+            pictures=self.pictures,
+            unenriched=len(self.unenriched),
+            usage=usage,
+            seconds=seconds,
+        )
+
+
+def _same(card: DocumentCard, document: Document) -> bool:
+    """Nothing that the index keeps of it differs; a moved link would break citations."""
+    return (
+        card.content_hash == document.content_hash
+        and card.title == document.title
+        and card.url == document.url
+        and card.modified_at == document.modified_at
+        and document.status in ("", card.status)
+        and document.review_by in (None, card.review_by)
+        and card.permissions == document.permissions
+        and card.source == document.source
+    )

@@ -1,0 +1,331 @@
+"""Documents prepared by every process that runs `oncall jobs run`, on whichever machine.
+
+What is handed out is stored, so a process that dies leaves its documents to the others; see
+docs/decisions/102-ingestion-at-scale.md."""
+
+from __future__ import annotations
+
+import hashlib
+import threading
+import time
+import uuid
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cache
+from typing import Protocol
+
+import structlog
+from pydantic import TypeAdapter
+from sqlalchemy.exc import SQLAlchemyError
+
+from config.domain import ChunkOptions
+from config.errors import CopilotError, LoadError
+from durable.worker import DurableWorker, WorkQueue
+from enrichment.chunk import Chunk
+from enrichment.pipeline import Enriched
+from jobs.ingest.executors import Prepared, Way, attempt
+from jobs.ingest.handoff_store import HandedOver
+from jobs.ingest.quarantine import MOST_DEATHS, set_aside
+from loaders.document import Document
+from loaders.time_limit import SECONDS
+
+log = structlog.get_logger()
+
+WORK = "prepare"
+MOST_GIVEN: dict[Way, int] = {"extractive": 64, "model": 128}
+"""Documents of one run that are in the queues at a time: another domain's wait no longer than for
+these, and no more of them are held anywhere."""
+LOOK_SECONDS = 0.25
+SILENCE_SECONDS = 1_200.0
+"""Longer than a document waits for a model that refuses everything. Handed out twice, one is still
+prepared once, or as if it were."""
+PAUSES = (1.0, 5.0, 20.0)
+"""Before work that the database left alone is tried again."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Assignment:
+    """One document to prepare, as the queue holds it."""
+
+    run: str
+    """Whose budget pays for it."""
+    start: str
+    """Of that run: a failure concerns this one alone."""
+    domain: str
+    document: str
+    loaded: str
+    """Digest of the loaded document: another one by now is somebody else's assignment."""
+    way: Way
+    options: ChunkOptions
+    model: str
+    """Its name; empty for none. What was made with another one isn't what is asked for."""
+    made_with: str = ""
+    """Pipeline and models, as the queues: likewise, after an upgrade for instance."""
+
+    @property
+    def digest(self) -> str:
+        """Of all that decides what comes of it."""
+        said = f"{self.loaded} {self.way} {self.options!r} {self.model} {self.made_with}"
+        return hashlib.sha256(said.encode()).hexdigest()
+
+    @property
+    def failure(self) -> str:
+        """Stands for the digest where nothing came of it, or not all that the model would say."""
+        return hashlib.sha256(f"{self.start} {self.digest}".encode()).hexdigest()
+
+
+@cache
+def _assignments() -> TypeAdapter[Assignment]:
+    return TypeAdapter(Assignment)
+
+
+def written_assignment(assignment: Assignment) -> str:
+    """JSON, as the queue keeps it."""
+    return _assignments().dump_json(assignment).decode()
+
+
+def read_assignment(told: str) -> Assignment:
+    return _assignments().validate_json(told)
+
+
+class Enqueue(Protocol):
+    """Stored when it returns."""
+
+    def __call__(self, workflow: str, told: str, /, *, queue: str, workflow_id: str) -> None: ...
+
+
+class Preparing(Protocol):
+    """What a process needs to work off assignments."""
+
+    def prepare(self, assignment: Assignment, document: Document) -> Enriched: ...
+
+    def embed(self, domain: str, chunks: Sequence[Chunk]) -> int:
+        """Vectors of what is new in them are kept where the publishing process finds them; how
+        many that were."""
+        ...
+
+    def handed_over(self, domain: str) -> HandedOver: ...
+
+
+Assign = Callable[[Assignment, str], None]
+"""(assignment, id) → stored when it returns."""
+
+
+class ByWorkers:
+    """The workshop of a run whose documents are prepared wherever a process is free."""
+
+    def __init__(
+        self,
+        *,
+        run: str,
+        domain: str,
+        options: ChunkOptions,
+        model: str,
+        handed: HandedOver,
+        assign: Assign,
+        made_with: str = "",
+    ) -> None:
+        self._run = run
+        self._domain = domain
+        self._options = options
+        self._model = model
+        self._made_with = made_with
+        self._handed = handed
+        self._assign = assign
+        # A run that is gone on with elsewhere hands out anew: a known id would do nothing.
+        self._start = uuid.uuid4().hex[:8]
+        self._wanted: dict[tuple[str, Way], Assignment] = {}
+        self._heard = time.monotonic()
+
+    def room(self, way: Way) -> bool:
+        return sum(one == way for _, one in self._wanted) < MOST_GIVEN[way]
+
+    def give(self, document: Document, way: Way) -> None:
+        assignment = Assignment(
+            run=self._run,
+            start=self._start,
+            domain=self._domain,
+            document=document.id,
+            loaded=self._handed.keep(document),
+            way=way,
+            options=self._options,
+            model=self._model if way == "model" else "",
+            made_with=self._made_with,
+        )
+        self._wanted[document.id, way] = assignment
+        if not self._handed.is_finished(document.id, way, assignment.digest):
+            self._hand_out(assignment)
+
+    def finished(self, wait_seconds: float = 0.0) -> list[Prepared]:
+        until = time.monotonic() + wait_seconds
+        found = self._look()
+        while not found and self._wanted and time.monotonic() < until:
+            time.sleep(LOOK_SECONDS)
+            found = self._look()
+        for one in found:
+            del self._wanted[one.document, one.way]
+        if found or not self._wanted:
+            self._heard = time.monotonic()
+        elif time.monotonic() - self._heard > SILENCE_SECONDS:
+            log.warning("nothing was heard of documents; handing them out again", run=self._run)
+            self._heard = time.monotonic()
+            for assignment in self._wanted.values():
+                self._hand_out(assignment)
+        return found
+
+    @property
+    def at_work(self) -> int:
+        return len(self._wanted)
+
+    def close(self) -> None:
+        """What is in the queues is prepared, and found by the next run."""
+
+    def _look(self) -> list[Prepared]:
+        marks = {key: (one.digest, one.failure) for key, one in self._wanted.items()}
+        return self._handed.finished(marks)
+
+    def _hand_out(self, assignment: Assignment) -> None:
+        times = uuid.uuid4().hex[:4]
+        way, digest = assignment.way, assignment.digest[:16]
+        self._assign(assignment, f"{self._run}/{self._start}/{way}/{digest}/{times}")
+
+
+class WorkBench:
+    """What each process does with the assignments that it takes."""
+
+    def __init__(
+        self,
+        preparing: Preparing,
+        *,
+        made_with: str,
+        at_once: int,
+        embedding_at_once: int = 1,
+        seconds: float = SECONDS,
+    ) -> None:
+        """`made_with`: pipeline and models: processes that have others take from other queues.
+        `at_once`: documents that wait for a model; `embedding_at_once`: those that are prepared
+        without one, more than one where a server embeds. `seconds` of computing may go into each.
+        """
+        self._preparing = preparing
+        self._seconds = seconds
+        self._alone = _Alone()
+        self._at_work: set[tuple[str, str]] = set()
+        mark = hashlib.sha256(made_with.encode()).hexdigest()[:8]
+        self._queues: dict[Way, WorkQueue] = {
+            "extractive": WorkQueue(name=f"oncall-prepare-{mark}", concurrency=embedding_at_once),
+            "model": WorkQueue(name=f"oncall-enrich-{mark}", concurrency=at_once),
+        }
+
+    @property
+    def queues(self) -> Sequence[WorkQueue]:
+        return tuple(self._queues.values())
+
+    def assigning(self, enqueue: Enqueue) -> Assign:
+        """Hand out to whoever takes from these queues."""
+
+        def assign(assignment: Assignment, work: str) -> None:
+            told = written_assignment(assignment)
+            enqueue(WORK, told, queue=self._queues[assignment.way].name, workflow_id=work)
+
+        return assign
+
+    def register(self, worker: DurableWorker) -> None:
+        """Name the work to DBOS."""
+        from dbos import DBOS
+
+        @DBOS.workflow(name=WORK)
+        def prepare(told: str) -> None:
+            with worker.working(DBOS.workflow_id or ""):
+                self._through_outages(read_assignment(told), worker)
+
+    def leave(self) -> None:
+        """This process ends, and no document is the reason."""
+        for domain, name in list(self._at_work):
+            self._preparing.handed_over(domain).clear(name)
+
+    def _through_outages(self, assignment: Assignment, worker: DurableWorker) -> None:
+        pauses = iter(PAUSES)
+        while True:
+            try:
+                return self.do(assignment)
+            except SQLAlchemyError:
+                pause = next(pauses, None)
+                if pause is None and worker.is_able():
+                    raise
+                log.warning("a document waits for the database", document=assignment.document)
+                time.sleep(pause or 0.0)
+                worker.wait_until_able()
+
+    def do(self, assignment: Assignment) -> None:
+        """Prepare the document and keep what came of it; nothing where somebody did already, or
+        its source changed meanwhile."""
+        handed = self._preparing.handed_over(assignment.domain)
+        name, way, digest = assignment.document, assignment.way, assignment.digest
+        loaded = handed.loaded(name)
+        if loaded is None or loaded.digest != assignment.loaded:
+            return
+        if handed.is_finished(name, way, digest):
+            return
+        with self._alone(loaded.deaths > 0):
+            if loaded.deaths >= MOST_DEATHS:
+                died = set_aside(name, loaded.deaths, assignment.domain)
+                handed.finish(Prepared(document=name, way=way, enriched=died), assignment.failure)
+                return
+            at_work = assignment.domain, name
+            self._at_work.add(at_work)
+            try:
+                handed.begin(name)
+                prepared = self._prepared(assignment, loaded.document)
+            finally:
+                self._at_work.discard(at_work)
+                handed.clear(name)
+            if isinstance(prepared.enriched, Enriched) and prepared.enriched.complete:
+                handed.finish(prepared, digest)
+            elif not handed.is_finished(name, way, digest):
+                handed.finish(prepared, assignment.failure)
+
+    def _prepared(self, assignment: Assignment, document: Document) -> Prepared:
+        preparing, embedded = self._preparing, 0
+        enriched: Enriched | CopilotError
+        try:
+            enriched = attempt(
+                document.id, lambda: preparing.prepare(assignment, document), self._seconds
+            )
+            if isinstance(enriched, Enriched):
+                embedded = preparing.embed(assignment.domain, enriched.chunks)
+        except CopilotError as error:
+            enriched = error
+        except SQLAlchemyError:
+            raise
+        except Exception as error:  # else the run would wait for it
+            log.exception("a document could not be embedded", document=document.id)
+            reason = f"embedding it failed ({type(error).__name__})"
+            enriched = LoadError(document.id, reason, remedy="the log holds the details")
+        return Prepared(
+            document=document.id, way=assignment.way, enriched=enriched, embedded=embedded
+        )
+
+
+class _Alone:
+    """A document that somebody died over is worked on while nothing else is, in this process: its
+    neighbours would be suspected with it."""
+
+    def __init__(self) -> None:
+        self._changed = threading.Condition()
+        self._working = 0
+        self._exclusive = False
+
+    @contextmanager
+    def __call__(self, alone: bool) -> Iterator[None]:
+        with self._changed:
+            self._changed.wait_for(lambda: not self._exclusive and not (alone and self._working))
+            self._working += 1
+            self._exclusive = alone
+        try:
+            yield
+        finally:
+            with self._changed:
+                self._working -= 1
+                self._exclusive = False
+                self._changed.notify_all()

@@ -1,0 +1,1 @@
+"""The evaluation report and the scoring sheet, as HTML."""

@@ -1,0 +1,89 @@
+"""What came of each question, in the few words that a report sorts and filters by."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+
+from jobs.evaluation.metrics.stats import wilson
+from jobs.evaluation.report import EvaluationReport, ReportQuestion
+from jobs.pages.charts import Bin
+
+REPLIES = {
+    "replied_answer": "answered",
+    "replied_passages": "passages",
+    "replied_refusal": "refused",
+    "replied_question": "asked back",
+}
+OTHER = "other"
+_FEWEST = 10
+"""Replies in a bin of the reliability diagram."""
+_MOST_BINS = 10
+
+
+def sort_of(question: ReportQuestion) -> str:
+    """One of `REPLIES`' names, or `OTHER`."""
+    return next((name for key, name in REPLIES.items() if question.metrics.get(key)), OTHER)
+
+
+def accepted(question: ReportQuestion, *, judged: bool) -> bool | None:
+    """`judged`: by the judge, in this run; else by what can be matched. None where it can't tell:
+    the two are never mixed."""
+    if judged:
+        found = question.judge
+        return found.acceptable and not found.incorrect if found else None
+    metrics = question.metrics
+    if metrics.get("refused_wrong") or metrics.get("clarified_wrong"):
+        return False
+    for name in ("clarified", "refused_right"):
+        if name in metrics:
+            return bool(metrics[name])
+    if "answer_wrong" in metrics:
+        return not metrics["answer_wrong"]
+    if "passages_facts_all" in metrics:
+        return bool(metrics["passages_facts_all"] and metrics.get("passages_cited"))
+    return None
+
+
+def worst(report: EvaluationReport, most: int = 20) -> list[ReportQuestion]:
+    """Misinforming first, then by score, then those that were surest of themselves."""
+    judged = bool(report.run.judge_model)
+    failed = [
+        one
+        for one in report.questions
+        if accepted(one, judged=judged) is False and one.kind != "proposed"
+    ]
+    return sorted(failed, key=_how_bad)[:most]
+
+
+def _how_bad(question: ReportQuestion) -> tuple[bool, float, bool, float]:
+    judge = question.judge
+    misinforms = judge.incorrect if judge else bool(question.metrics.get("answer_wrong"))
+    score = judge.score if judge else 0
+    return (not misinforms, score, sort_of(question) != "answered", -question.confidence)
+
+
+def by_confidence(questions: Sequence[ReportQuestion], *, judged: bool) -> list[Bin]:
+    """Answers in bins of equal size by confidence; empty where fewer than two bins would fill."""
+    told = sorted(
+        (one.confidence, verdict)
+        for one in questions
+        if sort_of(one) == "answered"
+        and one.kind != "proposed"
+        and (verdict := accepted(one, judged=judged)) is not None
+    )
+    bins = min(_MOST_BINS, len(told) // _FEWEST)
+    if bins < 2:
+        return []
+    cuts = [round(place * len(told) / bins) for place in range(bins + 1)]
+    return [_bin(told[low:high]) for low, high in pairwise(cuts)]
+
+
+def _bin(told: Sequence[tuple[float, bool]]) -> Bin:
+    right = sum(verdict for _, verdict in told)
+    return Bin(
+        confidence=sum(confidence for confidence, _ in told) / len(told),
+        accepted=right / len(told),
+        interval=wilson(right, len(told)),
+        count=len(told),
+    )

@@ -1,0 +1,333 @@
+"""`oncall jobs run`: each domain is refreshed on its schedule, exactly once however many run.
+
+What is due is looked up every few seconds, so a clock that jumps and a machine that slept are
+seen at the next look; see docs/decisions/101-schedules.md.
+
+Planned runs that take down every runner: how often one began, so that it is given up in the end.
+
+A document that does so is set aside after fewer deaths, and the run gets through without it."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from typing import Any
+
+import structlog
+from sqlalchemy import Column, Engine, Integer, MetaData, String, Table, delete, insert, update
+from sqlalchemy.engine import Connection
+from sqlalchemy.exc import IntegrityError, SQLAlchemyError
+
+from config.domain import Domain
+from config.errors import AnotherRun, CopilotError
+from durable.lease import Lease
+from durable.migration import migrate
+from durable.worker import (
+    UNDONE,
+    Application,
+    DurableWorker,
+    WorkQueue,
+    forget_abandoned,
+    forget_done,
+)
+from jobs.schedule.due import Planned, due
+from jobs.schedule.freshness import Freshness, freshness
+from jobs.schedule.recorded_run import (
+    KeptNotices,
+    Leaving,
+    Started,
+    Tell,
+    as_planned,
+    given_up,
+    left_out,
+)
+from jobs.schedule.runs import KeptRuns
+from telemetry import metrics
+
+MOST_DEATHS = 6
+
+_METADATA = MetaData()
+_BEGUN = Table(
+    "ingest_begun",
+    _METADATA,
+    Column("run", String(200), primary_key=True),
+    Column("times", Integer, nullable=False),
+)
+
+
+class BegunRuns:
+    """Thread-safe; raises what the database raises."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+
+    def begin(self, run: str) -> int:
+        """How many processes died with this run before."""
+        migrate(self._engine, _METADATA, "ingest-begun")
+        mine = _BEGUN.c.run == run
+        more = update(_BEGUN).where(mine).values(times=_BEGUN.c.times + 1)
+        while True:
+            with self._engine.begin() as connection:
+                found = connection.execute(more.returning(_BEGUN.c.times)).scalar()
+                if found is not None:
+                    return int(found) - 1
+            try:
+                with self._engine.begin() as connection:
+                    connection.execute(insert(_BEGUN).values(run=run, times=1))
+                return 0
+            except IntegrityError:
+                continue  # another runner was faster
+
+    def let_go(self, run: str) -> None:
+        """Its process ends by intention: the next beginning is none after a death."""
+        mine = _BEGUN.c.run == run
+        with self._engine.begin() as connection:
+            connection.execute(update(_BEGUN).where(mine).values(times=_BEGUN.c.times - 1))
+
+    def end(self, run: str) -> None:
+        with self._engine.begin() as connection:
+            connection.execute(delete(_BEGUN).where(_BEGUN.c.run == run))
+
+
+log = structlog.get_logger()
+
+JOBS = Application(name="oncall-jobs", format="jobs-1", schema="oncall_jobs")
+QUEUE = "oncall-refresh"
+WORK = "refresh"
+LOOK_SECONDS = 5.0
+LATE_LOOKS = 12
+RECENT_RUNS = 20
+CATCHING_UP_SECONDS = 3600.0
+"""A run that was stored so lately is waited for before an index is called overdue."""
+PAUSES = (2.0, 10.0, 60.0)
+"""Before a run that the database left alone is tried again: longer than it takes to notice."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Registration:
+    """Workflows of one kind of job, and the queues that they wait in."""
+
+    register: Callable[[], None]
+    """Names its workflows to DBOS, with `DBOS.workflow`; each calls `JobRunner.worker.working`
+    around its body."""
+    queues: Sequence[WorkQueue] = ()
+    leave: Callable[[], None] = lambda: None
+    """Called when this process stops, with what is not finished still at work."""
+
+
+class JobRunner:
+    """`start` and return; `stop` lets go of the rest, which another start or runner goes on with.
+
+    It is `telemetry.health.Watched`."""
+
+    def __init__(
+        self,
+        *,
+        domains: Callable[[], Mapping[str, Domain]],
+        refresh: Callable[[str, Started], object],
+        runs: KeptRuns,
+        tell: Tell | None,
+        database_url: str,
+        lease: Lease,
+        now: Callable[[], datetime] = lambda: datetime.now(UTC),
+        look_seconds: float = LOOK_SECONDS,
+    ) -> None:
+        """`refresh(domain, started)` runs the job and keeps its report."""
+        self.registrations: list[Registration] = []
+        """What else is worked off here; may grow until `start`."""
+        self._domains = domains
+        self._refresh = refresh
+        self._runs = runs
+        self._begun = BegunRuns(runs.engine)
+        self._at_work: set[str] = set()
+        self._notices = KeptNotices(runs.engine)
+        self._tell = tell
+        self._now = now
+        self._look_seconds = look_seconds
+        self._looked_at = time.monotonic()
+        self._stopping = threading.Event()
+        self.worker = DurableWorker(
+            JOBS, database_url=database_url, lease=lease, upkeep=self._look_after
+        )
+
+    def start(self) -> None:
+        """Raises ConfigError where another runner has the only place."""
+        others = [queue for one in self.registrations for queue in one.queues]
+        self.worker.start(self._register, [WorkQueue(name=QUEUE, concurrency=1), *others])
+        self._looked_at = time.monotonic()
+        threading.Thread(target=self._plan_on, name="schedule", daemon=True).start()
+
+    def stop(self, drain_seconds: float = 25.0) -> None:
+        """Whoever calls this ends the process after it: what didn't end in time goes on in its
+        thread, and elsewhere from its beginning."""
+        self._stopping.set()
+        self.worker.stop(drain_seconds)
+        for one in self.registrations:
+            try:
+                one.leave()
+            except SQLAlchemyError as error:
+                log.warning("left in an outage", cause=type(error).__name__)
+        for run in list(self._at_work):
+            with suppress(SQLAlchemyError):
+                self._begun.let_go(run)
+
+    def missing(self) -> dict[str, str]:
+        """Nothing is missing of the schedule while the database is: it is looked at again then."""
+        missing = self.worker.missing()
+        late = time.monotonic() - self._looked_at > LATE_LOOKS * self._look_seconds
+        return missing or ({"schedule": "nobody looks what is due"} if late else {})
+
+    def observe(self) -> None:
+        """Sets its gauge; the worker's others are those of the inbox."""
+        metrics.LEASE_HELD.set("database" not in self.worker.missing())
+
+    def enqueue(self, workflow: str, *arguments: Any, queue: str, workflow_id: str) -> None:
+        """Stored when it returns; a known id does nothing. Raises what the database raises."""
+        options = {
+            "workflow_name": workflow,
+            "queue_name": queue,
+            "workflow_id": workflow_id,
+            "app_version": JOBS.format,
+        }
+        try:
+            self.worker.client.enqueue(options, *arguments)
+        except Exception as error:
+            if self._stopping.is_set():  # what it would be stored with is closed
+                raise Leaving from error
+            raise
+
+    def run_what_is_due(self) -> None:
+        """Plan once, and return when nothing is left to do."""
+        self.plan()
+        while self.worker.backlog():
+            time.sleep(self._look_seconds / 10)
+
+    def plan(self) -> None:
+        """Store the runs that are due; tell admins what changed. Safe to call from many runners:
+        a run is stored under its planned time, once."""
+        now, undone = self._now(), self._undone()
+        for name, domain in self._domains().items():
+            try:
+                self._plan(name, domain, now, undone)
+            except SQLAlchemyError:
+                raise
+            except Exception:
+                log.exception("a domain's schedule was not looked at", domain=name)
+        if self._tell:
+            self._notices.send(self._tell, self._now)
+        self._looked_at = time.monotonic()
+
+    def _plan(self, name: str, domain: Domain, now: datetime, undone: Mapping[str, float]) -> None:
+        mine = {run: stored for run, stored in undone.items() if run.rpartition("@")[0] == name}
+        handled = self._runs.last_planned(name, now)
+        if domain.refresh and (planned := due(domain.refresh, name, handled, now)):
+            self._store(name, planned, mine)
+            mine.setdefault(as_planned(name, planned).id, time.time())
+        fresh = freshness(domain, self._runs.of(name, RECENT_RUNS), now)
+        if any(time.time() - stored < CATCHING_UP_SECONDS for stored in mine.values()):
+            fresh = replace(fresh, overdue=False)
+        self._tell_what_changed(domain, fresh, now)
+
+    def _undone(self) -> dict[str, float]:
+        """Runs that are stored and not over → when they were stored, in seconds since 1970."""
+        found = self.worker.client.list_workflows(
+            status=list(UNDONE), queue_name=QUEUE, load_input=False, load_output=False
+        )
+        return {one.workflow_id: (one.created_at or 0) / 1000 for one in found}
+
+    def _store(self, domain: str, planned: Planned, undone: Collection[str]) -> None:
+        """Not beside another run of this domain: waiting for it, runs would pile up."""
+        run = as_planned(domain, planned)
+        if run.id in undone:
+            return
+        if undone:
+            left_out(self._runs, domain, run, "the run before it was not over", now=self._now())
+            return
+        self.enqueue(WORK, domain, planned.at.isoformat(), planned.wall, queue=QUEUE,
+                     workflow_id=run.id)  # fmt: skip
+
+    def _plan_on(self) -> None:
+        while not self._stopping.wait(self._look_seconds):
+            if self.worker.is_able():
+                try:
+                    self.plan()
+                except Exception as error:
+                    log.warning("what is due could not be looked up", cause=type(error).__name__)
+
+    def _register(self) -> None:
+        from dbos import DBOS
+
+        @DBOS.workflow(name=WORK)
+        def work(domain: str, at: str, wall: str) -> None:
+            planned = Planned(at=datetime.fromisoformat(at), wall=wall)
+            started = as_planned(domain, planned)
+            with self.worker.working(started.id):
+                self._run(domain, started)
+                self._over(started.id)
+
+        for one in self.registrations:
+            one.register()
+
+    def _over(self, run: str) -> None:
+        self._at_work.discard(run)
+        with suppress(SQLAlchemyError):  # nobody begins it again, so its count is never read
+            self._begun.end(run)
+
+    def _run(self, domain: str, started: Started) -> None:
+        """A run that fails is on record, and the next one goes on where it stopped; only one that
+        the database left alone begins again."""
+        pauses, deaths = iter(PAUSES), None
+        while domain in self._domains():
+            try:
+                before = self._runs.find(started.id)
+                if before and before.outcome != "running":
+                    return  # over, and its work was stored anew after DBOS had forgotten it
+                if deaths is None:
+                    deaths = self._begun.begin(started.id)
+                    self._at_work.add(started.id)
+                if deaths >= MOST_DEATHS:
+                    given_up(self._runs, domain, started, before, deaths, now=self._now())
+                    return
+                # One that began in a process that died waits for what that one still holds.
+                self._refresh(domain, replace(started, waits=before is not None))
+                return
+            except AnotherRun as error:
+                log.info("skipped, as another run is at it", domain=domain, cause=error.problem)
+                return
+            except Exception as error:
+                pause = next(pauses, None) if _is_of_the_database(error) else None
+                if pause is None and self.worker.is_able():
+                    known = isinstance(error, CopilotError)
+                    log.warning("a run failed", domain=domain, cause=str(error), exc_info=not known)
+                    return
+                log.warning("a run waits for the database", domain=domain)
+                self._stopping.wait(pause or 0.0)
+                self.worker.wait_until_able()
+
+    def _tell_what_changed(self, domain: Domain, fresh: Freshness, now: datetime) -> None:
+        complaints = fresh.complaints()
+
+        def keep(connection: Connection, before: Sequence[str]) -> None:
+            lines = [line for line in complaints if line not in before]
+            if not complaints:
+                lines = [f"{domain.domain}: all is well again: {fresh.sentence()}"]
+            if lines:
+                self._notices.keep(domain.admins, lines, now, connection)
+
+        self._notices.make_room()
+        self._runs.told_anew(domain.domain, complaints, keep)
+
+    def _look_after(self) -> None:
+        forget_done(self.worker.client)
+        forget_abandoned(self.worker.client, self.worker.queues)
+
+
+def _is_of_the_database(error: BaseException | None) -> bool:
+    """An error of ours names what went wrong, and keeps its cause."""
+    while error is not None and not isinstance(error, SQLAlchemyError):
+        error = error.__cause__ or error.__context__
+    return error is not None

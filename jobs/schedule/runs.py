@@ -1,0 +1,270 @@
+"""Runs of the ingestion job, in the state database: what each did, and who should be told."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from typing import Any, Literal
+
+from sqlalchemy import (
+    Column,
+    DateTime,
+    Engine,
+    Float,
+    Index,
+    Integer,
+    MetaData,
+    String,
+    Table,
+    Text,
+    delete,
+    func,
+    insert,
+    inspect,
+    select,
+    update,
+)
+from sqlalchemy.engine import Connection
+from sqlalchemy.exc import DBAPIError, IntegrityError
+
+from durable.migration import migrate
+from jobs.ingest.ports import IngestReport
+from jobs.schedule.due import Planned
+
+Outcome = Literal["running", "published", "unchanged", "held back", "skipped", "failed", "broken"]
+"""`held back` by the canary; `skipped`, as another run was at it; `failed` as a whole; `broken`:
+its process died, and nobody went on with it."""
+GOOD: frozenset[str] = frozenset({"published", "unchanged"})
+UNDECIDED: frozenset[str] = frozenset({"running", "broken"})
+"""Another process may go on with it."""
+KEPT = 200
+"""Runs of each domain."""
+
+_METADATA = MetaData()
+_RUNS = Table(
+    "ingest_runs",
+    _METADATA,
+    Column("id", String(200), primary_key=True),
+    Column("domain", String(63), nullable=False),
+    Column("planned_at", DateTime, comment="UTC; null for a run that somebody started"),
+    Column("wall", String(16), nullable=False, comment="as a clock showed planned_at; or empty"),
+    Column("started_at", DateTime, nullable=False, comment="UTC"),
+    Column("finished_at", DateTime, comment="UTC"),
+    Column("runner", String(200), nullable=False),
+    Column("outcome", String(16), nullable=False),
+    Column("generation", Integer, nullable=False),
+    Column("added", Integer, nullable=False),
+    Column("changed", Integer, nullable=False),
+    Column("removed", Integer, nullable=False),
+    Column("unchanged", Integer, nullable=False),
+    Column("unenriched", Integer, nullable=False),
+    Column("failures", Text, nullable=False, comment="JSON: document → reason"),
+    Column("problem", Text, nullable=False, comment="why the whole run failed; or empty"),
+    Column("calls", Integer, nullable=False),
+    Column("input_tokens", Integer, nullable=False),
+    Column("output_tokens", Integer, nullable=False),
+    Column("seconds", Float, nullable=False),
+    Column("cost", Float, comment="US dollars; null where no prices were set"),
+    Index("ingest_runs_by_domain", "domain", "started_at"),
+)
+_TOLD = Table(
+    "ingest_told",
+    _METADATA,
+    Column("domain", String(63), primary_key=True),
+    Column("complaints", Text, nullable=False, comment="JSON: what its admins were told last"),
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class IngestRun:
+    """One run of one domain."""
+
+    id: str
+    domain: str
+    planned_at: datetime | None = None
+    wall: str = ""
+    started_at: datetime
+    finished_at: datetime | None = None
+    runner: str = ""
+    outcome: Outcome = "running"
+    generation: int = 0
+    added: int = 0
+    changed: int = 0
+    removed: int = 0
+    unchanged: int = 0
+    unenriched: int = 0
+    failures: dict[str, str] = field(default_factory=dict)
+    """Document → why it could not be read."""
+    problem: str = ""
+    calls: int = 0
+    input_tokens: int = 0
+    output_tokens: int = 0
+    seconds: float = 0.0
+    cost: float | None = None
+    """US dollars, where prices are set."""
+
+    def ended(self, outcome: Outcome, *, problem: str = "") -> IngestRun:
+        return replace(self, outcome=outcome, problem=problem, finished_at=datetime.now(UTC))
+
+    def reported(
+        self, report: IngestReport, *, before: int, cost: float | None = None
+    ) -> IngestRun:
+        """With what came of it. `before`: the generation that was answered from until then."""
+        refused = any(one.refused for one in report.canaries)
+        done = self.ended("published" if report.generation != before else "unchanged")
+        return replace(
+            done,
+            outcome="held back" if refused else done.outcome,
+            generation=report.generation,
+            added=len(report.added),
+            changed=len(report.changed),
+            removed=len(report.removed),
+            unchanged=report.unchanged,
+            unenriched=report.unenriched,
+            failures={error.document: error.reason for error in report.failed},
+            calls=report.usage.calls,
+            input_tokens=report.usage.input_tokens,
+            output_tokens=report.usage.output_tokens,
+            seconds=report.seconds,
+            cost=cost,
+        )
+
+
+class KeptRuns:
+    """Thread-safe. Where nothing was ever kept, nothing is created by asking."""
+
+    def __init__(self, engine: Engine) -> None:
+        self.engine = engine
+        self._migrated = False
+
+    def begin(self, run: IngestRun) -> None:
+        """Keep a run that begins, or begins again in another process."""
+        self._make_room()
+        with self.engine.begin() as connection:
+            connection.execute(delete(_RUNS).where(_RUNS.c.id == run.id))
+            connection.execute(insert(_RUNS).values(_row(run)))
+
+    def leave_out(self, run: IngestRun) -> bool:
+        """Keep that it is skipped; False when something is kept of it already, which stays."""
+        self._make_room()
+        try:
+            with self.engine.begin() as connection:
+                connection.execute(insert(_RUNS).values(_row(run)))
+        except IntegrityError:
+            return False
+        return True
+
+    def find(self, run_id: str) -> IngestRun | None:
+        self._make_room()
+        with self.engine.connect() as connection:
+            found = connection.execute(select(_RUNS).where(_RUNS.c.id == run_id)).mappings()
+            return next(map(_run, found), None)
+
+    def last_planned(self, domain: str, now: datetime) -> Planned | None:
+        """The last planned time until now of which anything is kept.
+
+        Later ones were handled by a clock that was ahead; they count when they have come."""
+        self._make_room()
+        query = (
+            select(_RUNS.c.planned_at, _RUNS.c.wall)
+            .where(_RUNS.c.domain == domain, _RUNS.c.planned_at <= _stored(now))
+            .order_by(_RUNS.c.planned_at.desc())
+            .limit(1)
+        )
+        with self.engine.connect() as connection:
+            row = connection.execute(query).first()
+        return Planned(at=row.planned_at.replace(tzinfo=UTC), wall=row.wall) if row else None
+
+    def end(self, run: IngestRun) -> None:
+        """Keep how it ended; of older runs only the newest stay.
+
+        One before it that never ended is known to be broken by then: two can't be at it."""
+        self._make_room()
+        same = _RUNS.c.domain == run.domain
+        newest = select(_RUNS.c.started_at).where(same).order_by(_RUNS.c.started_at.desc())
+        oldest = newest.offset(KEPT - 1).limit(1).scalar_subquery()
+        # What was planned last stays: without it, that time would be run again.
+        planned = select(func.max(_RUNS.c.planned_at)).where(same).scalar_subquery()
+        is_old = (_RUNS.c.started_at < oldest) & func.coalesce(_RUNS.c.planned_at != planned, True)
+        with self.engine.begin() as connection:
+            connection.execute(delete(_RUNS).where(_RUNS.c.id == run.id))
+            connection.execute(insert(_RUNS).values(_row(run)))
+            connection.execute(delete(_RUNS).where(same, is_old))
+            if run.outcome != "skipped":
+                connection.execute(
+                    update(_RUNS)
+                    .where(same, _RUNS.c.outcome == "running")
+                    .where(_RUNS.c.started_at < _stored(run.started_at))
+                    .values(outcome="broken", finished_at=_stored(run.finished_at))
+                )
+
+    def of(self, domain: str, most: int = KEPT) -> list[IngestRun]:
+        """Newest first. Raises what the database raises: an outage is not a domain without runs."""
+        query = (
+            select(_RUNS)
+            .where(_RUNS.c.domain == domain)
+            .order_by(_RUNS.c.started_at.desc())
+            .limit(most)
+        )
+        try:
+            with self.engine.connect() as connection:
+                return [_run(row) for row in connection.execute(query).mappings()]
+        except DBAPIError:
+            if inspect(self.engine).has_table(_RUNS.name):
+                raise
+            return []
+
+    def told_anew(
+        self,
+        domain: str,
+        complaints: Sequence[str],
+        keep: Callable[[Connection, Sequence[str]], object] = lambda connection, before: None,
+    ) -> tuple[str, ...] | None:
+        """What was told before, when these differ from it, to exactly one who asks; else None.
+        `keep` has it as well, in the same transaction."""
+        self._make_room()
+        now, before = json.dumps(list(complaints)), ()
+        with self.engine.begin() as connection:
+            held = connection.scalar(select(_TOLD.c.complaints).where(_TOLD.c.domain == domain))
+            if held == now or (held is None and not complaints):
+                return None
+            if held is not None:
+                before = tuple(json.loads(held))
+                same = (_TOLD.c.domain == domain) & (_TOLD.c.complaints == held)
+                taken = connection.execute(update(_TOLD).where(same).values(complaints=now))
+                if not taken.rowcount:
+                    return None
+                keep(connection, before)
+                return before
+        try:
+            with self.engine.begin() as connection:
+                connection.execute(insert(_TOLD).values(domain=domain, complaints=now))
+                keep(connection, before)
+        except IntegrityError:
+            return None  # another runner was faster
+        return ()
+
+    def _make_room(self) -> None:
+        if not self._migrated:
+            migrate(self.engine, _METADATA, "ingest-runs")
+            self._migrated = True
+
+
+def _row(run: IngestRun) -> dict[str, Any]:
+    row = {name: getattr(run, name) for name in _RUNS.columns.keys()}  # noqa: SIM118
+    for name in ("planned_at", "started_at", "finished_at"):
+        row[name] = _stored(row[name])
+    return {**row, "failures": json.dumps(run.failures)}
+
+
+def _run(row: Any) -> IngestRun:
+    values = dict(row)
+    for name in ("planned_at", "started_at", "finished_at"):
+        values[name] = values[name] and values[name].replace(tzinfo=UTC)
+    return IngestRun(**{**values, "failures": json.loads(values["failures"])})
+
+
+def _stored(moment: datetime | None) -> datetime | None:
+    return moment and moment.astimezone(UTC).replace(tzinfo=None)

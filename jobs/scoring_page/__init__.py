@@ -1,1 +1,0 @@
-"""A page on which an expert scores answers blind."""
