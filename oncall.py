@@ -32,8 +32,8 @@ if TYPE_CHECKING:
     from agents.routing.router import Answering
     from agents.thread.memory import ThreadMemory
     from agents.tools.toolbox import Toolbox
-    from api.doors.tokens import LiveTokens
-    from api.served import MayAsk
+    from api.auth.tokens import LiveTokens
+    from api.scope import MayAsk
     from bot.app import Bot
     from bot.home.home_page import IndexStatus
     from bot.privacy.by_hand import PrivacyByHand
@@ -712,7 +712,7 @@ class Copilot:
     @cached_property
     def tokens(self) -> LiveTokens:
         """Whom the HTTP API lets in."""
-        from api.doors.tokens import LiveTokens
+        from api.auth.tokens import LiveTokens
 
         return LiveTokens(self.settings.config_dir, self.settings.api_token)
 
@@ -749,8 +749,8 @@ class Copilot:
 
     def api(self, *, slack: bool) -> FastAPI:
         """The HTTP API, with Slack's events beside it when `slack`."""
-        from api.doors.traffic import Bounds
-        from api.http_api import build_api
+        from api.app import build_api
+        from api.auth.limits import Bounds
         from bot.privacy.daily_purge import DailyPurge
         from bot.slack.http_events import add_slack, alongside
         from bot.warming import Warming
@@ -787,9 +787,9 @@ class Copilot:
 
     def mcp(self, email: str = "") -> None:
         """Answer over standard input and output until it ends; `email`: as whom."""
-        from api.mcp_door.mcp_tools import McpParts
-        from api.mcp_door.mcp_transports import run_over_stdio
-        from api.served import Served
+        from api.mcp.server import run_over_stdio
+        from api.mcp.tools import McpParts
+        from api.scope import Served
 
         self.access.require()
         served = Served(

@@ -7,7 +7,7 @@ from typing import Any
 from fastapi import FastAPI
 from fastapi.responses import FileResponse, HTMLResponse
 
-from api.shapes.examples import RESPONSES
+from api.schemas.examples import RESPONSES
 
 DESCRIPTION = (
     "Answers from a team's documents, with what they cite. The examples are of the demo that "

@@ -92,7 +92,7 @@ def serve(
 
     With SLACK_SIGNING_SECRET, Slack's events are taken at /slack/events as well. Without a token
     (`oncall token create`) it listens on this machine alone."""
-    from api.doors.server import PlainStart, server_of
+    from api.auth.server import PlainStart, server_of
 
     copilot = wired()
     # A bot token alone lets it look up who is a member of what; questions come by the socket then.
@@ -141,7 +141,7 @@ def _listening(host: str, port: int, *, anywhere: bool) -> socket.socket:
 
     Raises CopilotError when the address is taken, or none of this machine's, and UsageError for
     one that others reach."""
-    from api.doors.addresses import is_loopback
+    from api.auth.middleware import is_loopback
 
     try:
         family, *_, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]

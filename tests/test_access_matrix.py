@@ -14,9 +14,9 @@ from typing import Any
 import pytest
 from fastapi.testclient import TestClient
 
-from api.doors.door_table import DOORS
-from api.doors.token_file import create_token
-from api.mcp_door.mcp_tools import TOOLS
+from api.auth.routes import DOORS
+from api.auth.tokens import create_token
+from api.mcp.tools import TOOLS
 from bot.access.doors import Door
 from oncall import Copilot
 from playground.google.memory_drive import FOLDER

@@ -20,7 +20,7 @@ import pytest
 import yaml
 from typer.testing import CliRunner
 
-from api.doors.door_table import DOORS
+from api.auth.routes import DOORS
 from bot.app import DRAIN_SECONDS
 from cli.jobs_commands import jobs_run
 from cli.main import app

@@ -30,7 +30,7 @@ def create(
     ] = False,
 ) -> None:
     """Make a token of the HTTP API and print it, this once."""
-    from api.doors.token_file import create_token
+    from api.auth.tokens import create_token
 
     copilot = wired()
     chosen = [copilot.domain(domain).domain for domain in domains or ()]
@@ -51,7 +51,7 @@ def list_tokens(as_json: AsJson = False) -> None:
     """List the tokens of the HTTP API."""
     from rich.table import Table
 
-    from api.doors.token_file import read_tokens
+    from api.auth.tokens import read_tokens
     from cli.shown.terminal_text import table_console
     from config.settings import read_settings
 
@@ -70,7 +70,7 @@ def list_tokens(as_json: AsJson = False) -> None:
 @app.command()
 def revoke(name: Name) -> None:
     """End a token of the HTTP API; a running server knows with its next request."""
-    from api.doors.token_file import revoke_token
+    from api.auth.tokens import revoke_token
     from config.settings import read_settings
 
     revoke_token(read_settings().config_dir, name)

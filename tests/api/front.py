@@ -14,10 +14,9 @@ from typing import Any
 from fastapi import FastAPI
 from fastapi.testclient import TestClient
 
-from api.doors.server import server_of
-from api.doors.token_file import create_token
-from api.doors.tokens import LiveTokens
-from api.http_api import build_api
+from api.app import build_api
+from api.auth.server import server_of
+from api.auth.tokens import LiveTokens, create_token
 from config.domain import Domain
 from enrichment.chunk import DocumentCard, Entity
 from loaders.document import Permission

@@ -17,11 +17,11 @@ from typing import Any
 import pytest
 
 from agents.answer import Answer, Progress, Question
-from api.doors import server
-from api.doors.caller import OPERATOR, THIS_MACHINE
-from api.doors.traffic import Bounds, Traffic
-from api.doors.turned_away import Refused
-from api.streamed import Streams
+from api.auth import server
+from api.auth.limits import Bounds, Traffic
+from api.auth.routes import Refused
+from api.auth.tokens import OPERATOR, THIS_MACHINE
+from api.routes.questions import Streams
 from tests.api.front import CARDS, Town, api, bearer, elsewhere, here, serving
 from tests.bot.fakes import Agents, answer
 

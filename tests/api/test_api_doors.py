@@ -11,10 +11,10 @@ from pydantic import SecretStr
 from slack_bolt import App
 from starlette.routing import Route, Router
 
-from api.doors.addresses import is_loopback
-from api.doors.door_table import DOORS
-from api.doors.tokens import LiveTokens
-from api.http_api import build_api
+from api.app import build_api
+from api.auth.middleware import is_loopback
+from api.auth.routes import DOORS
+from api.auth.tokens import LiveTokens
 from bot.slack.http_events import add_slack
 from config.errors import CopilotError
 from telemetry.health import add_health

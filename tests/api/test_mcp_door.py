@@ -16,9 +16,9 @@ from mcp.shared.exceptions import MCPError
 from mcp_types import CallToolResult
 
 from agents.answer import Answer, Progress, Question
-from api.doors.tokens import LiveTokens
-from api.doors.traffic import Bounds
-from api.http_api import build_api
+from api.app import build_api
+from api.auth.limits import Bounds
+from api.auth.tokens import LiveTokens
 from config.errors import CopilotError
 from index.audit import Shown
 from index.permissions.rules import as_read_by
@@ -166,7 +166,7 @@ def test_with_slack_a_person_s_token_ends_with_their_membership(house: House) ->
 def test_a_document_comes_by_heading_and_in_pieces(
     house: House, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("api.mcp_door.mcp_tools.LONGEST_PIECE", 200)
+    monkeypatch.setattr("api.mcp.tools.LONGEST_PIECE", 200)
     wide = house.of("wide")
     with serving(house.app()) as url:
         one = called_over_http(

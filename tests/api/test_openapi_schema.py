@@ -14,8 +14,8 @@ from hypothesis import HealthCheck, given, settings
 from schemathesis import Case, GenerationMode
 from schemathesis.schemas import BaseSchema
 
-from api.doors.door_table import DOORS, HttpDoor
-from api.doors.token_file import create_token
+from api.auth.routes import DOORS, HttpDoor
+from api.auth.tokens import create_token
 from config.settings import Settings
 from oncall import Copilot
 from playground.openai_stand_in import OpenAIStandIn

@@ -12,7 +12,7 @@ import pytest
 from fastapi.testclient import TestClient
 from pydantic import SecretStr
 
-from api.doors.token_file import create_token
+from api.auth.tokens import create_token
 from bot.personal_tables import FEATURE_TABLES
 from bot.privacy.personal_data import PersonalData
 from config.errors import StorageFailed

@@ -8,8 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from api.doors.token_file import FILE, create_token, hash_of, read_tokens, revoke_token
-from api.doors.tokens import LiveTokens
+from api.auth.tokens import FILE, LiveTokens, create_token, hash_of, read_tokens, revoke_token
 from config.errors import ConfigError, CopilotError, UsageError
 from tests.api.front import api, bearer, elsewhere, here
 

@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from api.doors.caller import Caller
-from api.doors.turned_away import Refused
+from api.auth.routes import Refused
+from api.auth.tokens import Caller
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from api.doors.caller import Caller
-from api.doors.turned_away import Refused
+from api.auth.routes import Refused
+from api.auth.tokens import Caller
 from config.domain import Domain
 from index.audit import Audit, Shown
 from index.permissions.rules import IdentitiesOf, Person, readers_of

@@ -12,7 +12,7 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse, Response
 from starlette.exceptions import HTTPException
 
-from api.doors.turned_away import Refused
+from api.auth.routes import Refused
 from config.errors import CopilotError, new_reference
 
 log = structlog.get_logger()

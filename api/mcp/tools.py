@@ -24,19 +24,21 @@ from agents.graph import Silent
 from agents.observability import AskedThrough
 from agents.routing.router import Answering
 from agents.thread.turns import is_zone
-from api.doors.turned_away import Refused
-from api.mcp_door.document_markdown import as_markdown, chunks_under, headings_of
-from api.mcp_door.mcp_results import (
+from api.auth.routes import Refused
+from api.mcp.results import (
     AskResult,
     DocumentResult,
     RetrieveResult,
+    as_markdown,
     ask_result,
     ask_text,
+    chunks_under,
     document_text,
+    headings_of,
     retrieve_result,
     retrieve_text,
 )
-from api.served import Opened
+from api.scope import Opened
 from config.domain import Domain
 from config.errors import CopilotError
 from enrichment.chunk import standing

@@ -7,8 +7,8 @@ from typing import Literal
 from pydantic import BaseModel, Field
 
 from agents.answer import LONGEST_QUESTION
-from api.served import ADDRESS
-from api.shapes.request_shape import RequestShape
+from api.schemas.questions import RequestShape
+from api.scope import ADDRESS
 from index.pipelines import MAX_TOP_K, Pipeline, SearchType
 
 Degraded = Literal["query_expansion", "hyde", "rerank", "vectors"]

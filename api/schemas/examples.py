@@ -8,10 +8,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from api.shapes.conversation_shapes import ConversationErased, ConversationKept
-from api.shapes.passage_shapes import CitablePlace, DocumentShown, DocumentSummary, RetrieveResponse
-from api.shapes.problems import NO_CONVERSATION, NO_DOCUMENT, problem
-from api.shapes.question_shapes import QnaResponse
+from api.schemas.passages import CitablePlace, DocumentShown, DocumentSummary, RetrieveResponse
+from api.schemas.problems import NO_CONVERSATION, NO_DOCUMENT, problem
+from api.schemas.questions import ConversationErased, ConversationKept, QnaResponse
 
 RESPONSES: Mapping[str, Mapping[str, Any]] = json.loads(
     Path(__file__).with_name("response_examples.json").read_text("utf-8")

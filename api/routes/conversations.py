@@ -8,16 +8,16 @@ from typing import Annotated, Any, Protocol
 
 from fastapi import APIRouter, Path, Query, Request
 
-from api.doors.turned_away import Refused
-from api.served import ADDRESS, Opened, Served
-from api.shapes.examples import (
+from api.auth.routes import Refused
+from api.schemas.examples import (
     CONVERSATION_ERASED,
     CONVERSATION_KEPT,
     CONVERSATION_NAMED,
     UNKNOWN_CONVERSATION,
 )
-from api.shapes.problems import NO_CONVERSATION
-from api.shapes.question_shapes import LONGEST_ID
+from api.schemas.problems import NO_CONVERSATION
+from api.schemas.questions import LONGEST_ID
+from api.scope import ADDRESS, Opened, Served
 
 
 class KeptConversations(Protocol):

@@ -1,25 +1,58 @@
-"""`api_tokens.yaml`: the API's tokens by name, as hashes."""
+"""`api_tokens.yaml`: the API's tokens by name, as hashes.
+
+Who uses the API: the bearer of a token, or whoever sits at this machine.
+
+Which token a request bears, by the file as it is now."""
 
 from __future__ import annotations
 
 import fcntl
+import hmac
 import os
 import secrets
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from hashlib import sha256
 from pathlib import Path
+from threading import Lock
 from typing import Annotated, Literal
 
+import structlog
 import yaml
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError
 
-from api.doors.caller import Caller
 from config.domain import DomainId, Switch
 from config.domain_files import nearest, problem_at
 from config.errors import ConfigError, UsageError
 from config.parsing.strict_yaml import UnreadableFileError, misread, read_mapping, read_text
+
+
+@dataclass(frozen=True, kw_only=True)
+class Caller:
+    name: str
+    """Of the token; for logs and limits."""
+    domains: frozenset[str] | None
+    """What it opens; None: every domain, also those to come."""
+    identity: str = ""
+    """E-mail as whom documents are read when no asker is named; empty: nobody in particular."""
+    speaks_for_people: bool = False
+    """Its `asker_email` is believed."""
+    metrics: bool = False
+    local: bool = False
+    """The operator at this machine: no limits of rate, and failures are told in full."""
+
+    def opens(self, domain: str) -> bool:
+        return self.domains is None or domain in self.domains
+
+
+THIS_MACHINE = Caller(
+    name="this machine", domains=None, speaks_for_people=True, metrics=True, local=True
+)
+OPERATOR = Caller(name="ONCALL_API_TOKEN", domains=None, metrics=True)
+"""Bears the operator's one token: every domain, as nobody in particular."""
+
 
 FILE = "api_tokens.yaml"
 PREFIX = "oncall_"
@@ -190,3 +223,67 @@ def _write(config_dir: Path, entries: Sequence[TokenEntry]) -> None:
         with suppress(OSError):
             draft.unlink(missing_ok=True)
         raise ConfigError(f"{config_dir / FILE} can't be written: {error.strerror}") from error
+
+
+log = structlog.get_logger()
+
+
+class LiveTokens:
+    """The operator's token and those of `api_tokens.yaml`. A revoked one ends with the next
+    request; an edit that can't be read leaves the last good file in force, as with domains.
+
+    Raises ConfigError for the first reading alone."""
+
+    def __init__(self, config_dir: Path | None, operator: SecretStr | None = None) -> None:
+        """Without `config_dir` there is no file."""
+        self._config_dir = config_dir
+        self._fixed = (
+            [(hash_of(operator.get_secret_value().encode()), OPERATOR)] if operator else []
+        )
+        self._lock = Lock()
+        self._seen = self._stamp()
+        self._named = self._read()
+        self._demanded = bool(self._fixed or self._named)
+
+    def demanded(self) -> bool:
+        """Nobody comes in without one. It stays so when the last token is revoked: the server
+        may be listening to more than this machine by then."""
+        self._look()
+        return self._demanded
+
+    def bearer(self, given: bytes) -> Caller | None:
+        self._look()
+        theirs = hash_of(given)
+        found = None
+        for ours, caller in (*self._fixed, *self._named):
+            if hmac.compare_digest(theirs, ours):
+                found = caller
+        return found
+
+    def _look(self) -> None:
+        with self._lock:
+            if (stamp := self._stamp()) == self._seen:
+                return
+            self._seen = stamp
+            try:
+                self._named = self._read()
+            except ConfigError as error:
+                log.error("the API's tokens can't be read; the last good ones stay in force",
+                          problem=str(error))  # fmt: skip
+                return
+            self._demanded = self._demanded or bool(self._named)
+            log.info("the API's tokens were read again", names=[c.name for _, c in self._named])
+
+    def _read(self) -> list[tuple[str, Caller]]:
+        if self._config_dir is None:
+            return []
+        return [(entry.sha256, entry.caller()) for entry in read_tokens(self._config_dir)]
+
+    def _stamp(self) -> tuple[int, ...]:
+        if self._config_dir is None:
+            return ()
+        try:
+            found = (self._config_dir / FILE).stat()
+        except OSError:
+            return ()
+        return found.st_mtime_ns, found.st_size, found.st_ino, found.st_mode

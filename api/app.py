@@ -9,18 +9,18 @@ from fastapi import FastAPI
 
 from agents.answer import Ask
 from agents.routing.router import Answering
-from api.conversations import KeptConversations, NothingKept, conversation_routes
+from api.auth.limits import Bounds
+from api.auth.middleware import Entrance
+from api.auth.tokens import LiveTokens
 from api.docs_page import DESCRIPTION, Documented, add_docs_page
-from api.doors.entrance import Entrance
-from api.doors.tokens import LiveTokens
-from api.doors.traffic import Bounds
-from api.failures import add_failures
-from api.mcp_door.mcp_tools import McpParts
-from api.mcp_door.mcp_transports import McpOverHttp
-from api.passages import Retrieve, passage_routes
-from api.questions import question_routes
-from api.served import MayAsk, Served
-from api.shapes.problems import PROBLEMS
+from api.errors import add_failures
+from api.mcp.server import McpOverHttp
+from api.mcp.tools import McpParts
+from api.routes.conversations import KeptConversations, NothingKept, conversation_routes
+from api.routes.passages import Retrieve, passage_routes
+from api.routes.questions import question_routes
+from api.schemas.problems import PROBLEMS
+from api.scope import MayAsk, Served
 from config.domain import Domain
 from index.audit import Audit
 from index.permissions.rules import IdentitiesOf, by_email
@@ -55,7 +55,7 @@ def build_api(
     `docs`: /docs and /openapi.json are there. `open_metrics`: /metrics needs no token.
     `conversations`: what is kept under a `conversation_id`.
 
-    Without `tokens` only this machine comes in; `api/doors/door_table.py` says by which doors."""
+    Without `tokens` only this machine comes in; `api/auth/routes.py` says by which doors."""
     served = Served(
         current=domains if callable(domains) else lambda: domains,
         identities=identities,

@@ -1,5 +1,5 @@
 """What comes back when a request is refused, or the product fails: one line, or one for each key
-of a body; see `api/failures.py` and `api/doors/turned_away.py`."""
+of a body; see `api/errors.py` and `api/auth/routes.py`."""
 
 from __future__ import annotations
 

@@ -1,15 +1,50 @@
-"""`/api/agentic_qna`: what is sent, and what comes back."""
+"""`/api/agentic_qna`: what is sent, and what comes back.
+
+`/api/conversations/{conversation_id}`: what comes back.
+
+What every JSON body is held to: its own keys alone, and the nearest one named for a mistyped."""
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Any, Literal
 
-from pydantic import BaseModel, Field, field_validator
+from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+from pydantic_core import PydanticCustomError
 
 from agents.answer import LONGEST_QUESTION, AnswerPath, Turn
 from agents.thread.turns import is_zone
-from api.served import ADDRESS
-from api.shapes.request_shape import RequestShape
+from api.scope import ADDRESS
+from config.domain_files import nearest
+
+
+class KeptTurn(BaseModel):
+    query: str = Field(description="As it was asked")
+    domain: str = Field(description="That answered")
+    agent_path_taken: AnswerPath
+
+
+class ConversationKept(BaseModel):
+    conversation_id: str
+    turns: list[KeptTurn] = Field(description="Of each domain the oldest first; no answers")
+
+
+class ConversationErased(BaseModel):
+    erased: bool = Field(description="Whether there was anything")
+
+
+class RequestShape(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _has_no_other_keys(cls, given: Any) -> Any:
+        """Says keys of ours; what was sent is not said back."""
+        known = list(cls.model_fields)
+        for key in given if isinstance(given, dict) else ():
+            if key not in cls.model_fields:
+                raise PydanticCustomError("unknown_key", f"unknown key{nearest(str(key), known)}")
+        return given
+
 
 LONGEST_ID = 200
 

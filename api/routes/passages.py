@@ -9,9 +9,8 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Body, Path, Query, Request
 
-from api.doors.turned_away import Refused
-from api.served import Served
-from api.shapes.examples import (
+from api.auth.routes import Refused
+from api.schemas.examples import (
     DOCUMENT_CITED,
     DOCUMENT_NAMED,
     DOCUMENT_SUMMED_UP,
@@ -22,8 +21,9 @@ from api.shapes.examples import (
     RETRIEVED,
     UNKNOWN_DOCUMENT,
 )
-from api.shapes.passage_shapes import RetrieveRequest
-from api.shapes.problems import NO_DOCUMENT, RETRIEVE_PROBLEMS
+from api.schemas.passages import RetrieveRequest
+from api.schemas.problems import NO_DOCUMENT, RETRIEVE_PROBLEMS
+from api.scope import Served
 from index.permissions.rules import as_read_by
 from index.search import Snapshot
 

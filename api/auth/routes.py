@@ -1,10 +1,14 @@
-"""Every route and its guard. A test holds this table against the app: no route without a row."""
+"""Every route and its guard. A test holds this table against the app: no route without a row.
+
+A request turned away, in one line that holds nothing of the request."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
+
+from starlette.responses import JSONResponse
 
 Guard = Literal["nobody", "caller", "metrics", "slack"]
 """nobody: open. caller: a token, or this machine. metrics: a caller who may see the figures.
@@ -57,3 +61,19 @@ def door_at(method: str, path: str) -> HttpDoor:
     """What guards a request; whatever has no row of its own, by a path without parameters or by
     another method, is for callers alone."""
     return _EXACT.get(("GET" if method == "HEAD" else method, path), _UNKNOWN)
+
+
+class Refused(Exception):
+    def __init__(self, status: int, detail: str, *, retry_after: int = 0) -> None:
+        super().__init__(detail)
+        self.status = status
+        self.detail = detail
+        self.retry_after = retry_after
+
+    def response(self) -> JSONResponse:
+        headers: Mapping[str, str] = {}
+        if self.status == 401:
+            headers = {"WWW-Authenticate": "Bearer"}
+        elif self.retry_after:
+            headers = {"Retry-After": str(self.retry_after)}
+        return JSONResponse({"detail": self.detail}, self.status, headers)

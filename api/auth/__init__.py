@@ -1,0 +1,1 @@
+"""Who may call the API and how often: tokens, addresses, browsers, limits."""

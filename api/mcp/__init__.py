@@ -1,0 +1,1 @@
+"""The Model Context Protocol: the same agents as tools for other assistants."""

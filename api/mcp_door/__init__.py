@@ -1,1 +1,0 @@
-"""The Model Context Protocol: the same agents as tools of other assistants."""

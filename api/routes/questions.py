@@ -1,0 +1,198 @@
+"""An answer as server-sent events, while it is written.
+
+`/api/agentic_qna`: a question to the agents, answered at once or as it is written."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import secrets
+import threading
+from collections.abc import AsyncIterator, Callable, Mapping
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+import structlog
+from fastapi import APIRouter, Body, Request
+from fastapi.concurrency import run_in_threadpool
+from fastapi.responses import StreamingResponse
+
+from agents.answer import Answer, Ask, Conversation, Question, shown_of_each
+from agents.observability import AskedThrough
+from agents.response import to_response
+from agents.routing.router import Answering
+from api.auth.routes import Refused
+from api.errors import failure
+from api.routes.conversations import asker_of, place_of
+from api.schemas.examples import QNA_ANSWERED, QNA_ASKED
+from api.schemas.problems import QNA_PROBLEMS
+from api.schemas.questions import QnaRequest
+from api.scope import Opened, Served
+from config.domain import Domain
+from telemetry import metrics
+
+log = structlog.get_logger()
+
+MOST_STREAMS = 16
+"""Each is worked on in a thread of its own."""
+
+
+class Abandoned(BaseException):
+    """Nobody reads any more. No Exception: what repairs failed steps would go on instead."""
+
+
+class Streams:
+    """All of one server."""
+
+    def __init__(self, most: int = MOST_STREAMS) -> None:
+        self._free = threading.BoundedSemaphore(most)
+
+    def start(
+        self, work: Callable[[Stream], Mapping[str, Any]], *, local: bool
+    ) -> AsyncIterator[str]:
+        """`status`, `delta`, and last `answer`, what `work` returns, or `error`. Raises Refused
+        when all are in use.
+
+        To be called on the server's loop. Whoever closes what it returns stops the work at its
+        next sign of progress."""
+        if not self._free.acquire(blocking=False):
+            raise Refused(503, "too many answers are being streamed", retry_after=1)
+        stream = Stream(asyncio.get_running_loop())
+
+        def run() -> None:
+            try:
+                stream.put("answer", work(stream))
+            except Abandoned:
+                log.info("a stream was closed before its answer")
+            except Exception as error:
+                stream.put("error", failure(error, local=local).body)
+            finally:
+                self._free.release()
+                stream.end()
+
+        threading.Thread(target=run, name="stream", daemon=True).start()
+        return stream.events()
+
+
+class Stream:
+    """Progress from the thread that works to the loop that sends."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._loop = loop
+        self._queue: asyncio.Queue[tuple[str, Any] | None] = asyncio.Queue()
+        self._closed = threading.Event()
+
+    def status(self, text: str) -> None:
+        self.go_on()
+        self.put("status", {"text": text})
+
+    def delta(self, text: str) -> None:
+        self.go_on()
+        self.put("delta", {"text": text})
+
+    def go_on(self) -> None:
+        """Raises Abandoned when nobody reads any more."""
+        if self._closed.is_set():
+            raise Abandoned
+
+    def put(self, kind: str, body: Any) -> None:
+        self._hand_over((kind, body))
+
+    def end(self) -> None:
+        self._hand_over(None)
+
+    def _hand_over(self, item: tuple[str, Any] | None) -> None:
+        try:
+            self._loop.call_soon_threadsafe(self._queue.put_nowait, item)
+        except RuntimeError:  # the server has stopped, and its loop is closed
+            self._closed.set()
+
+    async def events(self) -> AsyncIterator[str]:
+        try:
+            while (item := await self._queue.get()) is not None:
+                yield f"event: {item[0]}\ndata: {json.dumps(item[1], ensure_ascii=False)}\n\n"
+        finally:
+            self._closed.set()
+
+
+@dataclass(frozen=True)
+class Unheard:
+    """Progress of which nothing is shown; the work still ends with its stream."""
+
+    stream: Stream
+
+    def status(self, text: str) -> None:
+        self.stream.go_on()
+
+    def delta(self, text: str) -> None:
+        self.stream.go_on()
+
+
+def question_routes(served: Served, ask: Callable[[str], Ask], answering: Answering) -> APIRouter:
+    routes = APIRouter()
+    streams = Streams()
+
+    @routes.post(
+        "/api/agentic_qna",
+        summary="Ask a question",
+        response_model=None,
+        responses={200: QNA_ANSWERED, **QNA_PROBLEMS},
+    )
+    async def agentic_qna(
+        asked: Annotated[QnaRequest, Body(openapi_examples=QNA_ASKED)], request: Request
+    ) -> dict[str, Any] | StreamingResponse:
+        """An answer from the documents, with what it cites, or an honest word that they don't
+        say."""
+        caller, mark = request.state.caller, secrets.token_hex(8)
+        opened = served.to(caller, asked.asker_email)
+        # In a thread: whether a person may ask is looked up in Slack.
+        domains = await run_in_threadpool(opened.candidates, asked.domain)
+
+        def answered(stream: Stream | None) -> Answer:
+            # Of several domains nobody knows yet whose words will be the answer.
+            # And what is for single readers is on record before a word of it is shown.
+            known = len(domains) == 1 and domains[0].access.audience == "channel"
+            progress = stream if known or not stream else Unheard(stream)
+
+            through = AskedThrough(
+                id=mark, door="api_stream" if stream else "api", text=asked.query
+            )
+            try:
+                answer, domain = answering(
+                    through,
+                    domains,
+                    lambda domain: _question(asked, opened, domain, mark),
+                    lambda domain, question: ask(domain.domain)(question, progress),
+                )
+            except Exception:
+                metrics.FAILED.labels(domains[0].domain).inc()
+                raise
+            for name, generation, documents in shown_of_each(answer, domain.domain):
+                opened.showing("agentic_qna", opened.domains[name], generation, documents)
+            return answer
+
+        if asked.stream or "text/event-stream" in request.headers.get("accept", ""):
+            events = streams.start(
+                lambda stream: _body(answered(stream), asked), local=caller.local
+            )
+            return StreamingResponse(events, media_type="text/event-stream")
+        return _body(await run_in_threadpool(answered, None), asked)
+
+    return routes
+
+
+def _body(answer: Answer, asked: QnaRequest) -> dict[str, Any]:
+    return {**to_response(answer), "conversation_id": asked.conversation_id}
+
+
+def _question(asked: QnaRequest, opened: Opened, domain: Domain, mark: str) -> Question:
+    """`mark`: tells this request from the others of its conversation."""
+    place = place_of(opened, asked.conversation_id)
+    talk = Conversation(place=place, message=mark, asker=asker_of(opened))
+    return Question(
+        text=asked.query,
+        history=tuple(message.as_turn() for message in asked.conversation_history),
+        readers=opened.readers(domain),
+        time_zone=asked.time_zone,
+        conversation=talk if asked.conversation_id else None,
+    )

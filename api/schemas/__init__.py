@@ -1,0 +1,1 @@
+"""Request and response schemas, with the examples shown in the OpenAPI page."""
