@@ -18,7 +18,7 @@ from rich.table import Table
 from agents.answer import Answer
 from agents.context.post_processor import WITHOUT_A_MODEL, FoundPassages, build_context
 from agents.extractive import relevance
-from agents.extractive import relevance as refusal
+from agents.extractive import relevance
 from agents.extractive.conversation import cleaned, questions_in
 from agents.plan import Plan, SourceChoice
 from agents.query_optimizer import PlanRequest, query_optimizer
@@ -104,12 +104,12 @@ def answered(variant: Variant, measured: Measured, question: GoldenQuestion) -> 
     processed = build_context(found, characters=WITHOUT_A_MODEL).chunks
     context = processed if variant.ordered else first_of(hits)
     state = State(plan=plan, snapshot=snapshot, hits=hits, scored=scored, context=context)
-    enough = refusal.ENOUGH
-    refusal.ENOUGH = enough if variant.refuses else 0.0
+    enough = relevance.ENOUGH
+    relevance.ENOUGH = enough if variant.refuses else 0.0
     try:
         return extractive(state, measured.domain)
     finally:
-        refusal.ENOUGH = enough
+        relevance.ENOUGH = enough
 
 
 def first_of(hits: Sequence[Hit]) -> tuple[Chunk, ...]:

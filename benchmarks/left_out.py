@@ -28,7 +28,7 @@ from agents.confidence import Calibration
 from agents.context.post_processor import WITHOUT_A_MODEL, FoundPassages, build_context
 from agents.drafts import extractive_draft
 from agents.extractive import relevance
-from agents.extractive import relevance as refusal
+from agents.extractive import relevance
 from agents.extractive.relevance import Aspect, Scored
 from agents.plan import Plan
 from agents.state import State
@@ -67,9 +67,9 @@ def in_use() -> Weights:
     return Weights(
         relevance.RELEVANCE_WEIGHTS,
         relevance.RELEVANCE_BIAS,
-        np.array(list(refusal.REFUSAL_WEIGHTS.values())),
-        refusal.REFUSAL_BIAS,
-        refusal.ENOUGH,
+        np.array(list(relevance.REFUSAL_WEIGHTS.values())),
+        relevance.REFUSAL_BIAS,
+        relevance.ENOUGH,
         calibrated.FOUND,
         calibrated.REFUSED_WITHOUT_A_MODEL,
     )
@@ -91,10 +91,10 @@ def _use(weights: Weights) -> None:
         weights.statement,
         weights.statement_bias,
     )
-    refusal.REFUSAL_WEIGHTS = dict(
-        zip(refusal.REFUSAL_WEIGHTS, weights.evidence.tolist(), strict=True)
+    relevance.REFUSAL_WEIGHTS = dict(
+        zip(relevance.REFUSAL_WEIGHTS, weights.evidence.tolist(), strict=True)
     )
-    refusal.REFUSAL_BIAS, refusal.ENOUGH = weights.evidence_bias, weights.enough
+    relevance.REFUSAL_BIAS, relevance.ENOUGH = weights.evidence_bias, weights.enough
     calibrated.FOUND, calibrated.REFUSED_WITHOUT_A_MODEL = weights.found, weights.refused
 
 

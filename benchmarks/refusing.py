@@ -23,7 +23,7 @@ from rich.console import Console
 from rich.table import Table
 
 from agents.answer import Question
-from agents.extractive import relevance as refusal
+from agents.extractive import relevance
 from agents.extractive.relevance import score_units
 from agents.plan import Plan
 from benchmarks.material.asked_questions import searched, short_questions
@@ -52,7 +52,7 @@ class Case:
     set: str
     kind: str
     parts: Matrix
-    """(refusal.REFUSAL_WEIGHTS,)"""
+    """(relevance.REFUSAL_WEIGHTS,)"""
     found: bool = True
     """Whether one of the three best statements is of a document that holds the evidence."""
 
@@ -106,14 +106,14 @@ def _case(
     plan, hits = searched(one, question)
     parts, cited = _measured(one, plan, hits)
     found = documents is None or not documents.isdisjoint(cited)
-    row = np.array([parts.get(name, 0.0) for name in refusal.REFUSAL_WEIGHTS])
+    row = np.array([parts.get(name, 0.0) for name in relevance.REFUSAL_WEIGHTS])
     return Case(one.domain.domain, one.set, kind, row, found)
 
 
 def _measured(one: Measured, plan: Plan, hits: Sequence[Hit]) -> tuple[dict[str, float], list[str]]:
     scored = score_units(plan, one.snapshot, hits, one.domain.glossary)
     cited = [unit.chunk.document_id for unit in scored[:3]]
-    return refusal.confidence_parts(plan, one.snapshot, scored), cited
+    return relevance.confidence_parts(plan, one.snapshot, scored), cited
 
 
 @dataclass(frozen=True)
@@ -169,7 +169,7 @@ def main() -> None:
     console.print("refused, each corpus left out of the fit")
     console.print(table)
     shipped = fitted(asked)
-    for name, value in zip(refusal.REFUSAL_WEIGHTS, shipped.weights, strict=True):
+    for name, value in zip(relevance.REFUSAL_WEIGHTS, shipped.weights, strict=True):
         console.print(f'    "{name}": {value:.1f},', highlight=False)
     console.print(f"BIAS = {shipped.bias:.1f}, ENOUGH = {shipped.enough:.2f}")
 

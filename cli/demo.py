@@ -17,7 +17,7 @@ from typing import IO, TYPE_CHECKING, Any
 from pydantic import SecretStr
 from rich.console import Console
 
-from cli.shown.terminal_text import lines_console, print_markdown
+from cli.output.terminal import lines_console, print_markdown
 from config.errors import ConfigError, CopilotError
 from config.parsing.secret_files import private_folder
 from playground.google_stand_in import GoogleStandIn
@@ -143,7 +143,7 @@ def _local(settings: Settings, google: GoogleStandIn, slack: SlackStandIn) -> Se
 
 
 def _ingest(copilot: Copilot) -> None:
-    from cli.ingest_report import ProgressBar, print_reports
+    from cli.output.ingest import ProgressBar, print_reports
 
     reports = []
     for name in copilot.domains:

@@ -11,24 +11,9 @@ from typing import Any
 
 import typer
 
-from cli import (
-    config_commands,
-    index_commands,
-    jobs_commands,
-    question_commands,
-    running_commands,
-)
-from cli.evaluation import (
-    agreement_commands,
-    canary_commands,
-    diff_commands,
-    evaluate_group,
-    golden_commands,
-    history_commands,
-)
-from cli.people import audit_commands, cache_commands, gaps_commands, privacy_commands
-from cli.setup import setup_commands
-from cli.trust import token_commands
+from cli.commands import config, gaps, index, jobs, privacy, questions, run, tokens
+from cli.evaluation import agreement, canary, diff, evaluate, golden, history
+from cli.setup import commands as setup
 from config.errors import CopilotError
 from config.parsing.secret_files import keep_to_owner
 
@@ -41,28 +26,26 @@ app = typer.Typer(
     context_settings={"max_content_width": 120},
     help="A Slack on-call copilot that answers from your team's Google Docs.",
 )
-app.add_typer(token_commands.app, name="token")
+app.add_typer(tokens.app, name="token")
 for group in (
-    setup_commands,
-    running_commands,
-    jobs_commands,
-    question_commands,
-    golden_commands,
-    evaluate_group,
-    canary_commands,
-    config_commands,
-    index_commands,
-    gaps_commands,
-    cache_commands,
-    privacy_commands,
-    audit_commands,
+    setup,
+    run,
+    jobs,
+    questions,
+    golden,
+    evaluate,
+    canary,
+    config,
+    index,
+    gaps,
+    privacy,
 ):
     app.add_typer(group.app)
-evaluate_group.evaluate_app.command("sheet")(agreement_commands.evaluate_sheet)
-evaluate_group.evaluate_app.command("agreement")(agreement_commands.evaluate_agreement)
-evaluate_group.evaluate_app.command("history")(history_commands.evaluate_history)
-evaluate_group.evaluate_app.command("show")(history_commands.evaluate_show)
-config_commands.config_app.command("diff-eval")(diff_commands.config_diff_eval)
+evaluate.evaluate_app.command("sheet")(agreement.evaluate_sheet)
+evaluate.evaluate_app.command("agreement")(agreement.evaluate_agreement)
+evaluate.evaluate_app.command("history")(history.evaluate_history)
+evaluate.evaluate_app.command("show")(history.evaluate_show)
+config.config_app.command("diff-eval")(diff.config_diff_eval)
 
 
 class _Output(io.FileIO):
@@ -102,7 +85,7 @@ def main() -> None:
         sys.stderr.write("\noncall: stopped\n")
         sys.exit(1)
     except typer.TyperException as error:
-        from cli.shown.wrong_use import said_of
+        from cli.output.errors import said_of
 
         sys.stderr.write(said_of(error))
         sys.exit(error.exit_code)

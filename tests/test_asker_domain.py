@@ -150,7 +150,7 @@ def test_without_credentials_no_door_opens(house: House) -> None:
 def test_status_names_the_groups_that_open_nothing(
     house: House, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    from cli.status import print_status
+    from cli.commands.status import print_status
 
     domains = tmp_path / "domains"
     domains.mkdir()

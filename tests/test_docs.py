@@ -13,8 +13,8 @@ import pytest
 from typer.main import get_command
 
 from bot.handoff.rota import read_rota
-from cli.domain_check import misses
 from cli.main import app
+from cli.setup.checks import misses
 from config.domain_files import read_domain
 
 ROOT = Path(__file__).parents[1]

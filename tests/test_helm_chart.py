@@ -22,9 +22,9 @@ from typer.testing import CliRunner
 
 from api.auth.routes import DOORS
 from bot.app import DRAIN_SECONDS
-from cli.jobs_commands import jobs_run
+from cli.commands.jobs import jobs_run
+from cli.commands.run import bot, serve
 from cli.main import app
-from cli.running_commands import bot, serve
 from config.domain_files import check_domains
 from telemetry.health import Together, health_app
 from tests.helm_templates import TemplateError, merged, rendered

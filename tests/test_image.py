@@ -19,7 +19,7 @@ import pytest
 import yaml
 from pytest_httpserver import HTTPServer
 
-from cli.running_commands import health
+from cli.commands.run import health
 from config.errors import CopilotError
 from config.parsing.secret_files import SUFFIX
 from tests.settings_known import VARIABLES

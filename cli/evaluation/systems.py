@@ -1,15 +1,24 @@
-"""What golden questions are asked of: the agents as they are, with other settings, a baseline."""
+"""What golden questions are asked of: the agents as they are, with other settings, a baseline.
+
+Who judges the answers of `oncall evaluate --judge`.
+
+Reports as people name them on the command line."""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from config.domain import Domain
-    from jobs.evaluation.evaluate import System
+    from jobs.evaluation.evaluate import Judge, System
+    from jobs.evaluation.metrics.retrieval import GivenReply
     from jobs.evaluation.reply_store import ReplyStore
+    from jobs.evaluation.report import EvaluationReport
     from oncall import Copilot
+
 
 WITH_A_MODEL = 8
 """Questions, or verdicts, at a time: they mostly wait for it."""
@@ -82,3 +91,54 @@ def _index_of(copilot: Copilot, name: str) -> str:
         if one.is_current:
             return f"{one.digest} {one.embedder}"
     return ""
+
+
+def judge_of(
+    copilot: Copilot,
+    domain: Domain,
+    *,
+    parallel: int | None = None,
+    on_verdict: Callable[[GivenReply], None] = lambda reply: None,
+) -> Judge:
+    """The judge's model, taught by what people corrected in this domain.
+
+    Raises ConfigError where there is no model: then nobody can judge."""
+    from functools import partial
+
+    from agents.judging.corrections import KeptCorrections, nearest_corrections
+    from agents.judging.judge import AnswerJudge, kept_verdicts
+    from config.errors import ConfigError
+    from jobs.evaluation.judging import judged
+
+    model = copilot.judge_model
+    if model is None:
+        raise ConfigError(
+            "--judge needs a language model, and none is connected",
+            remedy="set ONCALL_JUDGE_MODEL, or ONCALL_CHAT_MODEL, and OPENAI_API_KEY or "
+            "OPENAI_BASE_URL; without --judge the rest runs",
+        )
+    corrections = KeptCorrections(copilot.index.engine).of(domain.domain)
+    give = AnswerJudge(
+        model=model,
+        examples=nearest_corrections(corrections, copilot.embedder),
+        kept=kept_verdicts(copilot.index.engine),
+    )
+    return partial(
+        judged,
+        give=give,
+        model=model.name,
+        answered_by=copilot.model_name,
+        parallel=parallel or WITH_A_MODEL,
+        on_verdict=on_verdict,
+    )
+
+
+def report_named(copilot: Copilot, named: str, domain: str | None = None) -> EvaluationReport:
+    """A report.json or its folder, else a run that was kept: its id, a beginning that only one
+    has, or `last`. Raises ConfigError or UsageError."""
+    from jobs.evaluation.evaluate import read_report
+    from jobs.evaluation.history import run_report
+
+    if Path(named).exists() or named.endswith(".json"):
+        return read_report(Path(named))
+    return run_report(copilot.index.engine, named, domain)

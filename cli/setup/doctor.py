@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from cli.setup.installation_checks import (
+from cli.output.terminal import visible
+from cli.setup.checks import (
     check_domain_files,
     check_google,
     check_models,
@@ -15,7 +16,6 @@ from cli.setup.installation_checks import (
     check_storage,
     not_asked,
 )
-from cli.shown.visible_text import visible
 from config.checks import Finding, fine, of_error
 from config.errors import ConfigError
 

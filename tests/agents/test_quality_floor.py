@@ -11,7 +11,7 @@ import pytest
 from agents.answer import Answer, Question
 from agents.context import post_processor
 from agents.extractive import relevance
-from agents.extractive import relevance as refusal
+from agents.extractive import relevance
 from agents.graph import build_ask
 from config.domain import AnswerPolicy, Domain, Sources
 from index import snapshot as generations
@@ -108,7 +108,7 @@ def everything_is_answered(patch: pytest.MonkeyPatch) -> None:
 
 
 def nothing_is_answered(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(refusal, "BIAS", 2 * refusal.REFUSAL_BIAS)
+    patch.setattr(refusal, "BIAS", 2 * relevance.REFUSAL_BIAS)
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from cli.domain_check import misses
+from cli.setup.checks import misses
 from config.domain_files import read_domain
 
 HEAD = """\

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from cli.evaluation.evaluation_table import print_matrix, print_report
+from cli.evaluation.tables import print_matrix, print_report
 from jobs.evaluation.metrics.retrieval import LIBRARY_MISSING
 from tests.jobs.made_up_report import made_up_report
 

@@ -4,7 +4,7 @@ import io
 
 from rich.console import Console
 
-from cli.explain import explain
+from cli.output.explain import explain
 from tests.agents.corpus import OLD_ROTATION, ROTATION, asking, snapshot
 from tests.agents.scripted import ScriptedModel
 

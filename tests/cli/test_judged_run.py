@@ -11,8 +11,8 @@ from typer.testing import CliRunner
 
 from agents.judging.corrections import KeptCorrections
 from agents.judging.judge import Correction
-from cli.evaluation.evaluate_group import app
-from cli.evaluation.judges import judge_of
+from cli.evaluation.evaluate import app
+from cli.evaluation.systems import judge_of
 from config.errors import ConfigError
 from config.settings import read_settings
 from oncall import Copilot

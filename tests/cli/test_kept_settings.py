@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from dotenv import dotenv_values
 
-from cli.setup.kept_settings import KeptSettings
+from cli.setup.files import KeptSettings
 from config.errors import ConfigError
 
 

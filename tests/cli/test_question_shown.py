@@ -18,7 +18,7 @@ from typing import get_args
 import pytest
 
 from agents.answer import AnswerPath, Beside
-from cli.shown.terminal_text import print_answer
+from cli.output.terminal import print_answer
 from tests.bot.fakes import NO_MODEL, answer, passages_found
 
 ROOT = Path(__file__).parents[2]
@@ -140,9 +140,7 @@ def test_on_a_narrow_terminal_links_and_commands_stay_whole_and_prose_fits() -> 
         f"until the end.\n\n- an item whose words go on for longer than one line of this terminal "
         f"has\n\n```sh\n{COMMAND}\n```\n"
     )
-    script = (
-        f"from cli.shown.terminal_text import print_markdown\nprint_markdown({text!r}, margin=3)"
-    )
+    script = f"from cli.output.terminal import print_markdown\nprint_markdown({text!r}, margin=3)"
     lines = on_a_terminal(script, 60).splitlines()
     assert sum(COMMAND in line for line in lines) == 2
     assert sum(LINK in line for line in lines) == 1

@@ -11,7 +11,7 @@ from typing import Any, cast
 
 import pytest
 
-from cli.inspection import print_retrieved
+from cli.output.inspection import print_retrieved
 from config.errors import UsageError
 from enrichment.chunk import Chunk, Entity
 from enrichment.language.words import search_terms

@@ -1,0 +1,104 @@
+"""What people asked in vain, put together."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from cli.options import AsJson, plain_console, print_json, wired
+
+if TYPE_CHECKING:
+    from bot.gaps.gap_list import Gap
+    from index.search import Snapshot
+
+app = typer.Typer()
+
+LONGEST_SHOWN = 160
+"""Characters of a question; `--json` has all of it."""
+
+
+@app.command("gaps")
+def gaps(
+    domain: Annotated[str, typer.Argument(metavar="[DOMAIN]", help="All domains by default.")] = "",
+    everything: Annotated[
+        bool, typer.Option("--all", help="Also what is answered by now, dismissed, or off-topic.")
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
+    """List what the documents don't answer, the worst first.
+
+    Worst: asked by most people, then most often. What was asked in direct messages is counted; its
+    words are not shown. With --json also each question and how the gap came about."""
+    from bot.gaps.gap_list import gaps_of, shown_gaps
+    from bot.gaps.gap_states import SAID
+    from bot.gaps.kept_gaps import KeptGaps
+
+    copilot = wired()
+    names = [copilot.domain(domain).domain] if domain else list(copilot.domains)
+    kept = KeptGaps(copilot.index.engine)
+    found = [
+        gap
+        for name in names
+        for gap in (
+            gaps_of(kept, name, SAID, history=True)
+            if everything
+            else shown_gaps(kept, name, history=True)
+        )
+    ]
+    if as_json:
+        print_json([_as_json(gap) for gap in found])
+        return
+    console = plain_console()
+    for gap in found:
+        console.print(_line(gap, copilot.snapshot))
+    if not found:
+        console.print("no gaps are known")
+
+
+def _line(gap: Gap, snapshot: Callable[[str], Snapshot]) -> str:
+    from bot.gaps.gap_lines import counted
+    from bot.gaps.gap_states import SAID
+    from bot.gaps.nearest_place import where
+    from bot.message.blockkit import short
+    from cli.output.terminal import visible
+
+    seen = gap.seen(lambda channel: True)
+    said = short(seen[0].name or seen[0].text, LONGEST_SHOWN) if seen else "(direct messages)"
+    _, place = where(snapshot, gap.domain, (gap.document, gap.heading))
+    parts = [counted(gap), f"nearest: {place}" if place else "", SAID[gap.state]]
+    return f"{gap.domain}: {visible(said)}\n    {' · '.join(filter(None, parts))}"
+
+
+def _as_json(gap: Gap) -> dict[str, Any]:
+    seen = gap.seen(lambda channel: True)
+    return {
+        "id": gap.id,
+        "domain": gap.domain,
+        "name": seen[0].name if seen else "",
+        "state": gap.state,
+        "times": gap.times,
+        "people": gap.people,
+        "since": gap.since.isoformat(),
+        "off_topic": gap.is_aside,
+        "nearest": {"document": gap.document, "heading": gap.heading},
+        "questions": [
+            {
+                "id": one.question_id,
+                "why": one.why,
+                "asked_at": one.asked_at.isoformat(),
+                "text": one.text if one in seen else "",
+            }
+            for one in gap.questions
+        ],
+        "history": [
+            {
+                "state": one.state,
+                "by": one.by,
+                "generation": one.generation,
+                "at": one.at.isoformat(),
+            }
+            for one in gap.history
+        ],
+    }

@@ -1,0 +1,126 @@
+"""What is published, and what the credentials can read.
+
+Documents to look over, as `oncall docs stale` prints them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import Annotated, Any
+
+import typer
+
+from agents.freshness.stale_documents import FEWEST_CITED, StaleDocument
+from cli.options import AsJson, DomainName, DomainNames, print_json, wired
+
+app = typer.Typer()
+index_app = typer.Typer(no_args_is_help=True, help="Published generations.")
+docs_app = typer.Typer(no_args_is_help=True, help="Documents as the bot sees them.")
+google_app = typer.Typer(no_args_is_help=True, help="Access to Google Drive.")
+app.add_typer(index_app, name="index")
+app.add_typer(docs_app, name="docs")
+app.add_typer(google_app, name="google")
+
+
+@index_app.command("list")
+def index_list(domain: DomainName) -> None:
+    """List a domain's generations, newest first."""
+    from cli.output.inspection import print_generations
+
+    copilot = wired()
+    print_generations(domain, copilot.index.generations(copilot.domain(domain).domain))
+
+
+@index_app.command("rollback")
+def index_rollback(domain: DomainName) -> None:
+    """Answer from the generation before the current one."""
+    copilot = wired()
+    info = copilot.index.rollback(copilot.domain(domain).domain)
+    typer.echo(f"{domain} answers from generation {info.number} now")
+
+
+@docs_app.command("list")
+def docs_list(domain: DomainName) -> None:
+    """List a domain's documents with their summaries."""
+    from cli.output.inspection import print_documents
+
+    copilot = wired()
+    print_documents(copilot.index.snapshot(copilot.domain(domain).domain))
+
+
+@docs_app.command("show")
+def docs_show(document: Annotated[str, typer.Argument(metavar="ID")]) -> None:
+    """Show a document's card and chunks as the bot sees them."""
+    from cli.output.inspection import print_document
+
+    print_document(wired().published(), document)
+
+
+@docs_app.command("stale")
+def docs_stale(domain: DomainName, as_json: AsJson = False) -> None:
+    """List documents to look over, most pressing first.
+
+    They are past the review date that they state, or old and often cited."""
+    from agents.freshness.stale_documents import stale_documents
+    from bot.aging.citation_counts import CitationCounts, today_utc
+    from bot.memory.aging_tables import create_aging_tables
+
+    copilot = wired()
+    known = copilot.domain(domain)
+    snapshot, engine = copilot.index.snapshot(known.domain), copilot.index.engine
+    create_aging_tables(engine)
+    counts = CitationCounts(engine=engine)
+    found = stale_documents(
+        snapshot.documents.values(),
+        counts.cited(known.domain, today_utc()),
+        review_months=known.aging.review_months,
+    )
+    if as_json:
+        print_json([stale_json(one) for one in found])
+    else:
+        print_stale(found, known.aging.review_months)
+
+
+@google_app.command("check")
+def google_check(names: DomainNames = None) -> None:
+    """Say what the credentials can read, folder by folder.
+
+    What they can't read comes with its remedy."""
+    from cli.output.inspection import print_access
+    from loaders.google.drive.source import open_drive
+
+    copilot = wired()
+    fine = True
+    with open_drive(copilot.settings) as drive:
+        for name in names or copilot.domains:
+            domain = copilot.domain(name)
+            reports = drive.check(domain.sources.google_drive)
+            fine &= print_access(name, domain.access.audience, reports)
+    if not fine:
+        raise typer.Exit(1)
+
+
+def print_stale(found: Sequence[StaleDocument], review_months: int) -> None:
+    """Each with why it is listed and how its score came about."""
+    for one in found:
+        parts = f"{one.cited} cited × {_age(one, review_months)} × importance {one.importance:g}"
+        owner = f" · owner: {one.owner}" if one.owner else ""
+        typer.echo(f"{typer.style(one.id, fg='cyan', bold=True)}  {one.title}{owner}")
+        typer.echo(f"   {one.told()}")
+        typer.echo(typer.style(f"   score {one.score:.1f} = {parts}", dim=True))
+    if not found:
+        typer.echo(
+            "Nothing to look over: no document is past the review date that it states, and none "
+            f"that was cited {FEWEST_CITED} times in 90 days is {review_months} months old."
+        )
+
+
+def stale_json(one: StaleDocument) -> dict[str, Any]:
+    return {**asdict(one), "why": one.told()}
+
+
+def _age(one: StaleDocument, review_months: int) -> str:
+    age = (one.months or 0.0) / review_months
+    if one.review_by and age < 2.0:
+        return "2 (its review date is past)"
+    return f"{age:.2f} ({one.months or 0:.0f} of {review_months} months)"

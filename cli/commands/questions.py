@@ -1,0 +1,169 @@
+"""Commands that look at one question, one search, or one file.
+
+Earlier turns from a file, for asking a follow-up on the terminal."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Collection, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+import yaml
+from pydantic import TypeAdapter, ValidationError
+
+from agents.answer import Turn
+from cli.options import AsJson, DomainName, print_json, wired
+from config.errors import UsageError
+
+if TYPE_CHECKING:
+    from config.domain import Domain
+    from oncall import Copilot
+
+
+_TURNS = TypeAdapter(tuple[Turn, ...])
+
+
+def read_history(path: Path) -> tuple[Turn, ...]:
+    """A JSON or YAML list of {role: user | assistant, content}, oldest first.
+
+    Raises UsageError that names the file and the entry."""
+    try:
+        return _TURNS.validate_python(yaml.safe_load(path.read_text(encoding="utf-8")) or [])
+    except RecursionError:
+        raise UsageError(f"history {path} can't be read: nested too deeply") from None
+    except ValidationError as error:
+        detail = error.errors()[0]
+        place = ".".join(str(part) for part in detail["loc"]) or "the top"
+        raise UsageError(
+            f"history {path}, at {place}: {detail['msg'].lower()}",
+            remedy='write a list of {"role": "user" or "assistant", "content": "…"}',
+        ) from None
+    except (OSError, ValueError, yaml.YAMLError) as error:
+        said = " ".join(str(error).split())
+        raise UsageError(f"history {path} can't be read: {said}") from None
+
+
+app = typer.Typer()
+
+
+@app.command()
+def ask(
+    words: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[DOMAIN] QUESTION", help="Without a domain, all of them are looked into."
+        ),
+    ] = None,
+    history: Annotated[
+        Path | None, typer.Option(help="JSON or YAML list of {role, content}, oldest first.")
+    ] = None,
+    explain: Annotated[bool, typer.Option("--explain", help="Show every step.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Answer a question in the terminal."""
+    from agents.answer import Question
+    from agents.observability import AskedThrough
+    from agents.response import to_full_response
+    from agents.thread.turns import zone_of_this_machine
+    from config.errors import new_reference
+
+    copilot = wired(at_a_terminal="warning")
+    turns = read_history(history) if history else ()
+    domains, text = _who_answers(copilot, *_told_apart(words or [], copilot.domains))
+    asked = Question(text=text, history=turns, time_zone=zone_of_this_machine())
+    answer, domain = copilot.answering(
+        AskedThrough(id=new_reference(), door="cli", text=text),
+        domains,
+        lambda domain: asked,
+        lambda domain, asked: copilot.ask(domain.domain, anew=explain)(asked, None),
+    )
+    if as_json:
+        print_json(to_full_response(answer))
+        return
+    if explain:
+        from rich.console import Console
+
+        from cli.output.explain import explain as print_steps
+
+        print_steps(answer, copilot.index.snapshot(domain.domain).documents, Console())
+    else:
+        from cli.output.terminal import print_answer
+
+        print_answer(answer, question=text, domain=domain.domain)
+
+
+def _told_apart(words: Sequence[str], domains: Collection[str]) -> tuple[str, str]:
+    """The domain and the question, or the question alone and nothing: a question counts whether it
+    is in quotes or not."""
+    from difflib import get_close_matches
+
+    from config.errors import UsageError
+
+    if not words:
+        raise UsageError("what do you want to ask? Write: oncall ask QUESTION")
+    first, *rest = words
+    is_domain = first in domains or (
+        len(rest) == 1 and (" " in rest[0] or bool(get_close_matches(first, domains, cutoff=0.6)))
+    )
+    return (first, " ".join(rest)) if is_domain else (" ".join(words), "")
+
+
+def _who_answers(copilot: Copilot, first: str, second: str) -> tuple[list[Domain], str]:
+    """The domains, and the question. Where nothing is published, that is said before a model
+    loads."""
+    from config.errors import UsageError
+
+    if second:
+        copilot.snapshot(first)
+        return [copilot.domain(first)], second
+    if first in copilot.domains:
+        raise UsageError(f"what do you want to ask {first}? Write: oncall ask {first} QUESTION")
+    published = copilot.published()
+    if not published:
+        copilot.snapshot(next(iter(copilot.domains), ""))
+    return [copilot.domain(name) for name in published], first
+
+
+@app.command()
+def retrieve(
+    domain: DomainName,
+    question: Annotated[str, typer.Argument(metavar="QUESTION")],
+    top_k: Annotated[
+        int | None,
+        typer.Option(min=1, max=200, help="Passages to return; the domain's own by default."),
+    ] = None,
+    pipeline: Annotated[
+        str, typer.Option(help="standard, rerank, advanced or facets.")
+    ] = "standard",
+    as_json: AsJson = False,
+) -> None:
+    """Find passages without answering."""
+    from cli.output.inspection import print_retrieved
+
+    found = wired().retrieve(domain, question, pipeline=pipeline, top_k=top_k)
+    if as_json:
+        print_json(found)
+    else:
+        print_retrieved(found)
+
+
+@app.command()
+def convert(
+    file: Annotated[Path, typer.Argument(metavar="FILE")],
+    as_json: Annotated[bool, typer.Option("--json", help="Print blocks as JSON.")] = False,
+) -> None:
+    """Show a file as markdown, the way the bot reads it.
+
+    A saved Docs response, HTML, Markdown, docx, PDF, CSV or plain text."""
+    from loaders.files.local import load_file
+    from loaders.output import document_to_json, document_to_markdown
+
+    document = load_file(file)
+    for warning in document.warnings:
+        sys.stderr.write(f"oncall: {file}: {warning}\n")
+    if as_json:
+        print_json(document_to_json(document))
+    else:
+        sys.stdout.write(document_to_markdown(document))

@@ -1,0 +1,255 @@
+"""One `oncall evaluate agreement`: scores joined, the card printed and kept.
+
+`oncall evaluate sheet` and `agreement`: people score blind, the judge is held against them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from cli.evaluation.systems import report_named
+from cli.options import AsJson, plain_console, print_json, wired
+from config.errors import UsageError
+from jobs.evaluation.agreement import Agreement, Confusion, Figure, agreement
+from jobs.evaluation.human_scores import (
+    HumanScore,
+    ScoredAnswer,
+    answers_of,
+    between_people,
+    read_scores,
+    scored_twice,
+)
+from jobs.evaluation.judge_card import KeptCards, judge_card
+from jobs.evaluation.report import EvaluationReport, JudgeCard
+from oncall import Copilot
+
+ReportName = Annotated[
+    str, typer.Argument(metavar="REPORT", help="A report.json, a run's id, or `last`.")
+]
+
+
+def evaluate_sheet(
+    report: ReportName,
+    out: Annotated[Path, typer.Option(help="Where the page is written.")] = Path("score.html"),
+    questions: Annotated[
+        int | None, typer.Option(min=1, help="So many questions, drawn by chance; all by default.")
+    ] = None,
+    seed: Annotated[int, typer.Option(help="Of the order and of what is drawn.")] = 0,
+) -> None:
+    """Write a page on which an expert scores answers blind.
+
+    Ten at a time; it needs no server, keeps what was scored, and saves human.csv."""
+    from cli.evaluation.systems import report_named
+    from config.errors import ConfigError
+    from jobs.pages.scoring_sheet import scoring_sheet
+
+    page, answers = scoring_sheet(report_named(wired(), report), questions=questions, seed=seed)
+    try:
+        out.write_text(page, encoding="utf-8")
+    except OSError as error:
+        raise ConfigError(
+            f"{out}: can't be written: {error.strerror}", remedy="name a file with --out"
+        ) from error
+    typer.echo(f"{out}: {answers} answers to score. Open it in a browser, or mail it to an expert.")
+
+
+def evaluate_agreement(
+    scores: Annotated[
+        list[Path], typer.Argument(metavar="HUMAN.csv…", help="What the scoring page saved.")
+    ],
+    report: Annotated[
+        str, typer.Option(metavar="REPORT", help="What was scored; the last run by default.")
+    ] = "last",
+    learn: Annotated[
+        bool,
+        typer.Option(
+            "--learn", help="Show the judge what people corrected, and keep it if that helps."
+        ),
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Say how far the judge agrees with people.
+
+    And what its figures are worth. The card is kept: later reports of this domain and judge
+    show it."""
+
+    run_agreement(scores, report, learn=learn, as_json=as_json)
+
+
+def run_agreement(paths: Sequence[Path], named: str, *, learn: bool, as_json: bool) -> None:
+    """Raises CopilotError. Exits 1 when some rows didn't count."""
+    copilot = wired()
+    report = report_named(copilot, named)
+    if not report.run.judge_model:
+        raise UsageError(f"{named}: nobody judged this run", remedy="run it again with --judge")
+    known = answers_of(report)
+    read = read_scores(paths, known)
+    pairs = scored_twice(read.scores, known)
+    for problem in read.problems:
+        typer.echo(problem, err=True)
+    if not pairs:
+        raise UsageError("no score belongs to an answer that the judge scored")
+    found = agreement(list(pairs.values()))
+    card = judge_card(found, report.questions)
+    if as_json:
+        print_json({"agreement": asdict(found), "card": card.model_dump(mode="json")})
+    else:
+        print_card(report, found, card)
+        twice = between_people(read.scores)
+        if twice:
+            _print_people(agreement(twice))
+    KeptCards(copilot.index.engine).keep(report.run.domain, report.run.judge_model, found)
+    if learn:
+        _learn(copilot, report, read.scores, known)
+    if read.problems:
+        raise typer.Exit(1)
+
+
+def print_card(report: EvaluationReport, found: Agreement, card: JudgeCard) -> None:
+    """The judge's report card."""
+    from rich import box
+    from rich.table import Table
+
+    console = plain_console()
+    run = report.run
+    title = f"{run.judge_model} beside people · {run.domain} · {found.count} answers"
+    table = Table(title=title, box=box.SIMPLE_HEAVY, title_justify="left", show_header=False)
+    table.add_row("weighted kappa", written(found.kappa))
+    table.add_row("Pearson", written(found.pearson))
+    table.add_row("Spearman", written(found.spearman))
+    table.add_row("same score", written(found.exact))
+    table.add_row("within one", written(found.within_one))
+    table.add_row("the judge gives", f"{written(found.bias, sign=True)} more than people")
+    for name, confusion in (("acceptable", found.acceptable), ("incorrect", found.incorrect)):
+        table.add_row(f"{name}: finds it", _rate(confusion.true_positive_rate, confusion))
+        table.add_row(f"{name}: rules it out", _rate(confusion.true_negative_rate, confusion))
+    console.print(table)
+    _print_scores(found.table)
+    for kind, figure in found.by_kind.items():
+        console.print(f"{kind}: within one {written(figure)}, {figure.count} answers")
+    for name in ("acceptable", "incorrect"):
+        said = report.metrics["all"].get(name)
+        if said is None:
+            continue
+        if name in card.corrected:
+            rate = card.corrected[name]
+            after = f"probably {rate.value:.2f} ({rate.low:.2f}–{rate.high:.2f})"
+        else:
+            after = f"can't be corrected: {card.not_corrected[name]}"
+        console.print(f"{name}: the judge says {said:.2f}; {after}", highlight=False)
+
+
+def _print_scores(table: Sequence[Sequence[int]]) -> None:
+    from rich import box
+    from rich.table import Table
+
+    shown = Table(box=box.SIMPLE, title="people ↓, judge →", title_justify="left")
+    shown.add_column("")
+    for score in range(len(table)):
+        shown.add_column(str(score), justify="right")
+    for score, row in enumerate(table):
+        cells = (str(count) if count else "·" for count in row)
+        shown.add_row(str(score), *cells)
+    plain_console().print(shown)
+
+
+def _print_people(found: Agreement) -> None:
+    typer.echo(
+        f"Two people scored {found.count} answers: kappa {written(found.kappa)}, "
+        f"within one {written(found.within_one)}"
+    )
+
+
+def written(figure: Figure | None, *, sign: bool = False) -> str:
+    """`0.72 (0.55–0.84)`."""
+    if figure is None:
+        return "undefined: everything got the same score, or too little was scored"
+    form = "+.2f" if sign else ".2f"
+    return f"{figure.value:{form}} ({figure.low:{form}} to {figure.high:{form}})"
+
+
+def _rate(figure: Figure | None, confusion: Confusion) -> str:
+    if figure is None:
+        return "no such answer was scored"
+    return f"{written(figure)} of {figure.count}"
+
+
+def _learn(
+    copilot: Copilot,
+    report: EvaluationReport,
+    scores: Sequence[HumanScore],
+    known: Mapping[str, ScoredAnswer],
+) -> None:
+    """Cross-fitted: each answer is judged again with what people said of other questions."""
+    from agents.judging.corrections import KeptCorrections, ScoredBeside, learned
+    from agents.judging.judge import Correction, kept_verdicts
+    from jobs.evaluation.agreement import ScoredTwice
+    from jobs.evaluation.judging import request_from_report
+
+    model = copilot.judge_model
+    if model is None:
+        raise UsageError("--learn asks the judge again, and no language model is connected")
+    judged = [(one, known[one.key].entry) for one in scores if known[one.key].entry.judge]
+    beside = [
+        ScoredBeside(
+            request=request_from_report(entry),
+            scored=Correction(
+                question_id=entry.id,
+                question=entry.question,
+                answer=entry.answer,
+                judge_score=entry.judge.score,
+                human_score=one.score,
+                human_incorrect=one.incorrect,
+                note=one.note,
+            ),
+        )
+        for one, entry in judged
+        if entry.judge
+    ]
+    outcome = learned(
+        beside,
+        model=model,
+        embedder=copilot.embedder,
+        kept=kept_verdicts(copilot.index.engine),
+    )
+    if not outcome.answers:
+        typer.echo("The judge could not be asked again; nothing was learnt.", err=True)
+        return
+    thought = {(e.id, e.answer): e.judge.incorrect for _, e in judged if e.judge}
+    before, after = (
+        agreement(
+            [
+                ScoredTwice(
+                    person=one.scored.human_score,
+                    judge=one.after.score if again else one.scored.judge_score,
+                    person_incorrect=bool(one.scored.human_incorrect),
+                    judge_incorrect=(
+                        one.after.incorrect
+                        if again
+                        else thought[one.scored.question_id, one.scored.answer]
+                    ),
+                )
+                for one in outcome.answers
+            ]
+        )
+        for again in (False, True)
+    )
+    typer.echo(
+        f"With {len(outcome.corrections)} corrections, each answer judged again by what people "
+        f"said of other questions: kappa {written(before.kappa)} → {written(after.kappa)}, "
+        f"same score {before.exact.value:.2f} → {after.exact.value:.2f}"
+    )
+    better = (after.exact.value, after.within_one.value) > (
+        before.exact.value,
+        before.within_one.value,
+    )
+    if better:
+        KeptCorrections(copilot.index.engine).keep(report.run.domain, outcome.corrections)
+        KeptCards(copilot.index.engine).keep(report.run.domain, report.run.judge_model, after)
+        typer.echo("The judge is shown them from now on.")
+    else:
+        typer.echo("That is no better, so nothing is kept.")

@@ -1,0 +1,224 @@
+"""One `oncall evaluate run`, from what was asked for to the exit code."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import typer
+
+from agents.confidence import Threshold
+from cli.evaluation.systems import agents, at_a_time, judge_of, plain_rag, report_named
+from cli.evaluation.tables import print_matrix, print_report
+from cli.options import plain_console, print_json, wired
+from config.domain import Domain
+from config.errors import UsageError
+from config.models import Prices, read_prices
+from jobs.evaluation.comparison import compared
+from jobs.evaluation.evaluate import (
+    AskingOptions,
+    Limit,
+    broken,
+    check_writable,
+    evaluate,
+    write_report,
+)
+from jobs.evaluation.history import keep_run, runs
+from jobs.evaluation.judge_card import NEVER_CHECKED, KeptCards, judge_card
+from jobs.evaluation.matrix import parse_axes, variations
+from jobs.evaluation.metrics.retrieval import GivenReply
+from jobs.evaluation.mlflow import export_run, require_mlflow
+from jobs.evaluation.report import EvaluationReport
+from jobs.golden.questions import GoldenQuestion, load_golden
+from jobs.pages.report import PAGE_RUNS, as_page
+from oncall import Copilot
+
+
+@dataclass(frozen=True, kw_only=True)
+class EvaluationRun:
+    """What was asked for on the command line."""
+
+    golden: tuple[Path, ...]
+    domain: str
+    out: Path | None
+    judge: bool
+    baseline: bool
+    compare: str
+    limits: tuple[Limit, ...]
+    matrix: tuple[str, ...]
+    repeats: int
+    parallel: int | None
+    anew: bool
+    prices: str
+    mlflow: bool
+    as_json: bool
+
+
+def run(wanted: EvaluationRun) -> None:
+    """Of one domain, or of each that names golden files. Raises CopilotError; exits 1 when a
+    limit isn't kept."""
+    copilot = wired()
+    if wanted.domain:
+        fine = [_run(copilot, copilot.domain(wanted.domain), wanted)]
+    else:
+        fine = [_run(copilot, *one) for one in _every_domain(copilot, wanted)]
+    if not all(fine):
+        raise typer.Exit(1)
+
+
+def _every_domain(copilot: Copilot, wanted: EvaluationRun) -> list[tuple[Domain, EvaluationRun]]:
+    """Those that name golden files, each with a folder of its own. Raises UsageError."""
+    if wanted.golden:
+        known = ", ".join(copilot.domains)
+        raise UsageError(f"these questions are asked of one domain; add --domain: {known}")
+    found = [domain for domain in copilot.domains.values() if domain.evaluation.golden]
+    if not found:
+        raise UsageError(
+            "no golden questions", remedy="name golden files, or write them in the domain file: "
+            "evaluation.golden",
+        )  # fmt: skip
+    return [
+        (one, replace(wanted, out=wanted.out / one.domain if wanted.out else None)) for one in found
+    ]
+
+
+def _run(copilot: Copilot, domain: Domain, wanted: EvaluationRun) -> bool:
+    """Whether its limits are kept."""
+    wanted = replace(wanted, golden=wanted.golden or tuple(domain.golden_files))
+    golden = load_golden(wanted.golden)
+    if wanted.judge and copilot.judge_model is None:
+        typer.echo(
+            "--judge: no language model is connected, so nobody judges; the rest runs. Set "
+            "ONCALL_JUDGE_MODEL, or ONCALL_CHAT_MODEL, and OPENAI_API_KEY or OPENAI_BASE_URL.",
+            err=True,
+        )
+        wanted = replace(wanted, judge=False)
+    earlier = report_named(copilot, wanted.compare, domain.domain) if wanted.compare else None
+    if earlier and not {one.id for one in earlier.questions} & {one.id for one in golden}:
+        raise UsageError(f"--compare {wanted.compare}: it asked none of these questions")
+    if wanted.mlflow:
+        require_mlflow()
+    if wanted.out:
+        check_writable(wanted.out)
+    copilot.snapshot(domain.domain)  # where nothing is published, that is said before a model loads
+    if wanted.matrix:
+        return _matrix(copilot, domain, golden, wanted)
+    report = _evaluated(copilot, domain, golden, wanted)
+    if domain.answer.max_wrong is not None and report.threshold:
+        copilot.thresholds.keep(domain.domain, Threshold(**report.threshold.model_dump()))
+    if earlier:
+        change = compared(
+            earlier.questions, report.questions, name=earlier.run.id or wanted.compare
+        )
+        report = report.model_copy(update={"compared": change})
+    if report.run.judge_model:
+        known = KeptCards(copilot.index.engine).of(domain.domain, report.run.judge_model)
+        card = judge_card(known, report.questions)
+        notes = report.notes if card.checked else [NEVER_CHECKED, *report.notes]
+        report = report.model_copy(update={"judge": card, "notes": notes})
+    below = list(broken(report, wanted.limits))
+    report = report.model_copy(update={"below": below})
+    keep_run(copilot.index.engine, report)
+    if wanted.out:
+        beside = runs(copilot.index.engine, domain.domain, limit=PAGE_RUNS)
+        write_report(report, wanted.out, as_page(report, beside))
+    if wanted.mlflow:
+        _to_mlflow(report)
+    if wanted.as_json:
+        print_json(report.model_dump(mode="json"))
+    else:
+        print_report(report, wanted.out)
+    return not below
+
+
+def _to_mlflow(report: EvaluationReport) -> None:
+    """With its files, wherever else they are written."""
+    with tempfile.TemporaryDirectory() as folder:
+        write_report(report, Path(folder), as_page(report))
+        typer.echo(f"MLflow run {export_run(report, Path(folder))}", err=True)
+
+
+def _evaluated(
+    copilot: Copilot, domain: Domain, golden: Sequence[GoldenQuestion], wanted: EvaluationRun
+) -> EvaluationReport:
+    systems = 2 if wanted.baseline else 1
+    with _progress(domain.domain, len(golden) * wanted.repeats * systems) as on_reply:
+        report = evaluate(
+            agents(copilot, domain, anew=wanted.anew),
+            golden,
+            domain=domain.domain,
+            model=copilot.model_name,
+            asking=AskingOptions(
+                parallel=wanted.parallel or at_a_time(copilot),
+                repeats=wanted.repeats,
+                prices=prices_of(wanted.prices) or copilot.settings.read_prices(),
+                max_wrong=domain.answer.max_wrong,
+                judge=judge_of(copilot, domain, parallel=wanted.parallel) if wanted.judge else None,
+                on_reply=on_reply,
+            ),
+            baseline=plain_rag(copilot, domain, anew=wanted.anew) if wanted.baseline else None,
+        )
+    named = [path.name for path in wanted.golden]
+    return report.model_copy(update={"run": report.run.model_copy(update={"golden": named})})
+
+
+def _matrix(
+    copilot: Copilot, domain: Domain, golden: Sequence[GoldenQuestion], wanted: EvaluationRun
+) -> bool:
+    """A report for each combination of settings, and one table; whether all keep the limits."""
+    reports: dict[str, EvaluationReport] = {}
+    single = replace(wanted, baseline=False)
+    for one in variations(domain, parse_axes(wanted.matrix)):
+        reports[one.name] = _evaluated(copilot, one.domain, golden, single)
+        if wanted.out:
+            folder = wanted.out / one.name.replace(" ", "_")
+            write_report(reports[one.name], folder, as_page(reports[one.name]))
+    if wanted.as_json:
+        print_json({name: report.model_dump(mode="json") for name, report in reports.items()})
+    else:
+        print_matrix(reports)
+    below = [
+        f"{name}: {line}"
+        for name, report in reports.items()
+        for line in broken(report, wanted.limits)
+    ]
+    for line in below:
+        typer.echo(line, err=True)
+    return not below
+
+
+def prices_of(written: str) -> Prices | None:
+    """Raises UsageError."""
+    try:
+        return read_prices(written) if written else None
+    except ValueError as error:
+        raise UsageError(f"--prices {written!r}: {error}") from None
+
+
+@contextmanager
+def _progress(domain: str, total: int) -> Iterator[Callable[[GivenReply], None]]:
+    """A bar while questions are asked; nothing when standard error isn't a terminal."""
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+    from rich.progress import TimeRemainingColumn as Remaining
+
+    console = plain_console(stderr=True)
+    bar = Progress(
+        TextColumn(f"{domain:<10}", markup=False),
+        BarColumn(bar_width=24),
+        MofNCompleteColumn(),
+        Remaining(),
+        TextColumn("{task.description}", style="dim", markup=False),
+        console=console,
+        transient=True,
+        disable=not console.is_terminal,
+    )
+    with bar:
+        task = bar.add_task("asking", total=total)
+
+        def on_reply(reply: GivenReply) -> None:
+            bar.update(task, advance=1, description=reply.question.id)
+
+        yield on_reply

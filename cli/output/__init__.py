@@ -1,0 +1,1 @@
+"""Terminal output: answers, tables, usage errors."""

@@ -1,1 +1,0 @@
-"""People: what is kept about them, who was shown what."""

@@ -1,0 +1,305 @@
+"""What can be wrong with an installation besides Slack, each check by itself.
+
+What only the place where it runs can tell of a domain file: its files, its rota, its documents.
+
+Not asked at the start of the bot, which needs none of the files to answer."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+from zoneinfo import ZoneInfo
+
+from agents.confidence import kept_threshold
+from bot.handoff.rota import is_address, on_call
+from config.checks import Finding, attempted, fine, is_demo, of_error, skipped, wrong
+from config.domain import Domain
+from config.domain_files import Problem, check_domains, nearest, problem_at
+from config.errors import ConfigError, CopilotError, LoadError
+from config.providers import provider_and_model
+from config.settings import Settings
+from index.publish import published_documents
+from jobs.golden.questions import load_golden
+from loaders.files.local import find_files, load_file
+
+if TYPE_CHECKING:
+    from config.domain import Domain
+    from loaders.google.drive.access import AccessReport
+    from loaders.google.drive.source import GoogleDrive
+    from oncall import Copilot
+
+
+def all_problems(settings: Settings) -> tuple[dict[str, Domain], list[Problem]]:
+    """The valid domains, and what is wrong with any file, in the order of the files.
+
+    Raises ConfigError where there is no file, or the database can't be reached."""
+    from oncall import beyond_the_file
+
+    domains, problems = check_domains(settings.config_dir, beyond_the_file(settings))
+    for name, domain in domains.items():
+        problems += misses(domain, published_documents(settings, name))
+    return domains, sorted(problems, key=lambda one: (one.path, one.line, one.column))
+
+
+def misses(domain: Domain, published: frozenset[str] | None) -> Iterator[Problem]:
+    """What the file refers to and isn't there. `published`: document ids; None when unknown."""
+    paths: list[Path] = []
+    drive = domain.sources.google_drive
+    all_known = published is not None or not (drive.folders or drive.documents)
+    for place, entry in enumerate(domain.sources.files):
+        try:
+            paths += find_files([entry], domain.path.absolute().parent)[0]
+        except ConfigError as error:
+            all_known = False
+            yield problem_at(domain.path, ["sources", "files", place], str(error))
+    yield from _closed_files(domain)
+    yield from _rotas(domain)
+    yield from _golden(domain)
+    if all_known:
+        yield from _examples(domain, published or frozenset(), paths)
+
+
+def reserve(domain: Domain, settings: Settings) -> Iterator[str]:
+    """What `answer.max_wrong` comes to at present, in one line. Creates nothing."""
+    most = domain.answer.max_wrong
+    if most is None:
+        return
+    model = settings.chat_model if settings.has_chat_model() else None
+    name = provider_and_model(model)[1] if model else ""
+    found = kept_threshold(settings, domain.domain, name, most)
+    yield f"{domain.path}: answer.max_wrong {most:g}: {found}"
+
+
+def _closed_files(domain: Domain) -> Iterator[Problem]:
+    access = domain.access
+    if (
+        access.audience == "asker"
+        and domain.sources.files
+        and "files" not in access.model_fields_set
+    ):
+        yield problem_at(
+            domain.path,
+            ["sources", "files"],
+            "files answer nobody with `access: {audience: asker}`; write `access.files: everyone` "
+            "if everyone who may ask may read them, or `nobody` if that is meant",
+        )
+
+
+def _rotas(domain: Domain) -> Iterator[Problem]:
+    """A rota behind a URL is left alone: to check a file should ask nobody else."""
+    escalation = domain.escalation
+    places: list[tuple[list[str | int], str]] = [(["escalation", "rota"], escalation.rota)]
+    for number, level in enumerate(escalation.levels):
+        places.append((["escalation", "levels", number, "rota"], level.rota))
+    zone = ZoneInfo(escalation.time_zone or "UTC")
+    for place, rota in places:
+        try:
+            if rota and not is_address(rota):
+                on_call(rota, datetime.now(UTC), relative_to=domain.path.parent, zone=zone)
+        except ConfigError as error:
+            said = " ".join(str(error).split())  # YAML errors have several lines
+            yield problem_at(domain.path, place, said)
+
+
+def _golden(domain: Domain) -> Iterator[Problem]:
+    for place, file in enumerate(domain.golden_files):
+        try:
+            load_golden([file])
+        except ConfigError as error:
+            yield problem_at(domain.path, ["evaluation", "golden", place], str(error))
+
+
+def _examples(
+    domain: Domain, published: frozenset[str], paths: Sequence[Path]
+) -> Iterator[Problem]:
+    wanted = {document for example in domain.examples for document in example.documents}
+    if wanted <= published:
+        return
+    known = published | {_document_id(path) for path in paths}
+    for place, example in enumerate(domain.examples):
+        for position, document in enumerate(example.documents):
+            if document in known:
+                continue
+            message = f"no document {document!r}{nearest(document, sorted(known))}"
+            if published:
+                message += "" if message.endswith("?") else "."
+                message += f" If it is new, run `oncall ingest {domain.domain}` first"
+            yield problem_at(domain.path, ["examples", place, "documents", position], message)
+
+
+def _document_id(path: Path) -> str:
+    """A file that can't be read is reported by the ingestion; its name is known all the same."""
+    try:
+        return load_file(path).id
+    except LoadError:
+        return path.stem
+
+
+GOOGLE_KEY = "Google key"
+ATTEMPTS = 2
+TIMEOUT = 15.0
+
+
+def check_domain_files(settings: Settings) -> tuple[dict[str, Domain], list[Finding]]:
+    """The valid domains, and a finding for each problem of a file; one when all is well."""
+
+    check = "domain files"
+    try:
+        domains, problems = all_problems(settings)
+    except CopilotError as error:
+        return {}, [of_error(check, error)]
+    if problems:
+        return domains, [wrong(check, str(one)) for one in problems]
+    if demo := sorted(name for name, domain in domains.items() if is_demo(domain)):
+        own = len(demo) < len(domains)
+        remedy = "take their files away" if own else "run `oncall init` to make your own"
+        said = f"{', '.join(demo)} in {settings.config_dir / 'domains'} are the demo's"
+        return domains, [wrong(check, said, remedy)]
+    return domains, [fine(check, f"{', '.join(domains)} in {settings.config_dir / 'domains'}")]
+
+
+def check_storage(settings: Settings) -> Iterator[Finding]:
+    """The data folder, and the database."""
+    from config.parsing.secret_files import private_folder
+    from index.store.database import open_database
+
+    def folder() -> Iterator[Finding]:
+        where = private_folder(settings.data_dir)
+        free = os.statvfs(where)
+        yield fine("data folder", f"{where}, {free.f_bavail * free.f_frsize / 1e9:.0f} GB free")
+
+    def database() -> Iterator[Finding]:
+        engine = open_database(settings)
+        engine.dispose()
+        yield fine("database", "PostgreSQL" if settings.database_url else "SQLite, for one worker")
+
+    yield from attempted("data folder", folder)
+    yield from attempted("database", database)
+
+
+def model_setting(settings: Settings) -> Finding:
+    """Which chat model is asked, without asking it."""
+    check, name = "language model", settings.chat_model
+    if not name:
+        return fine(
+            check,
+            "none: answers quote the documents; ONCALL_CHAT_MODEL and OPENAI_API_KEY add one",
+        )
+    if settings.has_chat_model():
+        return fine(check, name)
+    return wrong(
+        check,
+        f"none: ONCALL_CHAT_MODEL={name} is without effect, as there is nowhere to ask",
+        "set OPENAI_API_KEY or OPENAI_BASE_URL, or write provider:model",
+    )
+
+
+def check_models(settings: Settings) -> Iterator[Finding]:
+    """The models answer; what they say doesn't matter."""
+    from config.chat_model import build_chat_model, build_vision_model
+    from config.embeddings import build_embedder
+    from config.models import Prompt
+
+    hello = Prompt(name="checkup", version="1", system="Say ok.", user="ok?", max_tokens=200)
+
+    def chat() -> Iterator[Finding]:
+        model = build_chat_model(settings, timeout_seconds=TIMEOUT, retries=0)
+        if model:
+            for _ in model.stream(hello):
+                pass
+            yield fine("language model", f"{model.name} answers")
+
+    def pictures() -> Iterator[Finding]:
+        """The bot doesn't start without one that is named; asked no longer than the other."""
+        if build_vision_model(settings, someone_waits=True):
+            seer = settings.model_copy(update={"chat_model": settings.vision_model})
+            model = build_chat_model(seer, timeout_seconds=TIMEOUT, retries=0)
+            for _ in model.stream(hello) if model else ():
+                pass
+            yield fine("model for pictures", f"{settings.vision_model} answers")
+
+    def embeddings() -> Iterator[Finding]:
+        build_embedder(settings)(["hello"])
+        yield fine("embeddings", settings.embedding_model)
+
+    named = model_setting(settings)
+    asked = named.state == "ok" and settings.has_chat_model()
+    yield from attempted("language model", chat) if asked else [named]
+    yield from attempted("model for pictures", pictures)
+    yield from attempted("embeddings", embeddings)
+
+
+def check_google(settings: Settings, domains: Mapping[str, Domain]) -> Iterator[Finding]:
+    """The key, and the folders of each domain that reads Google Drive."""
+    reading = [
+        domain
+        for domain in domains.values()
+        if domain.sources.google_drive.folders or domain.sources.google_drive.documents
+    ]
+    if not reading:
+        yield fine(GOOGLE_KEY, "not needed: no domain reads Google Drive")
+        return
+    try:
+        with drive_to_check(settings) as drive:
+            drive.reach()
+            yield fine(GOOGLE_KEY, drive.account)
+            for domain in reading:
+                reports = drive.check(domain.sources.google_drive)
+                yield from folder_findings(domain, reports)
+    except CopilotError as error:
+        yield of_error(GOOGLE_KEY, error)
+
+
+def drive_to_check(settings: Settings) -> GoogleDrive:
+    """Gives up soon: somebody waits. Raises as `open_drive` does."""
+    from loaders.google.drive.source import open_drive
+
+    return open_drive(settings, attempts=ATTEMPTS, timeout=TIMEOUT)
+
+
+def folder_findings(domain: Domain, reports: Iterable[AccessReport]) -> list[Finding]:
+    """One for each folder or document that is in the way; else one that counts."""
+    check, seen = f"documents of {domain.domain}", list(reports)
+    bad = [
+        wrong(check, f"{one.kind} {one.name or one.id}: {one.problem}", one.remedy)
+        for one in seen
+        if one.in_the_way(domain.access.audience)
+    ]
+    return bad or [fine(check, counted(seen))]
+
+
+def counted(reports: Iterable[AccessReport]) -> str:
+    """`14 Google Docs, 2 PDF in 3 folders; 1 file is of no kind that is read`"""
+    kinds: dict[str, int] = {}
+    folders = unread = 0
+    for report in reports:
+        folders += report.kind == "folder"
+        unread += sum(report.unsupported.values())
+        for kind, count in report.documents.items():
+            kinds[kind] = kinds.get(kind, 0) + count
+    said = ", ".join(f"{count} {kind}" for kind, count in sorted(kinds.items())) or "no documents"
+    where = f" in {folders} {'folder' if folders == 1 else 'folders'}" if folders else ""
+    are = "1 file is" if unread == 1 else f"{unread} files are"
+    return said + where + (f"; {are} of no kind that is read" if unread else "")
+
+
+def check_published(copilot: Copilot, names: Iterable[str]) -> Iterator[Finding]:
+    """What each domain answers from, and what is amiss with its refreshing."""
+    for name in names:
+
+        def index(name: str = name) -> Iterator[Finding]:
+            snapshot = copilot.index.snapshot(name)
+            said = f"{len(snapshot.documents)} documents, generation {snapshot.generation}"
+            fresh = copilot.freshness(name)
+            yield fine(f"index of {name}", f"{said}; {fresh.sentence()}")
+            for complaint in fresh.complaints():
+                yield wrong(f"index of {name}", complaint)
+
+        yield from attempted(f"index of {name}", index)
+
+
+def not_asked(check: str, why: str) -> Finding:
+    return skipped(check, f"not asked, {why}")

@@ -1,0 +1,128 @@
+"""`oncall init`: where the documents are, and the key to Google where they are there."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from cli.setup.checks import counted, drive_to_check
+from cli.setup.files import KeptSettings
+from cli.setup.prompts import Asker, Given, ToBeTold, settled
+from config.checks import Finding, drive_id_in, fine, wrong
+from config.domain import GoogleDriveSource
+from config.settings import Settings
+
+_OF_DRIVE = re.compile(r"https?://(drive|docs)\.google\.com/")
+_ONE_DOCUMENT = re.compile(r"/(document|spreadsheets|presentation|file)/d/")
+_LIKELY_ID = re.compile(r"(?=.*[0-9_-])[A-Za-z0-9_-]{10,}")
+SERVICE_ACCOUNT = "https://console.cloud.google.com/iam-admin/serviceaccounts"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Documents:
+    """What `sources` of a domain file says."""
+
+    folders: tuple[str, ...] = ()
+    documents: tuple[str, ...] = ()
+    files: tuple[str, ...] = ()
+
+
+def documents_step(
+    asker: Asker, settings: Settings, kept: KeptSettings, given: Given
+) -> tuple[Documents, Settings]:
+    """Documents that can be read, in Drive or on this machine."""
+    asker.heading("Documents")
+    shelf = _Shelf(asker, settings, kept, given)
+    told = [("--folder", one) for one in given.folders] + [("--files", one) for one in given.files]
+    found = Documents()
+    for told_by, known in told or [("--folder or --files", "")]:
+        question = ToBeTold(
+            prompt="Google Drive folder (its link), or a folder or file on this machine",
+            told_by=told_by,
+        )
+        more = settled(asker, question, known, shelf.looked_at)
+        found = Documents(
+            folders=(*found.folders, *more.folders),
+            documents=(*found.documents, *more.documents),
+            files=(*found.files, *more.files),
+        )
+    return found, shelf.settings
+
+
+class _Shelf:
+    """Looks at what was named; the first that is in Drive has the key asked for."""
+
+    def __init__(self, asker: Asker, settings: Settings, kept: KeptSettings, given: Given) -> None:
+        self.settings = settings
+        self._asker, self._kept, self._given = asker, kept, given
+        self._has_key = False
+
+    def looked_at(self, text: str) -> tuple[Finding, Documents | None]:
+        if text in self._given.files or not (text in self._given.folders or is_of_drive(text)):
+            return _on_this_machine(text)
+        if not self._has_key:
+            self.settings = key_step(self._asker, self.settings, self._kept, self._given)
+            self._has_key = True
+        return _in_drive(text, self.settings)
+
+
+def is_of_drive(text: str) -> bool:
+    """A link to it, or an id that is no path on this machine."""
+    if _OF_DRIVE.match(text):
+        return True
+    return bool(_LIKELY_ID.fullmatch(text)) and not Path(text).expanduser().exists()
+
+
+def key_step(asker: Asker, settings: Settings, kept: KeptSettings, given: Given) -> Settings:
+    """A service account that Google lets in; its address, to share folders with, is shown."""
+    known = given.google_key or settings.google_credentials
+    if known is None and asker.asks:
+        asker.say(f"  A service account reads them. Make one: {SERVICE_ACCOUNT}")
+        asker.say("  (it needs no role), then Keys › Add key › JSON; and switch on the Google Docs")
+        asker.say("  and Google Drive APIs under APIs & Services › Library.")
+
+    def key(text: str) -> tuple[Finding, Settings | None]:
+        path = Path(text).expanduser()
+        tried = settings.model_copy(update={"google_credentials": path})
+        with drive_to_check(tried) as drive:
+            drive.reach()
+            return fine("", f"{drive.account}: share the folder with this address"), tried
+
+    question = ToBeTold(
+        prompt="Google key file (JSON of a service account)",
+        told_by="--google-key or GOOGLE_APPLICATION_CREDENTIALS",
+    )
+    settings = settled(asker, question, str(known or ""), key)
+    kept.keep("GOOGLE_APPLICATION_CREDENTIALS", str(settings.google_credentials))
+    return settings
+
+
+def _in_drive(text: str, settings: Settings) -> tuple[Finding, Documents | None]:
+    found = drive_id_in(text)
+    if not found:
+        return wrong("", "no folder's id is in that", "copy the folder's link from Drive"), None
+    one = bool(_ONE_DOCUMENT.search(text))
+    source = GoogleDriveSource(documents=[found]) if one else GoogleDriveSource(folders=[found])
+    with drive_to_check(settings) as drive:
+        reports = drive.check(source)
+    bad = next((report for report in reports if report.in_the_way("channel")), None)
+    if bad:
+        return wrong("", f"{bad.kind} {bad.name or bad.id}: {bad.problem}", bad.remedy), None
+    chosen = Documents(documents=(found,)) if one else Documents(folders=(found,))
+    return fine("", f"{reports[0].name}: {counted(reports)}"), chosen
+
+
+def _on_this_machine(text: str) -> tuple[Finding, Documents | None]:
+    from loaders.files.local import find_files
+
+    path = str(Path(text).expanduser())
+    if not (Path(path).exists() or any(mark in path for mark in "*?[")):
+        said = f"{text} is neither in Google Drive nor on this machine"
+        return wrong("", said, f"paste the folder's link, or write a path from {Path.cwd()}"), None
+    found: Sequence[Path] = find_files([path], Path.cwd())[0]
+    if not found:
+        return wrong("", f"{text}: there is nothing in it that we read", "name another"), None
+    count = "1 file" if len(found) == 1 else f"{len(found)} files"
+    return fine("", f"{text}: {count}"), Documents(files=(text,))

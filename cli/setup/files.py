@@ -1,0 +1,219 @@
+"""A team's own files: where they are, the domain file, its schema, the manifest.
+
+Settings written to `.env`: for its owner alone, and every other line as it was."""
+
+from __future__ import annotations
+
+import json
+import os
+import stat
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from dotenv import dotenv_values, set_key
+
+from config.checks import is_demo
+from config.domain import Domain
+from config.domain_files import check_domains, domain_paths, read_domain
+from config.errors import ConfigError
+from config.parsing.secret_files import OTHERS, SUFFIX, private_file
+from config.settings import Settings
+
+
+class KeptSettings:
+    """What this run of `oncall init` writes, as soon as it is known to be right."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._was_open = path.exists() and bool(path.stat().st_mode & OTHERS)
+        self._added: list[str] = []
+        self._replaced: list[str] = []
+        self._overruled: list[str] = []
+
+    def keep(self, variable: str, value: str) -> None:
+        """Unless it is there already, or stands in a file of its own (`…_FILE`).
+
+        Raises ConfigError when the file can't be written."""
+        if os.environ.get(f"{variable}{SUFFIX}"):
+            return
+        if os.environ.get(variable, value) not in {value, ""}:
+            self._overruled.append(variable)
+        try:
+            before = dotenv_values(self._path).get(variable) if self._path.exists() else None
+            if before == value:
+                self._close()
+                return
+            private_file(self._path)
+            self._close()
+            set_key(self._path, variable, value, quote_mode="auto", follow_symlinks=True)
+            self._close()
+        except OSError as error:
+            raise ConfigError(
+                f"{self._path} can't be written: {error.strerror or error}",
+                remedy="mend that, and run `oncall init` again",
+            ) from error
+        (self._replaced if before else self._added).append(variable)
+
+    def lines(self) -> Iterator[str]:
+        """What became of the file; secrets by their names alone."""
+        if self._added:
+            yield f"{self._path}: {', '.join(self._added)}; only you can read it"
+        if self._replaced:
+            yield f"{self._path}: {', '.join(self._replaced)} replaced; all else is as it was"
+        if self._was_open:
+            yield f"{self._path} was readable by others, and is no longer"
+        for variable in self._overruled:
+            yield (
+                f"{variable} in this shell's environment is another one, and wins over "
+                f"{self._path}: unset {variable}"
+            )
+
+    def _close(self) -> None:
+        self._path.chmod(stat.S_IMODE(self._path.stat().st_mode) & ~OTHERS)
+
+
+APART = Path("team")
+"""Where a team's files go when the usual folder holds the demo's."""
+SCHEMA = "domain.schema.json"
+MANIFEST = "slack-manifest.yaml"
+
+
+@dataclass(frozen=True)
+class TeamPlace:
+    """Where a team's files and data are."""
+
+    config_dir: Path
+    data_dir: Path
+    domains: tuple[Domain, ...] = ()
+    """Those that it has already."""
+    apart: bool = False
+    """They are not where the settings point."""
+
+    def applied(self, settings: Settings) -> Settings:
+        return settings.model_copy(
+            update={"config_dir": self.config_dir, "data_dir": self.data_dir}
+        )
+
+
+def place_for(settings: Settings) -> TeamPlace:
+    """Beside the team's own domains if there are any, else apart from the demo's.
+
+    Raises ConfigError that lists what is wrong with a domain file."""
+    own, demo = _known(settings.config_dir)
+    if own or not demo:
+        return TeamPlace(settings.config_dir, settings.data_dir, own)
+    return TeamPlace(APART, APART / "var", _known(APART)[0], apart=True)
+
+
+def _known(config_dir: Path) -> tuple[tuple[Domain, ...], bool]:
+    """A team's own domains, and whether the demo's are there."""
+    if not domain_paths(config_dir):
+        return (), False
+    domains, problems = check_domains(config_dir)
+    if problems:
+        raise ConfigError(
+            "\n".join(map(str, problems)), remedy="correct the domain file, or take it away"
+        )
+    own = tuple(domain for domain in domains.values() if not is_demo(domain))
+    return own, len(own) < len(domains)
+
+
+@dataclass(frozen=True, kw_only=True)
+class DomainDraft:
+    """A domain file to be."""
+
+    domain: str
+    title: str
+    channel: str
+    channel_name: str
+    admin: str = ""
+    """Slack member id."""
+    folders: Sequence[str] = ()
+    documents: Sequence[str] = ()
+    files: Sequence[str] = ()
+
+
+def domain_text(draft: DomainDraft) -> str:
+    """Short: what is left out has a default, which the editor knows by the schema."""
+    channel = " ".join(draft.channel_name.split())
+    lines = [
+        f"# yaml-language-server: $schema=../{SCHEMA}",
+        f"# What the copilot answers in #{channel}. After an edit: oncall config check",
+        f"domain: {draft.domain}",
+        f"title: {_quoted(draft.title)}",
+        f"channels: [{draft.channel}]",
+        *([f"admins: [{draft.admin}]"] if draft.admin else []),
+        "sources:",
+        *_sources(draft),
+        *_escalation(draft),
+        '# refresh: "0 3 * * *"    # when `oncall jobs run` reads what changed',
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _sources(draft: DomainDraft) -> Iterator[str]:
+    drive = {"folders": draft.folders, "documents": draft.documents}
+    said = ", ".join(f"{key}: [{', '.join(ids)}]" for key, ids in drive.items() if ids)
+    if said:
+        yield f"  google_drive: {{{said}}}"
+    if draft.files:
+        yield f"  files: [{', '.join(map(_quoted, draft.files))}]"
+
+
+def _escalation(draft: DomainDraft) -> Iterator[str]:
+    """A person until somebody names a group: *Ask a human* has to call somebody."""
+    if draft.admin:
+        yield (
+            f"escalation: {{user: {draft.admin}}}    # whom *Ask a human* calls; "
+            "or usergroup: S…, or rota: a calendar"
+        )
+
+
+def _quoted(text: str) -> str:
+    """JSON's strings are YAML's, too."""
+    return json.dumps(" ".join(text.split()), ensure_ascii=False)
+
+
+def write_domain(config_dir: Path, draft: DomainDraft) -> Path:
+    """A new file, with its schema beside it. Raises ConfigError where there is one by its name."""
+    path = config_dir / "domains" / f"{draft.domain}.yaml"
+    if path.exists():
+        raise ConfigError(f"{path} is there already", remedy="edit it, or choose another name")
+    schema = json.dumps(Domain.model_json_schema(), indent=2, ensure_ascii=False) + "\n"
+    write_shared(config_dir / SCHEMA, schema)
+    write_shared(path, domain_text(draft))
+    _, problems = read_domain(path)
+    if problems:
+        raise ConfigError("\n".join(map(str, problems)), remedy="correct it, then go on")
+    return path
+
+
+def write_shared(path: Path, text: str) -> bool:
+    """For colleagues and containers to read: nothing in it is secret. False: it says so already.
+
+    Raises ConfigError."""
+    try:
+        with suppress(FileNotFoundError):
+            if path.read_text(encoding="utf-8") == text:
+                return False
+        for folder in (*reversed(path.parent.parents), path.parent):
+            if not folder.exists():
+                folder.mkdir()
+                folder.chmod(0o755)
+        path.write_text(text, encoding="utf-8")
+        path.chmod(0o644)
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{path} can't be written: {error}", remedy="mend that first") from error
+    return True
+
+
+def as_written(file: str, config_dir: Path) -> str:
+    """A path or pattern as the domain file names it: by its way from there, if it lies beside the
+    configuration, so that both can move together."""
+    absolute = os.path.abspath(Path(file).expanduser())  # noqa: PTH100 - resolves no link
+    home = config_dir.absolute().parent
+    if Path(absolute).is_relative_to(home):
+        return os.path.relpath(absolute, config_dir.absolute() / "domains")
+    return absolute

@@ -1,0 +1,186 @@
+"""`oncall init`, from a Slack app to the first answer; what works already is kept."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+import time
+from pathlib import Path
+
+from bot.checkup.channel_checks import check_channel
+from bot.checkup.hello import say_hello
+from bot.checkup.slack_checks import SlackApp
+from cli.setup.checks import check_google
+from cli.setup.documents import documents_step
+from cli.setup.files import (
+    DomainDraft,
+    KeptSettings,
+    TeamPlace,
+    as_written,
+    place_for,
+    write_domain,
+)
+from cli.setup.prompts import Asker, Given, ToBeTold, settled
+from cli.setup.slack import (
+    admin_step,
+    channel_step,
+    checked_name,
+    name_of_domain,
+    slack_step,
+    title_of,
+)
+from config.checks import Finding, fine, of_error
+from config.domain import Domain, domain_of
+from config.domain_files import read_domain
+from config.errors import ConfigError, CopilotError
+from config.settings import Settings, read_settings
+from telemetry.logs import log_to_stderr
+
+ADDRESSES = {"slack_api_url": "SLACK_API_URL", "google_api_url": "GOOGLE_API_URL"}
+"""Settings that say where the services are, and are kept where they are not the usual ones."""
+
+
+def run_init(asker: Asker, given: Given) -> None:
+    """Raises UsageError for a missing answer, ConfigError for a wrong one that can't be asked
+    again."""
+    begun = time.monotonic()
+    settings = read_settings()
+    log_to_stderr("error", settings.log_format, secrets=settings.secrets())
+    place = place_for(settings)
+    asker.say("Four steps: Slack, a channel, documents, the first answer. Ctrl-C stops; what is")
+    asker.say("done by then is kept, and `oncall init` goes on from there.")
+    kept = KeptSettings(Path(".env"))
+    try:
+        settings = _settled_down(asker, place, settings, kept)
+        app, settings = slack_step(asker, settings, kept, place.config_dir)
+        domain, settings = domain_step(asker, app, place, settings, kept, given)
+    finally:
+        for line in kept.lines():
+            asker.say(f"  {line}")
+    asker.heading("First answer")
+    documents = _ingested(asker, settings, domain, given)
+    if documents:
+        _greeted(asker, app, domain, documents, given)
+    _what_next(asker, app, domain, time.monotonic() - begun, ready=bool(documents))
+
+
+def _settled_down(
+    asker: Asker, place: TeamPlace, settings: Settings, kept: KeptSettings
+) -> Settings:
+    if place.apart:
+        asker.say(
+            f"{settings.config_dir / 'domains'} holds the demo's domains, so yours go to "
+            f"{place.config_dir}/"
+        )
+        kept.keep("ONCALL_CONFIG_DIR", str(place.config_dir))
+        kept.keep("ONCALL_DATA_DIR", str(place.data_dir))
+    for field, variable in ADDRESSES.items():
+        address = getattr(settings, field)
+        if address and address != Settings.model_fields[field].default:
+            kept.keep(variable, address)
+    return place.applied(settings)
+
+
+def domain_step(
+    asker: Asker,
+    app: SlackApp,
+    place: TeamPlace,
+    settings: Settings,
+    kept: KeptSettings,
+    given: Given,
+) -> tuple[Domain, Settings]:
+    """The domain that is there, or a new one with its file."""
+    if place.domains and not (given.channel or given.domain):
+        asker.heading("Domains")
+        for domain in place.domains:
+            asker.show(fine("", f"{domain.path}: {domain.title}"))
+            for channel in domain.channels:
+                asker.show(check_channel(app, channel))
+        for found in check_google(settings, {one.domain: one for one in place.domains}):
+            asker.show(found)
+        # Enter keeps what there is: who runs it again has seldom come for another channel.
+        if not asker.asks or not asker.agrees_to_more("Another channel?"):
+            return place.domains[0], settings
+    channel, name = channel_step(asker, app, given)
+    if owner := domain_of(place.domains, channel):
+        asker.show(fine("", f"{owner.path} answers there already, and stays as it is"))
+        return owner, settings
+    documents, settings = documents_step(asker, settings, kept, given)
+    asker.heading("Domain")
+    chosen = _named(asker, place, name, given)
+    draft = DomainDraft(
+        domain=chosen,
+        title=given.title or title_of(chosen),
+        channel=channel,
+        channel_name=name,
+        admin=admin_step(asker, app, given),
+        folders=documents.folders,
+        documents=documents.documents,
+        files=[as_written(file, place.config_dir) for file in documents.files],
+    )
+    path = write_domain(place.config_dir, draft)
+    asker.show(fine("", f"{path} is written; edit it as you like"))
+    written, problems = read_domain(path)
+    if written is None:
+        raise ConfigError("\n".join(map(str, problems)))
+    return written, settings
+
+
+def _named(asker: Asker, place: TeamPlace, channel: str, given: Given) -> str:
+    taken = {one.domain for one in place.domains}
+    usual = name_of_domain(channel)
+
+    def name(text: str) -> tuple[Finding, str | None]:
+        file = place.config_dir / "domains" / f"{checked_name(text, taken)}.yaml"
+        return fine("", f"its file will be {file}"), text
+
+    question = ToBeTold(prompt="Name of the domain", told_by="--domain", default=usual)
+    return settled(asker, question, given.domain or ("" if asker.asks else usual), name)
+
+
+def _ingested(asker: Asker, settings: Settings, domain: Domain, given: Given) -> int:
+    """Documents that it answers from now; 0 when nothing was read."""
+    if not asker.agrees("Read the documents now?", given.ingest):
+        return 0
+    from cli.output.ingest import ProgressBar, print_reports
+    from oncall import Copilot
+
+    copilot = Copilot(settings.model_copy(update={"log_level": settings.log_level or "error"}))
+    try:
+        with ProgressBar(domain.domain) as bar:
+            report = copilot.ingest(domain.domain, watch=bar)
+        print_reports([report])
+        return len(copilot.index.snapshot(domain.domain).documents)
+    except CopilotError as error:
+        asker.show(of_error("", error))
+        return 0
+
+
+def _greeted(asker: Asker, app: SlackApp, domain: Domain, documents: int, given: Given) -> None:
+    if not domain.channels or not asker.agrees("Say hello in the channel?", given.hello):
+        return
+    try:
+        channel = domain.channels[0]
+        said = say_hello(app, channel, title=domain.title, documents=documents)
+    except CopilotError as error:
+        asker.show(of_error("", error))
+        return
+    asker.show(fine("", "said" if said else "it has said hello before"))
+
+
+def _what_next(asker: Asker, app: SlackApp, domain: Domain, seconds: float, *, ready: bool) -> None:
+    oncall = "oncall" if shutil.which("oncall") else sys.argv[0]
+    minutes = (
+        f"{seconds / 60:.0f} min {seconds % 60:.0f} s" if seconds >= 60 else f"{seconds:.0f} s"
+    )
+    asker.heading(f"Done in {minutes}")
+    following = {
+        f"{oncall} ingest {domain.domain}": "reads the documents",
+        f"{oncall} bot": "answers in Slack: leave it running",
+        f"{oncall} doctor": "looks it all over again",
+    }
+    left = [*following.items()][ready:]
+    width = max(len(command) for command, _ in left)
+    for command, does in left:
+        asker.say(f"  {command:<{width}}   {does}")
+    asker.say(f"  In the channel, write: @{app.identity.name} and your question")

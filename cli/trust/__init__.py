@@ -1,1 +1,0 @@
-"""Commands of those who answer for it: who may use the API."""
