@@ -35,8 +35,8 @@ if TYPE_CHECKING:
     from api.auth.tokens import LiveTokens
     from api.scope import MayAsk
     from bot.app import Bot
-    from bot.home.home_page import IndexStatus
-    from bot.privacy.by_hand import PrivacyByHand
+    from bot.features.home.feature import IndexStatus
+    from bot.privacy.personal_data import PrivacyByHand
     from config.domain import Domain
     from config.domain_files import Check
     from config.live_domains import LiveDomains
@@ -719,7 +719,7 @@ class Copilot:
     def bot(self, *, socket: bool = True) -> Bot:
         """`socket=False`: Slack's events come in over HTTP."""
         from bot.app import build_bot
-        from bot.feature_tools import PublishedDomains
+        from bot.feature import PublishedDomains
         from index.permissions.rules import all_may_read
 
         self.access.require()
@@ -751,9 +751,8 @@ class Copilot:
         """The HTTP API, with Slack's events beside it when `slack`."""
         from api.app import build_api
         from api.auth.limits import Bounds
-        from bot.privacy.daily_purge import DailyPurge
+        from bot.background import DailyPurge, Warming
         from bot.slack.http_events import add_slack, alongside
-        from bot.warming import Warming
         from durable.database import DatabaseWatch
         from telemetry.health import Together, add_health
 
@@ -823,8 +822,8 @@ class Copilot:
 
     @property
     def privacy(self) -> PrivacyByHand:
-        from bot.personal_tables import FEATURE_TABLES
-        from bot.privacy.by_hand import PrivacyByHand
+        from bot.features.registry import FEATURE_TABLES
+        from bot.privacy.personal_data import PrivacyByHand
 
         return PrivacyByHand(
             settings=self.settings,
@@ -836,7 +835,7 @@ class Copilot:
 
     def index_status(self, name: str) -> IndexStatus | None:
         """What a domain answers from; None when nothing was ever published."""
-        from bot.home.home_page import IndexStatus
+        from bot.features.home.feature import IndexStatus
 
         for info in self.index.generations(name):
             if info.is_current:

@@ -8,9 +8,8 @@ from collections.abc import Callable
 
 from slack_sdk import WebClient
 
-from bot.access.doors import Door
-from bot.access.gate import Gate
-from bot.slack.web import Web
+from bot.access.gate import Door, Gate
+from bot.slack.client import Web
 from config.domain import Domain
 from playground.slack.tidewater import BOT_USER_ID, TEAM_ID, YOU, Channel
 from playground.slack_stand_in import SlackStandIn

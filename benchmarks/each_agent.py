@@ -18,7 +18,6 @@ from rich.table import Table
 from agents.answer import Answer
 from agents.context.post_processor import WITHOUT_A_MODEL, FoundPassages, build_context
 from agents.extractive import relevance
-from agents.extractive import relevance
 from agents.extractive.conversation import cleaned, questions_in
 from agents.plan import Plan, SourceChoice
 from agents.query_optimizer import PlanRequest, query_optimizer

@@ -27,8 +27,8 @@ from rich.table import Table
 from agents.gap_clusters import NEAR_ENOUGH, KnownGap, nearest_gap
 from benchmarks.material.asked_sets import DEMO, PUBLIC, ROOT, named_set, written
 from benchmarks.with_a_model import copilot_of, ingest
-from bot.gaps.gap_list import FAR_OFF
-from bot.gaps.nearest_place import nearest_place
+from bot.features.gaps.gap import FAR_OFF
+from bot.features.gaps.naming import nearest_place
 from config.minilm import MiniLM
 from config.models import Vectors
 from enrichment.language.words import written_out

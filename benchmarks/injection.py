@@ -35,7 +35,7 @@ from benchmarks.material.obedient_model import (
     own_attacks,
     planted,
 )
-from bot.message.render import render
+from bot.blocks.render import render
 from config.chat_model import build_chat_model
 from config.domain import AnswerPolicy, Domain, Sources
 from config.models import ChatModel

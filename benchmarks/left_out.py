@@ -28,7 +28,6 @@ from agents.confidence import Calibration
 from agents.context.post_processor import WITHOUT_A_MODEL, FoundPassages, build_context
 from agents.drafts import extractive_draft
 from agents.extractive import relevance
-from agents.extractive import relevance
 from agents.extractive.relevance import Aspect, Scored
 from agents.plan import Plan
 from agents.state import State

@@ -27,7 +27,7 @@ from pathlib import Path
 import yaml
 
 from benchmarks.outage import free_port, ready
-from bot.message.buttons import FEEDBACK
+from bot.blocks.render import FEEDBACK
 from docs.dashboard_panels import ROWS
 from docs.dashboard_picture import Prometheus, picture
 from playground.google_stand_in import GoogleStandIn

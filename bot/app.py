@@ -16,37 +16,37 @@ from sqlalchemy import Engine
 from agents.answer import Ask
 from agents.routing.router import Answering
 from bot.access.gate import Gate
-from bot.beside_answers import beside_answers
-from bot.clock.ticking import Clock
-from bot.clock.timers import Timers
-from bot.connection import INBOX_FILE, bolt_app, connect, inbox_url, lease_for, reach_slack
-from bot.feature import Feature, additions_of
-from bot.feature_tools import FeatureTools, PublishedDomains
-from bot.features import FeatureServices, build_features
-from bot.feedback import Feedback
-from bot.handoff.handoff_steps import HandoffSteps
-from bot.handoff.handoffs import Handoffs
-from bot.home.example_asked import ExampleAsked
-from bot.home.home_page import Home, StatusOf
-from bot.home.pane import greet
-from bot.inbox.durable_queue import Inbox
-from bot.interactions import listen_for_questions
-from bot.listeners import ignore_the_rest, listen
-from bot.memory.record import Records
-from bot.notices import tell_each
-from bot.owners.document_desk import DocumentDesk
-from bot.personal_tables import FEATURE_TABLES
-from bot.privacy.cached_words import forget_cached
+from bot.background import Warm, Warming
+from bot.bus.dispatch import Worker
+from bot.bus.inbox import Inbox
+from bot.bus.timers import Clock, Timers
+from bot.connection import (
+    INBOX_FILE,
+    bolt_app,
+    connect,
+    inbox_url,
+    lease_for,
+    reach_slack,
+    tell_each,
+)
+from bot.feature import DocumentDesk, Feature, FeatureTools, PublishedDomains, additions_of
+from bot.features.answering.ask import Asking, EveryoneMayRead
+from bot.features.answering.feature import listen_for_questions
+from bot.features.answering.intake import Intake
+from bot.features.answering.rules import Limiter
+from bot.features.answering.screenshots import Screenshots
+from bot.features.answering.service import Attempts
+from bot.features.feedback.store import Feedback
+from bot.features.handoff.service import Handoffs
+from bot.features.handoff.steps import HandoffSteps
+from bot.features.home.feature import Home, StatusOf
+from bot.features.home.service import ExampleAsked, greet
+from bot.features.registry import FEATURE_TABLES, FeatureServices, beside_answers, build_features
 from bot.privacy.retention import Retention, scrub_all
-from bot.question.asking import Asking, EveryoneMayRead
-from bot.question.attempt import Attempts
-from bot.question.intake import Intake
-from bot.question.limits import Limiter
-from bot.question.screenshots import Screenshots
-from bot.slack.event import Asked, Deleted, HomeOpened, LinksShared, PaneOpened, Reacted
+from bot.questions.store import Records, forget_cached
+from bot.slack.events import Asked, Deleted, HomeOpened, LinksShared, PaneOpened, Reacted
+from bot.slack.manifest import ignore_the_rest, listen
 from bot.slack.socket_mode import SocketMode
-from bot.warming import Warm, Warming
-from bot.worker import Worker
 from config.chat_model import build_vision_model
 from config.domain import Domain
 from config.models import ChatModel

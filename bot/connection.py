@@ -1,9 +1,11 @@
-"""How the bot reaches Slack and its inbox, and what it says when it can't."""
+"""How the bot reaches Slack and its inbox, and what it says when it can't.
+
+What is said to people unasked, in a message to each of them alone."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -16,11 +18,18 @@ from sqlalchemy.exc import SQLAlchemyError
 from websockets.exceptions import WebSocketException
 
 from bot.access.gate import Gate
-from bot.notices import tell_each
+from bot.blocks.sanitize.text import mrkdwn
+from bot.slack.client import (
+    ABOUT_THE_TOKEN,
+    Members,
+    SlackBusy,
+    SlackRefused,
+    SlackUnsure,
+    Web,
+    refused_token,
+    user_group_members,
+)
 from bot.slack.socket_mode import SocketMode
-from bot.slack.token_refusals import refused_token
-from bot.slack.user_groups import Members, user_group_members
-from bot.slack.web import SlackBusy, SlackRefused, SlackUnsure, Web
 from config.errors import CopilotError, UsageError
 from config.parsing.schedules import USER
 from config.parsing.secret_files import private_folder
@@ -29,6 +38,24 @@ from durable.lease import FileLease, Lease, PostgresLease
 from index.permissions.rules import Person
 
 log = structlog.get_logger()
+
+LONGEST = 3_000
+"""Characters; Slack would cut a longer text anywhere."""
+
+
+def tell_each(web: Web, users: Iterable[str], lines: Sequence[str]) -> bool:
+    """One attempt for each; who can't be told is in the log. False: somebody may be told later."""
+    text = "\n".join(f"• {mrkdwn(line)}" for line in lines)[:LONGEST]
+    done = True
+    for user in sorted(set(users)):
+        try:
+            web.once("chat.postMessage", channel=user, text=text)
+        except (SlackRefused, SlackUnsure, SlackBusy) as error:
+            log.warning("an admin could not be told", user=user, reason=str(error))
+            refused = isinstance(error, SlackRefused) and error.code not in ABOUT_THE_TOKEN
+            done = done and refused
+    return done
+
 
 INBOX_FILE = "inbox.sqlite"
 SOCKET_THREADS = 32

@@ -1,4 +1,10 @@
-"""What the bot does beside answering, each in a room of its own that offers one `Feature`."""
+"""What the bot does beside answering, each in a room of its own that offers one `Feature`.
+
+Where documents come from, asked whose they are and told what their owner accepted.
+
+What the bot's features work with: the infrastructure of a running bot.
+
+What one feature does for another stands in `bot.feature`, and is handed over by `bot.features`."""
 
 from __future__ import annotations
 
@@ -8,12 +14,22 @@ from datetime import datetime, timedelta
 from typing import Any, Protocol
 
 from slack_bolt import App
+from sqlalchemy import Engine
 
-from agents.answer import Answer
-from bot.memory.record import Record
-from bot.message.blockkit import Json
-from bot.slack.event import Asked
+from agents.answer import Answer, Ask
+from bot.access.gate import Gate
+from bot.blocks.kit import Json
+from bot.bus.events import Suggestion
+from bot.bus.timers import Timers
+from bot.connection import Identity
+from bot.questions.store import Record
+from bot.slack.client import Web
+from bot.slack.events import Asked
 from config.domain import Domain
+from config.models import ChatModel, Vectors
+from index.audit import Audit
+from index.search import Snapshot
+from loaders.google.owners import Commented, OwnersFound
 
 Store = Callable[[str, Json], None]
 """Event id and item; returns when the item can't be lost. A known id does nothing."""
@@ -117,3 +133,55 @@ def additions_of(features: Sequence[Feature]) -> Callable[[AnswerShown], Additio
         )
 
     return of
+
+
+class DocumentDesk(Protocol):
+    """Documents by their ids; none of the methods raises but ConfigError."""
+
+    @property
+    def comments_are_on(self) -> bool: ...
+
+    def owners(self, document: str) -> OwnersFound: ...
+
+    def comment(self, document: str, *, mark: str, content: str, quoted: str) -> Commented:
+        """Once for each mark, however often it is called."""
+        ...
+
+
+Embed = Callable[[Sequence[str]], Vectors]
+
+
+@dataclass(frozen=True, kw_only=True)
+class PublishedDomains:
+    """The documents as everybody may read them, without a question."""
+
+    snapshot: Callable[[str], Snapshot]
+    """Domain name → its current generation; raises CopilotError where there is none."""
+    embed: Embed
+    embedder: str = ""
+    """Its name: what another one made is compared with nothing of it."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class FeatureTools:
+    web: Web
+    engine: Engine
+    gate: Gate
+    domains: Callable[[], Mapping[str, Domain]]
+    timers: Timers
+    put: Store
+    """Stores an item in the inbox."""
+    identity: Identity
+    audit: Audit
+    published: PublishedDomains | None
+    """None: nothing is known of the documents, as in tests of other things."""
+    model: ChatModel | None = None
+    """Names things; None: they are named by people's own words."""
+    ask_anew: Callable[[str], Ask] | None = None
+    """Domain name → its agents, answering from the documents of today, never from a cache."""
+    document_desk: DocumentDesk | None = None
+    """None: nobody says whose a document is, and nothing is written there."""
+
+    def suggest(self, suggestion: Suggestion) -> None:
+        """To the document's owner, once."""
+        self.put(suggestion.event_id, suggestion.item())

@@ -17,7 +17,7 @@ from fastapi.testclient import TestClient
 from api.auth.routes import DOORS
 from api.auth.tokens import create_token
 from api.mcp.tools import TOOLS
-from bot.access.doors import Door
+from bot.access.gate import Door
 from oncall import Copilot
 from playground.google.memory_drive import FOLDER
 from playground.google_stand_in import GoogleStandIn, StoredFile

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from typer.main import get_command
 
-from bot.handoff.rota import read_rota
+from bot.rotas.rota import read_rota
 from cli.main import app
 from cli.setup.checks import misses
 from config.domain_files import read_domain

@@ -9,10 +9,10 @@ import pytest
 
 from agents.answer import Answer, AnswerPath, Citation, Passage
 from agents.confidence import CONFIDENT, HIGH, MEDIUM, told_apart, worth_saying
-from bot.memory.kept_table import now
-from bot.memory.outcomes import went_wrong
-from bot.memory.record import Record
-from bot.message.render import render
+from bot.blocks.render import render
+from bot.db import now
+from bot.questions.outcomes import went_wrong
+from bot.questions.store import Record
 from tests.api.front import api, here
 from tests.bot.fakes import Agents
 

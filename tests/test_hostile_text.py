@@ -18,8 +18,8 @@ from agents.checks.groundedness import groundedness
 from agents.context.sources import sources_of
 from agents.extractive.conversation import cleaned, leans_on, questions_in, small_talk_reply
 from agents.extractive.language import asks_about_the_past
-from bot.slack.message_words import is_question, mentions, words_of
-from bot.slack.message_words import plain as slack_plain
+from bot.slack.messages import is_question, mentions, words_of
+from bot.slack.messages import plain as slack_plain
 from config.errors import LoadError
 from config.models import parse_reply
 from config.prompts import harmless

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from bot.memory.state_tables import feedback
-from bot.message.buttons import FEEDBACK
+from bot.blocks.render import FEEDBACK
+from bot.questions.tables import feedback
 from config.errors import UsageError
 from index.permissions.rules import identities
 from oncall import Copilot

@@ -1,6 +1,8 @@
 """All that is kept about one person: handed out, or erased. Slack's own messages stay in Slack.
 
-The audit log is handed out and not erased: docs/privacy.md says why."""
+The audit log is handed out and not erased: docs/privacy.md says why.
+
+What `oncall privacy` does: beside a running bot, or where there is none."""
 
 from __future__ import annotations
 
@@ -13,13 +15,24 @@ from sqlalchemy import Column, Connection, Engine, Table, delete, or_, select, u
 
 from agents.answer_cache.store import create_table, drop_saying
 from agents.thread.store import create_thread_tables, forget_threads_of, kept_of
-from bot.inbox.stored_items import StoredItem, StoredItems
-from bot.memory.state_tables import create_tables, feedback, handoffs, questions, screenshots
-from bot.privacy.cached_words import answers_of, cached_of
-from bot.privacy.feature_tables import FeatureTables, erase_in_features, rows_of
-from bot.privacy.questions_gone import delete_questions, forget_screenshots, ids_of
-from bot.slack.message_words import ERASED
+from bot.bus.stored_items import StoredItem, StoredItems, stored_items
+from bot.connection import INBOX_FILE, inbox_url, whoever_is
+from bot.privacy.retention import Purged, Retention, scrub_all
+from bot.privacy.tables import (
+    FeatureTables,
+    delete_questions,
+    erase_in_features,
+    forget_screenshots,
+    ids_of,
+    rows_of,
+)
+from bot.questions.store import answers_of, cached_of
+from bot.questions.tables import create_tables, feedback, handoffs, questions, screenshots
+from bot.slack.messages import ERASED
+from config.domain import Domain
+from config.settings import Settings
 from index.audit import AuditLog
+from index.permissions.rules import Person
 
 PATIENCE_SECONDS = 30.0
 """For what is being worked on to come to its end."""
@@ -192,3 +205,58 @@ def _forget_helper(connection: Connection, user: str) -> int:
         update(questions).where(questions.c.resolved_by == user).values(resolved_by=ERASED)
     )
     return len(touched)
+
+
+@dataclass(frozen=True, kw_only=True)
+class PrivacyByHand:
+    settings: Settings
+    engine: Engine
+    features: FeatureTables
+    domains: Callable[[], Mapping[str, Domain]]
+    audit: AuditLog
+
+    def purge(self) -> Purged:
+        """What a bot does by itself once a day."""
+        with stored_items(inbox_url(self.settings)) as items:
+            if items:
+                items.forget_done()
+            return self._retention(items).purge()
+
+    def daily(self) -> Purged | None:
+        """The same, unless it was done today; for a server beside which no bot runs."""
+        with stored_items(inbox_url(self.settings)) as items:
+            return self._retention(items).daily()
+
+    def _retention(self, items: StoredItems | None) -> Retention:
+        return Retention(
+            engine=self.engine,
+            features=self.features,
+            domains=self.domains,
+            audit=self.audit,
+            audit_days=self.settings.audit_days,
+            unfinished=items.unfinished if items else frozenset,
+            scrub=self._scrub,
+        )
+
+    def person(self, name: str) -> Person:
+        """By Slack user id or e-mail address. Raises UsageError."""
+        return whoever_is(self.settings, name)
+
+    def export(self, person: Person) -> dict[str, Any]:
+        with stored_items(inbox_url(self.settings)) as items:
+            data = PersonalData(
+                engine=self.engine, features=self.features, audit=self.audit, inbox=items
+            )
+            return data.export(person.slack_user, person.email)
+
+    def erase(self, person: Person) -> Erased:
+        with stored_items(inbox_url(self.settings)) as items:
+            data = PersonalData(
+                engine=self.engine, features=self.features, audit=self.audit, inbox=items
+            )
+            erased = data.erase(person.slack_user, person.email)
+        self._scrub()
+        return erased
+
+    def _scrub(self) -> None:
+        scrub_all(self.engine, self.settings.data_dir / INBOX_FILE)

@@ -28,10 +28,15 @@ from sqlalchemy.exc import IntegrityError
 
 from agents.answer_cache import store as kept_answers
 from agents.thread.store import create_thread_tables, domains_kept, forget_begun_before
-from bot.memory.kept_table import now
-from bot.memory.state_tables import FORGOTTEN, create_tables, feedback, handoffs, posts, questions
-from bot.privacy.feature_tables import FeatureTables, purge_features
-from bot.privacy.questions_gone import delete_questions, forget_screenshots, ids_of
+from bot.db import now
+from bot.privacy.tables import (
+    FeatureTables,
+    delete_questions,
+    forget_screenshots,
+    ids_of,
+    purge_features,
+)
+from bot.questions.tables import FORGOTTEN, create_tables, feedback, handoffs, posts, questions
 from config.domain import Domain, RetentionPolicy
 from durable.migration import migrate
 from index.audit import AuditLog, days_ago

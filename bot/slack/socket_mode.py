@@ -18,7 +18,7 @@ from slack_sdk.socket_mode.request import SocketModeRequest
 from websockets.exceptions import WebSocketException
 from websockets.sync.client import ClientConnection, connect
 
-from bot.slack.web import SlackBusy, SlackRefused, SlackUnsure, Web, backoff
+from bot.slack.client import SlackBusy, SlackRefused, SlackUnsure, Web, backoff
 from telemetry import metrics
 
 log = structlog.get_logger()

@@ -19,7 +19,7 @@ def config_manifest(
     url: Annotated[str, typer.Option(help="Public address of `oncall serve`, for HTTP mode.")] = "",
 ) -> None:
     """Print the manifest of the Slack app."""
-    from bot.manifest import manifest_yaml
+    from bot.slack.manifest import manifest_yaml
     from config.domain_files import check_domains, domain_paths
     from config.settings import read_settings
 

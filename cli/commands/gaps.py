@@ -10,7 +10,7 @@ import typer
 from cli.options import AsJson, plain_console, print_json, wired
 
 if TYPE_CHECKING:
-    from bot.gaps.gap_list import Gap
+    from bot.features.gaps.gap import Gap
     from index.search import Snapshot
 
 app = typer.Typer()
@@ -31,9 +31,9 @@ def gaps(
 
     Worst: asked by most people, then most often. What was asked in direct messages is counted; its
     words are not shown. With --json also each question and how the gap came about."""
-    from bot.gaps.gap_list import gaps_of, shown_gaps
-    from bot.gaps.gap_states import SAID
-    from bot.gaps.kept_gaps import KeptGaps
+    from bot.features.gaps.gap import gaps_of, shown_gaps
+    from bot.features.gaps.questions import SAID
+    from bot.features.gaps.store import KeptGaps
 
     copilot = wired()
     names = [copilot.domain(domain).domain] if domain else list(copilot.domains)
@@ -58,10 +58,10 @@ def gaps(
 
 
 def _line(gap: Gap, snapshot: Callable[[str], Snapshot]) -> str:
-    from bot.gaps.gap_lines import counted
-    from bot.gaps.gap_states import SAID
-    from bot.gaps.nearest_place import where
-    from bot.message.blockkit import short
+    from bot.blocks.kit import short
+    from bot.features.gaps.naming import where
+    from bot.features.gaps.questions import SAID
+    from bot.features.gaps.views import counted
     from cli.output.terminal import visible
 
     seen = gap.seen(lambda channel: True)

@@ -62,8 +62,7 @@ def docs_stale(domain: DomainName, as_json: AsJson = False) -> None:
 
     They are past the review date that they state, or old and often cited."""
     from agents.freshness.stale_documents import stale_documents
-    from bot.aging.citation_counts import CitationCounts, today_utc
-    from bot.memory.aging_tables import create_aging_tables
+    from bot.features.freshness.store import CitationCounts, create_aging_tables, today_utc
 
     copilot = wired()
     known = copilot.domain(domain)

@@ -133,7 +133,7 @@ def golden_propose(
 
     An expert completes them: evidence and rubric are left empty. Nothing that is `proposed`
     counts until somebody gives it a kind."""
-    from bot.memory.proposals import propose, to_yaml
+    from bot.features.owner_drafts.proposals import propose, to_yaml
     from config.errors import ConfigError, UsageError
 
     copilot = wired()

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from zoneinfo import ZoneInfo
 
 from agents.confidence import kept_threshold
-from bot.handoff.rota import is_address, on_call
+from bot.rotas.rota import is_address, on_call
 from config.checks import Finding, attempted, fine, is_demo, of_error, skipped, wrong
 from config.domain import Domain
 from config.domain_files import Problem, check_domains, nearest, problem_at

@@ -55,8 +55,7 @@ def examined() -> Iterator[Finding]:
 
 
 def _slack(settings: Settings, domains: Mapping[str, Domain]) -> Iterator[Finding]:
-    from bot.checkup.channel_checks import check_channel
-    from bot.checkup.slack_checks import check_slack
+    from bot.setup_checks import check_channel, check_slack
 
     told = (settings.slack_bot_token, settings.slack_app_token, settings.slack_signing_secret)
     channels = any(domain.channels for domain in domains.values())

@@ -7,9 +7,7 @@ import sys
 import time
 from pathlib import Path
 
-from bot.checkup.channel_checks import check_channel
-from bot.checkup.hello import say_hello
-from bot.checkup.slack_checks import SlackApp
+from bot.setup_checks import SlackApp, check_channel, say_hello
 from cli.setup.checks import check_google
 from cli.setup.documents import documents_step
 from cli.setup.files import (

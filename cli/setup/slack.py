@@ -7,9 +7,17 @@ from pathlib import Path
 
 from pydantic import SecretStr
 
-from bot.checkup.channel_checks import channel_name, check_channel, find_channel, find_person
-from bot.checkup.slack_checks import SlackApp, check_app_token, check_bot_token, check_scopes
-from bot.manifest import manifest_yaml
+from bot.setup_checks import (
+    SlackApp,
+    channel_name,
+    check_app_token,
+    check_bot_token,
+    check_channel,
+    check_scopes,
+    find_channel,
+    find_person,
+)
+from bot.slack.manifest import manifest_yaml
 from cli.setup.files import MANIFEST, KeptSettings, write_shared
 from cli.setup.prompts import Asker, Given, ToBeTold, settled
 from config.checks import Finding, fine

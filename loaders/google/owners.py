@@ -166,7 +166,7 @@ TIMEOUT = 20.0
 
 @dataclass(frozen=True)
 class GoogleDesk:
-    """See `bot.owners.document_desk.DocumentDesk`. Thread-safe; opened when first asked."""
+    """See `bot.feature.DocumentDesk`. Thread-safe; opened when first asked."""
 
     settings: Settings
     attempts: int = ATTEMPTS

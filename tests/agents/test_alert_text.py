@@ -11,7 +11,7 @@ import pytest
 from agents.alerts.alert import Alert
 from agents.alerts.lines import MOST_LABELS
 from agents.alerts.parser import MOST_ALERTS, alerts_in
-from bot.slack.event import Asked, read
+from bot.slack.events import Asked, read
 
 
 def posted(**message: Any) -> tuple[Alert, ...]:

@@ -25,7 +25,7 @@ from agents.tools import mcp as mcp_tool_server
 from agents.tools.calls import LONGEST_SAID, Sayable, UnfitError, arguments_in, readable, source_of
 from agents.tools.mcp import AllowedTools
 from agents.tools.toolbox import ToolFailed, ToolOffer, ToolSaid
-from bot.message.render import render
+from bot.blocks.render import render
 from config.domain import Domain
 from config.models import Prompt
 from config.tool_server import ToolServer

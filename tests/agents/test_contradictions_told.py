@@ -11,7 +11,7 @@ import pytest
 
 from agents.answer import Answer
 from agents.answerer.reply import Conflict, Opening
-from bot.memory.record import decoded, encoded
+from bot.questions.store import decoded, encoded
 from config.models import Prompt
 from tests.agents.corpus import LAPTOPS, OLD_ROTATION, ROTATION, asking, snapshot
 from tests.agents.scripted import PLAN, ScriptedModel, Watching

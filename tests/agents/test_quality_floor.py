@@ -11,7 +11,6 @@ import pytest
 from agents.answer import Answer, Question
 from agents.context import post_processor
 from agents.extractive import relevance
-from agents.extractive import relevance
 from agents.graph import build_ask
 from config.domain import AnswerPolicy, Domain, Sources
 from index import snapshot as generations

@@ -13,7 +13,7 @@ from fastapi.testclient import TestClient
 from pydantic import SecretStr
 
 from api.auth.tokens import create_token
-from bot.personal_tables import FEATURE_TABLES
+from bot.features.registry import FEATURE_TABLES
 from bot.privacy.personal_data import PersonalData
 from config.errors import StorageFailed
 from config.settings import Settings

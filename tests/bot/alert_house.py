@@ -15,11 +15,11 @@ from typing import Any
 from pydantic import SecretStr
 from sqlalchemy import Engine, select, update
 
-from bot.alerts.alert_course import COURSE
 from bot.app import Bot
 from bot.feature import Feature
-from bot.memory.alert_tables import alert_episodes, alert_occurrences
-from bot.memory.record import Record
+from bot.features.alerts.store import alert_episodes, alert_occurrences
+from bot.features.alerts.views import COURSE
+from bot.questions.store import Record
 from config.settings import Settings
 from oncall import Copilot
 from playground.slack.tidewater import Channel

@@ -18,16 +18,15 @@ from sqlalchemy.pool import StaticPool
 from agents.answer import Answer, Ask, Question
 from agents.graph import build_ask
 from agents.runbooks.lookup import by_runbook
-from bot.clock.timers import Timers
-from bot.feature import Feature
-from bot.feature_tools import FeatureTools, PublishedDomains
-from bot.feedback import Feedback
-from bot.gaps.gap_list import Gap, gaps_of
-from bot.gaps.gap_states import SAID
-from bot.gaps.gaps_feature import build_gaps
-from bot.gaps.kept_gaps import KeptGaps
-from bot.memory.record import Records, encoded
-from bot.memory.state_tables import handoffs
+from bot.bus.timers import Timers
+from bot.feature import Feature, FeatureTools, PublishedDomains
+from bot.features.feedback.store import Feedback
+from bot.features.gaps.feature import build_gaps
+from bot.features.gaps.gap import Gap, gaps_of
+from bot.features.gaps.questions import SAID
+from bot.features.gaps.store import KeptGaps
+from bot.questions.store import Records, encoded
+from bot.questions.tables import handoffs
 from config.domain import Domain
 from config.errors import ModelUnavailable
 from config.minilm import MiniLM

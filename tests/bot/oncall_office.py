@@ -13,11 +13,11 @@ from pathlib import Path
 from typing import Any
 
 from bot.app import Bot
-from bot.digest.digest_times import Period
-from bot.digest.shift_digest import DIGEST
+from bot.blocks.render import FEEDBACK
+from bot.bus.events import Suggestion
 from bot.feature import Feature
-from bot.message.buttons import FEEDBACK
-from bot.owners.suggestion import Suggestion
+from bot.features.digest.schedule import Period
+from bot.features.digest.service import DIGEST
 from oncall import Copilot
 from playground.google_stand_in import DEMO_FOLDER, GoogleStandIn
 from playground.openai_stand_in import OpenAIStandIn

@@ -12,9 +12,9 @@ from types import MappingProxyType
 from typing import Any
 
 from bot.app import Bot
-from bot.feature_tools import PublishedDomains
-from bot.owner_drafts.drafts_on_record import Drafts, OwnerDraft, key_of
-from bot.owners.suggestion import Suggestion
+from bot.bus.events import Suggestion
+from bot.feature import PublishedDomains
+from bot.features.owner_drafts.store import Drafts, OwnerDraft, key_of
 from enrichment.chunk import DocumentCard
 from index.search import Snapshot
 from loaders.document import Permission

@@ -7,9 +7,9 @@ from typing import Any
 
 from sqlalchemy import Column, Engine, Table, select, update
 
-from bot.clock.timers import _TIMERS
-from bot.memory.call_tables import calls
-from bot.memory.state_tables import handoffs
+from bot.bus.timers import _TIMERS
+from bot.features.handoff.calls import calls
+from bot.questions.tables import handoffs
 
 _MOMENTS: tuple[tuple[Table, tuple[Column[Any], ...], str], ...] = (
     (calls, (calls.c.question_id, calls.c.step), "called_at"),

@@ -8,7 +8,7 @@ from types import MappingProxyType
 from typing import Any, cast
 
 from agents.answer import Answer, Citation
-from bot.feature_tools import PublishedDomains
+from bot.feature import PublishedDomains
 from config.domain import ChunkOptions
 from enrichment.chunk import Chunk, DocumentCard
 from enrichment.chunking.chunker import split

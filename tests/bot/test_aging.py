@@ -20,15 +20,16 @@ from agents.extractive.relevance import citation
 from agents.freshness.cited_places import KnownPlace
 from agents.freshness.stale_documents import passed_at
 from agents.graph import build_ask
-from bot.aging.citation_counts import CitationCounts
-from bot.aging.contradiction_queue import ContradictionQueue
-from bot.aging.flag_form import AGAIN, ENOUGH, FLAG, FLAGGED
-from bot.aging.known_places import kept_as
-from bot.aging.outdated_flags import MOST_A_DAY
-from bot.aging.overdue_documents import OverdueDocuments
-from bot.feature import Feature
-from bot.feature_tools import PublishedDomains
-from bot.memory.aging_tables import (
+from bot.blocks.render import FEEDBACK
+from bot.bus.events import Suggestion
+from bot.db import now
+from bot.feature import Feature, PublishedDomains
+from bot.features.freshness.contradictions import ContradictionQueue
+from bot.features.freshness.flags import MOST_A_DAY
+from bot.features.freshness.overdue import OverdueDocuments
+from bot.features.freshness.places import kept_as
+from bot.features.freshness.store import (
+    CitationCounts,
     cited_days,
     contradictions,
     contradictions_met,
@@ -36,14 +37,12 @@ from bot.memory.aging_tables import (
     helped_places,
     owners_reminded,
 )
-from bot.memory.kept_table import now
-from bot.memory.record import Records
-from bot.memory.state_tables import feedback, questions
-from bot.message.buttons import FEEDBACK
-from bot.owners.suggestion import Suggestion
-from bot.personal_tables import FEATURE_TABLES
-from bot.privacy.feature_tables import erase_in_features
-from bot.slack.message_words import ERASED
+from bot.features.freshness.views import AGAIN, ENOUGH, FLAG, FLAGGED
+from bot.features.registry import FEATURE_TABLES
+from bot.privacy.tables import erase_in_features
+from bot.questions.store import Records
+from bot.questions.tables import feedback, questions
+from bot.slack.messages import ERASED
 from config.domain import AgingPolicy, ChunkOptions, Domain
 from config.minilm import MiniLM
 from config.settings import Settings

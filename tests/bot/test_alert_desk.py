@@ -113,7 +113,7 @@ def test_an_end_that_is_heard_of_before_its_beginning_is_not_lost(house: AlertHo
 
 
 def _episodes(house: AlertHouse, question: str) -> list[Any]:
-    from bot.alerts.kept_episodes import KeptEpisodes
+    from bot.features.alerts.store import KeptEpisodes
 
     return KeptEpisodes(house.bot.engine).of_question(question)
 
@@ -381,8 +381,8 @@ def test_the_shift_digest_names_alerts_without_a_runbook_once(house: AlertHouse)
     since = datetime.now(UTC) - timedelta(hours=1)
     told = {one.title: one.lines for one in parts(house.copilot.domain("platform"), since)}
     assert "`NightJar` fired 2 times" in told["Alerts without a runbook"]
-    from bot.alerts.alert_figures import AlertFigures
-    from bot.digest.digest_parts import OpenQuestions
+    from bot.features.alerts.store import AlertFigures
+    from bot.features.digest.views import OpenQuestions
 
     engine = house.bot.engine
     questions = OpenQuestions(

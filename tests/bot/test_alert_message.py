@@ -6,7 +6,12 @@ from typing import Any
 
 import pytest
 
-from bot.alerts.alert_message import AlertMessage, alert_message, status_by_colour, status_of_colour
+from bot.features.alerts.episodes import (
+    AlertMessage,
+    alert_message,
+    status_by_colour,
+    status_of_colour,
+)
 
 FIRST, LATER = "1795600000.000100", "1795601020.000200"
 

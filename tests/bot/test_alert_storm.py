@@ -16,10 +16,10 @@ from typing import Any
 import pytest
 from sqlalchemy import create_engine, func, select
 
-from bot.alerts.alert_replies import ANSWER, AT_ONCE, MOST_UNKNOWN, SECONDS_EACH
 from bot.app import WORKERS
-from bot.memory.alert_tables import alert_episodes, alert_occurrences
-from bot.memory.state_tables import questions
+from bot.features.alerts.replies import ANSWER, AT_ONCE, MOST_UNKNOWN, SECONDS_EACH
+from bot.features.alerts.store import alert_episodes, alert_occurrences
+from bot.questions.tables import questions
 from oncall import Copilot
 from playground.slack_stand_in import SlackStandIn
 from tests.bot.alert_house import (

@@ -9,11 +9,9 @@ from typing import Any
 import pytest
 
 from agents.answer import Answer
-from bot.message.older_forms import forms, older_version
-from bot.message.render import Outgoing, render
-from bot.message.tables.asked_column import About, asked_first, label_column
-from bot.message.tables.grid import Grid, aligned
-from bot.message.tables.table_blocks import data_table_block
+from bot.blocks.fallbacks import forms, older_version
+from bot.blocks.render import Outgoing, render
+from bot.blocks.tables import About, Grid, aligned, asked_first, data_table_block, label_column
 from playground.slack.rules.block_rules import problems, too_long
 from tests.bot.fakes import answer, passages_found
 

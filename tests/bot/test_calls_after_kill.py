@@ -11,11 +11,11 @@ from typing import Any
 
 from sqlalchemy import Engine, create_engine, select
 
-from bot.clock.timers import Timers
-from bot.digest.digest_times import Period
-from bot.digest.shift_digest import DIGEST
-from bot.memory.call_tables import calls
-from bot.memory.digest_tables import digests
+from bot.bus.timers import Timers
+from bot.features.digest.schedule import Period
+from bot.features.digest.service import DIGEST
+from bot.features.digest.store import digests
+from bot.features.handoff.calls import calls
 from playground.slack_stand_in import SlackStandIn
 from tests.bot.conftest import eventually
 from tests.bot.fakes import CHANNEL

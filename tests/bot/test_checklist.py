@@ -12,12 +12,12 @@ from typing import Any
 import pytest
 from sqlalchemy import select
 
-from bot.checklist import checklist_view
-from bot.checklist.checklist_standing import Checklist
-from bot.checklist.pressed_buttons import PRESSED, REPORTED
-from bot.memory.checklist_tables import checklist_posts, checklists, presses, reports
-from bot.personal_tables import FEATURE_TABLES
-from bot.privacy.feature_tables import erase_in_features, purge_features, rows_of
+from bot.features.checklists import views as checklist_view
+from bot.features.checklists.feature import PRESSED, REPORTED
+from bot.features.checklists.progress import Checklist
+from bot.features.checklists.store import checklist_posts, checklists, presses, reports
+from bot.features.registry import FEATURE_TABLES
+from bot.privacy.tables import erase_in_features, purge_features, rows_of
 from playground.slack_stand_in import SlackStandIn
 from tests.bot.conftest import Desk, eventually, running, words
 from tests.bot.fakes import CHANNEL, Agents, answer, domain

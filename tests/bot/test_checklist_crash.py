@@ -10,7 +10,7 @@ from typing import Any
 
 from sqlalchemy import create_engine
 
-from bot.checklist.kept_checklists import KeptChecklists
+from bot.features.checklists.store import KeptChecklists
 from playground.slack_stand_in import NoAnswerError, SlackStandIn
 from tests.bot.conftest import answered, words
 from tests.bot.fakes import CHANNEL

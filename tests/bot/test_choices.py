@@ -9,8 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agents.answer import Beside
-from bot.message.buttons import labels
-from bot.message.render import render
+from bot.blocks.render import labels, render
 from playground.slack.rules.block_rules import problems
 from tests.bot.fakes import answer
 

@@ -10,8 +10,7 @@ from typing import Any
 import pytest
 from sqlalchemy import Engine, create_engine
 
-from bot.clock.ticking import Clock
-from bot.clock.timers import Timers
+from bot.bus.timers import Clock, Timers
 
 NOW = datetime.now(UTC)
 PAST, LATER = NOW - timedelta(minutes=1), NOW + timedelta(hours=1)

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from agents.answer import Progress
-from bot.memory.record import decoded
-from bot.message.live_post import STATUS_EVERY
+from bot.posting.live_answer import STATUS_EVERY
+from bot.questions.store import decoded
 from tests.bot.conftest import Desk, answered, eventually, words
 from tests.bot.fakes import CHANNEL, answer
 

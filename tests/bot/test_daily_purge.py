@@ -10,7 +10,7 @@ from pathlib import Path
 from sqlalchemy import update
 
 from agents.thread.store import key_of, threads
-from bot.privacy.daily_purge import DailyPurge
+from bot.background import DailyPurge
 from tests.api.front import here
 from tests.api.test_published_shapes import BLACK, QNA, wired
 

@@ -10,10 +10,9 @@ from typing import Any
 import pytest
 
 from agents.answer import Answer, Question
-from bot.access.doors import WRITTEN_THERE, Door, door_of, may_ask
-from bot.access.gate import TOLD_PER_HOUR, Told
-from bot.access.people import Standing
-from bot.slack.event import Asked
+from bot.access.directory import Standing
+from bot.access.gate import TOLD_PER_HOUR, WRITTEN_THERE, Door, Told, door_of, may_ask
+from bot.slack.events import Asked
 from config.domain import Domain
 from config.errors import NothingPublished
 from playground.slack_stand_in import SlackStandIn

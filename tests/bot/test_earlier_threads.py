@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 from sqlalchemy import text as sql
 
-from bot.listeners import stored_part
-from bot.message.render import Outgoing
-from bot.question.earlier_threads import EarlierThread, EarlierThreads, with_earlier
-from bot.slack.event import Asked, read
+from bot.blocks.render import Outgoing
+from bot.features.answering.earlier_threads import EarlierThread, EarlierThreads, with_earlier
+from bot.slack.events import Asked, read
+from bot.slack.manifest import stored_part
 from playground.slack_stand_in import SlackStandIn
 from tests.bot.conftest import Desk, answered, running, words
 from tests.bot.crowd import PARTNER, PRIVATE, gather, leave

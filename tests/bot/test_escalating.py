@@ -12,10 +12,10 @@ from typing import Any
 import pytest
 from sqlalchemy import delete, select, update
 
-from bot.clock.timers import _TIMERS
-from bot.memory.call_tables import calls as call_table
-from bot.memory.state_tables import handoffs
-from bot.slack.message_words import ERASED
+from bot.bus.timers import _TIMERS
+from bot.features.handoff.calls import calls as call_table
+from bot.questions.tables import handoffs
+from bot.slack.messages import ERASED
 from config.domain import Domain
 from playground.slack_stand_in import SlackStandIn
 from telemetry.metrics import registry

@@ -6,14 +6,14 @@ from datetime import timedelta
 
 from sqlalchemy import Column, DateTime, MetaData, String, Table, Text, create_engine, select
 
-from bot.memory.kept_table import KeptTable, now
-from bot.privacy.feature_tables import (
+from bot.db import KeptTable, now
+from bot.privacy.tables import (
     erase_in_features,
     forget_with_questions,
     purge_features,
     rows_of,
 )
-from bot.slack.message_words import ERASED
+from bot.slack.messages import ERASED
 
 NOTES = Table(
     "notes",

@@ -8,9 +8,9 @@ from typing import Any
 
 import yaml
 
-from bot.memory.kept_table import now
-from bot.memory.proposals import propose, to_yaml
-from bot.message.buttons import FEEDBACK
+from bot.blocks.render import FEEDBACK
+from bot.db import now
+from bot.features.owner_drafts.proposals import propose, to_yaml
 from playground.slack.workspace import SlackError
 from tests.bot.conftest import Desk, words
 from tests.bot.fakes import CHANNEL, answer

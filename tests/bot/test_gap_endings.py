@@ -10,9 +10,9 @@ import pytest
 from sqlalchemy import select
 
 from agents.answer import Answer
-from bot.gaps.answered_anew import outcome_of
-from bot.memory.gap_tables import gap_drafts
-from bot.personal_tables import FEATURE_TABLES
+from bot.features.gaps.recheck import outcome_of
+from bot.features.gaps.store import gap_drafts
+from bot.features.registry import FEATURE_TABLES
 from bot.privacy.personal_data import PersonalData
 from index.audit import AuditLog
 from index.permissions.reader_view import Guarded

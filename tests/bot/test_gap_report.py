@@ -11,8 +11,8 @@ import pytest
 from slack_sdk import WebClient
 
 from bot.access.gate import Gate
-from bot.gaps.weekly_report import WeeklyReport, latest
-from bot.slack.web import Web
+from bot.features.gaps.report import WeeklyReport, latest
+from bot.slack.client import Web
 from playground.slack import tidewater
 from playground.slack.rules.block_rules import problems
 from playground.slack_stand_in import SlackStandIn

@@ -12,14 +12,14 @@ from typing import Any
 import pytest
 from sqlalchemy import select
 
-from bot.gaps.answered_anew import outcome_of
-from bot.gaps.gap_list import GapChange
-from bot.memory.gap_tables import gap_drafts, gap_questions, gap_vectors, gaps
-from bot.memory.state_tables import handoffs
-from bot.personal_tables import FEATURE_TABLES
+from bot.features.gaps.gap import GapChange
+from bot.features.gaps.recheck import outcome_of
+from bot.features.gaps.store import gap_drafts, gap_questions, gap_vectors, gaps
+from bot.features.registry import FEATURE_TABLES
 from bot.privacy.personal_data import PersonalData
-from bot.privacy.questions_gone import delete_questions
 from bot.privacy.retention import Retention
+from bot.privacy.tables import delete_questions
+from bot.questions.tables import handoffs
 from config.settings import Settings
 from index.audit import AuditLog
 from index.store.database import open_database
@@ -130,7 +130,7 @@ def test_a_verdict_that_is_taken_back_takes_its_gap_with_it(room: GapRoom) -> No
     name = room.ask(WAYS[0], reply=passages_found())
     room.dislike(name)
     assert len(room.look()) == 1
-    from bot.feedback import Feedback
+    from bot.features.feedback.store import Feedback
 
     Feedback(room.engine).give(name, "U0YOU", "helpful")
     assert room.look() == []
@@ -552,7 +552,7 @@ def test_a_change_says_what_by_whom_and_when(room: GapRoom) -> None:
 def test_without_documents_the_bot_has_no_gaps() -> None:
     from types import SimpleNamespace
 
-    from bot.gaps.gaps_feature import build_gaps
+    from bot.features.gaps.feature import build_gaps
 
     tools: Any = SimpleNamespace(published=None, ask_anew=None)
     feature = build_gaps(tools, tools)

@@ -16,14 +16,13 @@ from pydantic import SecretStr
 from sqlalchemy import select
 
 from bot.app import Bot
+from bot.blocks.render import FEEDBACK
 from bot.feature import Feature
-from bot.gaps.gap_list import Gap, gaps_of
-from bot.gaps.gap_states import SAID
-from bot.gaps.kept_gaps import KeptGaps
-from bot.gaps.weekly_report import latest
-from bot.memory.gap_tables import gap_drafts
-from bot.memory.state_tables import handoffs
-from bot.message.buttons import FEEDBACK
+from bot.features.gaps.gap import Gap, gaps_of
+from bot.features.gaps.questions import SAID
+from bot.features.gaps.report import latest
+from bot.features.gaps.store import KeptGaps, gap_drafts
+from bot.questions.tables import handoffs
 from config.settings import Settings
 from oncall import Copilot
 from playground.slack.rules.block_rules import problems

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from bot.handoff.rota import MAX_BYTES, on_call
+from bot.rotas.rota import MAX_BYTES, on_call
 from config.errors import ConfigError
 
 INES, DANA = "U0INES00", "U0DANA00"

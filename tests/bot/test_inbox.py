@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from bot.inbox.durable_queue import Inbox
+from bot.bus.inbox import Inbox
 from durable.lease import FileLease
 
 

@@ -9,9 +9,8 @@ from pathlib import Path
 import pytest
 from sqlalchemy import Column, Engine, MetaData, Table, create_engine, insert, inspect
 
-from bot.handoff.kept_calls import FIRST, Calls
-from bot.memory.call_tables import calls
-from bot.memory.kept_table import now
+from bot.db import now
+from bot.features.handoff.calls import FIRST, Calls, calls
 from durable.migration import migrate
 from tests.databases import postgresql_server
 

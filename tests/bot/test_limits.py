@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from sqlalchemy import create_engine
 
-from bot.memory.record import Record, Records
-from bot.question.limits import Limiter
+from bot.features.answering.rules import Limiter
+from bot.questions.store import Record, Records
 from playground.slack_stand_in import SlackStandIn
 from tests.bot.conftest import Desk, answered, running
 from tests.bot.fakes import CHANNEL, Agents, domain

@@ -9,7 +9,7 @@ from typing import Any, cast
 import pytest
 
 from agents.linked_section import find
-from bot.feature_tools import PublishedDomains
+from bot.feature import PublishedDomains
 from config.domain import Domain
 from config.errors import NothingPublished, PermissionsUnknown
 from index.audit import AuditLog, Shown

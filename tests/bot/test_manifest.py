@@ -9,8 +9,15 @@ from typing import Any
 
 import yaml
 
-from bot.listeners import EVENTS, SHORTCUTS
-from bot.manifest import OPTIONAL_SCOPES, SCOPES, lacking, manifest, manifest_yaml
+from bot.slack.manifest import (
+    EVENTS,
+    OPTIONAL_SCOPES,
+    SCOPES,
+    SHORTCUTS,
+    lacking,
+    manifest,
+    manifest_yaml,
+)
 from playground.slack_stand_in import SlackStandIn
 from tests.bot.conftest import Desk, running
 from tests.bot.fakes import Agents, domain
@@ -48,7 +55,7 @@ NEEDS = {
 
 
 def test_the_file_is_what_the_listeners_make() -> None:
-    """Made anew by: python -c "from bot.manifest import manifest_yaml; print(manifest_yaml())"."""
+    """Made anew by: python -c "from bot.slack.manifest import manifest_yaml; print(manifest_yaml())"."""
     assert (ROOT / "manifest.yaml").read_text() == manifest_yaml()
 
 

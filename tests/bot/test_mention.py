@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from agents.answer import LONGEST_QUESTION, Answer, Question
-from bot.slack.thread import METADATA_EVENT
+from bot.slack.messages import METADATA_EVENT
 from config.errors import IndexUnavailable
 from playground.slack.tidewater import SlackUser
 from tests.bot.conftest import Desk, words

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from bot.slack.message_words import mentions, plain
+from bot.slack.messages import mentions, plain
 
 
 @pytest.mark.parametrize(

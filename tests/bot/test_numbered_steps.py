@@ -7,13 +7,12 @@ import re
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bot.message.body_blocks import BODY_LIMIT
-from bot.message.defang import defang
-from bot.message.harmless.web_address import Links
-from bot.message.mrkdwn_text import as_mrkdwn
-from bot.message.older_forms import plain_version
-from bot.message.render import Outgoing, render
-from bot.message.slack_markdown import excerpt, pieces
+from bot.blocks.body import BODY_LIMIT
+from bot.blocks.fallbacks import plain_version
+from bot.blocks.markdown import as_mrkdwn, excerpt, pieces
+from bot.blocks.render import Outgoing, render
+from bot.blocks.sanitize.markdown import defang
+from bot.blocks.sanitize.text import Links
 from loaders.text.plain import read_blocks
 from tests.bot.fakes import answer
 

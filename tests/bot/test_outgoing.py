@@ -16,21 +16,20 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agents.linked_section import LinkedSection
+from bot.blocks.fallbacks import forms, plain_version
+from bot.blocks.plan import WorkPlan, changes
+from bot.blocks.render import fallback, render, said, working
+from bot.blocks.sanitize.markdown import defang
+from bot.blocks.sanitize.text import Links, is_web, links_to, mrkdwn, plain, visible, written
 from bot.feature import Verdicts
-from bot.handoff.handoff_card import Handoff, card, resolution_view
-from bot.home.home_view import IndexStatus, JustAsked, Offered, Report, blocks
-from bot.home.pane import suggested
-from bot.link_previews.preview_view import entity, preview
-from bot.memory.record import Record, encoded
-from bot.message.defang import defang
-from bot.message.growing.stream import shown_of
-from bot.message.growing.work_plan import WorkPlan, changes
-from bot.message.harmless.harmless_words import mrkdwn, plain, visible
-from bot.message.harmless.web_address import Links, is_web, links_to, written
-from bot.message.older_forms import forms, plain_version
-from bot.message.render import fallback, render, said, working
-from bot.question.earlier_threads import EarlierThread, with_earlier
-from bot.slack.message_words import permalink
+from bot.features.answering.earlier_threads import EarlierThread, with_earlier
+from bot.features.handoff.views import Handoff, card, resolution_view
+from bot.features.home.service import suggested
+from bot.features.home.views import IndexStatus, JustAsked, Offered, Report, blocks
+from bot.features.link_previews.views import entity, preview
+from bot.posting.streaming import shown_of
+from bot.questions.store import Record, encoded
+from bot.slack.messages import permalink
 from config.domain import Example
 from enrichment.chunk import DocumentCard
 from playground.page.safe_markup import Markup

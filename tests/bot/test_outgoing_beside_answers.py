@@ -12,27 +12,25 @@ from typing import Any, cast
 
 from agents.freshness.cited_places import KnownPlace
 from agents.runbooks.step import RunbookStep, StepPart
-from bot.aging.contradiction_blocks import contradiction_blocks
-from bot.aging.contradiction_queue import ContradictionQueue
-from bot.aging.contradiction_sides import Sides
-from bot.alerts.alert_course import with_course
-from bot.alerts.alert_episodes import Episode, Tally
-from bot.checklist.checklist_standing import Checklist, Press, Runbook, StepReport, standing_of
-from bot.checklist.checklist_summary import summary_messages
-from bot.checklist.checklist_view import checklist_message
-from bot.digest.digest_view import digest
-from bot.escalating.call_posts import call_text
+from bot.blocks.kit import link, section
+from bot.blocks.sanitize.text import mrkdwn
 from bot.feature import DigestPart
-from bot.gaps import gap_lines
-from bot.gaps.gap_list import AskedInVain, Gap
-from bot.gaps.weekly_report import report
-from bot.handoff.handoff_card import Handoff
-from bot.handoff.kept_calls import HandoffCall
-from bot.handoff.whom_to_call import OnCall
-from bot.message.blockkit import link, section
-from bot.message.harmless.harmless_words import mrkdwn
-from bot.owner_drafts.draft_view import Sight, draft_message
-from bot.owner_drafts.drafts_on_record import OwnerDraft
+from bot.features.alerts.episodes import Episode, Tally
+from bot.features.alerts.views import with_course
+from bot.features.checklists.progress import Checklist, Press, Runbook, StepReport, standing_of
+from bot.features.checklists.views import checklist_message, summary_messages
+from bot.features.digest.views import digest
+from bot.features.freshness.contradictions import ContradictionQueue, Sides
+from bot.features.freshness.views import contradiction_blocks
+from bot.features.gaps import views as gap_lines
+from bot.features.gaps.gap import AskedInVain, Gap
+from bot.features.gaps.report import report
+from bot.features.handoff.calls import HandoffCall
+from bot.features.handoff.notifications import call_text
+from bot.features.handoff.views import Handoff
+from bot.features.owner_drafts.store import OwnerDraft
+from bot.features.owner_drafts.views import Sight, draft_message
+from bot.rotas.on_call import OnCall
 from playground.slack.rules.block_rules import problems
 from tests.bot.fakes import domain
 from tests.bot.hostile_text import in_blocks, payloads

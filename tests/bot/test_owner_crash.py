@@ -5,11 +5,11 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from pathlib import Path
 
-from bot.clock.timers import Timers
-from bot.owner_drafts.delivery_of_drafts import SEND
-from bot.owner_drafts.draft_view import ACCEPT
-from bot.owner_drafts.drafts_on_record import Drafts
-from bot.owners.suggestion import Suggestion
+from bot.bus.events import Suggestion
+from bot.bus.timers import Timers
+from bot.features.owner_drafts.delivery import SEND
+from bot.features.owner_drafts.store import Drafts
+from bot.features.owner_drafts.views import ACCEPT
 from config.settings import Settings
 from index.store.database import open_database
 from playground.google_stand_in import GoogleFault, GoogleStandIn, StoredFile

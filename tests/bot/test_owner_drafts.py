@@ -9,14 +9,13 @@ from typing import Any
 import pytest
 from sqlalchemy import update
 
-from bot.memory.owner_tables import owner_messages
-from bot.memory.proposals import propose
-from bot.owner_drafts.decisions import COMMENT
-from bot.owner_drafts.delivery_of_drafts import REMIND, SEND
-from bot.owner_drafts.draft_view import ACCEPT, DISMISS, EDIT
-from bot.owner_drafts.drafts_on_record import MOST_A_DAY
-from bot.personal_tables import FEATURE_TABLES
-from bot.privacy.feature_tables import erase_in_features, forget_with_questions
+from bot.features.owner_drafts.delivery import REMIND, SEND
+from bot.features.owner_drafts.proposals import propose
+from bot.features.owner_drafts.service import COMMENT
+from bot.features.owner_drafts.store import MOST_A_DAY, owner_messages
+from bot.features.owner_drafts.views import ACCEPT, DISMISS, EDIT
+from bot.features.registry import FEATURE_TABLES
+from bot.privacy.tables import erase_in_features, forget_with_questions
 from playground.google_stand_in import GoogleFault
 from playground.slack.rules.block_rules import problems
 from playground.slack.tidewater import SlackUser

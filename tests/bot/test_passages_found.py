@@ -12,11 +12,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agents.answer import Passage, shown_by
-from bot.handoff.handoff_card import Handoff, card
-from bot.memory.record import decoded, encoded
-from bot.message.buttons import ASK_HUMAN
-from bot.message.older_forms import forms, older_version, plain_version
-from bot.message.render import Outgoing, render
+from bot.blocks.fallbacks import forms, older_version, plain_version
+from bot.blocks.render import ASK_HUMAN, Outgoing, render
+from bot.features.handoff.views import Handoff, card
+from bot.questions.store import decoded, encoded
 from playground.slack.rules.block_rules import problems, too_long
 from tests.bot.conftest import Desk, answered, words
 from tests.bot.fakes import CHANNEL, NO_MODEL, domain, passages_found

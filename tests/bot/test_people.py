@@ -9,16 +9,19 @@ from typing import Any
 import pytest
 from slack_sdk import WebClient
 
-from bot.access.channels import JUST_JOINED_SECONDS, Channels
-from bot.access.people import People, Standing, standing_of
-from bot.access.short_memory import (
+from bot.access.directory import (
     FAILED_SECONDS,
     FRESH_SECONDS,
+    JUST_JOINED_SECONDS,
     REFUSED_SECONDS,
     STALE_SECONDS,
+    Channels,
+    People,
     ShortMemory,
+    Standing,
+    standing_of,
 )
-from bot.slack.web import SlackUnsure, Web
+from bot.slack.client import SlackUnsure, Web
 from playground.slack.tidewater import BOT_USER_ID, TEAM_ID, Channel
 from playground.slack_stand_in import SlackStandIn
 from tests.bot.crowd import FORMER, GUEST, MEMBER, PARTNER, PRIVATE, PUBLIC, gather

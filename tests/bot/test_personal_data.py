@@ -11,13 +11,13 @@ import pytest
 from sqlalchemy import select
 
 from agents.answer import Answer, Question
+from bot.bus.stored_items import speaks, stored_items
 from bot.connection import inbox_url, whoever_is
-from bot.inbox.stored_items import speaks, stored_items
-from bot.memory.proposals import propose
-from bot.memory.state_tables import handoffs, questions
-from bot.personal_tables import FEATURE_TABLES
+from bot.features.owner_drafts.proposals import propose
+from bot.features.registry import FEATURE_TABLES
 from bot.privacy.personal_data import Erased, PersonalData
-from bot.slack.message_words import ERASED
+from bot.questions.tables import handoffs, questions
+from bot.slack.messages import ERASED
 from config.errors import UsageError
 from config.settings import Settings
 from index.audit import AuditLog

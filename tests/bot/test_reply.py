@@ -13,13 +13,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agents.answer import Citation
-from bot.message.blockkit import age, link
-from bot.message.defang import Links, defang, links_to
-from bot.message.growing.stream import safe_end
-from bot.message.older_forms import forms, older_version, plain_version
-from bot.message.render import apology, render
-from bot.message.slack_markdown import Prose, pieces, segments
-from bot.message.tables.grid import Grid, aligned
+from bot.blocks.fallbacks import forms, older_version, plain_version
+from bot.blocks.kit import age, link
+from bot.blocks.markdown import Prose, pieces, segments
+from bot.blocks.render import apology, render
+from bot.blocks.sanitize.markdown import Links, defang, links_to
+from bot.blocks.tables import Grid, aligned
+from bot.posting.streaming import safe_end
 from playground.slack.rules.block_rules import problems, too_long
 from tests.bot.fakes import answer
 

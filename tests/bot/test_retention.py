@@ -16,10 +16,10 @@ from sqlalchemy import Engine, create_engine, func, make_url, select, text, upda
 from sqlalchemy.exc import DBAPIError
 
 from agents.answer import Answer, Question
-from bot.memory.record import Records
-from bot.memory.state_tables import feedback, handoffs, posts, questions
-from bot.personal_tables import FEATURE_TABLES
+from bot.features.registry import FEATURE_TABLES
 from bot.privacy.retention import _UPKEEP, Purged, Retention
+from bot.questions.store import Records
+from bot.questions.tables import feedback, handoffs, posts, questions
 from config.domain import Domain
 from index.audit import AuditLog, Shown, days_ago
 from playground.slack.tidewater import SlackUser

@@ -12,7 +12,7 @@ from threading import Thread
 import pytest
 from pytest_httpserver import HTTPServer
 
-from bot.handoff.rota import on_call
+from bot.rotas.rota import on_call
 from config.errors import ConfigError
 
 NOON = datetime(2026, 11, 4, 12, tzinfo=UTC)
@@ -248,7 +248,7 @@ class _HangingUp(StreamRequestHandler):
 def test_a_server_that_dribbles_or_hangs_up_keeps_nobody_waiting(
     handler: type[StreamRequestHandler], seconds: float, why: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("bot.handoff.rota.MAX_SECONDS", seconds)
+    monkeypatch.setattr("bot.rotas.rota.MAX_SECONDS", seconds)
     with TCPServer(("127.0.0.1", 0), handler) as server:
         Thread(target=server.handle_request, daemon=True).start()
         with pytest.raises(ConfigError, match=re.escape(why)):

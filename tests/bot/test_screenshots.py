@@ -12,11 +12,11 @@ import pytest
 from pydantic import SecretStr
 from sqlalchemy import create_engine, func, select
 
-from bot.memory.record import Records
-from bot.memory.state_tables import create_tables, screenshots
-from bot.question.screenshots import Screenshots
-from bot.slack.event import Asked, AttachedFile
-from bot.slack.web import Web
+from bot.features.answering.screenshots import Screenshots
+from bot.questions.store import Records
+from bot.questions.tables import create_tables, screenshots
+from bot.slack.client import Web
+from bot.slack.events import Asked, AttachedFile
 from config.chat_model import build_vision_model
 from config.models import ChatModel, Usage
 from config.settings import Settings

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Locator, expect
 
-from bot.memory.proposals import propose
+from bot.features.owner_drafts.proposals import propose
 from tests.bot.looked_at import LookedAt, opened_page, see
 from tests.bot.office import CHANNEL, Office, open_office
 from tests.chromium import launched, needs_chromium

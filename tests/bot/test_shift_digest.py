@@ -11,15 +11,14 @@ from typing import Any
 import pytest
 from sqlalchemy import delete, update
 
-from bot.clock.ticking import Clock
-from bot.clock.timers import _TIMERS
-from bot.digest.digest_times import Period
-from bot.digest.digest_view import digest, part_text
-from bot.digest.shift_digest import DIGEST, ShiftDigest
+from bot.bus.timers import _TIMERS, Clock
 from bot.feature import DigestPart
-from bot.memory.alert_tables import alert_episodes, alert_occurrences
-from bot.memory.digest_tables import digests
-from bot.memory.state_tables import feedback, handoffs, questions
+from bot.features.alerts.store import alert_episodes, alert_occurrences
+from bot.features.digest.schedule import Period
+from bot.features.digest.service import DIGEST, ShiftDigest
+from bot.features.digest.store import digests
+from bot.features.digest.views import digest, part_text
+from bot.questions.tables import feedback, handoffs, questions
 from config.domain import Domain
 from playground.slack.rules.block_rules import problems
 from playground.slack.tidewater import Channel

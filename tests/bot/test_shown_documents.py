@@ -10,7 +10,7 @@ import pytest
 from sqlalchemy import text
 
 from agents.answer import Progress, shown_by
-from bot.memory.record import decoded, encoded
+from bot.questions.store import decoded, encoded
 from enrichment.chunk import Chunk
 from playground.slack_stand_in import SlackStandIn
 from tests.bot.conftest import Desk, running, words

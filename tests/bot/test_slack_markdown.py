@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bot.message.slack_markdown import Prose, excerpt, pieces, segments
-from bot.message.tables.grid import Grid, aligned
+from bot.blocks.markdown import Prose, excerpt, pieces, segments
+from bot.blocks.tables import Grid, aligned
 from loaders.text.markdown import escape
 from loaders.text.plain import plain_text, read_blocks
 

@@ -12,12 +12,17 @@ import pytest
 from sqlalchemy import Engine, create_engine
 
 from agents.answer import Answer
-from bot.feature_tools import PublishedDomains
-from bot.feedback import Feedback
-from bot.home.good_questions import Suggested, diverse, is_presentable
-from bot.home.suggestions import FRESH_SECONDS, Suggestions
-from bot.memory.record import Records, encoded
-from bot.memory.state_tables import handoffs
+from bot.feature import PublishedDomains
+from bot.features.feedback.store import Feedback
+from bot.features.home.suggestions import (
+    FRESH_SECONDS,
+    Suggested,
+    Suggestions,
+    diverse,
+    is_presentable,
+)
+from bot.questions.store import Records, encoded
+from bot.questions.tables import handoffs
 from config.domain import Domain
 from config.errors import ModelUnavailable, NothingPublished
 from config.models import Vectors

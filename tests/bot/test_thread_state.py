@@ -12,7 +12,7 @@ from sqlalchemy import select, update
 from agents.answer import Answer, Conversation, EarlierTurn, Question
 from agents.thread.memory import ThreadMemory
 from agents.thread.store import threads
-from bot.personal_tables import FEATURE_TABLES
+from bot.features.registry import FEATURE_TABLES
 from bot.privacy.personal_data import PersonalData
 from playground.slack_stand_in import SlackStandIn
 from tests.bot.conftest import Desk, eventually, running

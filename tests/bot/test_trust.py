@@ -11,7 +11,7 @@ from sqlalchemy import create_engine
 
 from agents.answer import Citation, Progress
 from bot.app import build_bot
-from bot.memory.record import decoded, encoded
+from bot.questions.store import decoded, encoded
 from config.errors import ConfigError
 from config.models import Usage
 from config.settings import Settings

@@ -7,11 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from bot.digest.digest_times import Period, is_due, next_due
-from bot.handoff.known_rotas import AHEAD, FRESH_SECONDS, USABLE_SECONDS, KnownRotas, SeenRota
-from bot.handoff.rota import read_rota
-from bot.handoff.shift import Shift
-from bot.handoff.turns import RotaTurn, begins_after, turn_at
+from bot.features.digest.schedule import Period, is_due, next_due
+from bot.rotas.rota import AHEAD, FRESH_SECONDS, USABLE_SECONDS, KnownRotas, SeenRota, read_rota
+from bot.rotas.shifts import RotaTurn, Shift, begins_after, turn_at
 from config.domain import Domain
 from config.errors import ConfigError
 from tests.bot.fakes import domain

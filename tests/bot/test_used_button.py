@@ -7,10 +7,10 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
-from bot.handoff.used_button import USED, with_used_button
-from bot.message.older_forms import forms
-from bot.message.render import apology, render
-from bot.slack.thread import METADATA_EVENT
+from bot.blocks.fallbacks import forms
+from bot.blocks.render import apology, render
+from bot.features.handoff.views import USED, with_used_button
+from bot.slack.messages import METADATA_EVENT
 from playground.slack.rules.block_rules import problems
 from tests.bot.conftest import Desk, answered, words
 from tests.bot.fakes import CHANNEL, answer

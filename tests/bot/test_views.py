@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
+from bot.blocks.markdown import excerpt
 from bot.feature import Verdicts
-from bot.handoff.handoff_card import Handoff, card
-from bot.home.home_view import IndexStatus, Report, blocks
-from bot.memory.outcomes import went_wrong
-from bot.memory.record import Record, encoded
-from bot.message.slack_markdown import excerpt
+from bot.features.handoff.views import Handoff, card
+from bot.features.home.views import IndexStatus, Report, blocks
+from bot.questions.outcomes import went_wrong
+from bot.questions.store import Record, encoded
 from tests.bot.fakes import answer, domain
 
 NOW = datetime(2026, 11, 22, tzinfo=UTC)

@@ -13,8 +13,8 @@ from fastapi.testclient import TestClient
 from structlog.testing import capture_logs
 
 from agents.tools import mcp as mcp_tool_server
+from bot.background import Warming
 from bot.slack.http_events import alongside
-from bot.warming import Warming
 from config.chat_model import LangChainModel
 from config.settings import Settings
 from oncall import Copilot

@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 
 from agents.answer import Progress, Question
-from bot.message.growing.work_plan import WRITING, WorkPlan, changes, plan_block, told_of
-from bot.message.older_forms import forms
-from bot.message.render import working
-from bot.slack.lacking import REMEMBERED, Lacking
+from bot.blocks.fallbacks import forms
+from bot.blocks.plan import WRITING, WorkPlan, changes, plan_block, told_of
+from bot.blocks.render import working
+from bot.slack.client import REMEMBERED, Lacking
 from playground.slack.rules.block_rules import problems
 from playground.slack_stand_in import SlackStandIn
 from tests.bot.conftest import DOMAINS, Desk, answered, running, words

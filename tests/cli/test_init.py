@@ -263,7 +263,7 @@ def test_the_shells_own_token_is_named_where_it_would_win(
 def test_no_network_is_one_line_with_what_to_look_at(
     newcomer: Newcomer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("bot.checkup.slack_checks.PATIENCE", 0.0)
+    monkeypatch.setattr("bot.setup_checks.PATIENCE", 0.0)
     monkeypatch.setenv("SLACK_API_URL", "http://127.0.0.1:9/api/")
     monkeypatch.setenv("SLACK_BOT_TOKEN", newcomer.slack.bot_token)
     done = newcomer.run("init", "--yes")

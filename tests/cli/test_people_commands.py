@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 from sqlalchemy import update
 
-from bot.memory.kept_table import now
-from bot.memory.record import Records
-from bot.memory.state_tables import questions
+from bot.db import now
+from bot.questions.store import Records
+from bot.questions.tables import questions
 from config.settings import Settings
 from index.audit import AuditLog, Shown, days_ago
 from index.store.database import open_database

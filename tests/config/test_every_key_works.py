@@ -24,15 +24,13 @@ import yaml
 from sqlalchemy import delete, insert, text, update
 
 from agents.answer import Answer, Question
-from bot.aging.citation_counts import today_utc
-from bot.digest.digest_times import Period, next_due
-from bot.feature_tools import PublishedDomains
-from bot.gaps.kept_gaps import KeptGaps
-from bot.memory.aging_tables import cited_days, owners_reminded
-from bot.memory.digest_tables import digests
-from bot.memory.gap_tables import gap_questions
-from bot.memory.state_tables import handoffs, posts, questions
-from bot.owners.suggestion import Suggestion
+from bot.bus.events import Suggestion
+from bot.feature import PublishedDomains
+from bot.features.digest.schedule import Period, next_due
+from bot.features.digest.store import digests
+from bot.features.freshness.store import cited_days, owners_reminded, today_utc
+from bot.features.gaps.store import KeptGaps, gap_questions
+from bot.questions.tables import handoffs, posts, questions
 from config.domain import Domain
 from config.domain_files import read_domain
 from config.models import Usage

@@ -10,7 +10,7 @@ from datetime import timedelta
 
 import pytest
 
-from bot.inbox.durable_queue import Inbox, Item
+from bot.bus.inbox import Inbox, Item
 from durable.lease import PostgresLease
 from durable.worker import Application, DurableWorker, WorkQueue, forget_abandoned
 from tests.databases import Server, breakable_postgresql

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from agents.extractive.conversation import small_talk_reply
-from bot.slack.message_words import is_question
+from bot.slack.messages import is_question
 from enrichment.language.phrases import is_courtesy, is_greeting
 
 COURTESIES = [

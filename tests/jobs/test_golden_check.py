@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from bot.memory.proposals import Proposal, to_yaml
+from bot.features.owner_drafts.proposals import Proposal, to_yaml
 from jobs.golden.check import check_golden, holds
 from jobs.golden.questions import ProposedBy, load_golden
 from tests.agents.corpus import LAPTOPS, ROTATION, snapshot

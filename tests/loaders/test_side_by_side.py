@@ -8,7 +8,7 @@ import pytest
 from markdown_it import MarkdownIt
 from mdurl import _encode
 
-from bot.message.harmless import answer_tree
+from bot.blocks.sanitize import tree as answer_tree
 from loaders.files import markdown as markdown_file
 from loaders.text import plain
 from loaders.text import plain as markdown_parser

@@ -13,7 +13,7 @@ from urllib.request import Request, urlopen
 import pytest
 
 from bot.app import Bot
-from bot.home.pane import suggested
+from bot.features.home.service import suggested
 from config.domain_files import load_domains
 from oncall import Copilot
 from playground.google_stand_in import GoogleStandIn

@@ -1,0 +1,1 @@
+"""Pure rendering: values in, Block Kit out."""

@@ -1,0 +1,119 @@
+"""A message in the words of an older Slack: newer kinds of blocks as those before them. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+from bot.blocks.kit import Json, actions, button, context, section
+from bot.blocks.markdown import as_mrkdwn, fitting
+from bot.blocks.plan import told_of
+from bot.blocks.render import FEEDBACK, Outgoing
+from bot.blocks.sanitize.markdown import defang
+from bot.blocks.sanitize.text import Links, mrkdwn
+from bot.blocks.tables import Grid, aligned, compact, grid_of, table_block
+
+NEWEST = frozenset(("data_table", "plan"))
+NEWER = NEWEST | {"markdown", "table", "context_actions"}
+"""Kinds of blocks that a workspace may lack."""
+SECTION_LIMIT = 2_900
+MOST_CHARACTERS = 11_500
+"""Of all blocks together: Slack takes 12,000 of markdown, and some 13,200 in all."""
+AsText = Callable[[Grid], str]
+
+
+def forms(message: Outgoing) -> list[Outgoing]:
+    """The message as it is, without the newest kinds of blocks, and without the newer ones; those
+    that are no different are left out."""
+    made = [message]
+    for form in (older_version(message), plain_version(message)):
+        if form.blocks != made[-1].blocks:
+            made.append(form)
+    return made
+
+
+def newer_kinds(blocks: Sequence[Json]) -> frozenset[str]:
+    return NEWER & {block["type"] for block in blocks}
+
+
+def older_version(message: Outgoing) -> Outgoing:
+    """Tables without pages, of which a message takes one; steps as one line."""
+    return _rewritten(
+        message, lambda as_text: _older_blocks(message.blocks, message.links, as_text)
+    )
+
+
+def plain_version(message: Outgoing) -> Outgoing:
+    """Sections and buttons alone."""
+
+    def plain(as_text: AsText) -> Iterator[Json]:
+        for block in message.blocks:
+            yield from _plain_block(block, message.links, as_text)
+
+    return _rewritten(message, plain)
+
+
+def _rewritten(message: Outgoing, rewrite: Callable[[AsText], Iterator[Json]]) -> Outgoing:
+    """With tables lined up, unless the spaces make a message of it that Slack doesn't take."""
+    blocks = list(rewrite(aligned))
+    if _characters(blocks) > MOST_CHARACTERS:
+        blocks = list(rewrite(compact))
+    return Outgoing(text=message.text, blocks=blocks, links=message.links)
+
+
+def _characters(node: Any) -> int:
+    if isinstance(node, list):
+        return sum(map(_characters, node))
+    if not isinstance(node, dict):
+        return 0
+    own = node.get("text")
+    return (len(own) if isinstance(own, str) else 0) + sum(map(_characters, node.values()))
+
+
+def _older_blocks(blocks: Sequence[Json], links: Links, as_text: AsText) -> Iterator[Json]:
+    has_table = False
+    for block in blocks:
+        if block["type"] == "plan":
+            yield _step_line(block)
+        elif block["type"] != "data_table":
+            yield block
+        elif has_table:
+            yield {"type": "markdown", "text": defang(as_text(grid_of(block)), links)}
+        else:
+            has_table = True
+            yield table_block(grid_of(block))
+
+
+def _plain_block(block: Json, links: Links, as_text: AsText) -> Iterator[Json]:
+    kind = block["type"]
+    if kind == "markdown":
+        yield from _sections(block["text"], links)
+    elif kind in ("data_table", "table"):
+        yield from _sections(as_text(grid_of(block)), links)
+    elif kind == "plan":
+        yield _step_line(block)
+    elif kind == "context_actions":
+        pair = block["elements"][0]
+        yield actions(
+            [
+                button(side["text"]["text"], f"{FEEDBACK}_{name}", side["value"])
+                for name, side in (
+                    ("helpful", pair["positive_button"]),
+                    ("unhelpful", pair["negative_button"]),
+                )
+            ]
+        )
+    else:
+        yield block
+
+
+def _step_line(plan: Json) -> Json:
+    return context([f"_{mrkdwn(told_of(plan))[:300]}_"], block_id="oncall_status")
+
+
+def _sections(markdown: str, links: Links) -> Iterator[Json]:
+    def older(cut: str) -> str:
+        return as_mrkdwn(defang(cut, links), links)
+
+    for piece in fitting(markdown, SECTION_LIMIT, older):
+        yield section(piece)

@@ -1,0 +1,122 @@
+"""Slack's blocks, as small functions. Pure.
+
+Forms that open over the conversation. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+from bot.blocks.sanitize.text import LOOKALIKE, is_web, mrkdwn, plain, written
+
+Json = dict[str, Any]
+
+LONGEST_WORDS = 3_000
+"""Characters of one text object."""
+BUTTON_TEXT = 75
+BUTTON_VALUE = 2_000
+
+
+def section(text: str, **more: Any) -> Json:
+    return {"type": "section", "text": words(text), **more}
+
+
+def header(text: str) -> Json:
+    """`text`: plain, cut as Slack takes it."""
+    return {"type": "header", "text": {"type": "plain_text", "text": short(text, 150)}}
+
+
+def context(texts: Sequence[str], **more: Any) -> Json:
+    return {"type": "context", "elements": [words(text) for text in texts[:10]], **more}
+
+
+def words(mrkdwn: str) -> Json:
+    """A text object in which Slack looks for no addresses, channels or names of its own accord."""
+    return {"type": "mrkdwn", "text": mrkdwn[:LONGEST_WORDS], "verbatim": True}
+
+
+def button(text: str, action_id: str, value: str, **more: Any) -> Json:
+    return {
+        "type": "button",
+        "text": {"type": "plain_text", "text": short(plain(text), BUTTON_TEXT), "emoji": False},
+        "action_id": action_id,
+        "value": value[:BUTTON_VALUE],
+        **more,
+    }
+
+
+def link(url: str, label: str) -> str:
+    """A mrkdwn link whose address can't end early; the bare label when there is no address."""
+    if not is_web(url):
+        return mrkdwn(label)
+    safe = written(url).replace("&amp;", "&").replace("&", "&amp;")
+    shown = mrkdwn(label).replace("|", "¦").replace("`", LOOKALIKE)
+    return f"<{safe}|{shown}>"
+
+
+def age(modified: datetime | None, now: datetime) -> str:
+    """`updated 3 months ago`; empty when the source doesn't say."""
+    if modified is None:
+        return ""
+    if modified.tzinfo is None:
+        modified = modified.replace(tzinfo=UTC)
+    days = max(0, (now - modified).days)
+    if days == 0:
+        return "updated today"
+    for unit, length in (("year", 365), ("month", 30), ("week", 7), ("day", 1)):
+        if days >= length:
+            count = days // length
+            return f"updated {count} {unit}{'s' if count > 1 else ''} ago"
+    return ""
+
+
+def actions(elements: list[Json], **more: Any) -> Json:
+    return {"type": "actions", "elements": elements, **more}
+
+
+def short(text: str, limit: int) -> str:
+    text = " ".join(text.split())
+    return text if len(text) <= limit else text[: limit - 1] + "…"
+
+
+MAX_TEXT = 3_000
+
+
+def modal(
+    callback: str, title: str, blocks: Sequence[Json], *, remember: str, submit: str, close: str
+) -> Json:
+    """`callback` and `remember` come back with its submission."""
+    return {
+        "type": "modal",
+        "callback_id": callback,
+        "private_metadata": remember,
+        "title": {"type": "plain_text", "text": title},
+        "submit": {"type": "plain_text", "text": submit},
+        "close": {"type": "plain_text", "text": close},
+        "blocks": list(blocks),
+    }
+
+
+def input_block(
+    block_id: str, label: str, element: Json, *, optional: bool = True, hint: str = ""
+) -> Json:
+    return {
+        **({"hint": {"type": "plain_text", "text": hint}} if hint else {}),
+        "type": "input",
+        "block_id": block_id,
+        "optional": optional,
+        "label": {"type": "plain_text", "text": label},
+        "element": {**element, "action_id": "value"},
+    }
+
+
+def text_input(*, multiline: bool, initial: str = "") -> Json:
+    element: Json = {"type": "plain_text_input", "multiline": multiline, "max_length": MAX_TEXT}
+    return {**element, "initial_value": initial[:MAX_TEXT]} if initial else element
+
+
+def submitted(view: Json, block_id: str) -> str:
+    """What was entered in an input of a submitted modal; empty when nothing."""
+    value = ((view.get("state") or {}).get("values") or {}).get(block_id, {}).get("value") or {}
+    return str(value.get("value") or (value.get("selected_option") or {}).get("value") or "")

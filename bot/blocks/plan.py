@@ -1,0 +1,136 @@
+"""The steps to an answer: what is done, what is under way, what is to come. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from bot.blocks.kit import Json
+from bot.blocks.sanitize.text import plain
+
+StepState = Literal["pending", "in_progress", "complete", "error"]
+MAX_TITLE = 250
+"""Slack takes 256 characters."""
+MOST_STEPS = 12
+WRITING = "Writing the answer…"
+FAILED = "This is how far I came"
+
+_FIRST_WORD = re.compile(r"\w+")
+_COURSE = (
+    ("understand", "Understand the question"),
+    ("search", "Search the documents"),
+    ("read", "Read what was found"),
+    ("write", "Write the answer"),
+)
+_BEGINS = {
+    "Understanding": "understand",
+    "Searching": "search",
+    "Reading": "read",
+    "Asking": "read",
+    "Looking": "read",
+    "Weighing": "read",
+    "Writing": "write",
+    "Checking": "check",
+}
+"""How a line begins that says what is being done: which step it is of."""
+
+
+@dataclass(frozen=True)
+class WorkStep:
+    id: str
+    title: str
+    state: StepState = "pending"
+
+
+@dataclass(frozen=True, kw_only=True)
+class WorkPlan:
+    """What a question went through, and will; its title says where it is."""
+
+    title: str
+    steps: tuple[WorkStep, ...] = tuple(WorkStep(*named) for named in _COURSE)
+
+    def doing(self, line: str) -> WorkPlan:
+        """This is being done now, and what was being done is done."""
+        known = {step.id for step in self.steps}
+        word = _FIRST_WORD.match(line)
+        step_id = _BEGINS.get(word[0], "") if word else ""
+        if step_id not in known and len(self.steps) >= MOST_STEPS:
+            return self
+        new = WorkStep(step_id or f"step-{len(self.steps)}", line, "in_progress")
+        done = [_done(step) for step in self.steps]
+        if new.id not in known:
+            return replace(self, steps=(*done, new))
+        return replace(self, steps=tuple(new if step.id == new.id else step for step in done))
+
+    def writing(self) -> WorkPlan:
+        """The answer's words are coming."""
+        return self if self.title == WRITING else replace(self.doing(WRITING), title=WRITING)
+
+    def failed(self) -> WorkPlan:
+        """What was being done did not work out; what was to come will not."""
+        steps = (
+            replace(_done(step), state="error") if step.state == "in_progress" else step
+            for step in self.steps
+            if step.state != "pending"
+        )
+        return WorkPlan(title=FAILED, steps=tuple(steps))
+
+    @property
+    def has_begun(self) -> bool:
+        return any(step.state == "in_progress" for step in self.steps)
+
+
+def _done(step: WorkStep) -> WorkStep:
+    if step.state != "in_progress":
+        return step
+    return WorkStep(step.id, step.title.rstrip("….") or step.title, "complete")
+
+
+def plan_block(plan: WorkPlan) -> Json:
+    """For a message; a stream takes `changes`."""
+    tasks = [
+        {"type": "task_card", "task_id": step.id, "title": _title(step.title), "status": step.state}
+        for step in plan.steps
+    ]
+    return {
+        "type": "plan",
+        "block_id": "oncall_status",
+        "title": _title(plan.title),
+        "tasks": tasks,
+    }
+
+
+def changes(before: WorkPlan | None, after: WorkPlan) -> list[Json]:
+    """Chunks that bring a stream from one to the other."""
+    return list(_changes(before, after))
+
+
+def _changes(before: WorkPlan | None, after: WorkPlan) -> Iterator[Json]:
+    if before is None or before.title != after.title:
+        yield {"type": "plan_update", "title": _title(after.title)}
+    shown = set(before.steps) if before else set()
+    for step in after.steps:
+        if step not in shown:
+            yield task(step)
+
+
+def task(step: WorkStep) -> Json:
+    """A chunk that says what is being done, or was."""
+    return {
+        "type": "task_update",
+        "id": step.id,
+        "title": _title(step.title),
+        "status": step.state,
+    }
+
+
+def told_of(plan: Json) -> str:
+    """A plan block in one line: what is under way or went wrong, else its title."""
+    told = [t["title"] for t in plan["tasks"] if t["status"] in ("in_progress", "error")]
+    return str(told[-1] if told else plan["title"])
+
+
+def _title(text: str) -> str:
+    return plain(text)[:MAX_TITLE] or "…"

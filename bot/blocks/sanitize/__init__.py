@@ -1,0 +1,1 @@
+"""Untrusted text made safe: no link and no mention that nobody meant."""

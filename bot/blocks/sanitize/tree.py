@@ -1,0 +1,323 @@
+"""What stands in a line of an answer, written as markdown in which nothing is hidden. Pure.
+
+An answer's markdown as a tree, at a cost that grows with its length alone."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from functools import cache
+
+from markdown_it import MarkdownIt
+from markdown_it.rules_core import StateCore
+from markdown_it.rules_inline import StateInline
+from markdown_it.token import Token
+from markdown_it.tree import SyntaxTreeNode
+
+from bot.blocks.sanitize.text import (
+    BREAK,
+    LOOKALIKE,
+    WORD,
+    Links,
+    broken,
+    core,
+    host_of,
+    is_address,
+    unlinked,
+    unpinged,
+    visible,
+    written,
+)
+from loaders.text.markdown import code_span, escape
+from loaders.text.plain import markdown_parser, shared
+
+MAX_BRACKETS = 200
+"""Of one paragraph. The parser looks for the end of each from the start, so 16 kB of them cost
+two seconds; no paragraph has a hundred links."""
+FEWEST = 300
+SIGN_SHARE, LINE_SHARE = 6, 12
+"""Among more than `FEWEST`, one character in six that is a sign of markup, or in twelve that ends a
+line, is nothing anyone wrote: documents have at most one in eleven, and one in 27."""
+
+_SIGNS = re.compile(r"[!&*<\[\\\]_`~]")
+_ENDS_TEXT = re.compile(r"[\n!&*<\[\\\]_`~]")
+"""The characters that one of the rules below begins with."""
+_NAME = (
+    r"</?(?:a|abbr|b|big|blockquote|body|br|button|center|code|dd|del|details|div|dl|dt|em|embed"
+    r"|font|form|h[1-6]|head|hr|html|i|iframe|img|input|ins|kbd|li|link|mark|meta|object|ol|p|pre"
+    r"|q|s|script|small|span|strike|strong|style|sub|summary|sup|svg|table|tbody|td|th|thead|tr"
+    r"|tt|u|ul|video)"
+)
+"""HTML only: `<service-name>` in prose is a placeholder, and stays."""
+_TAG = re.compile(_NAME + r"(?:[\s/][^<>]{0,500})?>|<!--[^<>]{0,500}-->", re.IGNORECASE)
+TAG_START = re.compile(rf"(?={_NAME}(?:[\s/>]|$)|<!--)<", re.IGNORECASE)
+_SLACK_LINK = re.compile(r"<([^<>|\s]+)\|([^<>\n]*)>")
+
+
+def tree_of(markdown: str) -> SyntaxTreeNode:
+    """Nodes as CommonMark names them, and two more: `tag` (HTML) and `slack_link` (`<url|label>`,
+    its address in `content`, its words in `meta["label"]`). Addresses are as they were written."""
+    return SyntaxTreeNode(_parser().parse(_bounded(markdown)))
+
+
+def numbered(steps: SyntaxTreeNode, count: int) -> str:
+    """The number of an ordered list's item, counted from 0, as a reader sees it; empty for others.
+
+    Whoever writes `1.` before every step leaves the counting to the reader, and after a cut or in
+    plain text nobody counts."""
+    return str(int(steps.attrs.get("start", 1)) + count) if steps.type == "ordered_list" else ""
+
+
+def _bounded(markdown: str) -> str:
+    """Text of hardly more than line ends is shown as code."""
+    lines = markdown.count("\n")
+    if lines < FEWEST or lines * LINE_SHARE < len(markdown) or markdown.startswith("```"):
+        return markdown
+    return "```\n" + re.sub("`{3,}", "'''", markdown) + "\n```"
+
+
+@cache
+def _parser() -> MarkdownIt:
+    parser = markdown_parser()
+    parser.disable(["html_block", "html_inline"])
+    # What an address may be is decided in one place, on what was written.
+    parser.validateLink = lambda url: True  # type: ignore[method-assign]
+    parser.normalizeLink = lambda url: url  # type: ignore[method-assign]
+    parser.normalizeLinkText = lambda link: link  # type: ignore[method-assign]
+    parser.inline.terminator_re = _ENDS_TEXT
+    parser.inline.ruler.before("link", "crowded", _crowded)
+    parser.inline.ruler.before("autolink", "slack_link", _slack_link)
+    parser.inline.ruler.after("slack_link", "tag", _tag)
+    parser.core.ruler.before("inline", "dense", _dense)
+    return shared(parser)
+
+
+def _dense(state: StateCore) -> None:
+    """A paragraph of hardly more than signs is shown as code."""
+    for token in state.tokens:
+        text = token.content
+        if token.type != "inline" or len(text) < FEWEST:
+            continue
+        signs = sum(1 for _ in _SIGNS.finditer(text))
+        if signs > FEWEST and signs * SIGN_SHARE > len(text):
+            inside = text.strip().strip("`").replace("`", "'").replace("\n", " ").strip()
+            token.children = [Token("code_inline", "code", 0, markup="`", content=inside)]
+            token.content = ""
+
+
+def _crowded(state: StateInline, silent: bool) -> bool:
+    """Brackets beyond the bound are words."""
+    sign = state.src[state.pos]
+    if sign not in "![" or _brackets(state) <= MAX_BRACKETS:
+        return False
+    if not silent:
+        state.pending += sign
+    state.pos += 1
+    return True
+
+
+def _brackets(state: StateInline) -> int:
+    if -1 not in state.cache:
+        state.cache[-1] = state.src.count("[")
+    return state.cache[-1]
+
+
+def _slack_link(state: StateInline, silent: bool) -> bool:
+    found = _SLACK_LINK.match(state.src, state.pos)
+    if not found or not (is_address(found[1]) or found[1].startswith("//")):
+        return False
+    if not silent:
+        token = state.push("slack_link", "", 0)
+        token.content, token.meta = found[1], {"label": found[2]}
+    state.pos = found.end()
+    return True
+
+
+def _tag(state: StateInline, silent: bool) -> bool:
+    found = _TAG.match(state.src, state.pos)
+    if not found:
+        return False
+    if not silent:
+        state.push("tag", "", 0).content = found[0]
+    state.pos = found.end()
+    return True
+
+
+_SIGN = re.compile(r"[^\w\s.,;:!?'\"()/+=-]|_")
+_REMARK = re.compile(r"(\[\d{1,3}\])\(")
+"""A citation, then a remark in brackets."""
+_ENTITY = re.compile(r"&(?=#?\w{1,31};)")
+
+
+def inline(node: SyntaxTreeNode, links: Links) -> str:
+    """With as few escapes as it takes to be read as it is meant."""
+    careful = _Spans(links, escape, label=False).written(node)
+    if "\\" not in careful:
+        return careful
+    light = _Spans(links, _as_written, label=False).written(node)
+    return light if _shape(light) == _shape(careful) else careful
+
+
+def apart(code: str) -> str:
+    """Code that a reader of fewer rules would see end at a backtick within: harmless as words."""
+    return unpinged(unlinked(code)).replace("](", f"]{BREAK}(")
+
+
+def unsigned(code: str) -> str:
+    """Code keeps every character, except that Slack's control sequences are broken."""
+    return re.sub("<(?=[!@#])", f"<{BREAK}", code)
+
+
+class _Spans:
+    """Writes what stands in a line."""
+
+    def __init__(self, links: Links, guard: Callable[[str], str], *, label: bool) -> None:
+        self._links = links
+        self._guard = guard
+        self._label = label
+        self._pieces: list[str] = []
+        self._words: list[str] = []
+        """Not yet written: what stands together is looked at together."""
+
+    def written(self, node: SyntaxTreeNode) -> str:
+        self._add(node.children)
+        self._flush()
+        return _joined(self._pieces)
+
+    def _add(self, nodes: list[SyntaxTreeNode]) -> None:
+        for node in nodes:
+            kind = node.type
+            if kind == "text":
+                self._words.append(node.content.replace("\n", " "))
+            elif kind in ("em", "strong", "s"):
+                self._emphasis(node)
+            elif kind == "code_inline":
+                self._put(_code(_in_label(node.content) if self._label else node.content))
+            elif kind in ("softbreak", "hardbreak"):
+                self._put("\n" if kind == "softbreak" else "  \n")
+            elif kind == "link":
+                self._link(str(node.attrs.get("href", "")), node)
+            elif kind == "slack_link":
+                self._slack_link(node)
+            elif kind == "tag":
+                if node.content[:3].lower() == "<br":
+                    self._put("  \n")
+            else:  # an image, and whatever a later parser may know: its words
+                self._add(node.children)
+
+    def _put(self, markdown: str) -> None:
+        self._flush()
+        self._pieces.append(markdown)
+
+    def _flush(self) -> None:
+        text = visible("".join(self._words)).replace("\n", " ")
+        self._words = []
+        if text:
+            self._pieces.append(self._prose(text))
+
+    def _emphasis(self, node: SyntaxTreeNode) -> None:
+        inner = self._inside(node, label=self._label)
+        core = inner.strip()
+        if not core:
+            self._put(inner)
+            return
+        start = inner[: len(inner) - len(inner.lstrip())]
+        self._put(f"{start}{node.markup}{core}{node.markup}{inner[len(inner.rstrip()) :]}")
+
+    def _inside(self, node: SyntaxTreeNode, *, label: bool) -> str:
+        return _Spans(self._links, self._guard, label=label).written(node)
+
+    def _link(self, url: str, node: SyntaxTreeNode) -> None:
+        words = _words_of(node)
+        if self._links.allow(url):
+            inside = self._guard(url) if words == url else self._inside(node, label=True)
+            self._put(_linked(url, inside, words))
+        elif words.isdigit() and ":" not in url:
+            self._words.append(f"[{words}] ({url})")
+        else:
+            self._add(node.children)
+
+    def _slack_link(self, node: SyntaxTreeNode) -> None:
+        url, words = node.content, str(node.meta["label"])
+        if self._links.allow(url):
+            self._put(_linked(url, self._plain(_in_label(visible(words or url))), words or url))
+        else:
+            self._words.append(words or url)
+
+    def _prose(self, text: str) -> str:
+        if self._label:
+            return self._plain(_in_label(text))
+        pieces: list[str] = []
+        at = 0
+        for word in WORD.finditer(text):
+            if is_address(word[0]):
+                start, end = (word.start() + place for place in core(word[0]))
+                address = self._address(text[start:end])
+                pieces += [self._plain(text[at:start]), address]
+                at = end
+        return _joined([*pieces, self._plain(text[at:])])
+
+    def _address(self, text: str) -> str:
+        if self._links.allow(text):
+            return _linked(text, self._guard(text), text)
+        return _code(text) if is_address(text) else self._plain(broken(text))
+
+    def _plain(self, text: str) -> str:
+        """Words with nothing that any reader of markdown could take for a link or a ping."""
+        if not _SIGN.search(text):
+            return text
+        text = _REMARK.sub(r"\1 (", text.replace("`", LOOKALIKE))
+        text = text.replace("](", f"]{BREAK}(")
+        text = _ENTITY.sub("&" + BREAK, text)
+        text = TAG_START.sub("<" + BREAK, text)
+        return self._guard(unpinged(text)).replace("\\<", "<").replace("\\][", "][")
+
+
+def _joined(pieces: list[str]) -> str:
+    """One after the other; two that are code stay two."""
+    shown = [piece for piece in pieces if piece]
+    for at in range(1, len(shown)):
+        if shown[at].startswith("`") and shown[at - 1].endswith("`"):
+            shown[at] = BREAK + shown[at]
+    return "".join(shown)
+
+
+def _in_label(text: str) -> str:
+    """A label can't end its own link early."""
+    return re.sub(r"[\[\]]", "", unlinked(text))
+
+
+def _linked(url: str, label: str, words: str) -> str:
+    """A link whose label says where it leads, when it names another place."""
+    host = host_of(url)
+    said = words.endswith(f"({host})")
+    if not said and any(is_address(w) and not _leads(w, host) for w in WORD.findall(words)):
+        label = f"{label.strip()} ({unlinked(host)})"
+    return f"[{label.strip() or 'link'}]({written(url)})"
+
+
+def _leads(word: str, host: str) -> bool:
+    start, end = core(word)
+    shown = re.sub("^https?://", "", word[start:end].lower())
+    return shown.startswith(host) and shown[len(host) : len(host) + 1] in ("", "/", ":", "?", "#")
+
+
+def _code(content: str) -> str:
+    content = unsigned(content)
+    if "`" in content:
+        return code_span(apart(content))
+    return f"`{content}`" if content.strip() == content else code_span(content)
+
+
+def _words_of(node: SyntaxTreeNode) -> str:
+    return "".join(inner.content for inner in node.walk(include_self=False) if not inner.children)
+
+
+def _as_written(text: str) -> str:
+    return text
+
+
+def _shape(markdown: str) -> list[tuple[str, str]]:
+    """What a line is read as."""
+    found = tree_of(f"x {markdown}").walk(include_self=False)
+    return [(node.type, node.content if not node.children else "") for node in found]

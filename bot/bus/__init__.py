@@ -1,0 +1,1 @@
+"""Durable events and timers: stored before Slack gets its ack, handled once."""

@@ -1,0 +1,185 @@
+"""Timers in the shared database: set by any worker, due once, whoever looks first.
+
+Looks every second which timers are due, and stores each in the inbox, where it can't be lost."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+import structlog
+from sqlalchemy import (
+    Column,
+    DateTime,
+    Engine,
+    Index,
+    MetaData,
+    String,
+    Table,
+    delete,
+    insert,
+    select,
+    update,
+)
+from sqlalchemy.exc import IntegrityError
+
+from durable.migration import migrate
+
+_METADATA = MetaData()
+_TIMERS = Table(
+    "bot_timers",
+    _METADATA,
+    Column("key", String(160), primary_key=True, comment="one timer for each; set again, it moves"),
+    Column("kind", String(40), nullable=False, comment="who acts on it: see bot/feature.py"),
+    Column("subject", String(120), nullable=False, comment="an id; never anybody's words"),
+    Column("due_at", DateTime, nullable=False, comment="UTC"),
+    Index("bot_timers_due", "due_at"),
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Timer:
+    kind: str
+    subject: str
+    due_at: datetime
+    """UTC, aware."""
+
+    @property
+    def key(self) -> str:
+        return f"{self.kind}:{self.subject}"
+
+    @property
+    def event_id(self) -> str:
+        """The same for every worker that finds it due, so that the inbox takes it once."""
+        return f"timer-{self.key}-{self.due_at:%Y%m%dT%H%M%S.%f}"
+
+
+class Timers:
+    """One timer for each kind and subject."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+        migrate(engine, _METADATA, "timers")
+
+    def set(self, kind: str, subject: str, due_at: datetime, *, keep: bool = False) -> None:
+        """`due_at`: aware. `keep`: one that is set already stays as it is."""
+        due = due_at.astimezone(UTC).replace(tzinfo=None)
+        timer = Timer(kind=kind, subject=subject, due_at=due_at)
+        values = {"kind": kind, "subject": subject, "due_at": due}
+        try:
+            with self._engine.begin() as connection:
+                connection.execute(insert(_TIMERS).values(key=timer.key, **values))
+        except IntegrityError:
+            if keep:
+                return
+            change = update(_TIMERS).where(_TIMERS.c.key == timer.key).values(**values)
+            with self._engine.begin() as connection:
+                connection.execute(change)
+
+    def cancel(self, kind: str, subject: str) -> None:
+        timer = Timer(kind=kind, subject=subject, due_at=datetime.now(UTC))
+        with self._engine.begin() as connection:
+            connection.execute(delete(_TIMERS).where(_TIMERS.c.key == timer.key))
+
+    def due(self, now: datetime, *, limit: int = 500) -> Sequence[Timer]:
+        """Those whose time has come, the longest due first."""
+        at = now.astimezone(UTC).replace(tzinfo=None)
+        query = select(_TIMERS).where(_TIMERS.c.due_at <= at).order_by(_TIMERS.c.due_at)
+        with self._engine.connect() as connection:
+            rows = connection.execute(query.limit(limit)).all()
+        return [
+            Timer(kind=row.kind, subject=row.subject, due_at=row.due_at.replace(tzinfo=UTC))
+            for row in rows
+        ]
+
+    def handed_over(self, timer: Timer) -> None:
+        """Forget it, unless it was set to another time meanwhile."""
+        due = timer.due_at.replace(tzinfo=None)
+        with self._engine.begin() as connection:
+            connection.execute(
+                delete(_TIMERS).where(_TIMERS.c.key == timer.key, _TIMERS.c.due_at == due)
+            )
+
+
+log = structlog.get_logger()
+
+TICK_SECONDS = 1.0
+PLAN_SECONDS = 60.0
+LATE_SECONDS = 120.0
+"""Without a look for so long, it counts as stopped."""
+
+
+class Clock:
+    """Every worker has one: what several of them find due is stored once, by its id."""
+
+    def __init__(
+        self,
+        timers: Timers,
+        *,
+        put: Callable[[str, dict[str, Any]], None],
+        plans: Sequence[Callable[[], None]] = (),
+        is_able: Callable[[], bool] = lambda: True,
+    ) -> None:
+        """`plans`: called every minute, to set the timers that a schedule asks for.
+
+        `is_able`: whether the database is there; while it isn't, nobody looks."""
+        self._timers = timers
+        self._put = put
+        self._plans = plans
+        self._is_able = is_able
+        self._stopping = threading.Event()
+        self._looked_at = time.monotonic()
+        self._planned_at = float("-inf")
+        self._thread: threading.Thread | None = None
+
+    def start(self) -> None:
+        """Returns at once; the first look is at once, too, after a night in which nothing ran."""
+        self._stopping.clear()
+        self._looked_at = time.monotonic()
+        self._thread = threading.Thread(target=self._run, name="clock", daemon=True)
+        self._thread.start()
+
+    def stop(self) -> None:
+        self._stopping.set()
+        if self._thread:
+            self._thread.join(5)
+            self._thread = None
+
+    def missing(self) -> dict[str, str]:
+        """As in `telemetry.health.Watched`."""
+        running = self._thread is not None and self._thread.is_alive()
+        late = time.monotonic() - self._looked_at > LATE_SECONDS
+        if running and late and self._is_able():
+            return {"clock": "the clock has stopped: reminders and digests wait"}
+        return {}
+
+    def tick(self) -> None:
+        """One look."""
+        if time.monotonic() - self._planned_at >= PLAN_SECONDS:
+            for plan in self._plans:
+                self._planned(plan)
+            self._planned_at = time.monotonic()
+        for timer in self._timers.due(datetime.now(UTC)):
+            about = {"kind": timer.kind, "subject": timer.subject}
+            self._put(timer.event_id, {"timer": about})
+            self._timers.handed_over(timer)
+
+    def _planned(self, plan: Callable[[], None]) -> None:
+        try:
+            plan()
+        except Exception as error:  # one schedule that is wrong must not stop the others
+            log.warning("a schedule could not be planned", cause=type(error).__name__)
+
+    def _run(self) -> None:
+        while not self._stopping.wait(TICK_SECONDS):
+            if not self._is_able():
+                continue
+            try:
+                self.tick()
+                self._looked_at = time.monotonic()
+            except Exception as error:  # the next look tries again
+                log.warning("the clock could not look", cause=type(error).__name__)

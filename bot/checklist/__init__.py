@@ -1,1 +1,0 @@
-"""A runbook's steps as a checklist in the thread: ticked, handed over, summed up."""

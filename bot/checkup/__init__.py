@@ -1,1 +1,0 @@
-"""Slack, asked about an installation: its tokens, what they may do, its channels."""

@@ -1,1 +1,0 @@
-"""What happens at a time: timers that survive restarts, handed to the inbox once each."""

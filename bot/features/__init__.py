@@ -1,0 +1,1 @@
+"""What the bot does, one package per feature; `registry.py` lists them."""

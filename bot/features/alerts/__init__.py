@@ -1,0 +1,1 @@
+"""Replies to alert bots: one thread per kind of alert, answered by its runbook."""

@@ -1,0 +1,88 @@
+"""How often an alert fired and whether it is over, as the line above its answer. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from bot.blocks.kit import Json, section, short
+from bot.blocks.sanitize.text import mrkdwn
+from bot.features.alerts.episodes import Episode, Tally
+
+COURSE = "oncall_alert_course"
+"""Id of the block."""
+MOST_PLACES = 6
+_MOST_BLOCKS, _LONGEST = 50, 3_000
+"""Of a message, and characters of a section."""
+
+
+def with_course(
+    blocks: Sequence[Mapping[str, Any]], told: Sequence[tuple[Episode, Tally]]
+) -> list[Json]:
+    """The same blocks, as Slack returns them, with the line as it is now; without one where there
+    is nothing to tell."""
+    rest = [dict(block) for block in blocks if block.get("block_id") != COURSE]
+    lines = [
+        line for episode, tally in told if (line := course(episode, tally, named=len(told) > 1))
+    ]
+    if not lines or len(rest) >= _MOST_BLOCKS:
+        return rest
+    while len(said := "\n".join(lines)) > _LONGEST:
+        lines.pop()
+    return [section(said, block_id=COURSE), *rest]
+
+
+def course(episode: Episode, tally: Tally, *, named: bool = False) -> str:
+    """mrkdwn; empty for what fired once, and is told of in full by the alert above."""
+    said = list(filter(None, (_state(episode, tally), _elsewhere(episode))))
+    if not said:
+        return ""
+    name = f"*{mrkdwn(short(episode.name, 80))}*: " if named else ""
+    return name + " · ".join(said)
+
+
+def _state(episode: Episode, tally: Tally) -> str:
+    times = f"fired {tally.fired} times" if tally.fired > 1 else "fired once"
+    if tally.resolved_at is not None:
+        lasted = lasting(tally.resolved_at - episode.began_at)
+        return f":white_check_mark: *Resolved* {_at(tally.resolved_at)}, after {lasted}; {times}"
+    if tally.fired < 2 and not tally.over:
+        return ""
+    on = f", on {_listed(tally.firing)}" if tally.firing else ""
+    over = f"; resolved on {_listed(tally.over)}" if tally.over else ""
+    return f":rotating_light: *{times.capitalize()}*, last {_at(tally.last_at)}{on}{over}"
+
+
+def _elsewhere(episode: Episode) -> str:
+    if not episode.elsewhere:
+        return ""
+    name = short(episode.name, 80).replace("`", "")
+    return f"There is a runbook for `{mrkdwn(name)}` in <#{episode.elsewhere}>"
+
+
+def _listed(places: Sequence[str]) -> str:
+    """`pod a, b and 3 more`; each as it is where one is a pod and the next a host."""
+    of, more = {place.partition(" ")[0] for place in places}, len(places) - MOST_PLACES
+    named = [place.partition(" ")[2] for place in places[1:]] if len(of) == 1 else places[1:]
+    shown = ", ".join(mrkdwn(short(place, 60)) for place in [*places[:1], *named][:MOST_PLACES])
+    return f"{shown} and {more} more" if more > 0 else shown
+
+
+def lasting(span: timedelta) -> str:
+    """`17 min`, `2 h 5 min`, `3 days`."""
+    minutes = max(0, round(span.total_seconds() / 60))
+    if minutes < 1:
+        return "less than a minute"
+    if minutes < 60:
+        return f"{minutes} min"
+    if minutes < 48 * 60:
+        hours, rest = divmod(minutes, 60)
+        return f"{hours} h {rest} min" if rest else f"{hours} h"
+    return f"{minutes // (24 * 60)} days"
+
+
+def _at(at: datetime) -> str:
+    """In the reader's own time zone, by Slack; UTC in the words that other readers see."""
+    moment = at.replace(tzinfo=UTC)
+    return f"<!date^{int(moment.timestamp())}^{{time}}|{moment:%H:%M} UTC>"

@@ -1,0 +1,1 @@
+"""From a mention to its reply: intake, limits, attempts."""

@@ -1,0 +1,125 @@
+"""Putting one question to the agents of the right domain, and keeping what they said."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from agents.answer import Answer, Ask, Conversation, Progress, Question, Turn
+from agents.observability import AskedThrough, QuestionDoor
+from agents.routing.router import Answering
+from agents.thread.store import slack_place
+from bot.access.directory import People
+from bot.db import now
+from bot.questions.store import Record, Records, decoded, encoded
+from bot.slack.events import Asked
+from config.domain import Domain
+from config.models import Usage
+from index.permissions.rules import IdentitiesOf, readers_of
+
+Domains = Callable[[], Mapping[str, Domain]]
+AskOf = Callable[[str], Ask]
+EveryoneMayRead = Callable[[str, frozenset[str]], bool]
+"""Domain name and document ids: whether all of them are open to everybody."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Asking:
+    records: Records
+    domains: Domains
+    ask: AskOf
+    people: People
+    identities: IdentitiesOf
+    everyone_may_read: EveryoneMayRead
+    answering: Answering
+
+    def answer(
+        self,
+        event: Asked,
+        record: Record,
+        candidates: Sequence[Domain],
+        text: str,
+        history: Sequence[Turn],
+        progress: Progress | None,
+        spent: Usage = Usage(),
+    ) -> tuple[Answer, Domain]:
+        """The answer, from the record when a crash came after it was made; made anew where what
+        the asker may read could have changed since.
+
+        `spent`: on reading its screenshots. Raises IndexUnavailable when no candidate has published
+        documents."""
+        answered_in = next((one for one in candidates if one.domain == record.domain), None)
+        if record.answer and answered_in and answered_in.access.audience == "channel":
+            return decoded(record.answer), answered_in
+        answer, domain = self.answering(
+            AskedThrough(id=event.id, door=_door(event), text=text),
+            candidates,
+            lambda domain: self._question_in(domain, event, text, history),
+            lambda domain, question: self.ask(domain.domain)(
+                question, progress if may_watch(domain) else None
+            ),
+        )
+        answer = replace(answer, usage=answer.usage + spent)
+        kept = self.records.advance(
+            record, domain=domain.domain, state="answered", answer=encoded(answer),
+            path=answer.path, confidence=answer.confidence, generation=answer.generation,
+            tokens=answer.usage.input_tokens + answer.usage.output_tokens, answered_at=now(),
+        )  # fmt: skip
+        if not kept:  # deleted or edited meanwhile, and the agents have kept its words
+            self.records.forget_threads([record])
+        return answer, domain
+
+    def is_private(self, domain: Domain, answer: Answer) -> bool:
+        """Some of a channel may not read what the answer, or a question back, was made of."""
+        if domain.access.audience == "channel" or not answer.drawn_from:
+            return False
+        return not self.everyone_may_read(domain.domain, answer.drawn_from)
+
+    def belongs_here(
+        self,
+        event: Asked,
+        here: Domain,
+        others: Sequence[Domain],
+        text: str,
+        history: Sequence[Turn],
+    ) -> bool:
+        """Of a question that nobody put to the bot; see `Answering.belongs_here`."""
+        return self.answering.belongs_here(
+            here, others, lambda domain: self._question_in(domain, event, text, history)
+        )
+
+    def _question_in(
+        self, domain: Domain, event: Asked, text: str, history: Sequence[Turn]
+    ) -> Question:
+        return Question(
+            text=text,
+            history=tuple(history),
+            readers=readers_of(
+                domain.access.audience,
+                lambda: self.identities(domain, self.people.person(event.user)),
+            ),
+            asked_at=event.sent_at,
+            time_zone="UTC" if event.bot else self.people.time_zone(event.user),
+            conversation=Conversation(
+                place=slack_place(event.channel, event.thread_ts),
+                message=event.id,
+                asker=event.user or event.bot,
+            ),
+            by_bot=bool(event.bot),
+        )
+
+
+def _door(event: Asked) -> QuestionDoor:
+    if event.direct:
+        return "direct_message"
+    if event.bot:
+        return "alert"
+    if event.mentioned:
+        return "mention"
+    return "channel" if event.starts_thread else "follow_up"
+
+
+def may_watch(domain: Domain) -> bool:
+    """Whether an answer may be seen growing, before it is known what it draws from, and that is on
+    record."""
+    return domain.access.audience == "channel"

@@ -1,0 +1,206 @@
+"""Earlier threads about a question, found by Slack with its asker's own permissions.
+
+They are links under an answer and never evidence for it: no word of them is read by the agents,
+shown, or kept. See docs/decisions/117-earlier-threads-by-slack.md."""
+
+from __future__ import annotations
+
+import re
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+import structlog
+
+from bot.blocks.kit import context, link, short
+from bot.blocks.render import Outgoing
+from bot.slack.client import SlackBusy, SlackRefused, SlackUnsure, Web
+from bot.slack.events import Asked
+from config.domain import Domain
+
+log = structlog.get_logger()
+
+SCOPE = "search:read.public"
+MOST_SHOWN = 3
+ASKED_FOR = 10
+"""Some are of this very thread, or of one place twice."""
+LONGEST_QUERY = 500
+SECONDS = 1.0
+"""Counted from when the agents begin: what isn't found by then is not shown."""
+REST_SECONDS = 600.0
+"""After a refusal that concerns everybody."""
+AT_ONCE = 8
+ABOUT_THIS_SEARCH = frozenset(
+    {"access_denied", "invalid_action_token", "invalid_arguments", "missing_query"}
+    | {"no_permission", "query_too_long"}
+)
+"""Refusals that say nothing about the next search; guests may not search at all."""
+MOST_BLOCKS = 50
+
+
+@dataclass(frozen=True, kw_only=True)
+class EarlierThread:
+    """Where it is, and no word of it."""
+
+    channel: str
+    """Its name."""
+    permalink: str
+    at: datetime
+
+
+Found = Callable[[Domain], Sequence[EarlierThread]]
+"""For the domain that answered; waits no longer than a second after the search began."""
+Look = Callable[[Asked, Sequence[Domain], str], Found]
+
+
+def look_nowhere(event: Asked, domains: Sequence[Domain], text: str) -> Found:
+    return lambda domain: ()
+
+
+class EarlierThreads:
+    """See `Look`. Searches beside the agents, in threads of its own."""
+
+    def __init__(
+        self,
+        web: Web,
+        *,
+        is_public: Callable[[str], bool],
+        team_url: str,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._web = web
+        self._is_public = is_public
+        self._host = urlsplit(team_url).netloc
+        self._clock = clock
+        self.seconds = SECONDS
+        self._free = threading.BoundedSemaphore(AT_ONCE)
+        self._rests_until = float("-inf")
+        self.problem = ""
+        """Why nothing is searched, for whoever runs the bot; empty while all is well."""
+
+    def __call__(self, event: Asked, domains: Sequence[Domain], text: str) -> Found:
+        wanted = event.action_token and any(one.answer.earlier_threads for one in domains)
+        began = self._clock()
+        if not wanted or began < self._rests_until or not self._free.acquire(blocking=False):
+            return look_nowhere(event, domains, text)
+        looked: Future[Sequence[EarlierThread]] = Future()
+
+        def look() -> None:
+            try:
+                looked.set_result(self._look(event, text))
+            except Exception as error:
+                looked.set_exception(error)
+                log.warning("earlier threads were not found", exc_info=error)
+            finally:
+                self._free.release()
+
+        threading.Thread(target=look, name="earlier threads", daemon=True).start()
+
+        def found(domain: Domain) -> Sequence[EarlierThread]:
+            if not domain.answer.earlier_threads:
+                return ()
+            try:
+                return looked.result(max(0.0, self.seconds - (self._clock() - began)))
+            except Exception:  # late, or failed, which the log has
+                return ()
+
+        return found
+
+    def _look(self, event: Asked, text: str) -> Sequence[EarlierThread]:
+        try:
+            reply = self._web.once(
+                "assistant.search.context",
+                query=_unformatted(text),
+                action_token=event.action_token,
+                channel_types="public_channel",
+                content_types="messages",
+                include_bots=False,
+                before=int(event.sent_at.timestamp()),
+                limit=ASKED_FOR,
+            )
+        except SlackRefused as refused:
+            self._refused(refused.code)
+            return ()
+        except SlackBusy as busy:
+            self._rests_until = self._clock() + busy.after
+            return ()
+        except SlackUnsure as unsure:
+            log.info("earlier threads were not found", reason=str(unsure))
+            return ()
+        self.problem = ""
+        messages = (reply.get("results") or {}).get("messages") or []
+        return self._places(messages, event)
+
+    def _places(self, messages: Sequence[Any], event: Asked) -> Sequence[EarlierThread]:
+        places: dict[tuple[str, str], EarlierThread] = {}
+        for message in messages:
+            channel, root = _place(message)
+            found = self._thread(message)
+            here = (channel, root) == (event.channel, event.thread_ts)
+            if found is None or here or (channel, root) in places or not self._is_public(channel):
+                continue
+            places[channel, root] = found
+            if len(places) == MOST_SHOWN:
+                break
+        return tuple(places.values())
+
+    def _thread(self, message: Mapping[str, Any]) -> EarlierThread | None:
+        """None where Slack's reply makes no sense."""
+        permalink = str(message.get("permalink") or "")
+        if message.get("is_author_bot") or urlsplit(permalink).netloc != self._host:
+            return None
+        try:
+            at = datetime.fromtimestamp(float(message.get("message_ts") or ""), UTC)
+        except (ValueError, OverflowError, OSError):
+            return None
+        name = str(message.get("channel_name") or message.get("channel_id") or "")
+        return EarlierThread(channel=name, permalink=permalink, at=at)
+
+    def _refused(self, code: str) -> None:
+        if code in ABOUT_THIS_SEARCH:
+            log.info("earlier threads were not found", reason=code)
+            return
+        self._rests_until = self._clock() + REST_SECONDS
+        remedy = (
+            f"the app lacks {SCOPE}: install it again with manifest.yaml"
+            if code == "missing_scope"
+            else "set answer.earlier_threads to false if this workspace has no Real-time Search"
+        )
+        self.problem = f"Slack refuses to look for earlier threads ({code}); {remedy}"
+        log.warning("slack does not search for earlier threads", reason=code, fix=remedy)
+
+
+def with_earlier(messages: Sequence[Outgoing], threads: Sequence[EarlierThread]) -> list[Outgoing]:
+    """The answer with a line of links above its buttons."""
+    if not messages or not threads or len(messages[-1].blocks) >= MOST_BLOCKS:
+        return list(messages)
+    *before, last = messages
+    links = (
+        f"{link(one.permalink, f'#{short(one.channel, 80)}')} ({_date(one.at)})" for one in threads
+    )
+    line = context([f"Earlier in Slack: {' · '.join(links)}"], block_id="oncall_earlier")
+    buttons = ("actions", "context_actions")
+    place = next((n for n, block in enumerate(last.blocks) if block["type"] in buttons), None)
+    at = len(last.blocks) if place is None else place
+    return [*before, replace(last, blocks=[*last.blocks[:at], line, *last.blocks[at:]])]
+
+
+def _unformatted(text: str) -> str:
+    """Slack's search takes formatting for words."""
+    return " ".join(re.sub(r"[*_~`>]", " ", text).split())[:LONGEST_QUERY]
+
+
+def _place(message: Mapping[str, Any]) -> tuple[str, str]:
+    """Channel and root of the thread; a reply's permalink names the root."""
+    asked = parse_qs(urlsplit(str(message.get("permalink") or "")).query)
+    root = asked.get("thread_ts", [""])[0] or str(message.get("message_ts") or "")
+    return str(message.get("channel_id") or ""), root
+
+
+def _date(at: datetime) -> str:
+    return f"{at.day} {at:%b %Y}"

@@ -1,0 +1,102 @@
+"""The shortcut, and the buttons that ask a question. What needs Slack's short-lived trigger happens
+after the ack, in Bolt's own threads; everything else goes through the inbox."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, replace
+from typing import Any
+
+from slack_bolt import App
+
+from bot.blocks.kit import Json
+from bot.blocks.render import CLARIFY, LOOK_IN
+from bot.feature import Store
+from bot.slack.events import Asked, files_of
+from bot.slack.interactions import place_of, posted_at, team_of, user_of
+from bot.slack.manifest import SHORTCUT
+from bot.slack.messages import plain, words_of
+
+Ack = Callable[..., Any]
+
+
+def listen_for_questions(app: App, store: Store, *, bot_user: str) -> None:
+    """Register the listeners of questions that aren't an event."""
+    _shortcut(app, store, bot_user)
+    _clarifying(app, store)
+
+
+def _shortcut(app: App, store: Store, bot_user: str) -> None:
+    def ask_about(ack: Ack, body: Json) -> None:
+        if event := shortcut_question(body, bot_user):
+            store(f"shortcut-{event.id}-{event.user}", {"asked": asdict(event)})
+        ack()
+
+    app.message_shortcut(SHORTCUT)(ask_about)
+
+
+def _clarifying(app: App, store: Store) -> None:
+    def choose(ack: Ack, body: Json, action: Json) -> None:
+        event = chosen_question(body, action)
+        store(f"option-{event.id}", {"asked": asdict(event)})
+        ack()
+
+    def look_in(ack: Ack, body: Json, action: Json) -> None:
+        event = asked_of_another(body, action)
+        store(f"option-{event.id}", {"asked": asdict(event)})
+        ack()
+
+    for number in range(5):
+        app.action(f"{CLARIFY}_{number}")(choose)
+        app.action(f"{LOOK_IN}_{number}")(look_in)
+
+
+def shortcut_question(body: Json, bot_user: str) -> Asked | None:
+    """The message that the shortcut was used on, as a question of who used it."""
+    message = body.get("message") or {}
+    ts = str(body.get("message_ts") or message.get("ts") or "")
+    text = plain(words_of(message), bot_user=bot_user)
+    files = files_of(message)
+    if not (ts and (text or files["attached"])) or message.get("user") == bot_user:
+        return None
+    channel = str((body.get("channel") or {}).get("id") or "")
+    return Asked(
+        channel=channel,
+        ts=ts,
+        thread_ts=str(message.get("thread_ts") or ts),
+        user=user_of(body),
+        team=team_of(body),
+        text=text,
+        channel_type="im" if channel.startswith("D") else "channel",
+        mentioned=True,
+        by_shortcut=True,
+        **files,
+    )
+
+
+def chosen_question(body: Json, action: Mapping[str, Any]) -> Asked:
+    """The option that was chosen, as a question of its own and of who chose it, whoever asked
+    first; twice by the same person is once."""
+    channel, thread_ts = place_of(body)
+    post = posted_at(body)
+    text = str(action.get("value") or "")
+    return Asked(
+        channel=channel,
+        ts=str(action.get("action_ts") or post),
+        thread_ts=thread_ts or post,
+        user=user_of(body),
+        team=team_of(body),
+        text=text,
+        channel_type="im" if channel.startswith("D") else "channel",
+        mentioned=True,
+        key=f"{post}-{action.get('action_id')}-{user_of(body)}",
+        lead=f"Chosen: {text}",
+    )
+
+
+def asked_of_another(body: Json, action: Mapping[str, Any]) -> Asked:
+    """The same question, of the domain that was chosen for it; its words are on record."""
+    domain, _, question_id = str(action.get("value") or "").partition(" ")
+    chosen = str((action.get("text") or {}).get("text") or "")
+    event = chosen_question(body, action)
+    return replace(event, text="", domain=domain, again=question_id, lead=f"Chosen: {chosen}")

@@ -1,0 +1,111 @@
+"""Which messages are questions to the bot. Pure: decided from the message and its thread.
+
+How much one person, channel or domain may ask; said politely, and only to the asker."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from datetime import timedelta
+from typing import Any, Literal
+
+from bot.access.gate import is_by_alert_bot
+from bot.blocks.sanitize.text import mrkdwn
+from bot.db import now
+from bot.questions.store import Record, Records
+from bot.slack.events import Asked
+from bot.slack.messages import earlier, is_own, is_question
+from config.domain import Domain
+from enrichment.language.phrases import is_courtesy
+
+
+class Limiter:
+    def __init__(self, records: Records) -> None:
+        self._records = records
+
+    def refusal(self, question: Record, domain: Domain) -> str:
+        """Why `domain` does not answer this question now; empty when it does.
+
+        Of questions that come at once, the first on record are answered."""
+        hour_ago, day_ago = now() - timedelta(hours=1), now() - timedelta(days=1)
+        limits = domain.limits
+        asked = self._records.count(
+            hour_ago, before=question, asker=question.asker, domain=domain.domain
+        )
+        if asked >= limits.questions_per_user_per_hour:
+            return (
+                f"You have asked {limits.questions_per_user_per_hour} questions in the last hour, "
+                "which is as many as I may answer for one person. Please try again a little later."
+            )
+        in_channel = self._records.count(hour_ago, before=question, channel=question.channel)
+        if in_channel >= limits.questions_per_channel_per_hour:
+            return (
+                "This channel has asked as many questions in the last hour as I may answer. "
+                "Please try again a little later."
+            )
+        if (
+            limits.tokens_per_day
+            and self._records.tokens(day_ago, domain.domain) >= limits.tokens_per_day
+        ):
+            return (
+                f"{mrkdwn(domain.title)} has used up its daily budget for the language model. "
+                "Please ask a human today, or ask me again tomorrow."
+            )
+        return ""
+
+
+Decision = Literal["answer", "answer_if_confident", "ignore"]
+
+
+def decide(
+    event: Asked,
+    domain: Domain,
+    *,
+    thread: Sequence[Any] = (),
+    askers: Collection[str] = (),
+    bot_user: str = "",
+) -> Decision:
+    """`thread`: the messages so far; `askers`: who asked the bot in it before."""
+    if event.bot:
+        return _to_alert(event, domain)
+    if event.mentioned:
+        return "answer"
+    if not event.text.strip():
+        return "ignore"
+    if event.starts_thread:
+        return _to_unmentioned(event, domain)
+    if domain.answer.follow_ups == "thread" and _continues(event, thread, askers, bot_user):
+        return "answer"
+    return "ignore"
+
+
+def _to_alert(event: Asked, domain: Domain) -> Decision:
+    """Alert bots on the list; never other bots, which might answer back forever."""
+    if not is_by_alert_bot(event, domain):
+        return "ignore"
+    if event.mentioned or domain.answer.when == "always":
+        return "answer"
+    return "answer_if_confident" if event.starts_thread else "ignore"
+
+
+def _to_unmentioned(event: Asked, domain: Domain) -> Decision:
+    if domain.answer.when == "always":
+        return "ignore" if is_courtesy(event.text) else "answer"
+    if domain.answer.when == "question" and is_question(event.text) and not event.others_mentioned:
+        return "answer_if_confident"
+    return "ignore"
+
+
+def _continues(event: Asked, thread: Sequence[Any], askers: Collection[str], bot_user: str) -> bool:
+    """The asker goes on talking with the bot, and nobody else has come between."""
+    if event.others_mentioned or event.user not in askers or is_courtesy(event.text):
+        return False
+    since_bot: set[str] = set()
+    bot_spoke = False
+    for message in thread:
+        if not earlier(message, event.ts):
+            continue
+        if is_own(message, bot_user):
+            bot_spoke, since_bot = True, set()
+        else:
+            since_bot.add(str(message.get("user") or message.get("bot_id") or ""))
+    return bot_spoke and since_bot <= {event.user}

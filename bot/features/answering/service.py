@@ -1,0 +1,331 @@
+"""Seeing one question through: progress, answer or apology, and what is kept of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+
+import structlog
+
+from agents.answer import LONGEST_QUESTION, Answer, bounded, shown_of_each
+from agents.confidence import worth_saying
+from bot.blocks.kit import short
+from bot.blocks.render import Outgoing, apology, render, said
+from bot.blocks.sanitize.text import mrkdwn
+from bot.feature import Additions, AnswerShown
+from bot.features.answering.ask import Asking, may_watch
+from bot.features.answering.earlier_threads import Found, Look, look_nowhere, with_earlier
+from bot.features.answering.rules import Limiter
+from bot.features.answering.screenshots import Attachments, Screenshots
+from bot.posting import posts as private
+from bot.posting.live_answer import Post
+from bot.posting.posts import NO_WAY_IN
+from bot.posting.streaming import Pace
+from bot.questions.store import Record, Records
+from bot.slack.client import SlackBusy, SlackRefused, SlackUnsure, Web
+from bot.slack.events import Asked
+from bot.slack.messages import Message, earlier, is_own, plain, turns, words_of
+from config.domain import Domain
+from config.errors import IndexUnavailable, PermissionsUnknown, new_reference
+from index.audit import Audit, Shown
+from telemetry import metrics
+
+log = structlog.get_logger()
+
+THINKING = "Looking through the documents…"
+SLACK_TROUBLE = (SlackBusy, SlackUnsure, SlackRefused)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Job:
+    """One question being answered."""
+
+    event: Asked
+    record: Record
+    thread: Sequence[Message]
+    domains: Sequence[Domain]
+    """Those that may answer, the likeliest first; never empty."""
+    resumed: bool = False
+    """An earlier attempt may have posted something."""
+    quiet: bool = False
+    """Nobody asked the bot: speak only when sure."""
+    alert: bool = False
+    """A bot's alert, the first of its kind: worth a reply also where no runbook is for it, and no
+    question of anybody's share."""
+    others: tuple[Domain, ...] = ()
+    """Of a quiet question: domains that its asker may ask as well, to which it may belong."""
+    privately: bool = False
+    """Where it was asked, nobody says who may read the documents of these domains."""
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Attempts:
+    web: Web
+    records: Records
+    asking: Asking
+    limiter: Limiter
+    audit: Audit
+    bot_user: str
+    screenshots: Screenshots
+    streaming: bool = False
+    pace: Pace = field(default_factory=Pace)
+    earlier: Look = look_nowhere
+    additions: Callable[[AnswerShown], Additions] = lambda shown: Additions()
+    """What stands below an answer besides; it has said all that it may when this is called."""
+
+    def respond(self, job: Job) -> None:
+        """Answer, apologise, or stay quiet. Safe to walk again after a crash."""
+        if job.resumed or job.alert:
+            self._answered(job)
+            return
+        refusals = [self.limiter.refusal(job.record, domain) for domain in job.domains]
+        willing = tuple(d for d, refused in zip(job.domains, refusals, strict=True) if not refused)
+        if willing:
+            self._answered(replace(job, domains=willing))
+        else:
+            self.records.mark(job.event.id, state="limited", domain=job.domains[0].domain)
+            metrics.REFUSALS.labels(job.domains[0].domain, "limit").inc()
+            self.tell_asker(job.event, refusals[0])
+
+    def answer_alert(
+        self, event: Asked, record: Record, domain: Domain, *, silently: bool = False
+    ) -> None:
+        """The reply to a bot's alert, the first of its kind; `silently`: on record alone."""
+        if silently:
+            self.asking.answer(event, record, [domain], record.text, (), None)
+            return
+        self.respond(
+            Job(
+                event=event, record=record, thread=[], domains=[domain],
+                resumed=record.state == "answered", quiet=True, alert=True,
+            )
+        )  # fmt: skip
+
+    def _answered(self, job: Job) -> None:
+        watched = len(job.domains) == 1 and may_watch(job.domains[0]) and not job.privately
+        stream = self.streaming and watched
+        post = self.post(job.event, stream=stream, wanted=lambda: self._mine(job))
+        failed = False
+        try:
+            messages = self._messages(job, post)
+        except SLACK_TROUBLE:
+            raise
+        except Exception as error:
+            messages, failed = self._sorry(job, error), True
+        finally:
+            post.settle()
+        if messages and self._mine(job):
+            try:
+                post.finish(messages, failed=failed)
+            except SlackRefused as refused:
+                if refused.code in NO_WAY_IN or failed:
+                    raise
+                messages, failed = self._sorry(job, refused), True
+                post.finish(messages)
+        self._conclude(job, post, state=_state(messages, failed=failed))
+
+    def post(
+        self, event: Asked, *, stream: bool, wanted: Callable[[], bool] = lambda: True
+    ) -> Post:
+        return Post(
+            self.web, self.records, event, bot_user=self.bot_user, pace=self.pace, stream=stream,
+            wanted=wanted,
+        )  # fmt: skip
+
+    def _conclude(self, job: Job, post: Post, *, state: str) -> None:
+        """On record, unless the question was deleted or edited while the agents were thinking."""
+        mine = self.records.advance(job.record, state=state)
+        current = self.records.get(job.record.id)
+        waited = job.event.waited
+        if mine and current and state == "posted" and waited is not None:
+            metrics.MENTION_TO_ANSWER.labels(current.domain).observe(waited)
+        if not mine and current and current.state == "withdrawn":
+            post.withdraw()
+
+    def _mine(self, job: Job) -> bool:
+        current = self.records.get(job.record.id)
+        return bool(
+            current and current.event_id == job.record.event_id and current.state != "withdrawn"
+        )
+
+    def _messages(self, job: Job, post: Post) -> list[Outgoing]:
+        """The answer's messages; none when it is better to stay quiet."""
+        text = self._question_text(job)
+        if not text and not job.event.attached:
+            return self._delivered(job, [said(_help(job))], privately=job.privately)
+        if not job.quiet:
+            shown = post.begin(THINKING, resumed=job.resumed)
+            if shown and (waited := job.event.waited) is not None:
+                metrics.FIRST_SIGN.observe(waited)
+            post.title(text or "A screenshot")
+        elif job.resumed:
+            post.resume()
+        read = Attachments() if job.quiet else self.screenshots.of(job.event)
+        if not text and not read.words:
+            return [said(_nothing_read(read))]
+        history = turns(job.thread, before=job.event.ts, bot_user=self.bot_user)
+        asked = bounded("\n\n".join(filter(None, (text, read.words))))
+        if job.others and not self.asking.belongs_here(
+            job.event, job.domains[0], job.others, asked, history
+        ):
+            return []
+        found = self.earlier(job.event, job.domains, text)
+        answer, domain = self.asking.answer(
+            job.event, job.record, job.domains, asked, history,
+            None if job.quiet or job.privately else post, read.usage,
+        )  # fmt: skip
+        if job.quiet and not (job.alert or worth_saying(answer)):
+            return []
+        notes = _about_files(job.event) if job.quiet else read.notes
+        job = replace(job, notes=(*job.notes, *notes))
+        return self._rendered(job, text, answer, domain, found)
+
+    def _rendered(
+        self, job: Job, text: str, answer: Answer, domain: Domain, found: Found
+    ) -> list[Outgoing]:
+        """For the thread; the answer itself goes elsewhere when some there may not read it."""
+        privately = job.privately or (
+            not job.event.direct and self.asking.is_private(domain, answer)
+        )
+        for shown, of in self._shown(job, answer, domain, privately=privately):
+            self.audit(shown, of)
+        added = self._added(job, answer, domain, privately=privately)
+        asked = f"You asked in <#{job.event.channel}>: {mrkdwn(short(text, 300))}"
+        messages = render(
+            answer,
+            question_id=job.event.id,
+            allowed_hosts=domain.answer.links,
+            notes=[*job.notes, *_about_length(job.event, answer), *added.notes],
+            more=added.buttons,
+            lead=asked if privately else mrkdwn(short(job.event.lead, 300)),
+        )
+        if answer.path not in ("small_talk", "ambiguous_query"):
+            messages = with_earlier(messages, found(domain))
+        return self._delivered(job, messages, privately=privately)
+
+    def _added(self, job: Job, answer: Answer, domain: Domain, *, privately: bool) -> Additions:
+        """An answer goes out without them where they fail."""
+        record = self.records.get(job.event.id) or job.record
+        shown = AnswerShown(record=record, answer=answer, domain=domain, privately=privately)
+        try:
+            return self.additions(shown)
+        except Exception as error:
+            log.warning("nothing is added to an answer", cause=type(error).__name__)
+            return Additions()
+
+    def _delivered(self, job: Job, messages: list[Outgoing], *, privately: bool) -> list[Outgoing]:
+        """What the thread is told: where the asker alone reads it, that they were answered."""
+        if not privately:
+            return messages
+        why = private.no_documents(job.event.channel) if job.privately else private.NOT_FOR_ALL
+        return [private.send(self.web, self.records, job.record, messages, why)]
+
+    def _shown(
+        self, job: Job, answer: Answer, domain: Domain, *, privately: bool
+    ) -> Iterator[tuple[Shown, Domain]]:
+        """For the audit log of each domain. `privately`: the asker alone sees the answer."""
+        event, known = job.event, {one.domain: one for one in job.domains}
+        door = "direct" if event.direct else "channel" if event.starts_thread else "thread"
+        for name, generation, documents in shown_of_each(answer, domain.domain):
+            yield (
+                Shown(
+                    door="private" if privately else door,
+                    place=event.channel,
+                    asker=event.user or event.bot,
+                    domain=name,
+                    generation=generation,
+                    documents=documents,
+                    showing=job.record.event_id,
+                ),
+                known.get(name, domain),
+            )
+
+    def _sorry(self, job: Job, error: Exception) -> list[Outgoing]:
+        """What the asker is told; the log holds the rest, under the same reference."""
+        mark, domain = new_reference(), job.domains[0]
+        metrics.FAILED.labels(domain.domain).inc()
+        log.exception("no answer", reference=mark, question=job.event.id, domain=domain.domain)
+        self.records.advance(job.record, reference=mark, domain=domain.domain)
+        if job.quiet and not job.alert:
+            return []
+        if isinstance(error, PermissionsUnknown):
+            return [
+                said(
+                    "I can't check who may read these documents right now, so I don't answer from "
+                    f"them. Please ask again in a few minutes. Reference: `{mark}`"
+                )
+            ]
+        if isinstance(error, IndexUnavailable):
+            # Where the domains are not the channel's, not everyone may know of them.
+            of, name = (
+                ("", "") if job.privately else (f" of {mrkdwn(domain.title)}", f" {domain.domain}")
+            )
+            return [
+                said(
+                    f"I have nothing to answer from yet: the documents{of} have not been read. "
+                    f"An operator can run `oncall ingest{name}`. Reference: `{mark}`"
+                )
+            ]
+        return [apology(mark, question_id=job.event.id)]
+
+    def _question_text(self, job: Job) -> str:
+        """A bare mention in a thread asks about what was said before it."""
+        event = job.event
+        if event.text.strip() or event.starts_thread:
+            return event.text.strip()
+        before = [m for m in job.thread if earlier(m, event.ts) and not is_own(m, self.bot_user)]
+        words = [plain(words_of(message), bot_user=self.bot_user) for message in before]
+        return next((text for text in reversed(words) if text), "")
+
+    def tell_asker(self, event: Asked, text: str) -> None:
+        """Only they see it."""
+        where, thread_ts = event.channel, event.thread_ts
+        try:
+            if event.direct:
+                self.web.call("chat.postMessage", channel=where, thread_ts=thread_ts, text=text)
+            else:
+                self.web.call(
+                    "chat.postEphemeral",
+                    channel=where,
+                    user=event.user,
+                    thread_ts=None if event.starts_thread else thread_ts,
+                    text=text,
+                )
+        except SlackRefused as refused:
+            log.info("could not tell the asker why there is no answer", reason=refused.code)
+
+
+def _state(messages: Sequence[Outgoing], *, failed: bool) -> str:
+    if not messages:
+        return "silent"
+    return "failed" if failed else "posted"
+
+
+def _help(job: Job) -> str:
+    about = ", ".join(mrkdwn(domain.title) for domain in job.domains[:5])
+    return f"What would you like to know? I answer from the documents of {about}, with sources."
+
+
+def _about_length(event: Asked, answer: Answer) -> list[str]:
+    notes = []
+    if event.cut:
+        notes.append(
+            f"Your message is longer than {LONGEST_QUESTION:,} characters: I read its beginning "
+            "and its end."
+        )
+    if answer.cut:
+        notes.append("This answer came to its limit of length: ask for the part that is missing.")
+    return notes
+
+
+def _nothing_read(read: Attachments) -> str:
+    """Of a message that has files and no words."""
+    return "\n".join(mrkdwn(note) for note in read.notes)
+
+
+def _about_files(event: Asked) -> list[str]:
+    if not event.files:
+        return []
+    names = ", ".join(event.files[:3])
+    return [f"I didn't look at the attached files ({names}); this answers your words alone."]

@@ -1,0 +1,1 @@
+"""A runbook's steps as a checklist in the thread."""

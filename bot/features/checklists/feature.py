@@ -1,0 +1,294 @@
+"""From an answer to its checklist: by a button below it, or by words in its thread.
+
+What people press on a checklist, as items of the inbox. Nothing is decided here.
+
+Checklists, put together."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime
+from functools import partial
+from typing import Any
+
+import structlog
+from slack_bolt import App
+
+from agents.answer import Answer
+from bot.access.gate import Door
+from bot.blocks.kit import Json, button, input_block, link, modal, submitted, text_input
+from bot.feature import Additions, AnswerShown, Feature, FeatureTools, IsPrivate, SayWhyNot, Store
+from bot.features.checklists.posts import ChecklistPosts
+from bot.features.checklists.progress import WHOLE, Checklist
+from bot.features.checklists.runbook import FoundRunbook, runbook_of
+from bot.features.checklists.service import (
+    SHOW,
+    SUM_UP,
+    ChecklistKeeper,
+    half_done,
+    moment,
+    written_name,
+)
+from bot.features.checklists.step_views import DONE, MORE, NOT_NEEDED, REPORT, UNDO
+from bot.features.checklists.store import KeptChecklists, checklist_id
+from bot.features.checklists.views import FINISH, TAKE_OVER
+from bot.questions.store import Record, Records, decoded
+from bot.slack.client import SlackBusy, SlackRefused, SlackUnsure, Web
+from bot.slack.events import Asked, read
+from config.domain import Domain
+from index.audit import Shown
+
+log = structlog.get_logger()
+
+START = "checklist_start"
+PRESSED = "checklist_press"
+REPORTED = "checklist_report"
+REPORT_VIEW = "checklist_report"
+Ack = Callable[..., Any]
+
+
+def listen_to_buttons(app: App, store: Store, web: Web) -> None:
+    def start(ack: Ack, body: Json, action: Json) -> None:
+        question, user = str(action.get("value") or ""), _user(body)
+        item = {"question_id": question, "user": user, "at": str(action.get("action_ts") or "")}
+        store(f"{START}-{question}-{user}-{item['at']}"[:120], {START: item})
+        ack()
+
+    def press(ack: Ack, body: Json, action: Json) -> None:
+        if pressed := press_of(body, action):
+            store(pressed["id"], {PRESSED: pressed})
+        ack()
+
+    def ask_what(body: Json, action: Json) -> None:
+        act, step, checklist = _chosen(action)
+        if act != REPORT:
+            return
+        view = report_view(json.dumps({"checklist": checklist, "step": step}))
+        try:
+            web.once("views.open", trigger_id=body.get("trigger_id"), view=view)
+        except (SlackRefused, SlackUnsure, SlackBusy) as error:
+            log.warning("a modal did not open", reason=str(error))
+
+    def report(ack: Ack, body: Json, view: Json) -> None:
+        about = json.loads(view["private_metadata"])
+        key = f"{REPORTED}-{view.get('id')}-{view.get('hash', '')}"[:120]
+        said = {
+            "id": key,
+            "user": _user(body),
+            "words": submitted(view, "words"),
+            "checklist": str(about["checklist"]),
+            "step": int(about["step"]),
+        }
+        store(key, {REPORTED: said})
+        ack()
+
+    app.action(START)(start)
+    app.action(re.compile(rf"^(?:{DONE}_\d+|{TAKE_OVER}|{FINISH})$"))(press)
+    app.action(re.compile(rf"^{MORE}_\d+$"))(ack=press, lazy=[ask_what])
+    app.view(REPORT_VIEW)(report)
+
+
+def press_of(body: Json, action: Json) -> dict[str, Any] | None:
+    """The state that is asked for; None for what opens a form."""
+    act, step, checklist = _chosen(action)
+    if act == REPORT or not act:
+        return None
+    user, at = _user(body), str(action.get("action_ts") or "")
+    return {
+        "id": f"checklist-{checklist}-{act}-{step}-{user}-{at}"[:120],
+        "checklist": checklist,
+        "step": step,
+        "act": act,
+        "user": user,
+        "at": at,
+    }
+
+
+def report_view(remember: str) -> Json:
+    words = input_block(
+        "words",
+        "What is wrong?",
+        text_input(multiline=True),
+        optional=False,
+        hint="Shown at the step, and sent to the owner of the runbook.",
+    )
+    return modal(
+        REPORT_VIEW, "Wrong or outdated", [words], remember=remember, submit="Send", close="Cancel"
+    )
+
+
+def _chosen(action: Json) -> tuple[str, int, str]:
+    """(what, which step, which checklist)."""
+    name = str(action.get("action_id") or "")
+    if name == TAKE_OVER:
+        return "take", WHOLE, str(action.get("value") or "")
+    if name == FINISH:
+        return "finish", WHOLE, str(action.get("value") or "")
+    if name.startswith(f"{DONE}_"):
+        return "done", int(name.removeprefix(f"{DONE}_")), str(action.get("value") or "")
+    chosen = str((action.get("selected_option") or {}).get("value") or "")
+    act, _, rest = chosen.partition(" ")
+    step, _, checklist = rest.partition(" ")
+    known = act in (NOT_NEEDED, UNDO, REPORT) and step.isdigit()
+    return (act, int(step), checklist) if known else ("", WHOLE, "")
+
+
+def _user(body: Json) -> str:
+    return str((body.get("user") or {}).get("id") or "")
+
+
+_WANTED = re.compile(
+    r"\W*(?:please\s+)?(?P<verb>(?:start|begin|open|show|make|give me|show me)\s+)?"
+    r"(?:the\s+|a\s+|an\s+)?check-?list(?:,?\s+please)?\W*",
+    re.IGNORECASE,
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class StartingChecklists:
+    tools: FeatureTools
+    records: Records
+    keeper: ChecklistKeeper
+    is_private: IsPrivate
+
+    def additions(self, shown: AnswerShown) -> Additions:
+        """Not below what its asker alone may read: a checklist is worked on together, so it is made
+        of what everybody in the thread may read, or not at all."""
+        if shown.privately or self._steps(shown.record, shown.answer, shown.domain) is None:
+            return Additions()
+        return Additions(buttons=(button("Start checklist", START, shown.record.id),))
+
+    def pressed(self, event_id: str, item: Mapping[str, Any]) -> None:
+        record = self.records.get(str(item["question_id"]))
+        if record is None:
+            return
+        user, at = str(item["user"]), str(item["at"])
+        found = self._of(record)
+        if self._may(user, record, at) and found:
+            self._start(record, *found, user=user, at=moment(at))
+
+    def on_event(self, event_id: str, event: Mapping[str, Any], team: str) -> bool:
+        """`@copilot checklist`, or *start the checklist*, below an answer that leads to steps."""
+        asked = read(event, bot_user=self.tools.identity.user, team=team)
+        if not isinstance(asked, Asked) or asked.bot or asked.edited or asked.starts_thread:
+            return False
+        words = _WANTED.fullmatch(asked.text)
+        if not words or not (asked.mentioned or words["verb"]):
+            return False
+        for record in reversed(self.records.in_thread(asked.channel, asked.thread_ts)):
+            if found := self._of(record):
+                if self._may(asked.user, record, asked.ts):
+                    self._start(record, *found, user=asked.user, at=moment(asked.ts))
+                return True
+        return False
+
+    def _of(self, record: Record) -> tuple[Domain, FoundRunbook] | None:
+        domain = self.tools.domains().get(record.domain)
+        if domain is None or not record.answer or record.state not in ("answered", "posted"):
+            return None
+        found = self._steps(record, decoded(record.answer), domain)
+        return (domain, found) if found else None
+
+    def _steps(self, record: Record, answer: Answer, domain: Domain) -> FoundRunbook | None:
+        direct = record.channel.startswith("D")
+        if self.tools.published is None or not (direct or record.channel in domain.channels):
+            return None
+        if not direct and self.is_private(domain, answer):
+            return None
+        return runbook_of(answer, domain.domain, self.tools.published.snapshot)
+
+    def _may(self, user: str, record: Record, pressed: str) -> bool:
+        if record.channel.startswith("D"):
+            return user == record.asker
+        domain = self.tools.domains().get(record.domain)
+        if domain and self.tools.gate.open_to(Door.HAND_OFF, user, [domain]):
+            return self.tools.gate.may_see(user, record.channel)
+        self.keeper.say_why_not(replace(record.event, user=user, ts=pressed))
+        return False
+
+    def _start(
+        self, record: Record, domain: Domain, found: FoundRunbook, *, user: str, at: datetime
+    ) -> None:
+        """Once, however many ask for it; who comes later sees it stand there."""
+        runbook = found.runbook
+        place = (runbook.tab, *runbook.heading_path)
+        checklist = Checklist(
+            id=checklist_id(record.channel, record.thread_ts, found.document, place),
+            domain=domain.domain,
+            channel=record.channel,
+            thread_ts=record.thread_ts,
+            question_id=record.id,
+            document=found.document,
+            runbook=runbook,
+            generation=found.generation,
+            changed="",
+            started_by=user,
+            started_at=at,
+        )
+        if not self.keeper.kept.begin(checklist):
+            self._tell_it_is_there(checklist)
+        self.tools.audit(
+            Shown(
+                door="checklist",
+                place=record.channel,
+                asker=user,
+                domain=domain.domain,
+                generation=found.generation,
+                documents={"cited": [found.document]},
+                showing=f"checklist-{checklist.id}",
+            ),
+            domain,
+        )
+        # By this id it is posted by one worker, however many people ask for it at once.
+        self.tools.put(f"{SHOW}-{checklist.id}", {SHOW: {"checklist": checklist.id}})
+
+    def _tell_it_is_there(self, wanted: Checklist) -> None:
+        """To whoever asks for a second one, alone; not where a crash made the same press come
+        again."""
+        known = self.keeper.kept.get(wanted.id)
+        posted = self.keeper.kept.posts(wanted).get(0) if known else None
+        if not known or not posted or known.started_at == wanted.started_at:
+            return
+        place = f"archives/{known.channel}/p{posted.replace('.', '')}?thread_ts={known.thread_ts}"
+        url = f"{self.tools.identity.team_url.rstrip('/')}/{place}&cid={known.channel}"
+        there = link(url if self.tools.identity.team_url else "", "in this thread")
+        try:
+            self.tools.web.call(
+                "chat.postEphemeral",
+                patience=30.0,
+                channel=known.channel,
+                user=wanted.started_by,
+                thread_ts=known.thread_ts,
+                text=f"This checklist is already {there}.",
+            )
+        except (SlackRefused, SlackBusy, SlackUnsure) as error:
+            log.info("a note was not shown", reason=str(error))
+
+
+def build_checklists(
+    tools: FeatureTools, records: Records, is_private: IsPrivate, say_why_not: SayWhyNot
+) -> Feature:
+    """Runbooks as checklists. Without published documents there is nothing to offer."""
+    kept = KeptChecklists(tools.engine)
+    posts = ChecklistPosts(web=tools.web, kept=kept, name_of=partial(written_name, tools.web))
+    keeper = ChecklistKeeper(tools=tools, kept=kept, posts=posts, say_why_not=say_why_not)
+    starting = StartingChecklists(
+        tools=tools, records=records, keeper=keeper, is_private=is_private
+    )
+    return Feature(
+        listen=lambda app, store: listen_to_buttons(app, store, tools.web),
+        items={
+            START: starting.pressed,
+            PRESSED: keeper.pressed,
+            REPORTED: keeper.reported,
+            SHOW: keeper.show,
+            SUM_UP: keeper.sum_up,
+        },
+        plan=keeper.watch,
+        on_event=starting.on_event,
+        additions=starting.additions,
+        digest=partial(half_done, kept, tools.identity.team_url),
+    )

@@ -1,0 +1,188 @@
+"""A checklist and where it stands: its presses, taken in order of their time. Pure.
+
+Nothing is counted up or overwritten, so it doesn't matter in which order workers store what people
+pressed, nor how often.
+
+Times of a checklist: in each reader's own zone where Slack shows them, else UTC. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Literal
+
+from agents.runbooks.step import RunbookStep
+
+ACTS: frozenset[str] = frozenset(("done", "skipped", "undone", "take", "finish"))
+WHOLE = -1
+"""Stands for the whole checklist, where a step's place would."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Runbook:
+    """The section as it was when the checklist began."""
+
+    title: str
+    heading: str
+    heading_path: tuple[str, ...]
+    tab: str
+    url: str
+    modified_at: datetime | None
+    """Last edit of the document, UTC."""
+    steps: tuple[RunbookStep, ...]
+    links: tuple[str, ...] = ()
+    """Addresses in the steps that may be followed: documents of the same domain."""
+
+    @property
+    def name(self) -> str:
+        heading = self.heading if self.heading != self.title else ""
+        return " › ".join(filter(None, (self.title, heading)))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Checklist:
+    id: str
+    domain: str
+    channel: str
+    thread_ts: str
+    question_id: str
+    document: str
+    runbook: Runbook
+    generation: int
+    changed: str
+    """'' | changed | gone: the runbook, since the checklist began."""
+    started_by: str
+    started_at: datetime
+    """UTC without a zone, as all times here."""
+
+    @property
+    def is_direct(self) -> bool:
+        return self.channel.startswith("D")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Press:
+    """Somebody pressed a button. What is asked for is a state, so that again is the same."""
+
+    id: str
+    step: int
+    act: str
+    by: str
+    at: datetime
+
+
+@dataclass(frozen=True, kw_only=True)
+class StepReport:
+    """What somebody says is wrong with a step."""
+
+    id: str
+    step: int
+    words: str
+    by: str
+    at: datetime
+
+
+@dataclass(frozen=True, kw_only=True)
+class StepMark:
+    act: Literal["done", "skipped"]
+    by: str
+    at: datetime
+    press: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class ChecklistStanding:
+    marks: Mapping[int, StepMark]
+    """Step → how it was ticked off; open steps are missing."""
+    driver: str
+    driving_since: datetime
+    last_at: datetime
+    finished_by: str = ""
+    finished_at: datetime | None = None
+    reports: Mapping[int, Sequence[StepReport]] = field(default_factory=dict)
+    version: int = 0
+    """Grows with all that happens to it."""
+
+    @property
+    def is_finished(self) -> bool:
+        return self.finished_at is not None
+
+
+def standing_of(
+    checklist: Checklist, presses: Iterable[Press], reports: Iterable[StepReport] = ()
+) -> ChecklistStanding:
+    """The first who ticks a step has ticked it; what is pressed after the end counts no more."""
+    ordered = sorted(presses, key=lambda one: (one.at, one.id))
+    marks: dict[int, StepMark] = {}
+    driver, since, last = checklist.started_by, checklist.started_at, checklist.started_at
+    end: Press | None = None
+    for press in ordered:
+        if press.act == "finish":
+            end = press
+            break
+        if press.act == "take":
+            if driver != press.by:
+                driver, since = press.by, press.at
+        elif 0 <= press.step < len(checklist.runbook.steps):
+            _tick(checklist.runbook.steps, marks, press)
+        last = max(last, press.at)
+    said: dict[int, list[StepReport]] = {}
+    for report in sorted(reports, key=lambda one: (one.at, one.id)):
+        said.setdefault(report.step, []).append(report)
+    return ChecklistStanding(
+        marks=marks,
+        driver=driver,
+        driving_since=since,
+        last_at=last,
+        finished_by=end.by if end else "",
+        finished_at=end.at if end else None,
+        reports=said,
+        version=len(ordered) + sum(map(len, said.values())),
+    )
+
+
+def _tick(steps: Sequence[RunbookStep], marks: dict[int, StepMark], press: Press) -> None:
+    """A step that isn't needed takes the open ones below it along, and back again."""
+    if press.act == "undone":
+        mark = marks.pop(press.step, None)
+        for place in below(steps, press.step):
+            if mark and place in marks and marks[place].press == mark.press:
+                del marks[place]
+    elif press.act in ("done", "skipped") and press.step not in marks:
+        act: Literal["done", "skipped"] = "done" if press.act == "done" else "skipped"
+        mark = StepMark(act=act, by=press.by, at=press.at, press=press.id)
+        marks[press.step] = mark
+        for place in below(steps, press.step) if act == "skipped" else ():
+            marks.setdefault(place, mark)
+
+
+def below(steps: Sequence[RunbookStep], place: int) -> list[int]:
+    """Places of the steps below this one."""
+    found = []
+    for at in range(place + 1, len(steps)):
+        if steps[at].level <= steps[place].level:
+            break
+        found.append(at)
+    return found
+
+
+def clock(at: datetime) -> str:
+    """`14:03` as the reader's clock has it; `at`: UTC without a zone."""
+    utc = at.replace(tzinfo=UTC)
+    return f"<!date^{int(utc.timestamp())}^{{time}}|{utc:%H:%M} UTC>"
+
+
+def day(at: datetime) -> str:
+    """`27 March 2026`: of a document, the same for everybody."""
+    return f"{at.day} {at:%B %Y}"
+
+
+def lasted(start: datetime, end: datetime) -> str:
+    """`under a minute`, `12 min`, `2 h 5 min`."""
+    minutes = max(0, int((end - start).total_seconds() // 60))
+    if minutes < 1:
+        return "under a minute"
+    if minutes < 60:
+        return f"{minutes} min"
+    return f"{minutes // 60} h {minutes % 60} min"

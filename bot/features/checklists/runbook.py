@@ -1,0 +1,103 @@
+"""The runbook behind an answer, and what has become of it since; as everybody may read it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import structlog
+
+from agents.answer import Answer
+from agents.linked_section import find
+from agents.runbooks.cited_steps import cited_steps, section_steps
+from agents.runbooks.step import RunbookStep, StepSection
+from bot.features.checklists.progress import Checklist, Runbook
+from config.errors import CopilotError
+from index.search import Snapshot
+from loaders.text.plain import markdown_parser
+
+log = structlog.get_logger()
+
+
+@dataclass(frozen=True, kw_only=True)
+class FoundRunbook:
+    document: str
+    runbook: Runbook
+    generation: int
+
+
+def runbook_of(
+    answer: Answer, domain: str, snapshot_of: Callable[[str], Snapshot]
+) -> FoundRunbook | None:
+    """None where the answer leads to no steps, or to some that not everybody may read."""
+    if not answer.citations:
+        return None
+    try:
+        snapshot = snapshot_of(domain)
+        section = cited_steps(answer, snapshot, lambda url: _opened(snapshot, url))
+        if section is None:
+            return None
+        return FoundRunbook(
+            document=section.document,
+            runbook=_runbook(section, snapshot),
+            generation=snapshot.generation,
+        )
+    except CopilotError as error:
+        log.info("no steps are offered", reason=str(error), domain=domain)
+        return None
+
+
+def what_became(
+    checklist: Checklist, snapshot_of: Callable[[str], Snapshot]
+) -> tuple[int, str] | None:
+    """(generation, '' | changed | gone); None where nobody can tell, or nothing was published
+    since it was last looked at."""
+    try:
+        snapshot = snapshot_of(checklist.domain)
+        if snapshot.generation == checklist.generation:
+            return None
+        runbook = checklist.runbook
+        now = section_steps(snapshot, checklist.document, runbook.heading_path, runbook.tab)
+    except CopilotError as error:
+        log.info("nobody can tell whether a runbook has changed", reason=str(error))
+        return None
+    if now is None:
+        return snapshot.generation, "gone"
+    same = _words(now.steps) == _words(runbook.steps)
+    return snapshot.generation, "" if same else "changed"
+
+
+def _runbook(section: StepSection, snapshot: Snapshot) -> Runbook:
+    card = next(iter(snapshot.cards([section.document])), None)
+    url = section.url or (card.url if card else "")
+    links = {url for url in _links(section.steps) if find(snapshot, url)}
+    return Runbook(
+        title=section.title,
+        heading=section.heading,
+        heading_path=section.heading_path,
+        tab=section.tab,
+        url=url,
+        modified_at=card.modified_at if card else None,
+        steps=section.steps,
+        links=tuple(sorted(links)),
+    )
+
+
+def _opened(snapshot: Snapshot, url: str) -> tuple[str, str] | None:
+    linked = find(snapshot, url)
+    return (linked.card.id, linked.heading) if linked else None
+
+
+def _links(steps: Sequence[RunbookStep]) -> set[str]:
+    tokens = (
+        token
+        for step in steps
+        for block in markdown_parser().parse(step.text)
+        for token in block.children or ()
+    )
+    return {str(one.attrs.get("href", "")) for one in tokens if one.type == "link_open"}
+
+
+def _words(steps: Sequence[RunbookStep]) -> list[tuple[str, ...]]:
+    """What is compared: how it is marked may change with a release."""
+    return [(step.number, *step.text.split()) for step in steps]

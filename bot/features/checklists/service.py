@@ -1,0 +1,216 @@
+"""What comes of a press: who may, what is kept, what is shown.
+
+Checklists that the next shift takes over. Pure, but for what it reads.
+
+What people are called, written out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import structlog
+
+from bot.access.gate import Door
+from bot.blocks.kit import MAX_TEXT, link, short
+from bot.bus.events import Suggestion
+from bot.db import now
+from bot.feature import DigestPart, FeatureTools, SayWhyNot
+from bot.features.checklists.posts import ChecklistPosts
+from bot.features.checklists.progress import (
+    ACTS,
+    WHOLE,
+    Checklist,
+    ChecklistStanding,
+    Press,
+    StepReport,
+    clock,
+)
+from bot.features.checklists.runbook import what_became
+from bot.features.checklists.step_views import first_words
+from bot.features.checklists.store import KeptChecklists
+from bot.features.checklists.views import progress
+from bot.slack.client import SlackBusy, SlackRefused, SlackUnsure, Web
+from bot.slack.events import Asked
+from bot.slack.messages import ERASED, mention
+from config.domain import Domain
+
+log = structlog.get_logger()
+
+SHOW = "checklist_show"
+SUM_UP = "checklist_sum_up"
+MOST_TOLD = 3
+"""Reports of one person about one step of which the owner hears; all stand at the step."""
+WATCHED = timedelta(days=14)
+"""An older checklist that nobody finished is no longer compared with its runbook."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ChecklistKeeper:
+    tools: FeatureTools
+    kept: KeptChecklists
+    posts: ChecklistPosts
+    say_why_not: SayWhyNot
+
+    def pressed(self, event_id: str, item: Mapping[str, Any]) -> None:
+        checklist = self.kept.get(str(item["checklist"]))
+        act, user = str(item["act"]), str(item["user"])
+        step = int(item["step"])
+        if checklist is None or act not in ACTS or not WHOLE <= step < len(checklist.runbook.steps):
+            return
+        if not self.may(user, checklist, str(item["at"])):
+            return
+        at = moment(str(item["at"]))
+        press = Press(id=str(item["id"]), step=step, act=act, by=user, at=at)
+        self.kept.press(checklist, press)
+        if act == "finish":
+            # Two may press it: one worker posts the summary.
+            self.tools.put(f"{SUM_UP}-{checklist.id}", {SUM_UP: {"checklist": checklist.id}})
+        self._compare(checklist)
+        everywhere = act in ("finish", "skipped", "undone", "take")
+        steps = range(len(checklist.runbook.steps)) if everywhere else [step]
+        self.posts.show(checklist, steps)
+
+    def reported(self, event_id: str, item: Mapping[str, Any]) -> None:
+        checklist = self.kept.get(str(item["checklist"]))
+        user, step = str(item["user"]), int(item["step"])
+        words = str(item["words"]).strip()[:MAX_TEXT]
+        if checklist is None or not words or not 0 <= step < len(checklist.runbook.steps):
+            return
+        if not self.may(user, checklist, str(item["id"])):
+            return
+        report = StepReport(id=str(item["id"]), step=step, words=words, by=user, at=now())
+        self.kept.report(checklist, report)
+        said = [one for one in self.kept.standing(checklist).reports[step] if one.by == user]
+        if report.id in {one.id for one in said[:MOST_TOLD]}:
+            self._tell_owner(checklist, report)
+        self.posts.show(checklist, [step])
+
+    def show(self, event_id: str, item: Mapping[str, Any]) -> None:
+        """One worker posts it; whatever was pressed meanwhile is in it."""
+        if checklist := self.kept.get(str(item["checklist"])):
+            self.posts.post(checklist)
+
+    def sum_up(self, event_id: str, item: Mapping[str, Any]) -> None:
+        if checklist := self.kept.get(str(item["checklist"])):
+            self.posts.post_summary(checklist)
+
+    def watch(self) -> None:
+        """Whether the runbooks of what is under way have changed; several workers may ask."""
+        for checklist in self.kept.open_since(now() - WATCHED):
+            before = checklist.changed
+            after = self._compare(checklist)
+            if after is not None and after.changed != before:
+                named = f"{SHOW}-{checklist.id}-{after.generation}"
+                self.tools.put(named, {SHOW: {"checklist": checklist.id}})
+
+    def may(self, user: str, checklist: Checklist, pressed: str) -> bool:
+        """Whoever may ask in its domain, and see the thread; who may not is told why, alone."""
+        if checklist.is_direct:
+            return user == checklist.started_by
+        domain = self.domain_of(checklist)
+        gate = self.tools.gate
+        if domain and gate.open_to(Door.HAND_OFF, user, [domain]):
+            return gate.may_see(user, checklist.channel)
+        self.say_why_not(
+            Asked(
+                channel=checklist.channel,
+                ts=pressed,
+                thread_ts=checklist.thread_ts,
+                user=user,
+                team="",
+                text="",
+                key=checklist.id,
+            )
+        )
+        return False
+
+    def domain_of(self, checklist: Checklist) -> Domain | None:
+        return self.tools.domains().get(checklist.domain)
+
+    def _compare(self, checklist: Checklist) -> Checklist | None:
+        """The checklist again where a new generation is published."""
+        if self.tools.published is None:
+            return None
+        found = what_became(checklist, self.tools.published.snapshot)
+        if found is None:
+            return None
+        self.kept.compared(checklist, *found)
+        return self.kept.get(checklist.id)
+
+    def _tell_owner(self, checklist: Checklist, report: StepReport) -> None:
+        step = checklist.runbook.steps[report.step]
+        self.tools.suggest(
+            Suggestion(
+                id=report.id,
+                kind="step",
+                domain=checklist.domain,
+                document=checklist.document,
+                heading=checklist.runbook.heading,
+                question=f"Step {step.number}: {first_words(step, 300)}",
+                words=report.words,
+                by=report.by,
+                question_id=checklist.question_id,
+                channel=checklist.channel,
+                permalink=thread_link(self.tools.identity.team_url, checklist),
+            )
+        )
+
+
+def moment(ts: str) -> datetime:
+    """UTC without a zone, of a timestamp of Slack's; now where it is none."""
+    try:
+        return datetime.fromtimestamp(float(ts), UTC).replace(tzinfo=None)
+    except (ValueError, OverflowError, OSError):
+        return now()
+
+
+def thread_link(team_url: str, checklist: Checklist) -> str:
+    """Empty when the workspace's address is unknown."""
+    place = f"archives/{checklist.channel}/p{checklist.thread_ts.replace('.', '')}"
+    return f"{team_url.rstrip('/')}/{place}" if team_url else ""
+
+
+LATELY = timedelta(days=7)
+"""What nobody has touched for so long is no work for a shift."""
+
+
+def half_done(
+    kept: KeptChecklists, team_url: str, domain: Domain, since: datetime
+) -> Sequence[DigestPart]:
+    """Of the domain's channels, the one touched last first; `since` matters to none of them, as
+    what is half done is half done. What goes on in direct messages is nobody else's, and what goes
+    on in a channel that of those who may see it."""
+    oldest = datetime.now(UTC).replace(tzinfo=None) - LATELY
+    begun = kept.open_since(oldest, domain.domain)
+    found = [(one, kept.standing(one)) for one in begun if one.channel in domain.channels]
+    found.sort(key=lambda pair: pair[1].last_at, reverse=True)
+    lines = [_line(*one, team_url) for one in found]
+    places = [one.channel for one, _ in found]
+    part = DigestPart(title="Checklists half done", lines=lines, places=places)
+    return [part] if lines else []
+
+
+def _line(checklist: Checklist, standing: ChecklistStanding, team_url: str) -> str:
+    title = link(thread_link(team_url, checklist), short(checklist.runbook.name, 150))
+    driver = f"{mention(standing.driver)} drives since {clock(standing.driving_since)}"
+    return f"{title} · {progress(checklist, standing)} · {driver}"
+
+
+NOBODY_KNOWN = "somebody"
+
+
+def written_name(web: Web, user: str) -> str:
+    """The name on somebody's profile; `somebody` where they were erased, or Slack won't say."""
+    if not user or user == ERASED:
+        return NOBODY_KNOWN
+    try:
+        found = web.call("users.info", patience=30.0, user=user).get("user") or {}
+    except (SlackRefused, SlackBusy, SlackUnsure):
+        return NOBODY_KNOWN
+    profile = found.get("profile") or {}
+    return str(
+        profile.get("real_name") or found.get("real_name") or found.get("name") or NOBODY_KNOWN
+    )

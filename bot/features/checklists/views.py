@@ -1,0 +1,231 @@
+"""A checklist as messages: the same steps always stand in the same one of them. Pure.
+
+What was done when and by whom, as plain text for a review. Pure.
+
+In a code block, with names written out and times in UTC: pasted into a document it is the same
+for everybody, where a mention or a time of Slack's would be left behind."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from datetime import timedelta
+from functools import lru_cache
+from typing import Any
+
+from bot.blocks.body import bodies, prose_blocks
+from bot.blocks.kit import Json, actions, button, context, link, section, short
+from bot.blocks.render import Outgoing
+from bot.blocks.sanitize.text import Links, mrkdwn, plain
+from bot.features.checklists.progress import (
+    Checklist,
+    ChecklistStanding,
+    StepMark,
+    StepReport,
+    clock,
+    day,
+    lasted,
+)
+from bot.features.checklists.step_views import SHOWN_REPORT, first_words, step_blocks
+from bot.slack.messages import mention
+
+STATES = {"done": "done", "skipped": "not needed", "": "left open"}
+LONGEST_LINE = 110
+MOST_REPORTS = 3
+"""Of each step, the last ones: the owner was sent all of them."""
+NameOf = Callable[[str], str]
+"""Slack id → what the person is called."""
+
+
+def summary_messages(
+    checklist: Checklist, standing: ChecklistStanding, name_of: NameOf
+) -> list[Outgoing]:
+    text = "\n".join(_lines(checklist, standing, name_of)).replace("```", "'''")
+    fence = f"```\n{text}\n```"
+    took = lasted(checklist.started_at, standing.finished_at or standing.last_at)
+    who = mention(standing.finished_by)
+    title = mrkdwn(short(checklist.runbook.name, 250))
+    head = f":checkered_flag: *{title}*: finished by {who} in {took}. For the review:"
+    sized: list[tuple[Json, int]] = [(section(head), len(head)), *prose_blocks(fence, Links())]
+    return [
+        Outgoing(text=head if n == 0 else title, blocks=body)
+        for n, body in enumerate(bodies(sized))
+    ]
+
+
+def _lines(checklist: Checklist, standing: ChecklistStanding, name_of: NameOf) -> Iterator[str]:
+    start, end = checklist.started_at, standing.finished_at or standing.last_at
+    steps, marks = checklist.runbook.steps, standing.marks
+    yield _flat(checklist.runbook.name)
+    if checklist.runbook.modified_at:
+        yield f"Runbook as of {checklist.runbook.modified_at:%Y-%m-%d}"
+    yield f"Started   {start:%Y-%m-%d %H:%M} UTC by {_flat(name_of(checklist.started_by))}"
+    yield f"Finished  {end:%Y-%m-%d %H:%M} UTC by {_flat(name_of(standing.finished_by))}"
+    yield f"Duration  {lasted(start, end)}"
+    acts = [mark.act for mark in marks.values()]
+    yield (
+        f"Steps     {acts.count('done')} done, {acts.count('skipped')} not needed, "
+        f"{len(steps) - len(acts)} left open"
+    )
+    yield ""
+    wide = max(len(step.number) for step in steps)
+    people = {mark.by for mark in marks.values()} | {
+        report.by for said in standing.reports.values() for report in said
+    }
+    called = {one: _flat(name_of(one)) for one in people}
+    long = max((len(name) for name in called.values()), default=0)
+
+    def row(at: str, state: str, number: str, who: str, words: str) -> str:
+        return f"{at}  {state:10}  {number:{wide}}  {called.get(who, ''):{long}}  {words}"
+
+    for place, step in enumerate(steps):
+        mark = marks.get(place)
+        at, state = (f"{mark.at:%H:%M}", STATES[mark.act]) if mark else ("  -  ", STATES[""])
+        words = _flat(first_words(step, LONGEST_LINE))
+        yield row(at, state, step.number, mark.by if mark else "", words)
+        reported = standing.reports.get(place, ())
+        if earlier := reported[:-MOST_REPORTS]:
+            yield row("  -  ", "reported", "", "", f"{len(earlier)} more before these")
+        for report in reported[-MOST_REPORTS:]:
+            said = f"“{_flat(short(report.words, 500))}”"
+            yield row(f"{report.at:%H:%M}", "reported", "", report.by, said)
+
+
+def _flat(text: str) -> str:
+    """One line, in which nothing is opened or called."""
+    return plain(" ".join(text.split()))
+
+
+TAKE_OVER = "checklist_take"
+FINISH = "checklist_finish"
+MOST_CHARACTERS = 10_500
+"""Of the steps of a message, at their largest; Slack fails near 13,200 of a whole message."""
+MOST_BLOCKS = 44
+"""Of 50: a title, two lines below it, and the buttons at the end with a line above them."""
+LONGEST_ID = 40
+"""Characters of a Slack id, at the most."""
+
+
+@lru_cache(256)
+def pages(checklist: Checklist) -> tuple[range, ...]:
+    """Places of the steps of each message, so that it takes them in every state. Remembered: each
+    message that is shown asks for all of them."""
+    found: list[range] = []
+    start, blocks, characters = 0, 0, 0
+    for place in range(len(checklist.runbook.steps)):
+        high, long = _largest(checklist, place)
+        full = blocks + high > MOST_BLOCKS or characters + long > MOST_CHARACTERS
+        if place > start and full:
+            found.append(range(start, place))
+            start, blocks, characters = place, 0, 0
+        blocks, characters = blocks + high, characters + long
+    return (*found, range(start, len(checklist.runbook.steps)))
+
+
+def page_of(checklist: Checklist, place: int) -> int:
+    """Which message holds a step."""
+    return next((at for at, page in enumerate(pages(checklist)) if place in page), 0)
+
+
+def checklist_message(checklist: Checklist, standing: ChecklistStanding, part: int) -> Outgoing:
+    shown = pages(checklist)
+    is_last = part == len(shown) - 1
+    open_ones = (at for at in range(len(checklist.runbook.steps)) if at not in standing.marks)
+    next_one = next(open_ones, None)
+    blocks = list(_head(checklist, standing)) if part == 0 else [_goes_on(checklist, shown[part])]
+    for place in shown[part]:
+        if checklist.runbook.steps[place].level == 0 and place > shown[part].start:
+            blocks.append({"type": "divider"})
+        blocks += step_blocks(checklist, standing, place, is_next=place == next_one)
+    if is_last:
+        blocks += _foot(checklist, standing)
+    text = (
+        f"Checklist: {mrkdwn(short(checklist.runbook.name, 200))}, {progress(checklist, standing)}"
+    )
+    return Outgoing(text=text, blocks=blocks)
+
+
+def progress(checklist: Checklist, standing: ChecklistStanding) -> str:
+    """`4 of 11 steps`."""
+    return f"{len(standing.marks)} of {len(checklist.runbook.steps)} steps"
+
+
+def _head(checklist: Checklist, standing: ChecklistStanding) -> Iterator[Json]:
+    runbook = checklist.runbook
+    title = link(runbook.url, short(runbook.name, 250))
+    yield section(f":clipboard: *{title}*", block_id="checklist_title")
+    told = [f"*{progress(checklist, standing)}*"]
+    if skipped := sum(mark.act == "skipped" for mark in standing.marks.values()):
+        told[0] += f" ({skipped} not needed)"
+    if standing.is_finished and standing.finished_at:
+        took = lasted(checklist.started_at, standing.finished_at)
+        who = mention(standing.finished_by)
+        told.append(f":checkered_flag: Finished by {who} {clock(standing.finished_at)}, in {took}")
+    else:
+        if standing.marks:
+            told.append(f"{lasted(checklist.started_at, standing.last_at)} so far")
+        since = clock(standing.driving_since)
+        told.append(f"Driving: {mention(standing.driver)} since {since}")
+    if runbook.modified_at:
+        told.append(f"Runbook of {day(runbook.modified_at)}")
+    yield context([" · ".join(told)], block_id="checklist_progress")
+    if checklist.changed:
+        what = "has changed" if checklist.changed == "changed" else "is no longer there"
+        kept = "this checklist keeps the steps that it began with."
+        yield context([f":warning: The runbook {what} since: {kept}"], block_id="checklist_changed")
+
+
+def _goes_on(checklist: Checklist, page: range) -> Json:
+    steps = checklist.runbook.steps
+    span = f"steps {steps[page.start].number} to {steps[page.stop - 1].number}"
+    name = mrkdwn(short(checklist.runbook.name, 200))
+    return context([f":clipboard: *{name}*, {span}"], block_id="checklist_title")
+
+
+def _foot(checklist: Checklist, standing: ChecklistStanding) -> Iterator[Json]:
+    if standing.is_finished:
+        return
+    left = len(checklist.runbook.steps) - len(standing.marks)
+    more: dict[str, Any] = {} if left else {"style": "primary"}
+    if left:
+        steps = "step is" if left == 1 else "steps are"
+        more["confirm"] = {
+            "title": {"type": "plain_text", "text": "Finish now?"},
+            "text": {"type": "plain_text", "text": f"{left} {steps} still open."},
+            "confirm": {"type": "plain_text", "text": "Finish"},
+            "deny": {"type": "plain_text", "text": "Go on"},
+        }
+    else:
+        yield context(["All steps are ticked off. Finish posts the summary."])
+    finish = button("Finish", FINISH, checklist.id, **more)
+    yield {"type": "divider"}
+    yield actions([finish, button("Take over", TAKE_OVER, checklist.id)])
+
+
+def _largest(checklist: Checklist, place: int) -> tuple[int, int]:
+    """(blocks, characters) of a step at its largest, with the line above it."""
+    at, who = checklist.started_at + timedelta(hours=1), "U" * LONGEST_ID
+    said = [
+        StepReport(id=str(n), step=place, words="w" * SHOWN_REPORT, by=who, at=at) for n in range(2)
+    ]
+    mark = StepMark(act="skipped", by=who, at=at, press="")
+    forms = [
+        step_blocks(
+            checklist,
+            ChecklistStanding(
+                marks=marks, driver=who, driving_since=at, last_at=at, reports={place: said}
+            ),
+            place,
+        )
+        for marks in ({}, {place: mark})
+    ]
+    line = checklist.runbook.steps[place].level == 0
+    return line + max(map(len, forms)), max(map(_characters, forms))
+
+
+def _characters(node: Any) -> int:
+    if isinstance(node, list):
+        return sum(map(_characters, node))
+    if not isinstance(node, dict):
+        return 0
+    own = node.get("text")
+    return (len(own) if isinstance(own, str) else 0) + sum(map(_characters, node.values()))

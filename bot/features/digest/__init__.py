@@ -1,0 +1,1 @@
+"""What is open at the start of a shift, sent once."""

@@ -1,0 +1,1 @@
+"""Verdicts and corrections that people give on answers."""

@@ -1,0 +1,1 @@
+"""Cited documents that changed, expired, were flagged or contradict each other."""

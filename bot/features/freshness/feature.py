@@ -1,0 +1,180 @@
+"""What the bot does about documents that grow old, as one feature."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, time, timedelta
+from typing import Any
+
+from agents.freshness.cited_places import KnownPlace
+from bot.blocks.kit import Json, link, short
+from bot.blocks.sanitize.text import mrkdwn
+from bot.feature import Additions, AnswerShown, DigestPart, Feature, FeatureTools, IsPrivate, Store
+from bot.features.freshness.contradictions import ContradictionQueue
+from bot.features.freshness.flags import OutdatedFlags, flag_item
+from bot.features.freshness.overdue import OverdueDocuments
+from bot.features.freshness.places import HelpedPlaces, SnapshotOf, places_of, snapshots
+from bot.features.freshness.store import CitationCounts, create_aging_tables, today_utc
+from bot.features.freshness.views import (
+    FLAG,
+    KEEP,
+    contradiction_blocks,
+    flag_button,
+    listen_for_decisions,
+    listen_for_flags,
+)
+from bot.questions.store import Records
+from bot.slack.messages import permalink
+from config.domain import Domain
+
+DAY = "aging_day"
+MET = "contradictions_met"
+_AFTER_MIDNIGHT = timedelta(minutes=10)
+"""Questions of the day before may still be on their way."""
+_MOST_LINES = 5
+
+
+def build_aging(tools: FeatureTools, records: Records, is_private: IsPrivate) -> Feature:
+    create_aging_tables(tools.engine)
+    snapshot_of = snapshots(tools.published.snapshot if tools.published else None)
+    counts = CitationCounts(engine=tools.engine)
+    room = AgingRoom(
+        tools=tools,
+        snapshot_of=snapshot_of,
+        counts=counts,
+        helped=HelpedPlaces(engine=tools.engine, records=records, snapshot_of=snapshot_of),
+        overdue=OverdueDocuments(
+            engine=tools.engine, counts=counts, snapshot_of=snapshot_of, suggest=tools.suggest
+        ),
+        outdated=OutdatedFlags(
+            engine=tools.engine,
+            records=records,
+            domains=tools.domains,
+            is_private=is_private,
+            gate=tools.gate,
+            snapshot_of=snapshot_of,
+            suggest=tools.suggest,
+            address=lambda record: permalink(tools.identity.team_url.rstrip("/"), record),
+        ),
+        queue=ContradictionQueue(
+            engine=tools.engine,
+            records=records,
+            domains=lambda: dict(tools.domains()),
+            snapshot_of=snapshot_of,
+            suggest=tools.suggest,
+        ),
+    )
+    return Feature(
+        listen=room.listen,
+        items={
+            FLAG: lambda event_id, item: room.outdated.flag(event_id, **flag_item(item)),
+            MET: lambda _, item: room.queue.met(str(item["question_id"])),
+            KEEP: room.settled,
+            "suggestion_outcome": lambda _, item: room.outdated.decided(
+                str(item.get("id", "")), str(item.get("outcome", "")), str(item.get("by", ""))
+            ),
+        },
+        timers={DAY: room.day},
+        plan=room.plan,
+        additions=room.additions,
+        home=room.home,
+        digest=room.digest,
+    )
+
+
+@dataclass
+class AgingRoom:
+    """Its parts, and what they do together."""
+
+    tools: FeatureTools
+    snapshot_of: SnapshotOf
+    counts: CitationCounts
+    helped: HelpedPlaces
+    overdue: OverdueDocuments
+    outdated: OutdatedFlags
+    queue: ContradictionQueue
+    _planned_for: date = date.min
+    """The day on which all domains were found to be counted: nothing is left to plan then."""
+
+    def listen(self, app: Any, store: Store) -> None:
+        listen_for_flags(app, store, web=self.tools.web, outdated=self.outdated)
+        listen_for_decisions(app, store)
+
+    def plan(self) -> None:
+        """Each minute: what was found helpful is looked at, and once a day the rest is set."""
+        if self.tools.published is None:
+            return
+        self.helped.look()
+        today = today_utc()
+        if self._planned_for == today:
+            return
+        waiting = [name for name in self.tools.domains() if not self.counts.is_done(name, today)]
+        due = datetime.combine(today, time(), UTC) + _AFTER_MIDNIGHT
+        for name in waiting:
+            self.tools.timers.set(DAY, name, due, keep=True)
+        if not waiting:
+            self._planned_for = today
+
+    def day(self, name: str) -> None:
+        """Count what was cited until yesterday, then remind owners."""
+        domain = self.tools.domains().get(name)
+        if domain:
+            self.counts.count(domain, today_utc())
+            self.overdue.remind(domain)
+
+    def additions(self, shown: AnswerShown) -> Additions:
+        answer, name = shown.answer, shown.domain.domain
+        if answer.contradictions:
+            item = {"question_id": shown.record.id}
+            self.tools.put(f"{MET}-{shown.record.event_id}", {MET: item})
+        snapshot = self.snapshot_of(name) if answer.citations else None
+        places = list(places_of(answer, snapshot)) if snapshot else []
+        return Additions(
+            notes=(
+                *self.queue.notes(name, answer),
+                *self.outdated.notes(name, places),
+                *self.helped.notes(name, places),
+                *self.overdue.notes(name, answer),
+            ),
+            buttons=flag_button(answer, shown.record.id),
+        )
+
+    def home(self, _: str, domains: Sequence[Domain]) -> Iterator[Json]:
+        yield from contradiction_blocks(self.queue, domains)
+        yield from self.overdue.home(domains)
+
+    def settled(self, event_id: str, item: Any) -> None:
+        """An admin has decided; their home shows what is left."""
+        user = str(item["user"])
+        pair, seen = str(item["contradiction"]), str(item.get("seen", ""))
+        self.queue.decide(pair, str(item["choice"]), user, seen)
+        opened = {"type": "app_home_opened", "user": user, "tab": "home"}
+        self.tools.put(f"{event_id}-home", {"event": opened, "team": str(item.get("team", ""))})
+
+    def digest(self, domain: Domain, since: datetime) -> Sequence[DigestPart]:
+        name, after = domain.domain, since.astimezone(UTC).replace(tzinfo=None)
+        flagged = [self._named(name, flag.place) for flag in self.outdated.new_since(name, after)]
+        due = [
+            f"{link(one.url, short(one.title, 120))}: {one.told()}"
+            for one in self.overdue.due_since(domain, since)
+        ]
+        pairs = [
+            f"{mrkdwn(short(one.one.name, 120))} and {mrkdwn(short(one.other.name, 120))}"
+            + (f": {mrkdwn(short(one.about, 120))}" if one.about else "")
+            for one in self.queue.waiting(name, most=_MOST_LINES, since=after)
+        ]
+        parts = (
+            DigestPart(title="Flagged as out of date", lines=flagged[:_MOST_LINES]),
+            DigestPart(title="Sources that say different things", lines=pairs),
+            DigestPart(title="Past their review date", lines=due[:_MOST_LINES]),
+        )
+        return [part for part in parts if part.lines]
+
+    def _named(self, domain: str, place: KnownPlace) -> str:
+        """Nobody learns here of a document that not everybody may read."""
+        snapshot = self.snapshot_of(domain)
+        if not snapshot or not snapshot.cards([place.document]):
+            return "a document that is gone, or that not everybody may read"
+        row = f" › {' '.join(place.row)}" if place.row else ""
+        return mrkdwn(short(f"{place.name}{row}", 200))

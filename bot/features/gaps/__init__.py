@@ -1,0 +1,1 @@
+"""Documentation gaps: unanswered questions, grouped, reported, checked again."""

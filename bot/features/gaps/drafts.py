@@ -1,0 +1,137 @@
+"""What a human said where the documents didn't: suggested to the owner, and what comes of it."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import Engine, func, insert, select, update
+from sqlalchemy.exc import IntegrityError
+
+from bot.db import batches, now
+from bot.features.gaps.store import gap_drafts
+from bot.questions.tables import feedback, handoffs
+from bot.slack.messages import ERASED
+
+OUTCOMES = ("accepted", "dismissed", "gone")
+"""`gone`: the document was deleted before anybody decided, or before the comment stood there."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class HumanWords:
+    """Somebody's answer to a question that failed."""
+
+    question_id: str
+    by: str
+    words: str
+
+    @property
+    def id(self) -> str:
+        """Of its suggestion: the same words for the same question are one."""
+        seed = f"{self.question_id}\0{self.by}\0{self.words}".encode()
+        return f"gap-{hashlib.sha256(seed).hexdigest()[:24]}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class GapDraft:
+    id: str
+    gap: str
+    question_id: str
+    by: str
+    outcome: str
+    words: str
+    """As an owner accepted them; empty before."""
+    document: str
+    heading: str
+    decided_at: datetime | None
+
+
+class GapDrafts:
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+
+    def said(self, ids: Collection[str]) -> Iterator[HumanWords]:
+        """What people said to these questions: resolving a hand-off, or correcting an answer. None
+        of what was asked in a direct message, which is its asker's alone."""
+        for batch in batches(one for one in ids if not one.startswith("D")):
+            with self._engine.connect() as connection:
+                resolved = connection.execute(
+                    select(handoffs.c.question_id, handoffs.c.resolved_by, handoffs.c.resolution)
+                    .where(handoffs.c.question_id.in_(batch), handoffs.c.resolution != "")
+                    .order_by(handoffs.c.question_id)
+                ).all()
+                corrected = connection.execute(
+                    select(feedback.c.question_id, feedback.c.user, feedback.c.correction)
+                    .where(feedback.c.question_id.in_(batch), feedback.c.correction != "")
+                    .where(feedback.c.verdict == "unhelpful")
+                    .order_by(feedback.c.question_id, feedback.c.given_at)
+                ).all()
+            for question_id, by, words in (*resolved, *corrected):
+                if by and by != ERASED:
+                    yield HumanWords(question_id=question_id, by=by, words=words.strip())
+
+    def known(self, ids: Collection[str]) -> set[str]:
+        """Which suggestions of these questions were made."""
+        found: set[str] = set()
+        with self._engine.connect() as connection:
+            for batch in batches(ids):
+                query = select(gap_drafts.c.id).where(gap_drafts.c.question_id.in_(batch))
+                found |= set(connection.scalars(query))
+        return found
+
+    def counts(self) -> dict[str, int]:
+        """Question id → suggestions made."""
+        query = select(gap_drafts.c.question_id, func.count()).group_by(gap_drafts.c.question_id)
+        with self._engine.connect() as connection:
+            return {row[0]: int(row[1]) for row in connection.execute(query)}
+
+    def add(self, said: HumanWords, *, gap: str, domain: str, document: str, heading: str) -> None:
+        values = {
+            "id": said.id, "gap": gap, "question_id": said.question_id, "domain": domain,
+            "by": said.by, "outcome": "", "decided_by": "", "words": "", "words_by": "",
+            "document": document, "heading": heading, "made_at": now(),
+        }  # fmt: skip
+        try:
+            with self._engine.begin() as connection:
+                connection.execute(insert(gap_drafts).values(**values))
+        except IntegrityError:
+            return
+
+    def of(self, gap: str) -> list[GapDraft]:
+        """The one that was accepted last first, then those decided and those made before."""
+        columns = [gap_drafts.c[name] for name in GapDraft.__dataclass_fields__]
+        query = select(*columns).where(gap_drafts.c.gap == gap)
+        query = query.order_by(gap_drafts.c.made_at.desc(), gap_drafts.c.id)
+        with self._engine.connect() as connection:
+            found = [GapDraft(**row) for row in connection.execute(query).mappings()]
+        return sorted(
+            found,
+            key=lambda one: (one.outcome == "accepted", one.decided_at or datetime.min),
+            reverse=True,
+        )
+
+    def decided(self, outcome: Mapping[str, Any]) -> str:
+        """Keeps what an owner decided; the gap that it is of, '' for another one's suggestion."""
+        query = select(gap_drafts).where(gap_drafts.c.id == str(outcome.get("id", "")))
+        with self._engine.connect() as connection:
+            known = connection.execute(query).first()
+        if known is None or outcome.get("outcome") not in OUTCOMES:
+            return ""
+        words, by = str(outcome.get("words") or "").strip(), str(outcome.get("by") or "")
+        values = {
+            "outcome": outcome["outcome"],
+            "decided_by": by,
+            "decided_at": now(),
+            "words": words if outcome["outcome"] == "accepted" else "",
+            "words_by": str(outcome.get("words_by") or by),
+            "document": str(outcome.get("document") or known.document)[:200],
+            "heading": str(outcome.get("heading") or known.heading),
+        }
+        with self._engine.begin() as connection:
+            connection.execute(
+                update(gap_drafts).where(gap_drafts.c.id == known.id).values(**values)
+            )
+        return str(known.gap)

@@ -1,0 +1,1 @@
+"""Ask a human: the card, the call, the escalation."""

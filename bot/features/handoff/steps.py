@@ -1,0 +1,101 @@
+"""The steps of a hand-off that people take, by its buttons and by ticks on messages."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+from bot.access.gate import Door, Gate
+from bot.feature import SayWhyNot
+from bot.features.handoff.service import Handoffs
+from bot.questions.store import Record, Records
+from bot.slack.client import Web
+from bot.slack.events import Reacted
+from bot.slack.messages import earlier, fetch, is_own, plain, words_of
+
+RESOLVED = {"white_check_mark", "heavy_check_mark", "ballot_box_with_check"}
+
+
+@dataclass(frozen=True, kw_only=True)
+class HandoffSteps:
+    """Safe to repeat after a crash."""
+
+    web: Web
+    records: Records
+    handoffs: Handoffs
+    gate: Gate
+    bot_user: str
+    say_why_not: SayWhyNot
+
+    def request(self, _: str, item: Mapping[str, Any]) -> None:
+        request = partial(self.handoffs.request, pressed=item.get("pressed"))
+        self._act(request, item["human"])
+
+    def take(self, _: str, item: Mapping[str, Any]) -> None:
+        self._act(self.handoffs.take, item["take"])
+
+    def resolve(self, _: str, item: Mapping[str, Any]) -> None:
+        self._act(self.handoffs.resolve, item["resolve"])
+
+    def _act(self, act: Callable[..., None], pressed: Mapping[str, Any]) -> None:
+        """A step of a hand-off, if whoever pressed its button may ask in the question's domain."""
+        record = self.records.get(pressed["question_id"])
+        if record and self._may_act(Door.HAND_OFF, pressed["user"], record):
+            act(**pressed)
+        elif record and not record.channel.startswith("D"):
+            self.say_why_not(replace(record.event, user=pressed["user"]))
+
+    def _may_act(self, door: Door, user: str, record: Record) -> bool:
+        """What was asked in a direct message is its asker's alone, and whose they had called."""
+        if record.channel.startswith("D") and user != record.asker:
+            return door is Door.HAND_OFF and self.handoffs.was_called(record.id, user)
+        domain = self.handoffs.domain_of(record)
+        return bool(domain and self.gate.open_to(door, user, [domain]))
+
+    def reacted(self, event: Reacted) -> None:
+        """A tick by a person: on an answer, a question, a card, or the reply that solved it."""
+        if event.reaction not in RESOLVED or event.user == self.bot_user:
+            return
+        record = self.records.of_post(event.channel, event.ts) or self.records.get(
+            f"{event.channel}:{event.ts}"
+        )
+        card = self.handoffs.of_card(event.channel, event.ts)
+        about = record or (self.records.get(card.question_id) if card else None)
+        if about and not self._may_act(Door.REACTION, event.user, about):
+            return
+        if record:
+            self.records.mark(record.id, resolved_by=event.user)
+        if card:
+            self.handoffs.resolve(card.question_id, event.user, self._last_words(card.question_id))
+        elif record and self.handoffs.get(record.id):
+            self.handoffs.resolve(record.id, event.user, self._last_words(record.id))
+        elif not record and self.handoffs.any_open(event.channel):
+            self._solved_by(event)
+
+    def _solved_by(self, event: Reacted) -> None:
+        """The ticked message is a reply in a thread that waits for a human."""
+        for message in fetch(self.web, event.channel, event.ts):
+            if message.get("ts") != event.ts:
+                continue
+            thread_ts = str(message.get("thread_ts") or event.ts)
+            words = plain(words_of(message), bot_user=self.bot_user)
+            for handoff in self.handoffs.open_in(event.channel, thread_ts):
+                record = self.records.get(handoff.question_id)
+                if record and self._may_act(Door.REACTION, event.user, record):
+                    self.handoffs.resolve(handoff.question_id, event.user, words)
+
+    def _last_words(self, question_id: str) -> str:
+        """What a human other than the asker said last, after the card was posted."""
+        record, handoff = self.records.get(question_id), self.handoffs.get(question_id)
+        if not (record and handoff):
+            return ""
+        said = [
+            message
+            for message in fetch(self.web, record.channel, record.thread_ts)
+            if not is_own(message, self.bot_user)
+            and message.get("user") != record.asker
+            and earlier({"ts": handoff.card_ts}, str(message.get("ts")))
+        ]
+        return plain(words_of(said[-1]), bot_user=self.bot_user) if said else ""

@@ -1,0 +1,180 @@
+"""What App Home shows: to everybody what can be asked and their own questions, to admins how it
+goes. Pure."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence, Set
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from bot.blocks.kit import Json, age, button, context, link, section, short, words
+from bot.blocks.sanitize.text import mrkdwn, plain
+from bot.feature import Verdicts
+from bot.questions.outcomes import outcome
+from bot.questions.store import Record
+from bot.slack.messages import permalink
+from config.domain import Domain
+
+EXAMPLE = "ask_example"
+EXAMPLES = 3
+"""Of a domain, where there are few of them."""
+MOST_DOMAINS = 20
+MOST_EXAMPLES = 45
+"""A home has a hundred blocks."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class IndexStatus:
+    """What a domain answers from."""
+
+    generation: int
+    documents: int
+    published_at: datetime | None = None
+    refreshed: str = ""
+    """The last run and the next, in a line."""
+    problems: Sequence[str] = ()
+    """What an admin should know of the last runs."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Report:
+    """A domain as its admins see it."""
+
+    domain: Domain
+    index: IndexStatus | None
+    this_week: Verdicts
+    last_week: Verdicts
+    asked: int
+    passages: int
+    """Of those asked, how many were given passages and no answer."""
+    failing: Sequence[Record]
+    readable: Set[str]
+    """Channels whose questions this admin may read."""
+    troubles: Sequence[str] = ()
+    """What Slack doesn't let the bot do, with the remedy."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Offered:
+    """A domain that the viewer may ask, with questions to begin with."""
+
+    domain: Domain
+    questions: Sequence[str]
+
+
+@dataclass(frozen=True, kw_only=True)
+class JustAsked:
+    """A question that the viewer chose here, and where its answer appears."""
+
+    question: str
+    address: str
+    """Opens the conversation; empty while the question is on its way."""
+
+
+def blocks(
+    offered: Sequence[Offered],
+    reports: Sequence[Report],
+    mine: Sequence[Record],
+    team_url: str,
+    why_not: str = "",
+    just_asked: JustAsked | None = None,
+    more: Sequence[Json] = (),
+) -> Iterator[Json]:
+    """The home's blocks, at most a hundred. `offered`: what the viewer may ask; when there is
+    nothing, `why_not`. `more`: what features show below the reports."""
+    yield {"type": "header", "text": {"type": "plain_text", "text": "What can I ask?"}}
+    if just_asked:
+        yield _asked_here(just_asked)
+    if why_not:
+        yield section(why_not)
+    yield from _examples(offered[:MOST_DOMAINS])
+    yield {"type": "header", "text": {"type": "plain_text", "text": "My recent questions"}}
+    yield section(
+        _questions(mine, team_url, readable=None)
+        or (
+            ""
+            if just_asked
+            else "None yet. Mention me in a channel, or write to me under *Messages*."
+        )
+        or "The first one is on its way."
+    )
+    for report in reports[:8]:
+        yield {"type": "divider"}
+        title = f"{plain(report.domain.title)}, for admins"
+        yield {"type": "header", "text": {"type": "plain_text", "text": title[:150]}}
+        yield {"type": "section", "fields": [words(fact) for fact in _facts(report)]}
+        if report.index and report.index.problems:
+            told = "\n".join(f":warning: {mrkdwn(line)}" for line in report.index.problems[:5])
+            yield section(told)
+        if report.troubles:
+            yield section(
+                "\n".join(f":warning: {mrkdwn(short(line, 400))}" for line in report.troubles[:5])
+            )
+        if report.failing:
+            failing = _questions(report.failing, team_url, readable=report.readable)
+            yield section(f"*Failing this week*\n{failing}")
+    yield from more[:40]
+    yield context(
+        [
+            "Answers come from your team's documents, with sources. "
+            "Press *Not helpful* when one is wrong."
+        ]
+    )
+
+
+def _examples(offered: Sequence[Offered]) -> Iterator[Json]:
+    """A button beside each question: as its label, a longer one would be cut."""
+    each = max(1, min(EXAMPLES, MOST_EXAMPLES // max(1, len(offered))))
+    for place, one in enumerate(offered):
+        channels = " ".join(f"<#{channel}>" for channel in one.domain.channels[:5])
+        yield section(f"*{mrkdwn(one.domain.title)}* {channels}".strip())
+        for number, question in enumerate(one.questions[:each]):
+            value = json.dumps({"domain": one.domain.domain, "question": question})
+            label = f"Ask: {plain(short(question, 60))}"
+            ask = button("Ask", f"{EXAMPLE}_{place}_{number}", value, accessibility_label=label)
+            yield section(mrkdwn(short(question, 300)), accessory=ask)
+    if any(one.questions for one in offered):
+        yield context(["The answer comes as a direct message, under *Messages*."])
+
+
+def _asked_here(asked: JustAsked) -> Json:
+    question = mrkdwn(short(asked.question, 200))
+    where = link(asked.address, "Open the answer in Messages") if asked.address else ""
+    return section(
+        f"You asked: *{question}*\n{where or 'The answer is on its way.'}",
+        block_id="oncall_just_asked",
+    )
+
+
+def _facts(report: Report) -> Iterator[str]:
+    index, week, before = report.index, report.this_week, report.last_week
+    if index is None:
+        yield f"*Documents*\n:warning: None yet. Run `oncall ingest {report.domain.domain}`"
+    else:
+        yield f"*Documents*\n{index.documents}"
+        when = age(index.published_at, datetime.now(UTC)).removeprefix("updated ") or "unknown"
+        yield f"*Last change*\n{when} (generation {index.generation})"
+        if index.refreshed:
+            yield f"*Refreshed*\n{mrkdwn(index.refreshed)}"
+    passages = f" ({report.passages} of them given passages only)" if report.passages else ""
+    yield f"*Asked in 7 days*\n{report.asked}{passages}"
+    yield (
+        f"*Feedback in 7 days*\n{week.helpful} helpful, {week.unhelpful} not\n"
+        f"(the week before: {before.helpful} and {before.unhelpful})"
+    )
+
+
+def _questions(records: Sequence[Record], team_url: str, *, readable: Set[str] | None) -> str:
+    """One line each; `readable`: the channels that others' questions may be shown of, None for
+    one's own. What others asked in direct messages stays between them and the bot."""
+    lines = []
+    for record in records:
+        if readable is None or record.channel in readable:
+            shown = link(permalink(team_url, record), short(record.text, 150))
+        elif record.channel.startswith("D"):
+            shown = "a direct message"
+        else:
+            shown = "a channel that you are not in"
+        lines.append(f"• {shown} · {outcome(record)}")
+    return "\n".join(lines)

@@ -1,0 +1,1 @@
+"""Previews of links to documents, for whoever may read them."""

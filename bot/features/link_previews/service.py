@@ -1,0 +1,172 @@
+"""Links to documents in the index, previewed for a channel whose people may all read them.
+
+See docs/decisions/116-link-previews.md."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+import structlog
+
+from agents.linked_section import LinkedSection, find
+from bot.access.gate import Door, Gate
+from bot.blocks.kit import Json
+from bot.features.link_previews.views import SHOWN_BESIDE, entity, preview
+from bot.slack.client import ABOUT_THE_TOKEN, SlackBusy, SlackRefused, SlackUnsure, Web
+from bot.slack.events import LinksShared
+from config.domain import Domain, domain_of
+from config.errors import CopilotError
+from index.audit import Audit, Shown
+from index.permissions.rules import IdentitiesOf, as_read_by, readers_of
+from index.search import Snapshot
+
+log = structlog.get_logger()
+
+PATIENCE = 60.0
+"""Seconds; a preview that comes later helps nobody."""
+WORK_OBJECTS = "work_objects"
+PLAIN_SECONDS = 3_600.0
+"""So long a workspace that refused Work Objects is not offered another one."""
+NO_WORK_OBJECTS = frozenset(
+    {"error_processing_metadata", "feature_not_enabled", "invalid_arg_name", "invalid_arguments"}
+    | {"invalid_metadata_format", "invalid_metadata_schema", "missing_unfurls"}
+)
+SnapshotOf = Callable[[str], Snapshot]
+"""Domain name → what is published, for everyone. Raises CopilotError where nothing is."""
+
+
+class LinkPreviews:
+    """Shows nothing, and says nothing, of a link that is none of its own."""
+
+    def __init__(
+        self,
+        web: Web,
+        *,
+        domains: Callable[[], Mapping[str, Domain]],
+        gate: Gate,
+        snapshot: SnapshotOf,
+        identities: IdentitiesOf,
+        audit: Audit,
+    ) -> None:
+        self._web = web
+        self._domains = domains
+        self._gate = gate
+        self._snapshot = snapshot
+        self._identities = identities
+        self._audit = audit
+        self.problem = ""
+        """Why nothing is shown, for whoever runs the bot; empty while all is well."""
+
+    def unfurl(self, event_id: str, event: LinksShared) -> None:
+        """Below the message, for all who read the channel. Safe to repeat."""
+        domain = domain_of(self._domains().values(), event.channel)
+        if domain is None or not domain.answer.link_previews:
+            return
+        if not self._gate.open_to(Door.LINK, event.user, [domain]):
+            return
+        found = dict(self._found(domain, event))
+        if not found:
+            return
+        self._record(domain, found, asker=event.user, place=event.channel, showing=event_id)
+        try:
+            self._show(event, {url: linked for url, (linked, _) in found.items()})
+            self.problem = ""
+        except SlackRefused as refused:
+            self._refused(refused)
+        except (SlackBusy, SlackUnsure) as error:
+            log.info("no link preview", reason=str(error))
+
+    def details(self, event: Mapping[str, Any]) -> None:
+        """In the pane of somebody who clicked on a preview: what they themselves may read."""
+        shown = self._details(event)
+        try:
+            self._web.once("entity.presentDetails", trigger_id=event.get("trigger_id"), **shown)
+        except (SlackRefused, SlackBusy, SlackUnsure) as error:
+            log.info("no details of a linked document", reason=str(error))
+
+    def _details(self, event: Mapping[str, Any]) -> dict[str, Json]:
+        """The same refusal for what is not there and for what is not theirs."""
+        user, channel = str(event.get("user") or ""), str(event.get("channel") or "")
+        url = str(event.get("app_unfurl_url") or event.get("entity_url") or "")
+        domain = domain_of(self._domains().values(), channel)
+        nothing: dict[str, Json] = {"error": {"status": "not_found"}}
+        if domain is None or not self._gate.open_to(Door.DIRECT_MESSAGE, user, [domain]):
+            return nothing
+        readers = readers_of(
+            domain.access.audience,
+            lambda: self._identities(domain, self._gate.people.person(user)),
+        )
+        try:
+            snapshot = as_read_by(self._snapshot(domain.domain), readers)
+            linked = find(snapshot, url)
+        except CopilotError as error:
+            log.info("no details of a linked document", reason=str(error))
+            return {"error": {"status": "internal_error"}}
+        if linked is None:
+            return nothing
+        found = {url: (linked, snapshot.generation)}
+        self._record(domain, found, asker=user, place=channel, showing="")
+        return {"metadata": entity(linked, datetime.now(UTC), shown=SHOWN_BESIDE)}
+
+    def _found(
+        self, domain: Domain, event: LinksShared
+    ) -> Iterator[tuple[str, tuple[LinkedSection, int]]]:
+        """Of documents that everybody in the channel may read: all of them where the domain
+        answers from all of them, else those that are open to everyone."""
+        try:
+            snapshot = self._snapshot(domain.domain)
+            for url in event.urls:
+                if linked := find(snapshot, url):
+                    yield url, (linked, snapshot.generation)
+        except CopilotError as error:
+            log.info("no link preview", reason=str(error), domain=domain.domain)
+
+    def _record(
+        self,
+        domain: Domain,
+        found: Mapping[str, tuple[LinkedSection, int]],
+        *,
+        asker: str,
+        place: str,
+        showing: str,
+    ) -> None:
+        generation = next(number for _, number in found.values())
+        cited = sorted({linked.card.id for linked, _ in found.values()})
+        shown = Shown(
+            door="link",
+            place=place,
+            asker=asker,
+            domain=domain.domain,
+            generation=generation,
+            documents={"cited": cited},
+            showing=showing,
+        )
+        self._audit(shown, domain)
+
+    def _show(self, event: LinksShared, found: Mapping[str, LinkedSection]) -> None:
+        now = datetime.now(UTC)
+        where = {"channel": event.channel, "ts": event.ts}
+        if not self._web.lacking.any_of([WORK_OBJECTS]):
+            entities = [entity(linked, now, posted=url) for url, linked in found.items()]
+            try:
+                self._web.call(
+                    "chat.unfurl", patience=PATIENCE, metadata={"entities": entities}, **where
+                )
+                return
+            except SlackRefused as refused:
+                if refused.code not in NO_WORK_OBJECTS:
+                    raise
+                self._web.lacking.note([WORK_OBJECTS], PLAIN_SECONDS)
+                log.info("this workspace takes no work objects", reason=refused.code)
+        unfurls = {url: preview(linked, now) for url, linked in found.items()}
+        self._web.call("chat.unfurl", patience=PATIENCE, unfurls=unfurls, **where)
+
+    def _refused(self, refused: SlackRefused) -> None:
+        log.info("no link preview", reason=refused.code)
+        if refused.code in ABOUT_THE_TOKEN:
+            self.problem = (
+                f"Slack refuses to preview links to documents ({refused.code}); "
+                "install the app again with manifest.yaml"
+            )

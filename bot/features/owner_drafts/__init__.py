@@ -1,0 +1,1 @@
+"""Drafts for the owners of documents, each decided by a human."""

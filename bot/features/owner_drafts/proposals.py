@@ -1,0 +1,161 @@
+"""Corrections, human resolutions and what owners of documents accepted, as proposed golden
+questions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import yaml
+from sqlalchemy import Engine, select
+
+from bot.features.owner_drafts.store import create_owner_tables, owner_drafts
+from bot.questions.store import decoded
+from bot.questions.tables import FORGOTTEN, create_tables, feedback, handoffs, questions
+
+
+@dataclass(frozen=True, kw_only=True)
+class Proposal:
+    """A question that the copilot got wrong or couldn't answer, with a person's answer to it."""
+
+    id: str
+    domain: str
+    question: str
+    reference: str
+    """The right answer, in the person's words."""
+    source: str
+    """Where it says so, as the person put it; may be empty."""
+    by: str
+    """Slack user id."""
+    origin: str
+    """`correction`, `handoff`, or `accepted` by the document's owner."""
+    answered: str
+    """What the copilot had said."""
+    path: str
+    document: str = ""
+    """Id; where it belongs, as its owner said."""
+    heading: str = ""
+
+
+def propose(engine: Engine, domain: str | None = None) -> list[Proposal]:
+    """All proposals, oldest first, one per question; a correction counts over a hand-off, what an
+    owner accepted over both, and what an owner dismissed is none."""
+    create_tables(engine)
+    create_owner_tables(engine)
+    found: dict[str, Proposal] = {}
+    for proposal in (*_handoffs(engine), *_corrections(engine)):
+        found[proposal.id] = proposal
+    for question_id in _dismissed(engine):
+        found.pop(question_id, None)
+    for proposal in _accepted(engine):
+        found[proposal.id] = proposal
+    wanted = (one for one in found.values() if domain in (None, one.domain))
+    return sorted(wanted, key=lambda proposal: proposal.id)
+
+
+def to_yaml(proposals: list[Proposal]) -> str:
+    """Golden-set YAML; what only an owner can add (evidence, rubric) is left empty."""
+    entries = [
+        {
+            "id": f"{p.domain or 'proposed'}-{p.id.replace(':', '-').replace('.', '-').lower()}",
+            "kind": "proposed",
+            "question": p.question,
+            "history": [],
+            "reference": p.reference,
+            "must_include": [],
+            "rubric": [],
+            "evidence": _evidence(p),
+            "proposed": {k: v for k, v in asdict(p).items() if k in {"by", "origin", "source"}},
+        }
+        for p in proposals
+    ]
+    return str(yaml.safe_dump(entries, sort_keys=False, allow_unicode=True, width=100))
+
+
+def _evidence(p: Proposal) -> list[dict[str, str]]:
+    """The place that the owner named. Its own words are the quote until an expert picks better ones
+    from it: the accepted ones may not stand there yet."""
+    if not (p.document and p.heading):
+        return []
+    return [{"document": p.document, "heading": p.heading, "quote": p.heading}]
+
+
+def _corrections(engine: Engine) -> Iterator[Proposal]:
+    query = (
+        select(questions, feedback.c.correction, feedback.c.source, feedback.c.user)
+        .join(feedback, feedback.c.question_id == questions.c.id)
+        .where(feedback.c.correction != "", questions.c.state != FORGOTTEN)
+        .order_by(feedback.c.given_at)
+    )
+    with engine.connect() as connection:
+        for row in connection.execute(query).mappings():
+            yield _proposal(row, row["correction"], row["source"], row["user"], "correction")
+
+
+def _handoffs(engine: Engine) -> Iterator[Proposal]:
+    query = (
+        select(questions, handoffs.c.resolution, handoffs.c.resolved_by.label("human"))
+        .join(handoffs, handoffs.c.question_id == questions.c.id)
+        .where(handoffs.c.resolution != "", questions.c.state != FORGOTTEN)
+    )
+    with engine.connect() as connection:
+        for row in connection.execute(query).mappings():
+            yield _proposal(row, row["resolution"], "", row["human"], "handoff")
+
+
+def _accepted(engine: Engine) -> Iterator[Proposal]:
+    """Answers alone: what is out of date, or wrong in a step, answers no question."""
+    query = (
+        select(owner_drafts, *(questions.c[name] for name in ("text", "answer", "path")))
+        .outerjoin(questions, questions.c.id == owner_drafts.c.question_id)
+        .where(owner_drafts.c.kind == "answer", owner_drafts.c.state == "accepted")
+        .where(owner_drafts.c.final_words != "")
+        .order_by(owner_drafts.c.decided_at)
+    )
+    with engine.connect() as connection:
+        for row in connection.execute(query).mappings():
+            answer = decoded(row["answer"]) if row["answer"] else None
+            standalone = answer.standalone_question if answer else ""
+            question = standalone or row["question"] or row["text"] or ""
+            place = " › ".join(filter(None, (row["title"], row["final_heading"])))
+            if question:
+                yield Proposal(
+                    id=row["question_id"] or row["key"],
+                    domain=row["domain"],
+                    question=question,
+                    reference=row["final_words"],
+                    source=place,
+                    by=row["final_by"],
+                    origin="accepted",
+                    answered=answer.text if answer else "",
+                    path=row["path"] or "",
+                    document=row["document"],
+                    heading=row["final_heading"],
+                )
+
+
+def _dismissed(engine: Engine) -> list[str]:
+    query = select(owner_drafts.c.question_id).where(
+        owner_drafts.c.kind == "answer",
+        owner_drafts.c.state == "dismissed",
+        owner_drafts.c.question_id != "",
+    )
+    with engine.connect() as connection:
+        return list(connection.scalars(query))
+
+
+def _proposal(row: Any, reference: str, source: str, by: str, origin: str) -> Proposal:
+    answer = decoded(row["answer"]) if row["answer"] else None
+    standalone = answer.standalone_question if answer else ""
+    return Proposal(
+        id=row["id"],
+        domain=row["domain"],
+        question=standalone or row["text"],
+        reference=reference,
+        source=source,
+        by=by,
+        origin=origin,
+        answered=answer.text if answer else "",
+        path=row["path"],
+    )

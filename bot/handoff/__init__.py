@@ -1,1 +1,0 @@
-"""Ask a human: the card, and whoever is on call."""

@@ -1,1 +1,0 @@
-"""What the bot shows unasked: App Home and the agent pane."""

@@ -1,1 +1,0 @@
-"""Durable work: stored before it is acknowledged, worked off once."""

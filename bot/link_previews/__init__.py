@@ -1,1 +1,0 @@
-"""Links to documents, shown with what they open, to whom may read it."""

@@ -1,1 +1,0 @@
-"""What the bot remembers in the database: questions, answers, posts."""

@@ -1,1 +1,0 @@
-"""Owners of documents: what is suggested to them, and what comes of it."""

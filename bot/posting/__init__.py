@@ -1,0 +1,1 @@
+"""Posts answers to Slack, streamed or whole, once, even after a crash."""

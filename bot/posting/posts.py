@@ -1,0 +1,295 @@
+"""The messages that answer a question: made once, found again after a crash, changed, taken back;
+each in the richest form that Slack takes.
+
+See docs/decisions/051-one-post-per-question.md.
+
+Answers that only their asker may read, sent to them directly."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import structlog
+
+from bot.blocks.fallbacks import forms, newer_kinds
+from bot.blocks.kit import Json
+from bot.blocks.render import Outgoing, said
+from bot.questions.store import Record, Records
+from bot.slack.client import (
+    ABOUT_THE_TOKEN,
+    LONGEST_WAIT,
+    SlackBusy,
+    SlackRefused,
+    SlackUnsure,
+    Web,
+    backoff,
+)
+from bot.slack.events import Asked
+from bot.slack.messages import (
+    METADATA_EVENT,
+    Message,
+    earlier,
+    fetch,
+    is_own,
+    part_of,
+    question_id,
+)
+
+log = structlog.get_logger()
+
+NO_WAY_IN = ABOUT_THE_TOKEN | {
+    "channel_not_found", "is_archived", "not_in_channel", "restricted_action",
+}  # fmt: skip
+"""Refusals that another message would meet as well."""
+
+UNKNOWN = {"invalid_blocks", "invalid_blocks_format", "invalid_arguments"}
+"""How Slack refuses a kind of block that it doesn't know."""
+TOO_NEW = UNKNOWN | {"msg_blocks_too_long", "msg_too_long"}
+
+
+def post_once(
+    web: Web,
+    message: Outgoing,
+    *,
+    channel: str,
+    thread_ts: str | None,
+    metadata: Json,
+    find: Callable[[], str | None],
+    busy: Callable[[float], None] = lambda seconds: None,
+    placed: Callable[[str], None] = lambda channel: None,
+) -> str:
+    """Post a message and return its timestamp. `placed` hears the id of the conversation that Slack
+    put it into, which of one that was sent to a person is known only then.
+
+    After a lost reply nobody knows whether it was posted, so `find` looks before it is posted
+    again. Raises SlackRefused, or SlackUnsure or SlackBusy when patience has run out."""
+    arguments = {
+        "channel": channel,
+        "thread_ts": thread_ts,
+        "metadata": metadata,
+        "unfurl_links": False,
+        "unfurl_media": False,
+    }
+    pauses = backoff(LONGEST_WAIT)
+    while True:
+        try:
+            posted = richest(web, web.once, "chat.postMessage", message, arguments)
+            placed(str(posted.get("channel") or ""))
+            return str(posted["ts"])
+        except SlackBusy as limit:
+            busy(limit.after)
+            # Everybody who waits was told the same second: spread them out.
+            web.wait(pauses, exactly=limit.after + random.random() * 2, cause=limit)  # noqa: S311 - not a secret
+        except SlackUnsure as unsure:
+            web.wait(pauses, cause=unsure)
+            if ts := find():
+                return ts
+
+
+def richest(
+    web: Web, call: Callable[..., Json], method: str, message: Outgoing, arguments: Json
+) -> Json:
+    """The message in the richest form that Slack takes: as it is, without what is new, or as text.
+
+    What only an older form was taken without is remembered, and not tried again for a while."""
+    suspected: frozenset[str] = frozenset()
+    for form in forms(message):
+        kinds = newer_kinds(form.blocks)
+        if web.lacking.any_of(kinds):
+            continue
+        try:
+            done = call(method, text=message.text, blocks=form.blocks, **arguments)
+        except SlackRefused as refused:
+            if refused.code not in TOO_NEW:
+                raise
+            log.warning("slack refused a message's blocks", method=method, reason=refused.code)
+            suspected |= kinds if refused.code in UNKNOWN else frozenset()
+        else:
+            web.lacking.note(suspected - kinds)
+            return done
+    return call(method, text=message.text, **arguments)
+
+
+def metadata_of(kind: str, question: str, **more: Any) -> Json:
+    return {"event_type": kind, "event_payload": {"question_id": question, **more}}
+
+
+def find_post(web: Web, event: Asked, bot_user: str, kind: str = METADATA_EVENT) -> dict[int, str]:
+    """Part → timestamp of the bot's messages in the thread that belong to this question."""
+    return {
+        part_of(message): str(message["ts"])
+        for message in own_messages(web, event, bot_user)
+        if question_id(message, kind) == event.id
+    }
+
+
+def own_messages(web: Web, event: Asked, bot_user: str) -> list[Message]:
+    return [m for m in fetch(web, event.channel, event.thread_ts) if is_own(m, bot_user)]
+
+
+class Parts:
+    """`ts`: part → timestamp of what is known to be posted; part 0 is the placeholder's."""
+
+    def __init__(
+        self, web: Web, records: Records, event: Asked, *, bot_user: str, streams: bool
+    ) -> None:
+        self._web = web
+        self._records = records
+        self._event = event
+        self._bot_user = bot_user
+        self._streams = streams
+        self.ts: dict[int, str] = dict(records.posts(event.id))
+        self._dead: set[str] = set()
+        """Given up, though Slack may still show them: not to be found again."""
+
+    def find(self) -> None:
+        """Messages that an attempt before a crash posted but didn't record."""
+        shown = own_messages(self._web, self._event, self._bot_user)
+        spoken = [message for message in shown if message["ts"] not in self._dead]
+        for message in spoken:
+            if question_id(message) == self._event.id and part_of(message) not in self.ts:
+                self.own(part_of(message), str(message["ts"]))
+        if 0 not in self.ts and self._streams:
+            # A stream carries no metadata until it is stopped, so an unmarked message of the
+            # bot that nobody owns is a stream whose start was not recorded.
+            later = [
+                str(m["ts"])
+                for m in spoken
+                if not m.get("metadata") and earlier({"ts": self._event.ts}, str(m["ts"]))
+            ]
+            owned = self._records.owned(self._event.channel, later)
+            for ts in (ts for ts in later if ts not in owned):
+                if self.own(0, ts):
+                    break
+
+    def own(self, part: int, ts: str) -> bool:
+        """Take a message for this question; False when it is another's."""
+        owns = self._records.own_post(self._event.id, part, self._event.channel, ts)
+        if owns:
+            self.ts[part] = ts
+        return owns
+
+    def create(
+        self, part: int, message: Outgoing, *, state: str, busy: Callable[[float], None]
+    ) -> None:
+        """Post a message that isn't there yet. `busy` hears of Slack's limits."""
+        found: list[str] = []
+
+        def find() -> str | None:
+            self.find()
+            if part in self.ts:
+                found.append(self.ts[part])
+            return self.ts.get(part)
+
+        ts = post_once(
+            self._web,
+            message,
+            channel=self._event.channel,
+            thread_ts=self._event.thread_ts,
+            metadata=self.metadata(part, state),
+            find=find,
+            busy=busy,
+        )
+        if not found:
+            self.own(part, ts)
+        elif state == "answered" and not self.update(part, message):
+            # What was found was an earlier placeholder, and can't be changed.
+            self.create(part, message, state=state, busy=busy)
+
+    def update(self, part: int, message: Outgoing) -> bool:
+        """False when the message is gone or can't be changed, and another must be posted."""
+        arguments = {
+            "channel": self._event.channel,
+            "ts": self.ts[part],
+            "metadata": self.metadata(part, "answered"),
+        }
+        try:
+            try:
+                richest(self._web, self._web.call, "chat.update", message, arguments)
+            except SlackRefused as refused:
+                if refused.code != "streaming_state_conflict":
+                    raise
+                self.stop(part)  # a stream that an earlier process began
+                richest(self._web, self._web.call, "chat.update", message, arguments)
+        except SlackRefused as refused:
+            if refused.code in NO_WAY_IN:
+                raise
+            log.info("another message instead of a change", reason=refused.code)
+            self.delete(part)
+            return False
+        return True
+
+    def delete(self, part: int) -> None:
+        """Take a message back, as far as Slack lets us."""
+        arguments: Json = {"channel": self._event.channel, "ts": self.ts[part]}
+        try:
+            try:
+                self._web.call("chat.delete", **arguments)
+            except SlackRefused as refused:
+                if refused.code != "cant_delete_message" or not self._streams:
+                    raise
+                self.stop(part)
+                self._web.call("chat.delete", **arguments)
+        except SlackRefused as refused:
+            log.info("could not delete a message", reason=refused.code)
+        self._forget(part)
+
+    def _forget(self, part: int) -> None:
+        self._records.forget_post(self._event.id, part)
+        self._dead.add(self.ts.pop(part))
+
+    def stop(self, part: int) -> None:
+        """End a stream, so that it may be updated or deleted."""
+        try:
+            self._web.call(
+                "chat.stopStream",
+                channel=self._event.channel,
+                ts=self.ts[part],
+                metadata=self.metadata(part, "working"),
+            )
+        except SlackRefused as refused:
+            log.debug("the stream had ended", reason=refused.code)
+
+    def metadata(self, part: int, state: str) -> Json:
+        """By which the message is found again."""
+        return metadata_of(METADATA_EVENT, self._event.id, part=part, state=state)
+
+
+NOT_FOR_ALL = "not everyone here may read the documents behind it."
+
+
+def no_documents(channel: str) -> str:
+    return (
+        "this channel has no documents of its own. An admin can give it some, by adding its id "
+        f"`{channel}` to a domain file."
+    )
+
+
+def send(
+    web: Web, records: Records, record: Record, messages: Sequence[Outgoing], why: str
+) -> Outgoing:
+    """Deliver to the asker's direct messages; returns what the thread is told. Safe to repeat."""
+    key = post_key(record.event_id)
+    done = records.posts(key)
+    for part, message in enumerate(messages):
+        if part in done:
+            continue
+        ts = post_once(
+            web,
+            message,
+            channel=record.asker,  # Slack takes a user's id for their direct messages
+            thread_ts=None,
+            metadata=metadata_of(METADATA_EVENT, record.id, part=part, state="answered"),
+            # The conversation's own id isn't known yet, so there is nowhere to look. Better the
+            # same answer twice in private than none.
+            find=lambda: None,
+        )
+        records.own_post(key, part, record.asker, ts)
+    return said(f"I've answered <@{record.asker}> privately: {why}")
+
+
+def post_key(event_id: str) -> str:
+    """Under which the posts of this event's private answer are recorded."""
+    return f"{event_id}/private"[:80]

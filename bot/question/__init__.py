@@ -1,1 +1,0 @@
-"""A question on its way: taken in, decided, limited, attempted."""

@@ -1,0 +1,1 @@
+"""Questions, answers and their posts in the database."""

@@ -1,0 +1,1 @@
+"""Rotas from calendars and YAML, and who is on call at a time."""

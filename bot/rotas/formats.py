@@ -1,0 +1,298 @@
+"""iCalendar → the shifts of a time: repetition, exceptions and zones by the libraries for it.
+
+A rota written by hand: a YAML list of `{from, to, user}`."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator, Mapping
+from datetime import UTC, date, datetime, time, timedelta, tzinfo
+from typing import Any
+from zoneinfo import ZoneInfo
+
+import yaml
+
+from bot.rotas.shifts import Shift
+from config.errors import ConfigError
+from config.parsing.schedules import (
+    EMAIL,
+    GROUP,
+    MAYBE_ON_CALL_IN_PROSE,
+    MENTION,
+    ON_CALL,
+    ON_CALL_IN_PROSE,
+    USER,
+    time_zone_problem,
+)
+
+_NAMES = [
+    re.compile(MENTION),
+    re.compile(rf"\A\s*({ON_CALL})\s*\Z"),
+    re.compile(f"({ON_CALL_IN_PROSE})"),
+    re.compile(f"({EMAIL})"),
+    re.compile(f"({MAYBE_ON_CALL_IN_PROSE})"),
+]
+"""Surest first: what may also be a word comes after an e-mail."""
+_NEEDED = frozenset(
+    {"DTSTART", "DTEND", "DURATION", "RRULE", "RDATE", "EXDATE", "RECURRENCE-ID", "STATUS"}
+)
+_ZONE = re.compile(r"^X-WR-TIMEZONE[^:\n]*:([^\n]*)", re.MULTILINE)
+_ICAL_REMEDY = "export the calendar again, or write the rota as YAML"
+_FAR = 3000
+"""Year of what never ends: the libraries count on from an end, and fail beyond the year 9999."""
+
+MAX_TITLE = 80
+"""Characters of an event's title that an error shows."""
+MAX_STEPS = 1_000_000
+"""Days looked at for all rules of a calendar: about 2 s. A daily shift of 20 years takes 7,300."""
+_STEPS_PER_DAY = {
+    # Measured against daily rules: longer periods are passed over as a whole.
+    "YEARLY": 0.1, "MONTHLY": 0.15, "WEEKLY": 0.25,
+    "DAILY": 1, "HOURLY": 24, "MINUTELY": 24 * 60, "SECONDLY": 24 * 60 * 60,
+}  # fmt: skip
+_CLOCK = ("BYHOUR", "BYMINUTE", "BYSECOND")
+_COME_AGAIN: Mapping[str, list[set[str]]] = {
+    "HOURLY": [set()],
+    "DAILY": [set()],
+    "WEEKLY": [set(), {"BYDAY"}],
+    "MONTHLY": [set(), {"BYDAY"}, {"BYMONTHDAY"}],
+    "YEARLY": [set(), {"BYMONTH"}, {"BYDAY", "BYMONTH"}, {"BYMONTH", "BYMONTHDAY"}],
+}
+"""Filters that leave a day in each few periods. Of others, such as the 30th of February, nothing
+may be left, and that is known only at the end of the calendar, in the year 9999."""
+
+
+def calendar_shifts(
+    text: str, start: datetime, end: datetime, *, rota: str, zone: tzinfo = UTC
+) -> Iterator[Shift]:
+    """Shifts that are on at some time from `start` to `end`, in UTC; who has them stands in
+    summary, description or attendee.
+
+    An attendee who declined has none; one who accepted comes first.
+
+    Times without a zone, and whole days, are in the calendar's own zone (`X-WR-TIMEZONE`), else
+    in `zone`. Raises ConfigError for what no shift can be read from, naming `rota`."""
+    try:
+        yield from _shifts(text, start, end, zone)
+    except ConfigError as error:
+        raise ConfigError(f"the rota {rota!r}: {error.problem}", remedy=error.remedy) from None
+    except Exception as error:  # a broken calendar can fail anywhere in three libraries
+        reason = " ".join(str(error).split()) or type(error).__name__
+        raise ConfigError(
+            f"the rota {rota!r} is a broken calendar: {reason:.200}", remedy=_ICAL_REMEDY
+        ) from error
+
+
+def calendar_zone(text: str) -> str:
+    """The zone that a calendar says it is in; empty where it says none."""
+    found = _ZONE.search(text)
+    name = found[1].strip() if found else ""
+    return "" if not name or time_zone_problem(name) else name
+
+
+def _shifts(text: str, start: datetime, end: datetime, zone: tzinfo) -> Iterator[Shift]:
+    import recurring_ical_events
+    from icalendar import Calendar
+
+    calendar = Calendar.from_ical(text)
+    events = calendar.walk("VEVENT")
+    _check(events, start, end)
+    for event in events:
+        _end_in_time(event)
+    if own := calendar.get("X-WR-TIMEZONE"):
+        zone = ZoneInfo(str(own))
+    looked_at = (start.astimezone(zone), end.astimezone(zone))
+    for event in recurring_ical_events.of(calendar).between(*looked_at):
+        if str(event.get("STATUS", "")).upper() != "CANCELLED":
+            # In UTC at once, as in `yaml_rota`.
+            begins, ends = (
+                _moment(event[key].dt, zone).astimezone(UTC) for key in ("DTSTART", "DTEND")
+            )
+            yield Shift(begins, ends, _who(event), _title(event))
+
+
+def _check(events: list[Any], start: datetime, end: datetime) -> None:
+    """Raise ConfigError for a shift that would be read wrongly, or would take too long."""
+    steps = 0.0
+    for event in events:
+        for key, problem in event.errors:
+            if key in _NEEDED:
+                raise _ical_error(f"{key} of {_title(event)!r}: {problem}")
+        if "DTSTART" not in event:
+            raise _ical_error(f"{_title(event)!r} has no DTSTART")
+        if not _is_over(event, start):
+            _check_times(event)
+        steps += sum(_steps(rule, event, end) for rule in _values(event, "RRULE"))
+        if steps > MAX_STEPS:
+            raise ConfigError(
+                f"{_title(event)!r} repeats too often to be counted",
+                remedy="repeat shifts by day, week, month or year",
+            )
+
+
+def _check_times(event: Any) -> None:
+    start, end = event.get("DTSTART"), event.get("DTEND")
+    for value in (start, end):
+        if value is not None and "TZID" in value.params and value.dt.tzinfo is None:
+            raise _ical_error(f"unknown time zone {value.params['TZID']!r} of {_title(event)!r}")
+    if end is not None and _moment(end.dt, UTC) < _moment(start.dt, UTC):
+        raise _ical_error(f"{_title(event)!r} ends before it starts (DTEND before DTSTART)")
+
+
+def _is_over(event: Any, at: datetime) -> bool:
+    """A single shift so long ago that it is over in every time zone."""
+    if any(key in event for key in ("RRULE", "RDATE", "RECURRENCE-ID", "DURATION")):
+        return False
+    moments = [event[key].dt for key in ("DTSTART", "DTEND") if key in event]
+    return max(_moment(value, UTC) for value in moments) < at - timedelta(days=3)
+
+
+def _end_in_time(event: Any) -> None:
+    end = event.get("DTEND")
+    if end is not None and end.dt.year > _FAR:
+        end.dt = end.dt.replace(year=_FAR, month=1, day=1)
+
+
+def _steps(rule: Any, event: Any, at: datetime) -> float:
+    """Days, or parts of a day, that the library looks at from the first shift to `at`."""
+    start = event["DTSTART"].dt
+    if "FREQ" not in rule:
+        raise _ical_error(f"RRULE of {_title(event)!r} has no FREQ")
+    (frequency,), interval = rule["FREQ"], max(rule.get("INTERVAL", [1]))
+    if interval < 1:
+        raise _ical_error(f"RRULE of {_title(event)!r} has INTERVAL={interval}")
+    end = at if _comes_again(rule, frequency, interval) else datetime.max.replace(tzinfo=UTC)
+    days = max((end - _moment(start, UTC)).days, 0)
+    times = math.prod(len(rule.get(name, [0])) for name in _CLOCK)
+    return float(days * _STEPS_PER_DAY[frequency] * times / interval)
+
+
+def _comes_again(rule: Any, frequency: str, interval: int) -> bool:
+    filters = {name for name in rule if name.startswith("BY")} - {*_CLOCK, "BYSETPOS"}
+    every_month_has_it = all(abs(day) < 30 for day in rule.get("BYMONTHDAY", ()))
+    return (
+        (filters in _COME_AGAIN.get(frequency, ()) or (filters == {"BYDAY"} and interval == 1))
+        and (every_month_has_it or "BYMONTH" not in filters)
+        and rule.get("BYSETPOS", [1]) in ([1], [-1])
+    )
+
+
+def _values(event: Any, name: str) -> list[Any]:
+    """Of a property that may stand once, often or not at all."""
+    value = event.get(name, [])
+    return value if isinstance(value, list) else [value]
+
+
+def _moment(value: Any, zone: tzinfo) -> datetime:
+    moment = value if isinstance(value, datetime) else datetime.combine(value, time())
+    return moment if moment.tzinfo else moment.replace(tzinfo=zone)
+
+
+def _who(event: Any) -> str:
+    attendees = [one for one in _values(event, "ATTENDEE") if _reply(one) != "DECLINED"]
+    attendees.sort(key=lambda one: _reply(one) != "ACCEPTED")
+    said = [*_values(event, "SUMMARY"), *_values(event, "DESCRIPTION"), *attendees]
+    found = (pattern.search(str(text)) for pattern in _NAMES for text in said)
+    return next((match[1] for match in found if match), "")
+
+
+def _reply(attendee: Any) -> str:
+    return str(getattr(attendee, "params", {}).get("PARTSTAT", "")).upper()
+
+
+def _title(event: Any) -> str:
+    if title := " ".join(str(event.get("SUMMARY", "")).split()):
+        return title if len(title) <= MAX_TITLE else f"{title[:MAX_TITLE]}…"
+    return "an event without a title"
+
+
+def _ical_error(problem: str) -> ConfigError:
+    return ConfigError(problem, remedy=_ICAL_REMEDY)
+
+
+_YAML_REMEDY = "write each shift as {from: 2026-11-02, to: 2026-11-09, user: U0INES}"
+_KEYS = {"from", "to", "user"}
+_MAX_SHOWN = 40
+
+
+def yaml_shifts(text: str, *, rota: str, zone: tzinfo = UTC) -> Iterator[Shift]:
+    """Every shift of the list, in UTC; users as Slack ids or e-mail addresses.
+
+    `zone`: of times without one.
+
+    Raises ConfigError that names `rota`, the entry (from 1) and its line."""
+    loader = yaml.SafeLoader(text)
+    try:
+        root = loader.get_single_node()
+    except RecursionError:
+        raise _yaml_error(rota, "is nested too deeply") from None
+    except yaml.YAMLError as error:
+        said = " ".join(str(error).split())
+        raise _yaml_error(rota, f"{_not_a_rota(text)}: {said}") from None
+    if root is not None and not isinstance(root, yaml.SequenceNode):
+        raise _yaml_error(rota, _not_a_rota(text))
+    if root is None or not root.value:
+        raise _yaml_error(rota, "holds no shifts")
+    for number, node in enumerate(root.value, start=1):
+        try:
+            yield _shift(loader, node, zone)
+        except (ValueError, OverflowError, RecursionError, yaml.YAMLError) as error:
+            said = " ".join(str(error).split())
+            line = node.start_mark.line + 1
+            raise _yaml_error(rota, f"has a wrong shift {number} (line {line}): {said}") from None
+
+
+def _shift(loader: yaml.SafeLoader, node: yaml.Node, zone: tzinfo) -> Shift:
+    entry: Any = loader.construct_document(node)
+    if not isinstance(node, yaml.MappingNode):
+        raise ValueError(f"expected from, to and user, not {_shown(entry)}")
+    keys = [key.value for key, _ in node.value]
+    if twice := sorted({str(key) for key in keys if keys.count(key) > 1}):
+        raise ValueError(f"{twice[0]!r} is given twice")
+    if unknown := [key for key in entry if key not in _KEYS]:
+        raise ValueError(f"unknown key {_shown(unknown[0])}")
+    if missing := sorted(_KEYS - set(entry)):
+        raise ValueError(f"no {' and no '.join(missing)}")
+    start, end = _time(entry["from"], zone), _time(entry["to"], zone)
+    if end <= start:
+        raise ValueError("it ends before it starts")
+    return Shift(start, end, _user(entry["user"]))
+
+
+def _time(value: object, zone: tzinfo) -> datetime:
+    if isinstance(value, datetime):
+        moment = value
+    elif isinstance(value, date):
+        moment = datetime(value.year, value.month, value.day)
+    elif isinstance(value, str):
+        moment = datetime.fromisoformat(value)
+    else:
+        raise ValueError(f"{_shown(value)} is no time")
+    # In UTC at once: two times of one zone are compared by the clock on the wall, which goes back
+    # an hour in autumn.
+    return (moment if moment.tzinfo else moment.replace(tzinfo=zone)).astimezone(UTC)
+
+
+def _user(value: object) -> str:
+    if isinstance(value, str):
+        if mentioned := re.fullmatch(MENTION, value):
+            return mentioned[1]
+        if re.fullmatch(f"{USER}|{GROUP}|{EMAIL}", value):
+            return value
+    raise ValueError(f"user {_shown(value)} is no Slack user or group id and no e-mail address")
+
+
+def _shown(value: object) -> str:
+    if not isinstance(value, str):
+        return f"a {type(value).__name__}" if value is not None else "nothing"
+    return repr(value if len(value) <= _MAX_SHOWN else f"{value[:_MAX_SHOWN]}…")
+
+
+def _not_a_rota(text: str) -> str:
+    begins = text.strip().partition("\n")[0].strip()[:_MAX_SHOWN]
+    return f"is neither an iCal calendar nor a list of shifts (it begins with `{begins}`)"
+
+
+def _yaml_error(rota: str, problem: str) -> ConfigError:
+    return ConfigError(f"the rota {rota!r} {problem}", remedy=_YAML_REMEDY)

@@ -1,0 +1,159 @@
+"""Whom a level of the escalation comes to now, as Slack knows them; or why it comes to nobody."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+import structlog
+
+from bot.rotas.rota import (
+    FOR_A_CALL_SECONDS,
+    FRESH_SECONDS,
+    KnownRotas,
+    SeenRota,
+    said_at,
+    zone_of,
+)
+from bot.rotas.shifts import RotaTurn, named_at, turn_at
+from bot.slack.client import SlackBusy, SlackRefused, SlackUnsure, Web
+from config.domain import Domain, EscalationLevel
+from config.errors import ConfigError
+
+log = structlog.get_logger()
+
+PATIENCE = 30.0
+"""Seconds that a call waits for Slack to say who somebody is."""
+MOST_LOOKED_AT = 15
+"""Members of a group, until one is found who is still there."""
+_NO_SUCH_PERSON = {"user_not_found", "user_not_visible"}
+_NO_SUCH_GROUP = {"no_such_subteam", "subteam_not_found"}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reached:
+    who: str = ""
+    """Slack id of a person or group; empty: nobody."""
+    why: str = ""
+    """Why it isn't who it should be, for all to see; without a full stop."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class OnCall:
+    """Whose turn it is by the domain's rota."""
+
+    who: str
+    """Slack id; empty in a gap, or when Slack doesn't know them."""
+    named: bool
+    """Somebody has the shift, known to Slack or not."""
+    until: datetime | None
+    """UTC; None when it is further away than was looked."""
+    zone: str
+
+
+class WhomToCall:
+    def __init__(self, web: Web, rotas: KnownRotas) -> None:
+        self._web = web
+        self.rotas = rotas
+
+    def first(self, domain: Domain) -> Reached:
+        """Whoever has the shift, else the configured person or group."""
+        escalation, why = domain.escalation, ""
+        if escalation.rota:
+            found = self._on_shift(domain, escalation.rota)
+            if found.who:
+                return found
+            why = found.why
+        for who in filter(None, (escalation.user, escalation.usergroup)):
+            instead = self._present(who)
+            why = why or instead.why
+            if instead.who:
+                return Reached(who=instead.who, why=why)
+        return Reached(why=why)
+
+    def level(self, domain: Domain, level: EscalationLevel) -> Reached:
+        if level.rota:
+            return self._on_shift(domain, level.rota)
+        return self._present(level.user or level.usergroup)
+
+    def on_call(self, domain: Domain, *, within: float = FRESH_SECONDS) -> OnCall | None:
+        """None for a domain whose rota isn't there or can't be read."""
+        try:
+            seen = self.rotas.of(domain, domain.escalation.rota, within=within)
+        except ConfigError:
+            return None
+        turn = turn_at(seen.shifts, datetime.now(UTC))
+        return OnCall(
+            who=self._slack_id(turn.who),
+            named=bool(turn.who),
+            until=turn.until,
+            zone=zone_of(domain, seen),
+        )
+
+    def _on_shift(self, domain: Domain, rota: str) -> Reached:
+        now = datetime.now(UTC)
+        try:
+            seen = self.rotas.of(domain, rota, within=FOR_A_CALL_SECONDS)
+            turn = turn_at(seen.shifts, now)
+            if not turn.who:
+                named_at(seen.shifts, now, rota=seen.shown)
+                return Reached(why=_gap(domain, seen, turn))
+        except ConfigError:
+            return Reached(why="the rota can't be read")
+        if "@" in turn.who and not (known := self._slack_id(turn.who)):
+            return Reached(why="the rota names somebody whom Slack doesn't know")
+        return self._present(known if "@" in turn.who else turn.who)
+
+    def _present(self, who: str) -> Reached:
+        """Unless Slack says that there is nobody."""
+        if who.startswith("S"):
+            why = self._empty(who)
+            return Reached(why=why) if why else Reached(who=who)
+        try:
+            told = self._web.call("users.info", patience=PATIENCE, user=who)
+        except (SlackRefused, SlackBusy, SlackUnsure) as error:
+            if isinstance(error, SlackRefused) and error.code in _NO_SUCH_PERSON:
+                return Reached(why="Slack doesn't know whoever it should be")
+            log.warning("slack does not say whether somebody is there", reason=str(error))
+            return Reached(who=who)
+        if (told.get("user") or {}).get("deleted"):
+            return Reached(why="whoever it should be has left Slack")
+        return Reached(who=who)
+
+    def _empty(self, group: str) -> str:
+        """Why its mention would reach nobody; empty where it would, or where Slack won't say."""
+        try:
+            told = self._web.call("usergroups.users.list", patience=PATIENCE, usergroup=group)
+        except (SlackRefused, SlackBusy, SlackUnsure) as error:
+            if isinstance(error, SlackRefused) and error.code in _NO_SUCH_GROUP:
+                return "Slack doesn't know the group"
+            log.warning("slack does not say who is in a group", group=group, reason=str(error))
+            return ""
+        members = [str(user) for user in told.get("users") or []]
+        if not members:
+            return "the group has nobody in it"
+        looked_at = members[:MOST_LOOKED_AT]
+        if len(members) == len(looked_at) and not any(self._present(one).who for one in looked_at):
+            return "everybody in the group has left Slack"
+        return ""
+
+    def _slack_id(self, who: str) -> str:
+        if "@" not in who:
+            return who
+        try:
+            found = self._web.call("users.lookupByEmail", email=who, patience=PATIENCE)
+        except SlackRefused as refused:
+            log.warning("the rota names an e-mail that Slack doesn't know", reason=refused.code)
+            return ""
+        except (SlackBusy, SlackUnsure) as error:
+            # Somebody else is called, rather than nobody until Slack is back.
+            log.warning("slack does not say whose e-mail the rota names", reason=str(error))
+            return ""
+        return str((found.get("user") or {}).get("id") or "")
+
+
+def _gap(domain: Domain, seen: SeenRota, turn: RotaTurn) -> str:
+    if turn.until is None:
+        return "nobody is on call for weeks, says the rota"
+    zone = zone_of(domain, seen)
+    return f"nobody is on call until {said_at(turn.until, zone)} ({zone})"

@@ -1,0 +1,244 @@
+"""Slack's Web API, called so that limits, outages and lost replies have one answer each.
+
+What a workspace lacks yet, as its refusals tell.
+
+What it means when Slack refuses a token, and what to do.
+
+Who is in Slack user groups."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from http.client import HTTPException
+from typing import Any
+from urllib.error import URLError
+
+import structlog
+from slack_sdk import WebClient
+from slack_sdk.errors import SlackApiError, SlackClientError
+
+from config.checks import WHERE
+from config.errors import ConfigError, PermissionsUnknown
+from telemetry import metrics
+
+REMEMBERED = 600.0
+"""Seconds. Slack brings what is new to one workspace after the other: it is tried again."""
+
+
+class Lacking:
+    """Kinds of blocks, chunks and previews that were refused lately. Thread-safe."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._until: dict[str, float] = {}
+
+    def note(self, kinds: Iterable[str], seconds: float = REMEMBERED) -> None:
+        for kind in kinds:
+            self._until[kind] = self._clock() + seconds
+
+    def any_of(self, kinds: Iterable[str]) -> bool:
+        return any(self._until.get(kind, 0.0) > self._clock() for kind in kinds)
+
+    def forget(self) -> None:
+        self._until.clear()
+
+
+_GONE = "it was revoked, or the app was removed: install the app again, and copy the new token from"
+_REMEDIES = {
+    "account_inactive": _GONE,
+    "token_revoked": _GONE,
+    "token_expired": "switch token rotation off, install the app again, and copy the token from",
+    "missing_scope": "make an app-level token with the scope connections:write at",
+    "not_allowed_token_type": "it is of another kind: copy the right one from",
+}
+_OF_THE_WORKSPACE = {
+    "access_denied", "accesslimited", "ekm_access_denied", "enterprise_is_restricted",
+    "forbidden_team", "org_login_required", "team_access_not_granted", "two_factor_setup_required",
+}  # fmt: skip
+
+
+def refused_token(variable: str, code: str) -> ConfigError:
+    """`code`: Slack's error."""
+    if code in _OF_THE_WORKSPACE:
+        remedy = "the workspace or organisation doesn't allow it: ask an administrator of Slack"
+    else:
+        remedy = f"{_REMEDIES.get(code, 'copy it again from')} {WHERE[variable]}"
+    return ConfigError(f"Slack refused {variable}: {code}", remedy=remedy)
+
+
+log = structlog.get_logger()
+
+Json = dict[str, Any]
+
+LONGEST_WAIT = 600.0
+"""Seconds. An answer is still worth posting ten minutes late; silence never is."""
+
+
+ABOUT_THE_TOKEN = {
+    "account_inactive", "invalid_auth", "missing_scope", "not_authed", "token_expired",
+    "token_revoked",
+}  # fmt: skip
+"""Refusals that an operator can mend, and that concern nobody in particular."""
+
+
+class SlackRefused(Exception):
+    """Slack understood the call and said no: retrying changes nothing. `code` is its error."""
+
+    def __init__(self, method: str, code: str) -> None:
+        super().__init__(f"Slack refused {method}: {code}")
+        self.code = code
+
+
+class SlackUnsure(Exception):
+    """The reply was lost or was a server error: the call may or may not have taken effect."""
+
+
+class SlackBusy(Exception):
+    """429: nothing happened; `after` seconds from now it may."""
+
+    def __init__(self, after: float) -> None:
+        super().__init__(f"rate limited for {after:g} s")
+        self.after = after
+
+
+class Web:
+    """One workspace's Web API. Thread-safe."""
+
+    def __init__(self, client: WebClient, sleep: Callable[[float], None] = time.sleep) -> None:
+        # Retries live in `call`: the client's own would repeat a post whose reply was lost.
+        client.retry_handlers.clear()
+        self._client = client
+        self.bot_user = self.bot_id = ""
+        """The bot itself, once it is known."""
+        self.granted: frozenset[str] = frozenset()
+        """Scopes of the token, once `auth.test` told; empty until then."""
+        self.sleep = sleep
+        self.lacking = Lacking()
+        """What this workspace refused of what is new in Slack."""
+
+    def once(self, method: str, **arguments: object) -> Json:
+        """One attempt. Raises SlackRefused, SlackUnsure or SlackBusy."""
+        try:
+            response = self._send(method, _present(arguments))
+        except SlackApiError as error:
+            raise _reason(method, error) from error
+        except (SlackClientError, OSError, URLError, HTTPException, ValueError) as error:
+            raise SlackUnsure(f"{method}: {error}") from error
+        if method == "auth.test":
+            headers = {name.lower(): value for name, value in response.headers.items()}
+            scopes = (one.strip() for one in str(headers.get("x-oauth-scopes", "")).split(","))
+            self.granted = frozenset(scopes) - {""}
+        return response.data if isinstance(response.data, dict) else {}
+
+    def _send(self, method: str, arguments: dict[str, object]) -> Any:
+        """The named method knows how Slack wants its arguments: a form, JSON, or a query. Those
+        that the client has no name for yet take JSON."""
+        named = getattr(self._client, method.replace(".", "_"), None)
+        return named(**arguments) if named else self._client.api_call(method, json=arguments)
+
+    def call(self, method: str, *, patience: float = LONGEST_WAIT, **arguments: object) -> Json:
+        """Repeat until Slack answers. Only for calls that may safely take effect twice."""
+        pauses = backoff(patience)
+        while True:
+            try:
+                return self.once(method, **arguments)
+            except SlackBusy as busy:
+                self.wait(pauses, exactly=busy.after, cause=busy)
+            except SlackUnsure as unsure:
+                self.wait(pauses, cause=unsure)
+
+    def wait(self, pauses: Iterator[float], *, cause: Exception, exactly: float = 0.0) -> None:
+        """Sleep until the next attempt; re-raises `cause` when patience has run out."""
+        pause = next(pauses, None)
+        if pause is None:
+            raise cause
+        pause = exactly or pause
+        metrics.SLACK_WAITS.labels(type(cause).__name__).inc()
+        log.info("slack is not ready", cause=str(cause), pause=round(pause, 2))
+        self.sleep(pause)
+
+    def pages(
+        self,
+        method: str,
+        key: str,
+        *,
+        patience: float = LONGEST_WAIT,
+        limit: int = 200,
+        **arguments: object,
+    ) -> Iterator[Any]:
+        """Items under `key` of every page, `limit` at most on each."""
+        cursor = ""
+        while True:
+            page = self.call(
+                method, patience=patience, cursor=cursor or None, limit=limit, **arguments
+            )
+            yield from page.get(key) or []
+            cursor = (page.get("response_metadata") or {}).get("next_cursor") or ""
+            if not cursor:
+                return
+
+
+def backoff(patience: float, first: float = 0.5, longest: float = 30.0) -> Iterator[float]:
+    """Growing pauses that end after `patience` seconds by the clock."""
+    deadline = time.monotonic() + patience
+    pause = first
+    while time.monotonic() < deadline:
+        yield pause
+        pause = min(pause * 2, longest)
+
+
+def _present(arguments: dict[str, object]) -> dict[str, object]:
+    return {name: value for name, value in arguments.items() if value is not None}
+
+
+def _reason(method: str, error: SlackApiError) -> Exception:
+    response = error.response
+    code = str(response.get("error") or "")
+    if response.status_code == 429 or code in {"ratelimited", "rate_limited"}:
+        return SlackBusy(_retry_after(response.headers))
+    status = response.status_code
+    if not _is_code(code) and 400 <= status < 500 and status != 408:
+        return SlackRefused(method, f"http_{status}")
+    if status >= 500 or code in SERVER_TROUBLE or not _is_code(code):
+        return SlackUnsure(f"{method}: {status} {code}".rstrip())
+    return SlackRefused(method, code)
+
+
+SERVER_TROUBLE = {"internal_error", "fatal_error", "service_unavailable", "request_timeout"}
+
+
+def _is_code(text: str) -> bool:
+    """Slack's codes are words joined by `_`; for a body that isn't JSON the SDK has a sentence."""
+    return text.replace("_", "").isalnum()
+
+
+def _retry_after(headers: Mapping[str, Any]) -> float:
+    known = {name.lower(): value for name, value in headers.items()}
+    try:
+        return float(known.get("retry-after", 1))
+    except (TypeError, ValueError):
+        return 1.0
+
+
+PATIENCE = 10.0
+"""Seconds; somebody waits for an answer."""
+
+Members = frozenset[str]
+
+
+def user_group_members(groups: Collection[str], web: Web) -> Mapping[str, Members | str]:
+    """Ids of user groups → ids of their members; or in words why Slack refuses.
+
+    See `index.permissions.groups.FetchMembers`. Raises PermissionsUnknown when Slack does not answer."""
+    return {group: _members(group, web) for group in groups}
+
+
+def _members(group: str, web: Web) -> Members | str:
+    try:
+        answer = web.call("usergroups.users.list", patience=PATIENCE, usergroup=group)
+    except SlackRefused as refused:
+        return f"Slack refuses to list it ({refused.code})"
+    except (SlackBusy, SlackUnsure) as error:
+        raise PermissionsUnknown("Slack does not tell who is in a user group") from error
+    return frozenset(str(user) for user in answer.get("users") or [])

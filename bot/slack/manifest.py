@@ -1,0 +1,224 @@
+"""Bolt listeners: each stores what happened and returns, so that Slack's ack is never late.
+
+The tables here are what the manifest is generated from.
+
+The Slack app manifest, made from what the bot listens to and calls."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection, Iterable, Mapping
+from typing import Any
+
+import yaml
+from slack_bolt import App
+
+from bot.slack.events import Asked, Event, LinksShared, RecentEvents, read
+from config.domain import Domain, domain_of
+from telemetry import metrics
+from telemetry.tracing import carried, span
+
+Json = dict[str, Any]
+Store = Callable[[str, Json], None]
+"""Event id and item; returns when the item can't be lost."""
+
+EVENTS: Mapping[str, tuple[str, ...]] = {
+    "app_mention": ("app_mention",),
+    "message": ("message.channels", "message.groups", "message.im"),
+    "app_home_opened": ("app_home_opened",),
+    "reaction_added": ("reaction_added",),
+    "link_shared": ("link_shared",),
+    "entity_details_requested": ("entity_details_requested",),
+}
+"""Bolt's event name → the subscriptions that bring it."""
+
+OLDER_EVENTS = ("assistant_thread_started", "assistant_thread_context_changed")
+"""Sent to apps that still have Slack's earlier assistant view; the manifest doesn't ask for it."""
+
+DETAILS = "entity_details_requested"
+"""Goes past the inbox: Slack waits for an answer as to a click."""
+
+SHORTCUT = "ask_copilot"
+SHORTCUTS: Mapping[str, str] = {SHORTCUT: "Ask the copilot"}
+"""Message shortcuts: callback id → name."""
+
+
+def listen(
+    app: App,
+    store: Store,
+    *,
+    bot_user: str,
+    team: str,
+    domains: Callable[[], Mapping[str, Domain]],
+) -> None:
+    """Register the listeners that go through the inbox. `team`: where an event doesn't say."""
+    stored = RecentEvents()
+
+    def on_event(body: Json) -> None:
+        event = body["event"]
+        where = str(body.get("team_id") or team)
+        meaning = read(event, bot_user=bot_user, team=where)
+        if meaning is None or not concerns(meaning, domains()):
+            return
+        about = {"messaging.system": "slack", "oncall.event.type": str(event.get("type"))}
+        with metrics.timed_storage(), span("slack event", about, kind="producer"):
+            trace = carried()
+            kept = stored_part(event, domains())
+            item = {"event": kept, "team": where, **({"trace": trace} if trace else {})}
+            stored.once(_sameness(meaning) or event_id(body), lambda: store(event_id(body), item))
+
+    for name in (*EVENTS, *OLDER_EVENTS):
+        if name != DETAILS:
+            app.event(name)(on_event)
+
+
+def ignore_the_rest(app: App) -> None:
+    """To be registered last: what nobody listens to is acknowledged, or Slack would repeat it."""
+
+    def ignored(ack: Callable[[], object]) -> None:
+        ack()
+
+    for register in (app.event, app.action, app.view, app.shortcut):
+        register(re.compile(""))(ignored)
+
+
+def stored_part(event: Json, domains: Mapping[str, Domain]) -> Json:
+    """Without the token to search Slack by, where nobody wants that."""
+    if any(domain.answer.earlier_threads for domain in domains.values()):
+        return event
+    kept = {name: value for name, value in event.items() if name != "action_token"}
+    thread = kept.get("assistant_thread")
+    if isinstance(thread, Mapping) and "action_token" in thread:
+        rest = {name: value for name, value in thread.items() if name != "action_token"}
+        kept["assistant_thread"] = rest
+    return kept
+
+
+def _sameness(event: Event) -> str:
+    """The same for a mention's two events; empty for what only its event id tells apart."""
+    if isinstance(event, Asked) and event.mentioned and not event.edited:
+        return f"{event.id} {event.text}"
+    return ""
+
+
+def event_id(body: Json) -> str:
+    """Slack's own id, the same on every delivery."""
+    event = body["event"]
+    parts = [event.get(key) for key in ("type", "channel", "event_ts", "ts", "user")]
+    return str(body.get("event_id") or "-".join(str(part) for part in parts if part))
+
+
+def concerns(event: Event, domains: Mapping[str, Domain]) -> bool:
+    """Could be for the bot: keeps the chatter of other channels out of the inbox."""
+    if isinstance(event, LinksShared):
+        return domain_of(domains.values(), event.channel) is not None
+    if not isinstance(event, Asked) or event.mentioned or event.direct:
+        return True
+    domain = domain_of(domains.values(), event.channel)
+    return domain is not None and (
+        (event.edited and not event.bot)
+        or bool(event.bot and domain.answer.alert_bots)
+        or domain.answer.when != "mention"
+        or (not event.starts_thread and domain.answer.follow_ups == "thread")
+    )
+
+
+SCOPES = {
+    "app_mentions:read": "hear mentions",
+    "assistant:write": "status, title and suggestions in the agent pane",
+    "channels:history": "read the thread of a question in public channels",
+    "channels:read": "know who is in a public channel: who may ask in direct messages",
+    "chat:write": "answer",
+    "files:read": "read screenshots in questions, where a model that sees is set up",
+    "groups:history": "read the thread of a question in private channels",
+    "groups:read": "the same of private channels",
+    "im:history": "hear direct messages",
+    "links:read": "hear of links to documents that are posted in channels",
+    "links:write": "show title, section, age and owner below such a link",
+    "reactions:read": "see ✅ on a solved question",
+    "reactions:write": "put ✅ on a question that a human solved",
+    "usergroups:read": "call the on-call group, and know who is in groups that open documents",
+    "users:read": "know who asks",
+    "users:read.email": "check document permissions, and find who is on call",
+}
+"""Bot scope → what it is for."""
+OPTIONAL_SCOPES = {
+    "search:read.public": "link earlier threads of public channels under an answer; asked for "
+    "only where a domain file says `earlier_threads: true`",
+}
+"""Those that a domain file asks for."""
+UNFURLED = ("docs.google.com", "drive.google.com")
+"""Where documents are that are previewed; Slack takes five of them."""
+ENTITIES = ("slack#/entities/content_item",)
+"""Kinds of Work Objects: see `bot.link_previews.preview_view`."""
+
+HEADER = """\
+# The Slack app: paste this at https://api.slack.com/apps → Create New App → From a manifest.
+# Made from the bot's listeners by bot/slack/manifest.py; a test keeps it true.
+"""
+
+
+def scopes_for(domains: Iterable[Domain]) -> dict[str, str]:
+    """All that these domains make use of, with what it is for."""
+    searches = any(domain.answer.earlier_threads for domain in domains)
+    return SCOPES | (OPTIONAL_SCOPES if searches else {})
+
+
+def lacking(granted: Collection[str], domains: Iterable[Domain]) -> list[str]:
+    """What an app of an older manifest goes without, in lines for an operator."""
+    wanted = scopes_for(domains)
+    return [
+        f"The Slack app lacks `{scope}` ({what}): install it again with `oncall config manifest`"
+        for scope, what in wanted.items()
+        if scope not in granted
+    ]
+
+
+def manifest(*, url: str = "", domains: Iterable[Domain] = ()) -> Json:
+    """As Slack takes it. `url` is the public address of `oncall serve`; empty for Socket Mode.
+    `domains`: whose files may ask for more scopes."""
+    events: Json = {"bot_events": sorted(name for names in EVENTS.values() for name in names)}
+    interactivity: Json = {"is_enabled": True}
+    if url:
+        address = f"{url.rstrip('/')}/slack/events"
+        events["request_url"] = interactivity["request_url"] = address
+    return {
+        "display_information": {
+            "name": "On-call Copilot",
+            "description": "Answers from your team's documents, with sources",
+            "background_color": "#1f3a5f",
+        },
+        "features": {
+            "agent_view": {"agent_description": "Answers from your team's documents"},
+            "app_home": {
+                "home_tab_enabled": True,
+                "messages_tab_enabled": True,
+                "messages_tab_read_only_enabled": False,
+            },
+            "bot_user": {"display_name": "copilot", "always_online": True},
+            "shortcuts": [
+                {
+                    "name": name,
+                    "type": "message",
+                    "callback_id": callback_id,
+                    "description": "Answer this message from the documents",
+                }
+                for callback_id, name in SHORTCUTS.items()
+            ],
+            "unfurl_domains": list(UNFURLED),
+            "rich_previews": {"is_active": True, "entity_types": list(ENTITIES)},
+        },
+        "oauth_config": {"scopes": {"bot": sorted(scopes_for(domains))}},
+        "settings": {
+            "event_subscriptions": events,
+            "interactivity": interactivity,
+            "org_deploy_enabled": False,
+            "socket_mode_enabled": not url,
+            "token_rotation_enabled": False,
+        },
+    }
+
+
+def manifest_yaml(*, url: str = "", domains: Iterable[Domain] = ()) -> str:
+    made = manifest(url=url, domains=domains)
+    return HEADER + str(yaml.safe_dump(made, sort_keys=False, allow_unicode=True))

@@ -1,0 +1,241 @@
+"""The words of a Slack message, wherever Slack keeps them: text, blocks or attachments.
+
+A Slack thread as the agents see it: turns before the question, oldest first."""
+
+from __future__ import annotations
+
+import html
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Protocol
+
+from agents.answer import Turn, bounded, bounded_history
+from bot.slack.client import SlackRefused, Web
+from config.parsing.schedules import CHANNEL, USER
+from enrichment.language.phrases import is_courtesy
+
+ERASED = "erased"
+"""Stands where an erased person took or resolved what others asked."""
+
+_MENTION = re.compile(rf"<@({USER})(?:\|([^<>]*))?>")
+_CHANNEL = re.compile(rf"<#({CHANNEL})(?:\|([^<>]*))?>")
+_SPECIAL = re.compile(r"<!([^<>|]+)(?:\|([^<>]*))?>")
+_LINK = re.compile(r"<((?:https?|mailto):[^<>|]+)(?:\|([^<>]*))?>")
+_QUESTION = re.compile(
+    r"\?|^[^\w\n]*+(?:how|what|when|where|which|who|whom|whose|why|can|could|may|should|shall|do|does|did"
+    r"|is|are|was|were|will|would|has|have|any(?:one|body)|please|help)\b",
+    re.IGNORECASE | re.MULTILINE,
+)
+
+
+class PlacedMessage(Protocol):
+    """A message, and the thread that it stands in."""
+
+    @property
+    def channel(self) -> str: ...
+    @property
+    def ts(self) -> str: ...
+    @property
+    def thread_ts(self) -> str: ...
+
+
+def words_of(message: Mapping[str, Any]) -> str:
+    """Everything a reader of the message sees, as plain text; both ends of what is too long."""
+    return bounded(all_words_of(message))
+
+
+def all_words_of(message: Mapping[str, Any]) -> str:
+    """The same at any length.
+
+    Alerts often have an empty `text`, or only a title there, and their words in blocks or
+    attachments; each part is added unless it was already said."""
+    said: list[str] = []
+    for part in _parts(message):
+        part = part.strip()
+        if part and not any(part in earlier for earlier in said):
+            said.append(part)
+    return "\n".join(said)
+
+
+def plain(text: str, *, bot_user: str = "") -> str:
+    """Slack's escapes resolved; the bot's own mention dropped."""
+    text = _MENTION.sub(lambda m: "" if m[1] == bot_user else f"@{m[2] or m[1]}", text)
+    text = _CHANNEL.sub(lambda m: f"#{m[2] or m[1]}", text)
+    text = _SPECIAL.sub(lambda m: m[2] or f"@{m[1].split('^')[0]}", text)
+    text = _LINK.sub(lambda m: m[1] if not m[2] or m[2] in m[1] else f"{m[2]} ({m[1]})", text)
+    return html.unescape(re.sub(r"[ \t]+", " ", text)).strip()
+
+
+def mentions(text: str) -> frozenset[str]:
+    """User ids that a message mentions."""
+    return frozenset(match[1] for match in _MENTION.finditer(text))
+
+
+def mention(who: str) -> str:
+    """Of a person or a user group; `who`: id."""
+    if who == ERASED:
+        return "somebody"
+    return f"<!subteam^{who}>" if who.startswith("S") else f"<@{who}>"
+
+
+def permalink(team_url: str, message: PlacedMessage) -> str:
+    """Address of a question in its thread; empty when the workspace's is unknown."""
+    # An option that was chosen is a question without a message of its own.
+    ts = message.ts if message.ts.replace(".", "").isdigit() else message.thread_ts
+    thread = f"?thread_ts={message.thread_ts}&cid={message.channel}"
+    place = f"{team_url}/archives/{message.channel}/p{ts.replace('.', '')}"
+    return place + thread if team_url else ""
+
+
+def is_question(text: str) -> bool:
+    return bool(_QUESTION.search(text)) and not is_courtesy(text)
+
+
+def _parts(message: Mapping[str, Any]) -> Iterator[str]:
+    text = str(message.get("text") or "")
+    yield text
+    for block in message.get("blocks") or ():
+        if not (text and block.get("type") == "rich_text"):  # what people type is in both
+            yield from _block_parts(block)
+    for attachment in message.get("attachments") or ():
+        yield from _attachment_parts(attachment)
+
+
+def _attachment_parts(attachment: Mapping[str, Any]) -> Iterator[str]:
+    words = [str(attachment.get(key) or "") for key in ("pretext", "title", "text")]
+    yield from words
+    for field in attachment.get("fields") or ():
+        yield f"{field.get('title') or ''}: {field.get('value') or ''}".strip(": ")
+    for block in attachment.get("blocks") or ():
+        yield from _block_parts(block)
+    if not any(words):
+        yield str(attachment.get("fallback") or "")
+
+
+def _block_parts(block: Mapping[str, Any]) -> Iterator[str]:
+    kind = block.get("type")
+    if kind == "rich_text":
+        yield rich_text(block)
+    elif kind in {"table", "data_table"}:
+        for row in block.get("rows") or ():
+            yield " | ".join(_cell(cell) for cell in row)
+    elif kind not in {"actions", "context_actions"}:
+        yield from _texts(block)
+
+
+def _texts(block: Mapping[str, Any]) -> Iterator[str]:
+    text = block.get("text")
+    yield text if isinstance(text, str) else str((text or {}).get("text") or "")
+    for part in (*(block.get("fields") or ()), *(block.get("elements") or ())):
+        if isinstance(part, Mapping) and isinstance(part.get("text"), str):
+            yield part["text"]
+
+
+def _cell(cell: Mapping[str, Any]) -> str:
+    return rich_text(cell) if cell.get("type") == "rich_text" else str(cell.get("text") or "")
+
+
+def rich_text(element: Mapping[str, Any]) -> str:
+    """The text of a rich_text block or of an element within it."""
+    kind = element.get("type")
+    if kind in {"text", "raw_text", "raw_number"}:
+        return str(element.get("text") or "")
+    if kind == "link":
+        return f"<{element.get('url', '')}|{element.get('text') or element.get('url', '')}>"
+    if kind == "user":
+        return f"<@{element.get('user_id', '')}>"
+    if kind == "channel":
+        return f"<#{element.get('channel_id', '')}>"
+    if kind == "emoji":
+        return f":{element.get('name', '')}:"
+    inner = [rich_text(part) for part in element.get("elements") or ()]
+    return "\n".join(inner) if kind in {"rich_text", "rich_text_list"} else "".join(inner)
+
+
+Message = Mapping[str, Any]
+
+METADATA_EVENT = "oncall_answer"
+"""Message metadata type by which the bot knows its own messages again."""
+
+
+def fetch(web: Web, channel: str, thread_ts: str) -> list[Message]:
+    """Every message of the thread, oldest first; empty when the bot may not read it."""
+    try:
+        return [
+            _signed(message, web)
+            for message in web.pages(
+                "conversations.replies",
+                "messages",
+                channel=channel,
+                ts=thread_ts,
+                include_all_metadata=True,
+                patience=60.0,
+            )
+        ]
+    except SlackRefused:
+        return []
+
+
+def _signed(message: Message, web: Web) -> Message:
+    """The bot's own messages may carry its bot id alone."""
+    own = web.bot_id and message.get("bot_id") == web.bot_id
+    return {**message, "user": web.bot_user} if own and not message.get("user") else message
+
+
+def turns(messages: Sequence[Message], *, before: str, bot_user: str) -> tuple[Turn, ...]:
+    """The conversation before the message at `before`, within bounds."""
+    spoken = [
+        Turn(role="assistant" if is_own(m, bot_user) else "user", content=text)
+        for m in messages
+        if earlier(m, before) and not unfinished(m) and (text := _content(m, bot_user))
+    ]
+    return bounded_history(spoken)
+
+
+def is_own(message: Message, bot_user: str) -> bool:
+    return bool(bot_user) and message.get("user") == bot_user
+
+
+def earlier(message: Message, ts: str) -> bool:
+    return _seconds(message.get("ts")) < _seconds(ts)
+
+
+def question_id(message: Message, kind: str = METADATA_EVENT) -> str:
+    """The question that a message of the bot belongs to; empty for others."""
+    metadata = message.get("metadata") or {}
+    if metadata.get("event_type") != kind:
+        return ""
+    return str((metadata.get("event_payload") or {}).get("question_id") or "")
+
+
+def part_of(message: Message) -> int:
+    payload = (message.get("metadata") or {}).get("event_payload") or {}
+    return int(payload.get("part") or 0)
+
+
+def unfinished(message: Message) -> bool:
+    """A placeholder says nothing that was said."""
+    payload = (message.get("metadata") or {}).get("event_payload") or {}
+    return bool(question_id(message)) and payload.get("state") == "working"
+
+
+def _content(message: Message, bot_user: str) -> str:
+    """What was said; of the bot's own answers, all blocks but sources, notes and buttons."""
+    if is_own(message, bot_user):
+        answer = [block for block in message.get("blocks") or () if not _is_furniture(block)]
+        if answer:
+            message = {"blocks": answer}
+    return plain(words_of(message), bot_user=bot_user)
+
+
+def _is_furniture(block: Mapping[str, Any]) -> bool:
+    # By type and id: Slack turns a markdown block into other types and ignores its block_id.
+    kinds = {"actions", "context_actions", "context"}
+    return block.get("type") in kinds or str(block.get("block_id") or "").startswith("oncall_")
+
+
+def _seconds(ts: object) -> float:
+    try:
+        return float(str(ts))
+    except ValueError:
+        return 0.0
