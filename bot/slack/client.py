@@ -230,7 +230,7 @@ Members = frozenset[str]
 def user_group_members(groups: Collection[str], web: Web) -> Mapping[str, Members | str]:
     """Ids of user groups → ids of their members; or in words why Slack refuses.
 
-    See `index.permissions.groups.FetchMembers`. Raises PermissionsUnknown when Slack does not answer."""
+    See `index.permissions.groups.FetchMembers`. Raises PermissionsUnknown when Slack is silent."""
     return {group: _members(group, web) for group in groups}
 
 

@@ -164,7 +164,7 @@ class _Cards(Mapping[str, DocumentCard]):
 class Guarded(ReaderView):
     """A generation of a domain that answers each asker from what they may read.
 
-    By itself it shows what is open to everyone; `index.permissions.rules.as_read_by` opens the rest."""
+    By itself it shows what is open to everyone; `as_read_by` opens the rest."""
 
     def __init__(self, whole: Snapshot, permissions: CurrentPermissions) -> None:
         super().__init__(whole, permissions, frozenset())

@@ -18,7 +18,7 @@ from jobs.evaluation.metrics.retrieval import GivenReply, given_reply
 from jobs.evaluation.reply_store import ReplyStore, Unkept
 from jobs.golden.questions import GoldenQuestion
 
-_ROOT = Path(__file__).resolve().parents[3]
+_ROOT = Path(__file__).resolve().parents[2]
 _ANSWERING = ("agents", "config", "enrichment", "index")
 """Rooms whose code an answer is made by; prompts and weights among it."""
 ANSWERING_KEYS = ("title", "answer", "retrieval", "examples", "glossary", "access")

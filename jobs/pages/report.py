@@ -57,7 +57,7 @@ def as_page(report: EvaluationReport, runs: Sequence[KeptRun] = ()) -> str:
 
 @cache
 def _asset(name: str) -> str:
-    return (files("jobs.report_page") / "assets" / name).read_text(encoding="utf-8")
+    return (files("jobs.pages") / "assets" / name).read_text(encoding="utf-8")
 
 
 def _hash(text: str) -> str:

@@ -20,7 +20,7 @@ ADMIN_ROLE = "GOOGLE_GROUPS_ADMIN has to be an administrator who may read groups
 
 
 def open_groups(settings: Settings) -> Callable[[Collection[str]], Mapping[str, Members | str]]:
-    """See `index.permissions.groups.FetchMembers`. Raises ConfigError for a missing or unreadable key."""
+    """A `FetchMembers`. Raises ConfigError for a missing or unreadable key."""
     api_url = settings.google_api_url or ""
     credentials = read_credentials(
         settings.google_credentials,

@@ -103,11 +103,11 @@ def statements_not_compared_with_the_question(patch: pytest.MonkeyPatch) -> None
 
 
 def everything_is_answered(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(refusal, "BIAS", 0.0)
+    patch.setattr(relevance, "REFUSAL_BIAS", 0.0)
 
 
 def nothing_is_answered(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(refusal, "BIAS", 2 * relevance.REFUSAL_BIAS)
+    patch.setattr(relevance, "REFUSAL_BIAS", 2 * relevance.REFUSAL_BIAS)
 
 
 @pytest.mark.parametrize(

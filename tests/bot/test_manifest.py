@@ -55,7 +55,7 @@ NEEDS = {
 
 
 def test_the_file_is_what_the_listeners_make() -> None:
-    """Made anew by: python -c "from bot.slack.manifest import manifest_yaml; print(manifest_yaml())"."""
+    """Made by `bot.slack.manifest.manifest_yaml`."""
     assert (ROOT / "manifest.yaml").read_text() == manifest_yaml()
 
 

@@ -57,7 +57,7 @@ def called(name: str) -> str:
 
 WhyFailed = Literal["refused", "unsupported", "unhelpful", "handed_off", "alert"]
 OF_THE_DOCUMENTS = frozenset(("wrong", "outdated", "incomplete", "no_answer"))
-"""Reasons of *Not helpful* that another document would mend; see `bot.features.feedback.store.REASONS`."""
+"""Reasons of *Not helpful* that another document would mend; see `REASONS` of the feedback."""
 FAILED_PATHS = ("no_answer_found", "company_specific_rag_failure")
 ANSWERED_PATHS = ("company_specific_rag_success", "cached")
 NEVER = ("", "small_talk", "ambiguous_query")

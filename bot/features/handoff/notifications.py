@@ -114,7 +114,7 @@ class AskerTold:
             """In a person's direct messages there is nowhere to look until one is posted; better
             told twice than never."""
             own = own_messages(self.web, record.event, self.bot_user) if in_thread else ()
-            return next((str(one["ts"]) for one in own if _is_of(one, record, step)), None)
+            return next((str(one["ts"]) for one in own if _is_notice_of(one, record, step)), None)
 
         try:
             ts = find() or post_once(
@@ -140,7 +140,7 @@ def _taken(handoff: Handoff) -> str:
     return f"{handoff.taken_at:%Y%m%d%H%M%S%f}" if handoff.taken_at else ""
 
 
-def _is_of(message: Message, record: Record, step: str) -> bool:
+def _is_notice_of(message: Message, record: Record, step: str) -> bool:
     payload = (message.get("metadata") or {}).get("event_payload") or {}
     return question_id(message, TOLD_EVENT) == record.id and payload.get("step") == step
 
@@ -214,7 +214,7 @@ class CallPosts:
     def _post(self, record: Record, handoff: Handoff, call: HandoffCall) -> None:
         def find() -> str | None:
             own = own_messages(self.web, record.event, self.bot_user)
-            return next((str(one["ts"]) for one in own if _is_of(one, call)), None)
+            return next((str(one["ts"]) for one in own if _is_call_of(one, call)), None)
 
         text = call_text(call, handoff)
         try:
@@ -303,7 +303,7 @@ def _take(record: Record) -> dict[str, object]:
     return actions([button("I'll take it", TAKE, record.id, style="primary")])
 
 
-def _is_of(message: Message, call: HandoffCall) -> bool:
+def _is_call_of(message: Message, call: HandoffCall) -> bool:
     payload = (message.get("metadata") or {}).get("event_payload") or {}
     mine = question_id(message, CALL_EVENT) == call.question_id
     return mine and payload.get("step") == call.step

@@ -200,7 +200,7 @@ Readers = tuple[Permission, ...]
 
 
 def open_readers(settings: Settings) -> Callable[[Collection[str]], Mapping[str, Readers]]:
-    """See `index.permissions.live.CheckReaders`. Raises ConfigError for a missing or unreadable key."""
+    """A `CheckReaders`. Raises ConfigError for a missing or unreadable key."""
     drive = open_drive(settings, attempts=READER_ATTEMPTS, timeout=READER_TIMEOUT)
     return lambda documents: current_readers(documents, drive.calls)
 
