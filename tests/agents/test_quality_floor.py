@@ -77,11 +77,11 @@ Break = Callable[[pytest.MonkeyPatch], None]
 
 
 def no_weights(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(relevance, "WEIGHTS", np.zeros_like(relevance.RELEVANCE_WEIGHTS))
+    patch.setattr(relevance, "RELEVANCE_WEIGHTS", np.zeros_like(relevance.RELEVANCE_WEIGHTS))
 
 
 def weights_upside_down(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(relevance, "WEIGHTS", -relevance.RELEVANCE_WEIGHTS)
+    patch.setattr(relevance, "RELEVANCE_WEIGHTS", -relevance.RELEVANCE_WEIGHTS)
 
 
 def near_duplicates_kept(patch: pytest.MonkeyPatch) -> None:
