@@ -26,17 +26,17 @@ if TYPE_CHECKING:
 
     from agents.answer import Ask
     from agents.answer_cache.cache import AnswerCache
-    from agents.answer_cache.store import KeptAnswers
+    from agents.answer_cache.store import CachedAnswerStore
     from agents.checks.groundedness import Entails
-    from agents.confidence import KeptThresholds
-    from agents.routing.router import Answering
+    from agents.confidence import ThresholdStore
+    from agents.routing.router import DomainRouter
     from agents.thread.memory import ThreadMemory
     from agents.tools.toolbox import Toolbox
     from api.auth.tokens import LiveTokens
     from api.scope import MayAsk
     from bot.app import Bot
     from bot.features.home.feature import IndexStatus
-    from bot.privacy.personal_data import PrivacyByHand
+    from bot.privacy.personal_data import PrivacyCommands
     from config.domain import Domain
     from config.domain_files import Check
     from config.live_domains import LiveDomains
@@ -51,17 +51,17 @@ if TYPE_CHECKING:
     from index.ranking.rerank import Reranker
     from index.search import Snapshot
     from jobs.canary.canary import Canary
-    from jobs.ingest.ports import DocumentSource, IngestReport, Watch
+    from jobs.ingest.ports import DocumentSource, IngestProgress, IngestReport
     from jobs.ingest.preparer import Preparation
     from jobs.ingest.shared_queue import Assign
     from jobs.schedule.freshness import Freshness, FreshnessGauges
     from jobs.schedule.recorded_run import Started
     from jobs.schedule.runner import JobRunner
-    from jobs.schedule.runs import KeptRuns
-    from loaders.google.owners import GoogleDesk
+    from jobs.schedule.runs import RunStore
+    from loaders.google.owners import GoogleOwners
 
 
-def beyond_the_file(settings: Settings) -> Check:
+def runtime_checks(settings: Settings) -> Check:
     """What more than a domain file's own words can tell that it asks for in vain."""
     from agents.extractive.language import unmatched
     from config.domain_files import unset
@@ -81,11 +81,11 @@ class Copilot:
         self._warm_generations: dict[str, int] = {}
 
     @cached_property
-    def answering(self) -> Answering:
+    def answering(self) -> DomainRouter:
         """Whichever domain answers a question, and one line in the log of it; whoever has people's
         words there is told so."""
         from agents.observability import QuestionLog
-        from agents.routing.router import Answering
+        from agents.routing.router import DomainRouter
 
         if self.settings.log_words:
             import structlog
@@ -93,7 +93,7 @@ class Copilot:
             structlog.get_logger().warning(
                 "the words of questions and answers are logged", setting="ONCALL_LOG_WORDS"
             )
-        return Answering(
+        return DomainRouter(
             snapshot=self.access.snapshot,
             model=lambda: self.model,
             last_answered=lambda talk: self.threads.last_answered(talk),
@@ -104,7 +104,7 @@ class Copilot:
     def live_domains(self) -> LiveDomains:
         from config.live_domains import LiveDomains
 
-        return LiveDomains(self.settings.config_dir, also=beyond_the_file(self.settings))
+        return LiveDomains(self.settings.config_dir, also=runtime_checks(self.settings))
 
     @property
     def domains(self) -> Mapping[str, Domain]:
@@ -181,35 +181,37 @@ class Copilot:
     def groups(self) -> Groups:
         """Who somebody is, with the groups that documents are shared with."""
         from bot.connection import open_user_groups
-        from index.permissions.groups import Groups, KnownMembers, untold
+        from index.permissions.groups import CachedMembers, Groups, no_directory
         from loaders.google.groups import open_groups
 
-        directory = untold("access.groups does not name it, and GOOGLE_GROUPS_ADMIN is not set")
+        directory = no_directory(
+            "access.groups does not name it, and GOOGLE_GROUPS_ADMIN is not set"
+        )
         if self.settings.google_groups_admin:
             directory = open_groups(self.settings)
         return Groups(
             named=self.access.groups,
-            directory=KnownMembers(directory),
-            slack=KnownMembers(open_user_groups(self.settings)),
+            directory=CachedMembers(directory),
+            slack=CachedMembers(open_user_groups(self.settings)),
         )
 
     @cached_property
-    def document_desk(self) -> GoogleDesk | None:
+    def document_desk(self) -> GoogleOwners | None:
         """Says whose a document is, and comments on it; None without a key.
 
         Raises ConfigError for comments that were switched on without one."""
-        from loaders.google.owners import GoogleDesk
+        from loaders.google.owners import GoogleOwners
 
         if self.settings.google_comments:
             self.settings.require(google_credentials="GOOGLE_COMMENTS=on writes by its account")
-        return GoogleDesk(self.settings) if self.settings.google_credentials else None
+        return GoogleOwners(self.settings) if self.settings.google_credentials else None
 
     @cached_property
-    def thresholds(self) -> KeptThresholds:
+    def thresholds(self) -> ThresholdStore:
         """From which confidence on answers are shown without reserve."""
-        from agents.confidence import KeptThresholds
+        from agents.confidence import ThresholdStore
 
-        return KeptThresholds(self.index.engine, self.model_name)
+        return ThresholdStore(self.index.engine, self.model_name)
 
     @cached_property
     def audit(self) -> AuditLog:
@@ -241,10 +243,10 @@ class Copilot:
         return domains[name]
 
     @cached_property
-    def kept_answers(self) -> KeptAnswers:
-        from agents.answer_cache.store import KeptAnswers
+    def kept_answers(self) -> CachedAnswerStore:
+        from agents.answer_cache.store import CachedAnswerStore
 
-        return KeptAnswers(self.index.engine)
+        return CachedAnswerStore(self.index.engine)
 
     @cached_property
     def entails(self) -> Entails | None:
@@ -304,14 +306,14 @@ class Copilot:
         """The agents of one domain, built anew when its file changes; its generation is looked
         up at each question. `anew`: no answer comes from the cache, and none is kept; nobody waits
         for it."""
-        from agents.thread.memory import remembering
+        from agents.thread.memory import with_thread_memory
 
         domain = self.domain(name)
         known = self._asks.get((name, anew))
         if known is None or known[0] is not domain:
             given_again = None if anew else self.answer_cache(domain)
             ask = self.ask_as(domain, cache=given_again, for_people=not anew)
-            known = (domain, remembering(ask, lambda: self.threads, name))
+            known = (domain, with_thread_memory(ask, lambda: self.threads, name))
             self._asks[name, anew] = known
         return known[1]
 
@@ -321,8 +323,8 @@ class Copilot:
         """The agents over a domain's published documents as this domain file would have them,
         which need not be the one in use. Nothing of a thread is kept."""
         from agents.graph import build_ask
-        from agents.observability import observed
-        from agents.runbooks.lookup import by_runbook
+        from agents.observability import with_metrics
+        from agents.runbooks.lookup import with_runbook_lookup
 
         name, most = domain.domain, domain.answer.max_wrong
         ask = build_ask(
@@ -335,9 +337,9 @@ class Copilot:
             needed=lambda: self.thresholds.needed(name, most),
             toolbox=self._toolbox_of(domain),
         )
-        ask = by_runbook(ask, snapshot=lambda: self.access.snapshot(name), domain=domain)
+        ask = with_runbook_lookup(ask, snapshot=lambda: self.access.snapshot(name), domain=domain)
         prices = self.settings.read_prices()
-        return observed(ask, name, prices=prices, for_people=for_people)
+        return with_metrics(ask, name, prices=prices, for_people=for_people)
 
     def _toolbox_of(self, domain: Domain) -> Toolbox | None:
         """Tools of others, which nobody but a model can ask."""
@@ -399,10 +401,10 @@ class Copilot:
         """The `/api/retrieve` response; `options` are those of `index.pipelines.retrieve`.
 
         The domain's own `top_k` counts where none is given."""
-        from index.permissions.rules import as_read_by
+        from index.permissions.rules import visible_to
 
         domain = self.domain(name)
-        snapshot = as_read_by(self.snapshot(name), readers)
+        snapshot = visible_to(self.snapshot(name), readers)
         from agents.query_optimizer import search_planner
         from index.pipelines import retrieve
 
@@ -421,7 +423,7 @@ class Copilot:
         *,
         full: bool = False,
         accept_drop: bool = False,
-        watch: Watch | None = None,
+        watch: IngestProgress | None = None,
         started: Started | None = None,
         assign: Assign | None = None,
     ) -> IngestReport:
@@ -455,7 +457,7 @@ class Copilot:
         accept_drop: bool,
         *,
         full: bool,
-        watch: Watch | None,
+        watch: IngestProgress | None,
         assign: Assign | None,
     ) -> IngestReport:
         """A run, and how the golden questions fare after it."""
@@ -470,24 +472,24 @@ class Copilot:
         """Compares a domain with how it was, by its golden questions."""
         from bot.connection import open_notices
         from jobs.canary.canary import Canary
-        from jobs.canary.store import KeptCanary
+        from jobs.canary.store import CanaryStore
         from jobs.evaluation.asking import code_fingerprint
 
         domain = self.domain(name)
         return Canary(
             domain,
-            kept=KeptCanary(self.index.engine, name),
+            kept=CanaryStore(self.index.engine, name),
             version=code_fingerprint(),
             tell_admins=partial(open_notices(self.settings), domain.admins),
             accept_drop=accept_drop,
         )
 
     @cached_property
-    def runs(self) -> KeptRuns:
+    def runs(self) -> RunStore:
         """What came of each run of the ingestion job."""
-        from jobs.schedule.runs import KeptRuns
+        from jobs.schedule.runs import RunStore
 
-        return KeptRuns(self.index.engine)
+        return RunStore(self.index.engine)
 
     def freshness(self, name: str) -> Freshness:
         from datetime import UTC, datetime
@@ -536,10 +538,10 @@ class Copilot:
     def _shared_out(self, runner: JobRunner) -> Assign:
         """Have documents of any runner's runs prepared by this one as well."""
         from config.embeddings import embeds_here
-        from jobs.ingest.shared_queue import WorkBench
+        from jobs.ingest.shared_queue import PreparationWorker
         from jobs.schedule.runner import Registration
 
-        bench = WorkBench(
+        bench = PreparationWorker(
             self.preparing,
             made_with=self._made_with,
             at_once=self.settings.enrich_at_once,
@@ -588,7 +590,7 @@ class Copilot:
     def vision_budget(self, run: str) -> Budget:
         """Of the same purse, at the pace of a model that may be another."""
         from config.chat_model import VISION_MODEL
-        from enrichment.llm.ledger import PaceOfItsOwn, SharedLedger
+        from enrichment.llm.ledger import SeparatePaceLedger, SharedLedger
 
         purse = self.preparing.budget(run)
         if self.vision_name == self.model_name:
@@ -596,7 +598,7 @@ class Copilot:
         if self.settings.database_url:
             ledger: Ledger = SharedLedger(self.index.engine, model=self.vision_name, run=run)
         else:
-            ledger = PaceOfItsOwn(purse.ledger)
+            ledger = SeparatePaceLedger(purse.ledger)
         return self._budget(ledger, VISION_MODEL)
 
     def _budget(self, ledger: Ledger | None, variable: str = "ONCALL_CHAT_MODEL") -> Budget:
@@ -621,21 +623,21 @@ class Copilot:
         started: Started,
         *,
         full: bool,
-        watch: Watch | None,
+        watch: IngestProgress | None,
         assign: Assign | None,
     ) -> IngestReport:
         from enrichment.pipeline import VERSION
         from index.publish import WAIT_SECONDS
-        from jobs.ingest.executors import InThisProcess, Workshop
+        from jobs.ingest.executors import LocalExecutor, PreparationExecutor
         from jobs.ingest.job import ingest
-        from jobs.ingest.quarantine import Suspects
-        from jobs.ingest.shared_queue import ByWorkers
+        from jobs.ingest.quarantine import CrashSuspects
+        from jobs.ingest.shared_queue import QueueExecutor
 
         name, options, seconds = domain.domain, domain.chunks, self.settings.document_seconds
         handed = self.preparing.handed_over(name)
-        workshop: Workshop
+        workshop: PreparationExecutor
         if assign:
-            workshop = ByWorkers(
+            workshop = QueueExecutor(
                 run=started.id,
                 domain=name,
                 options=options,
@@ -645,7 +647,7 @@ class Copilot:
                 made_with=self._made_with,
             )
         else:
-            workshop = InThisProcess(
+            workshop = LocalExecutor(
                 self.preparing.ways(started.id, options),
                 at_once=self.settings.enrich_at_once,
                 seconds=seconds,
@@ -665,7 +667,7 @@ class Copilot:
             ),
             model=self.model_name or self.vision_name,
             handed=handed,
-            suspects=lambda: Suspects(self.index.engine, name, pardon=full),
+            suspects=lambda: CrashSuspects(self.index.engine, name, pardon=full),
             reads=canary.reads,
             spent=lambda: self.preparing.spent(started.id),
             full=full,
@@ -719,7 +721,7 @@ class Copilot:
     def bot(self, *, socket: bool = True) -> Bot:
         """`socket=False`: Slack's events come in over HTTP."""
         from bot.app import build_bot
-        from bot.feature import PublishedDomains
+        from bot.feature import PublishedIndex
         from index.permissions.rules import all_may_read
 
         self.access.require()
@@ -737,7 +739,7 @@ class Copilot:
             identities=self.groups,
             warm=self.warm,
             answering=self.answering,
-            published=PublishedDomains(
+            published=PublishedIndex(
                 snapshot=self.access.snapshot, embed=self.embedder, embedder=self.embedder.name
             ),
             model=self.model,
@@ -750,11 +752,11 @@ class Copilot:
     def api(self, *, slack: bool) -> FastAPI:
         """The HTTP API, with Slack's events beside it when `slack`."""
         from api.app import build_api
-        from api.auth.limits import Bounds
+        from api.auth.limits import RequestLimits
         from bot.background import DailyPurge, Warming
         from bot.slack.http_events import add_slack, alongside
         from durable.database import DatabaseWatch
-        from telemetry.health import Together, add_health
+        from telemetry.health import CombinedHealth, add_health
 
         self.access.require()
         bot = self.bot(socket=False) if slack else None
@@ -772,13 +774,13 @@ class Copilot:
             tokens=self.tokens,
             audit=self.audit,
             lifespan=alongside(*parts, *upkeep),
-            bounds=Bounds(per_minute=self.settings.api_requests_per_minute),
+            bounds=RequestLimits(per_minute=self.settings.api_requests_per_minute),
             docs=self.settings.api_docs,
             open_metrics=self.settings.metrics == "open",
             answering=self.answering,
             conversations=lambda: self.threads,
         )
-        watched = Together(*parts, self.freshness_gauges)
+        watched = CombinedHealth(*parts, self.freshness_gauges)
         add_health(api, watched, figures=self.settings.metrics != "off")
         if bot and self.settings.slack_signing_secret:
             add_slack(api, bot.app, self.settings.slack_signing_secret)
@@ -788,10 +790,10 @@ class Copilot:
         """Answer over standard input and output until it ends; `email`: as whom."""
         from api.mcp.server import run_over_stdio
         from api.mcp.tools import McpParts
-        from api.scope import Served
+        from api.scope import RequestScopes
 
         self.access.require()
-        served = Served(
+        served = RequestScopes(
             current=self.live_domains,
             identities=self.groups,
             may_ask=self._may_ask(None),
@@ -821,11 +823,11 @@ class Copilot:
         return lambda email, domain: gate().may_ask(email, domain)
 
     @property
-    def privacy(self) -> PrivacyByHand:
+    def privacy(self) -> PrivacyCommands:
         from bot.features.registry import FEATURE_TABLES
-        from bot.privacy.personal_data import PrivacyByHand
+        from bot.privacy.personal_data import PrivacyCommands
 
-        return PrivacyByHand(
+        return PrivacyCommands(
             settings=self.settings,
             engine=self.index.engine,
             features=FEATURE_TABLES,

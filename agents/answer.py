@@ -171,7 +171,7 @@ class Passage:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Beside:
+class AlternativeDomain:
     """Another domain that may be the one that is meant; see `agents/which_domain/`."""
 
     domain: str
@@ -235,7 +235,7 @@ class Answer:
     """Where a human would look next, when nothing was found."""
     from_title: str = ""
     """Of the domain that answers, where it was chosen among several."""
-    beside: tuple[Beside, ...] = ()
+    beside: tuple[AlternativeDomain, ...] = ()
     """Of path `passages_found`, a second domain that may be meant as well; of `ambiguous_query`,
     all that the asker is to choose from. `text` names them, and holds their passages."""
     degraded: tuple[str, ...] = ()

@@ -28,7 +28,7 @@ from sqlalchemy import Column, Engine, Float, Integer, MetaData, String, Table
 from agents.answer import Answer, AnswerPath
 from config.settings import Settings
 from index.store.database import FILE_NAME, open_database
-from index.store.vectors import KeptRows
+from index.store.vectors import KeyValueTable
 
 
 @dataclass(frozen=True)
@@ -205,12 +205,12 @@ def measured(max_wrong: float, judged: list[Judged]) -> Threshold:
     )
 
 
-class KeptThresholds:
+class ThresholdStore:
     """Of all domains. Creates its table when something is kept."""
 
     def __init__(self, engine: Engine, model: str) -> None:
         """`model`: its name; empty without one."""
-        self._rows = KeptRows(engine, _THRESHOLDS)
+        self._rows = KeyValueTable(engine, _THRESHOLDS)
         self._model = model[:200]
 
     def keep(self, domain: str, found: Threshold) -> None:
@@ -243,7 +243,7 @@ def kept_threshold(settings: Settings, domain: str, model: str, max_wrong: float
         return built_in(max_wrong)
     engine = open_database(settings)
     try:
-        return KeptThresholds(engine, model).of(domain, max_wrong)
+        return ThresholdStore(engine, model).of(domain, max_wrong)
     finally:
         engine.dispose()
 

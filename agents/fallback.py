@@ -15,7 +15,7 @@ Result = TypeVar("Result")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Outcome(Generic[Result]):
+class AgentResult(Generic[Result]):
     """A result, what it cost, and whether the model let us down on the way."""
 
     value: Result
@@ -28,18 +28,18 @@ def with_fallback(
     agent: str,
     by_model: Callable[[Request], tuple[Result, Usage]] | None,
     without_model: Callable[[Request], Result],
-) -> Callable[[Request], Outcome[Result]]:
+) -> Callable[[Request], AgentResult[Result]]:
     """One agent from its two implementations; `by_model` is None when no model is configured."""
 
-    def run(request: Request) -> Outcome[Result]:
+    def run(request: Request) -> AgentResult[Result]:
         if by_model is None:
-            return Outcome(value=without_model(request))
+            return AgentResult(value=without_model(request))
         try:
             value, usage = by_model(request)
         except ModelError as error:
             note = f"{agent} went on without the model: {error.problem}"
             fallback = Fallback(node=agent, reason=error.kind)
-            return Outcome(value=without_model(request), fallbacks=(fallback,), note=note)
-        return Outcome(value=value, usage=usage)
+            return AgentResult(value=without_model(request), fallbacks=(fallback,), note=note)
+        return AgentResult(value=value, usage=usage)
 
     return run

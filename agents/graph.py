@@ -18,20 +18,20 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 
 from agents.answer import Answer, Ask, Fallback, Progress, Question
 from agents.answer_cache.cache import AnswerCache
-from agents.answer_cache.lookup import given_again, recalled
+from agents.answer_cache.lookup import cached_answer, look_up
 from agents.answerer.nodes import ROUNDS, Answerer
 from agents.checks.groundedness import Entails, with_pictured_marked
 from agents.confidence import MEDIUM, told_apart
 from agents.context.post_processor import FoundPassages, build_context, most_characters
 from agents.extractive.relevance import score_units
-from agents.fallback import Outcome
+from agents.fallback import AgentResult
 from agents.nodes import AnswerNodes
 from agents.plan import SourceChoice, Trace
 from agents.query_optimizer import PlanRequest, query_optimizer
 from agents.retrieval import RetrievalRequest, retrieve
 from agents.source_identifier import SourceRequest, source_identifier
 from agents.state import Draft, State
-from agents.thorough.gates import gates, told_at_the_end
+from agents.thorough.gates import gates, with_buffered_progress
 from agents.thorough.routing import MOST_STEPS, Edge, with_gates
 from agents.thorough.state import ThoroughState
 from agents.thread.turns import resolved, zone_notes
@@ -39,7 +39,7 @@ from agents.tools.toolbox import Toolbox
 from config.domain import Domain
 from config.models import ChatModel, Usage
 from enrichment.chunk import Chunk, DocumentCard
-from index.permissions.rules import as_read_by
+from index.permissions.rules import visible_to
 from index.ranking.rerank import Reranked, Reranker
 from index.search import Snapshot
 from telemetry.tracing import span
@@ -54,7 +54,7 @@ _BUILDING = Lock()
 threads parse at once: an asker's graph beside the one that is being warmed."""
 
 
-class Silent:
+class NullProgress:
     """Progress that nobody watches."""
 
     def status(self, text: str) -> None:
@@ -85,27 +85,27 @@ def build_ask(
         )
 
     def ask(question: Question, progress: Progress | None = None) -> Answer:
-        seen = as_read_by(snapshot(), question.readers)
+        seen = visible_to(snapshot(), question.readers)
         short = resolved(question, seen.documents)
         start: State = {
             "question": short,
             "snapshot": seen,
-            "progress": progress or Silent(),
+            "progress": progress or NullProgress(),
             "usage": Usage(),
             "notes": zone_notes(question),
         }
         begun = time.perf_counter()
         # A follow-up says what it asks only once it is planned.
         if not short.history:
-            start = recalled(cache, short.text, start)
+            start = look_up(cache, short.text, start)
         if "cached" in start:
-            return given_again(start, (time.perf_counter() - begun) * 1000)
+            return cached_answer(start, (time.perf_counter() - begun) * 1000)
         answer = answer_from(graph, start, needed=needed())
         if cache:
             cache.keep(answer, short, start["snapshot"])
         return answer
 
-    return told_at_the_end(ask) if model and domain.answer.effort == "thorough" else ask
+    return with_buffered_progress(ask) if model and domain.answer.effort == "thorough" else ask
 
 
 def answer_from(
@@ -115,7 +115,7 @@ def answer_from(
     begun = time.perf_counter()
     state = cast("State", graph.invoke(start))
     total_ms = (time.perf_counter() - begun) * 1000
-    return given_again(state, total_ms) if "cached" in state else _answer(state, total_ms, needed)
+    return cached_answer(state, total_ms) if "cached" in state else _answer(state, total_ms, needed)
 
 
 def build_graph(
@@ -249,7 +249,7 @@ def _plan(domain: Domain, model: ChatModel | None, cache: AnswerCache | None) ->
         understood = outcome.value.kind == "in_domain" and not outcome.fallbacks
         if not (state["question"].history and understood):
             return update
-        found = recalled(cache, outcome.value.question, {**state, "notes": update["notes"]})
+        found = look_up(cache, outcome.value.question, {**state, "notes": update["notes"]})
         return {**update, "notes": found["notes"], **_looked_up(found)}
 
     return node
@@ -365,7 +365,7 @@ def fallbacks_of(fallbacks: Sequence[Fallback]) -> dict[str, list[str]]:
     return {"oncall.fallbacks": told} if told else {}
 
 
-def _cost_of(outcome: Outcome[Any]) -> State:
+def _cost_of(outcome: AgentResult[Any]) -> State:
     notes = (outcome.note,) if outcome.note else ()
     return {"usage": outcome.usage, "fallbacks": outcome.fallbacks, "notes": notes}
 

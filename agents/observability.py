@@ -61,7 +61,7 @@ class FallbackWarnings:
 _warn = FallbackWarnings()
 
 
-def observed(
+def with_metrics(
     ask: Ask,
     domain: str,
     *,
@@ -129,7 +129,7 @@ Among = Callable[[AskIn], tuple[Answer, Domain]]
 
 
 @dataclass(frozen=True, kw_only=True)
-class AskedThrough:
+class QuestionOrigin:
     """Where a question came from."""
 
     id: str
@@ -144,7 +144,7 @@ class QuestionLog:
     prices: Prices | None = None
 
     def answered(
-        self, through: AskedThrough, domains: Sequence[Domain], ask: AskIn, among: Among
+        self, through: QuestionOrigin, domains: Sequence[Domain], ask: AskIn, among: Among
     ) -> tuple[Answer, Domain]:
         """What `among` says, asking domains by what it is given for it; what it raises is in the
         line as its kind. The answer's usage is that of all that was done for it."""
@@ -179,7 +179,7 @@ class QuestionLog:
         return answer, domain
 
     def _common(
-        self, through: AskedThrough, began: float, asked: int, usage: Usage
+        self, through: QuestionOrigin, began: float, asked: int, usage: Usage
     ) -> dict[str, Any]:
         """`asked`: domains whose agents were."""
         return {

@@ -18,7 +18,7 @@ from agents.extractive.conversation import (
     small_talk_reply,
 )
 from agents.extractive.language import explained, other_ways
-from agents.fallback import Outcome, with_fallback
+from agents.fallback import AgentResult, with_fallback
 from agents.plan import Plan
 from agents.prompts import render
 from agents.thread.turns import in_words, said_at
@@ -50,7 +50,7 @@ class PlanRequest:
 
 def query_optimizer(
     domain: Domain, model: ChatModel | None
-) -> Callable[[PlanRequest], Outcome[Plan]]:
+) -> Callable[[PlanRequest], AgentResult[Plan]]:
     """Small talk is told without asking the model: it needs no plan."""
     plan_question = with_fallback(
         "query_optimizer",
@@ -58,9 +58,9 @@ def query_optimizer(
         plan_without_model(domain),
     )
 
-    def run(asked: PlanRequest) -> Outcome[Plan]:
+    def run(asked: PlanRequest) -> AgentResult[Plan]:
         reply = small_talk_reply(cleaned(asked.question.text), domain.title)
-        return Outcome(value=_small_talk(asked, reply)) if reply else plan_question(asked)
+        return AgentResult(value=_small_talk(asked, reply)) if reply else plan_question(asked)
 
     return run
 

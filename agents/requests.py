@@ -18,7 +18,7 @@ _QUOTES = "`\"'“”‘’*_ \t"
 
 
 @dataclass(frozen=True, kw_only=True)
-class LookRequest:
+class LookupRequest:
     """One tool and what it is to do; nothing else is a tool."""
 
     tool: Literal["find", "open", "around", "ask"]
@@ -42,20 +42,20 @@ class LookRequest:
         return f"find: {self.words}" + (f" | {self.document}" if self.document else "")
 
 
-def requests_in(text: str, *, may_ask: bool = False) -> tuple[LookRequest, ...]:
+def requests_in(text: str, *, may_ask: bool = False) -> tuple[LookupRequest, ...]:
     """The lines `find: words | document`, `open: document › heading` and `around: n`, each once,
     at most four; other lines say nothing. `may_ask`: also `ask: tool {arguments}`."""
     found = (_read(line, may_ask) for line in _lines(text))
     return tuple(islice(dict.fromkeys(one for one in found if one), MOST_REQUESTS))
 
 
-def _read(line: str, may_ask: bool) -> LookRequest | None:
+def _read(line: str, may_ask: bool) -> LookupRequest | None:
     if match := _LINE.match(line):
         return _request(match[1].lower(), match[2])
     if may_ask and (match := _ASK.match(line)):
         named = match[1].strip(_QUOTES)
         arguments = (match[2] or "").rstrip("`* \t")
-        return LookRequest(tool="ask", words=named, arguments=arguments) if named else None
+        return LookupRequest(tool="ask", words=named, arguments=arguments) if named else None
     return None
 
 
@@ -63,20 +63,22 @@ def _lines(text: str) -> Iterator[str]:
     return islice((line[:_LONGEST_WORDS] for line in text.splitlines() if line.strip()), 40)
 
 
-def _request(tool: str, rest: str) -> LookRequest | None:
+def _request(tool: str, rest: str) -> LookupRequest | None:
     if tool == "around":
         number = _NUMBER.search(rest)
-        return LookRequest(tool="around", number=int(number[0])) if number else None
+        return LookupRequest(tool="around", number=int(number[0])) if number else None
     if tool == "open":
         document, _, heading = rest.replace(" > ", " › ").replace(" | ", " › ").partition("›")
         named = document.strip(_QUOTES)
         return (
-            LookRequest(tool="open", document=named, words=heading.strip(_QUOTES))
+            LookupRequest(tool="open", document=named, words=heading.strip(_QUOTES))
             if named
             else None
         )
     words, _, document = rest.partition("|")
     sought = words.strip(_QUOTES)
     return (
-        LookRequest(tool="find", words=sought, document=document.strip(_QUOTES)) if sought else None
+        LookupRequest(tool="find", words=sought, document=document.strip(_QUOTES))
+        if sought
+        else None
     )

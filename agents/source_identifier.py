@@ -11,7 +11,7 @@ from pydantic import BaseModel, Field
 
 from agents.context.duplicates import editions_for
 from agents.extractive.language import asks_about_the_past
-from agents.fallback import Outcome, with_fallback
+from agents.fallback import AgentResult, with_fallback
 from agents.plan import Plan, SourceChoice
 from agents.prompts import render
 from agents.retrieval import RetrievalRequest, retrieve
@@ -57,7 +57,7 @@ class ChosenDocuments(BaseModel):
 
 def source_identifier(
     domain: Domain, model: ChatModel | None
-) -> Callable[[SourceRequest], Outcome[SourceChoice]]:
+) -> Callable[[SourceRequest], AgentResult[SourceChoice]]:
     return with_fallback(
         "source_identifier",
         choose_with_model(domain, model) if model else None,

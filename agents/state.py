@@ -25,8 +25,8 @@ from agents.answer import (
 from agents.context.sources import Source
 from agents.extractive.relevance import Scored
 from agents.plan import Plan, SourceChoice
-from agents.requests import LookRequest
-from agents.tools.toolbox import ToolSaid
+from agents.requests import LookupRequest
+from agents.tools.toolbox import ToolResult
 from config.models import Usage
 from enrichment.chunk import Chunk
 from index.search import Hit, Snapshot
@@ -82,11 +82,11 @@ class State(TypedDict, total=False):
     context: tuple[Chunk, ...]  # set by post_processor, in reading order
     read: tuple[Source, ...]  # set by post_processor: the context as the answerer gets it
     dropped: Mapping[str, str]  # set by post_processor: chunk id → why
-    requests: tuple[LookRequest, ...]  # set by answer, carried out and emptied by look
+    requests: tuple[LookupRequest, ...]  # set by answer, carried out and emptied by look
     rounds: Annotated[int, operator.add]  # counted by look
     wanted: Annotated[tuple[str, ...], operator.add]  # added to by look: chunks that it brought
     looked: Annotated[tuple[str, ...], operator.add]  # added to by look: what each request brought
-    told: Annotated[tuple[ToolSaid, ...], operator.add]  # added to by look: what tools said
+    told: Annotated[tuple[ToolResult, ...], operator.add]  # added to by look: what tools said
     told_now: bool  # set by look: whether it asked tools in this round
     untold: Annotated[tuple[str, ...], operator.add]  # added to by look: tools that gave nothing
     draft: Draft  # set by reply, refuse or answer; checked by verify

@@ -8,9 +8,9 @@ from contextlib import AbstractAsyncContextManager
 from fastapi import FastAPI
 
 from agents.answer import Ask
-from agents.routing.router import Answering
-from api.auth.limits import Bounds
-from api.auth.middleware import Entrance
+from agents.routing.router import DomainRouter
+from api.auth.limits import RequestLimits
+from api.auth.middleware import AuthMiddleware
 from api.auth.tokens import LiveTokens
 from api.docs_page import DESCRIPTION, Documented, add_docs_page
 from api.errors import add_failures
@@ -20,7 +20,7 @@ from api.routes.conversations import KeptConversations, NothingKept, conversatio
 from api.routes.passages import Retrieve, passage_routes
 from api.routes.questions import question_routes
 from api.schemas.problems import PROBLEMS
-from api.scope import MayAsk, Served
+from api.scope import MayAsk, RequestScopes
 from config.domain import Domain
 from index.audit import Audit
 from index.permissions.rules import IdentitiesOf, by_email
@@ -41,10 +41,10 @@ def build_api(
     identities: IdentitiesOf = by_email,
     may_ask: MayAsk | None = None,
     audit: Audit | None = None,
-    bounds: Bounds = Bounds(),
+    bounds: RequestLimits = RequestLimits(),
     docs: bool = False,
     open_metrics: bool = False,
-    answering: Answering | None = None,
+    answering: DomainRouter | None = None,
     conversations: Callable[[], KeptConversations] = NothingKept,
 ) -> FastAPI:
     """The app of `oncall serve`. `lifespan`: what starts and stops with the server.
@@ -56,13 +56,13 @@ def build_api(
     `conversations`: what is kept under a `conversation_id`.
 
     Without `tokens` only this machine comes in; `api/auth/routes.py` says by which doors."""
-    served = Served(
+    served = RequestScopes(
         current=domains if callable(domains) else lambda: domains,
         identities=identities,
         may_ask=may_ask,
         audit=audit,
     )
-    answers = answering or Answering(snapshot=snapshot)
+    answers = answering or DomainRouter(snapshot=snapshot)
     parts = McpParts(ask=ask, answering=answers, retrieve=retrieve, snapshot=snapshot)
     mcp = McpOverHttp(served, parts)
     app = Documented(
@@ -86,5 +86,5 @@ def build_api(
     if docs:
         add_docs_page(app)
     add_failures(app)
-    app.add_middleware(Entrance, tokens=tokens, bounds=bounds, open_metrics=open_metrics)
+    app.add_middleware(AuthMiddleware, tokens=tokens, bounds=bounds, open_metrics=open_metrics)
     return app

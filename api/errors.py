@@ -12,7 +12,7 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse, Response
 from starlette.exceptions import HTTPException
 
-from api.auth.routes import Refused
+from api.auth.routes import RequestRejected
 from config.errors import CopilotError, new_reference
 
 log = structlog.get_logger()
@@ -37,7 +37,7 @@ def failure(error: Exception, *, local: bool) -> Failure:
 
 def add_failures(app: FastAPI) -> None:
     for kind, handler in (
-        (Refused, _refused),
+        (RequestRejected, _refused),
         (RequestValidationError, _invalid),
         (HTTPException, _plain),
         (CopilotError, _failed),
@@ -47,7 +47,7 @@ def add_failures(app: FastAPI) -> None:
 
 
 def _refused(request: Request, error: Exception) -> Response:
-    assert isinstance(error, Refused)  # noqa: S101 - registered for it alone
+    assert isinstance(error, RequestRejected)  # noqa: S101 - registered for it alone
     return error.response()
 
 

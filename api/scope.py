@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from api.auth.routes import Refused
+from api.auth.routes import RequestRejected
 from api.auth.tokens import Caller
 from config.domain import Domain
 from index.audit import Audit, Shown
@@ -19,7 +19,7 @@ MayAsk = Callable[[str, Domain], bool]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Served:
+class RequestScopes:
     current: Callable[[], Mapping[str, Domain]]
     """By name, as their files are now."""
     identities: IdentitiesOf
@@ -27,26 +27,28 @@ class Served:
     """None: nobody knows who is a member of a channel."""
     audit: Audit | None = None
 
-    def to(self, caller: Caller, asker_email: str = "") -> Opened:
+    def to(self, caller: Caller, asker_email: str = "") -> RequestScope:
         """What the caller may use, in the name of `asker_email` when there is one.
 
         Raises Refused when the caller may speak for nobody."""
         asker = asker_email.strip().casefold()
         if asker and not caller.speaks_for_people:
-            raise Refused(
+            raise RequestRejected(
                 403,
                 "this token can't name an asker; leave asker_email out, or create one with "
                 "--speaks-for-people",
             )
-        return Opened(caller=caller, asker=asker, domains=self._opened_by(caller), served=self)
+        return RequestScope(
+            caller=caller, asker=asker, domains=self._opened_by(caller), served=self
+        )
 
-    def to_person(self, caller: Caller, email: str = "") -> Opened:
+    def to_person(self, caller: Caller, email: str = "") -> RequestScope:
         """What the caller may use over MCP, where a token with an identity is that person: with
         Slack, they have to be in a domain's channel as everybody else.
 
         `email`: as whom this machine asks."""
         identity = caller.identity if self.may_ask else ""
-        return Opened(
+        return RequestScope(
             caller=caller,
             asker=email.strip().casefold() or identity.strip().casefold(),
             domains=self._opened_by(caller),
@@ -59,14 +61,14 @@ class Served:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Opened:
+class RequestScope:
     """One request's view. What its caller doesn't open is the same here as what doesn't exist."""
 
     caller: Caller
     asker: str
     """E-mail of the person who is asked for; empty: the caller itself asks."""
     domains: Mapping[str, Domain]
-    served: Served
+    served: RequestScopes
     way: Literal["api", "mcp"] = "api"
 
     def one(self, name: str) -> Domain:
@@ -77,9 +79,11 @@ class Opened:
             name = next(iter(self.domains))
         if name not in self.domains:
             known = ", ".join(sorted(self.domains)) or "no domain"
-            raise Refused(422, f"no such domain for you; name one that you may use: {known}")
+            raise RequestRejected(
+                422, f"no such domain for you; name one that you may use: {known}"
+            )
         if why := self._closed(self.domains[name]):
-            raise Refused(403, why)
+            raise RequestRejected(403, why)
         return self.domains[name]
 
     def candidates(self, name: str) -> list[Domain]:
@@ -89,7 +93,7 @@ class Opened:
         closed = {one.domain: self._closed(one) for one in self.domains.values()}
         found = [one for one in self.domains.values() if not closed[one.domain]]
         if not found:
-            raise Refused(403, next(iter(closed.values())))
+            raise RequestRejected(403, next(iter(closed.values())))
         return found
 
     def showing(

@@ -6,13 +6,13 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
 from agents.answer import Question, Turn
-from agents.graph import Silent, answer_from, build_graph
+from agents.graph import NullProgress, answer_from, build_graph
 from agents.response import to_full_response
 from agents.state import State
 from config.domain import Domain
 from config.errors import UsageError
 from config.models import ChatModel, Usage
-from index.permissions.rules import EVERYONE, as_read_by, readers_of
+from index.permissions.rules import EVERYONE, readers_of, visible_to
 from index.search import Snapshot
 
 if TYPE_CHECKING:
@@ -73,8 +73,8 @@ def _begin(domain: Domain, snapshot: Callable[[str], Snapshot]) -> Callable[[Sta
     # Within the agents' graph: what is put into it from outside is written to checkpoints.
     def node(state: State) -> State:
         nobody = readers_of(domain.access.audience, lambda: EVERYONE)
-        readable = as_read_by(snapshot(domain.domain), nobody)
-        return {"snapshot": readable, "progress": Silent(), "usage": Usage()}
+        readable = visible_to(snapshot(domain.domain), nobody)
+        return {"snapshot": readable, "progress": NullProgress(), "usage": Usage()}
 
     return node
 

@@ -8,8 +8,8 @@ from collections.abc import Callable
 
 from slack_sdk import WebClient
 
-from bot.access.gate import Door, Gate
-from bot.slack.client import Web
+from bot.access.gate import EntryPoint, Gate
+from bot.slack.client import SlackClient
 from config.domain import Domain
 from playground.slack.tidewater import BOT_USER_ID, TEAM_ID, YOU, Channel
 from playground.slack_stand_in import SlackStandIn
@@ -48,15 +48,15 @@ def milliseconds(work: Callable[[], object]) -> list[float]:
 def main() -> None:
     with SlackStandIn(enforce_rate_limits=False) as slack:
         domains = crowded(slack)
-        web = Web(WebClient(token=slack.bot_token, base_url=slack.api_url))
+        web = SlackClient(WebClient(token=slack.bot_token, base_url=slack.api_url))
         gate = Gate(web, frozenset({TEAM_ID}))
         began = time.perf_counter()
-        assert len(gate.open_to(Door.DIRECT_MESSAGE, YOU, domains)) == DOMAINS // 2
+        assert len(gate.open_to(EntryPoint.DIRECT_MESSAGE, YOU, domains)) == DOMAINS // 2
         first = (time.perf_counter() - began) * 1000
         calls = len(slack.api.calls)
         checks = {
-            "mention in a channel": lambda: gate.open_to(Door.MENTION, YOU, domains[:1]),
-            "direct message": lambda: gate.open_to(Door.DIRECT_MESSAGE, YOU, domains),
+            "mention in a channel": lambda: gate.open_to(EntryPoint.MENTION, YOU, domains[:1]),
+            "direct message": lambda: gate.open_to(EntryPoint.DIRECT_MESSAGE, YOU, domains),
             "API, one domain": lambda: gate.may_ask("sam.rivers@tidewater.example", domains[1]),
         }
         gate.may_ask("sam.rivers@tidewater.example", domains[1])

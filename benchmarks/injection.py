@@ -42,7 +42,7 @@ from config.models import ChatModel
 from config.settings import Settings
 from enrichment.language.words import sentences
 from enrichment.pipeline import prepare
-from enrichment.safety.grounding import Sieve
+from enrichment.safety.grounding import GroundingFilter
 from enrichment.safety.injection import addressing
 from loaders.document import Document
 from loaders.files.local import load_file
@@ -179,7 +179,9 @@ class Defence:
                 off.enter_context(patch("enrichment.pipeline.without_planted", nothing_withheld))
                 off.enter_context(patch("agents.query_optimizer.kept", lambda text: text))
             if not self.grounding:
-                off.enter_context(patch("agents.answerer.model.Sieve", lambda grounds: Sieve(None)))
+                off.enter_context(
+                    patch("agents.answerer.model.Sieve", lambda grounds: GroundingFilter(None))
+                )
                 off.enter_context(
                     patch("agents.query_optimizer.says_little", lambda *_, **__: True)
                 )

@@ -20,9 +20,9 @@ from tempfile import TemporaryDirectory
 from config.domain import Domain
 from config.settings import Settings
 from enrichment.chunk import Chunk, DocumentCard
-from index.permissions.groups import Groups, KnownMembers, untold
+from index.permissions.groups import CachedMembers, Groups, no_directory
 from index.permissions.live import DomainAccess
-from index.permissions.rules import Person, as_read_by
+from index.permissions.rules import Person, visible_to
 from index.search import Hit, SearchQuery
 from loaders.document import Permission
 from loaders.google.drive.source import open_readers
@@ -84,8 +84,8 @@ def main() -> None:
         snapshot=lambda name: whole,
         checker=lambda: lambda ids: {one: shared[one] for one in ids},
     )
-    directory = KnownMembers(lambda asked: {group: groups[group] for group in asked})
-    people = Groups(named=known.groups, directory=directory, slack=KnownMembers(untold("")))
+    directory = CachedMembers(lambda asked: {group: groups[group] for group in asked})
+    people = Groups(named=known.groups, directory=directory, slack=CachedMembers(no_directory("")))
     _question(known, people)
     print(f"{DOCUMENTS:,} documents, {GROUPS} groups            p50 ms   p95 ms  CPU p50")
     _row("checks of a question, from what is known", lambda: _question(known, people), QUESTIONS)
@@ -97,7 +97,7 @@ def main() -> None:
 
 
 def _question(access: DomainAccess, people: Groups) -> None:
-    view = as_read_by(access.snapshot("bench"), people(DOMAIN, ASKER))
+    view = visible_to(access.snapshot("bench"), people(DOMAIN, ASKER))
     _ = len(view.documents)
     for _number in range(SEARCHES):
         for hit in view.search(SearchQuery(variants=("x",), limit=PASSAGES)):

@@ -21,7 +21,7 @@ from rich.table import Table
 from sqlalchemy import create_engine
 
 from agents.answer import Answer, Progress, Question
-from agents.routing.router import Answering
+from agents.routing.router import DomainRouter
 from bot.app import build_bot
 from config.domain import Domain, Sources
 from config.settings import Settings
@@ -75,7 +75,7 @@ def walked() -> Walk:
             domains={"keys": domain},
             ask=lambda name: answer_at_once,
             engine=engine,
-            answering=Answering(snapshot={}.__getitem__),
+            answering=DomainRouter(snapshot={}.__getitem__),
         )
         bot.start()
         walk.on = True

@@ -184,7 +184,7 @@ def memory(pid: int) -> float:
 
 def be_the_bot(latency: float, *, streaming: bool = False) -> None:
     from agents.answer import Answer, Ask, Question
-    from agents.routing.router import Answering
+    from agents.routing.router import DomainRouter
     from bot.app import build_bot
     from config.domain import Domain
     from config.settings import Settings
@@ -210,7 +210,7 @@ def be_the_bot(latency: float, *, streaming: bool = False) -> None:
     settings = Settings()
     bot = build_bot(
         settings, domains={"security": domain}, ask=ask_of, engine=open_database(settings),
-        answering=Answering(snapshot={}.__getitem__), streaming=streaming,
+        answering=DomainRouter(snapshot={}.__getitem__), streaming=streaming,
     )  # fmt: skip
     bot.start()
     sys.stdout.write("up\n")

@@ -32,9 +32,9 @@ from rich.table import Table
 
 from agents.answer import Answer
 from agents.extractive.conversation import self_contained
-from agents.observability import AskedThrough
+from agents.observability import QuestionOrigin
 from agents.routing import candidates as weighing
-from agents.routing.candidates import features, look_into
+from agents.routing.candidates import features, search_domain
 from agents.routing.router import MOST_COMPARED
 from benchmarks.material.asked_sets import DEMO, PUBLIC, ROOT, AskedSet, named_set, written
 from benchmarks.material.fitting import PULL_OF_STATEMENTS, Matrix, cell, listwise
@@ -115,7 +115,7 @@ def searched(name: str, sets: Sequence[AskedSet], copilot: Copilot) -> Iterator[
     domains = [(copilot.domain(one.domain), copilot.snapshot(one.domain)) for one in sets]
     for one in sets:
         for golden in one.questions():
-            looked, _ = look_into(self_contained(golden.asked), domains)
+            looked, _ = search_domain(self_contained(golden.asked), domains)
             table = features(looked)
             right = np.array([each.domain.domain == one.domain for each in looked])
             yield Asked(name, one.domain, golden, table, right)
@@ -141,7 +141,7 @@ def using(weights: Mapping[str, float]) -> Iterator[None]:
 
 def unnamed(copilot: Copilot, golden: GoldenQuestion) -> tuple[Answer, Domain]:
     return copilot.answering(
-        AskedThrough(id=golden.id, door="cli", text=golden.question),
+        QuestionOrigin(id=golden.id, door="cli", text=golden.question),
         list(copilot.domains.values()),
         lambda domain: golden.asked,
         lambda domain, question: copilot.ask(domain.domain)(question, None),

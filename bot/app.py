@@ -14,12 +14,12 @@ import structlog
 from sqlalchemy import Engine
 
 from agents.answer import Ask
-from agents.routing.router import Answering
+from agents.routing.router import DomainRouter
 from bot.access.gate import Gate
 from bot.background import Warm, Warming
 from bot.bus.dispatch import Worker
 from bot.bus.inbox import Inbox
-from bot.bus.timers import Clock, Timers
+from bot.bus.timers import Clock, TimerStore
 from bot.connection import (
     INBOX_FILE,
     bolt_app,
@@ -29,22 +29,29 @@ from bot.connection import (
     reach_slack,
     tell_each,
 )
-from bot.feature import DocumentDesk, Feature, FeatureTools, PublishedDomains, additions_of
-from bot.features.answering.ask import Asking, EveryoneMayRead
+from bot.feature import DocumentOwners, Feature, FeatureContext, PublishedIndex, additions_of
+from bot.features.answering.ask import AskService, EveryoneMayRead
 from bot.features.answering.feature import listen_for_questions
 from bot.features.answering.intake import Intake
 from bot.features.answering.rules import Limiter
 from bot.features.answering.screenshots import Screenshots
-from bot.features.answering.service import Attempts
+from bot.features.answering.service import AnsweringService
 from bot.features.feedback.store import Feedback
-from bot.features.handoff.service import Handoffs
+from bot.features.handoff.service import HandoffService
 from bot.features.handoff.steps import HandoffSteps
 from bot.features.home.feature import Home, StatusOf
 from bot.features.home.service import ExampleAsked, greet
 from bot.features.registry import FEATURE_TABLES, FeatureServices, beside_answers, build_features
 from bot.privacy.retention import Retention, scrub_all
-from bot.questions.store import Records, forget_cached
-from bot.slack.events import Asked, Deleted, HomeOpened, LinksShared, PaneOpened, Reacted
+from bot.questions.store import QuestionStore, forget_cached
+from bot.slack.events import (
+    AppHomeOpened,
+    AssistantOpened,
+    IncomingMessage,
+    LinksShared,
+    MessageDeleted,
+    ReactionAdded,
+)
 from bot.slack.manifest import ignore_the_rest, listen
 from bot.slack.socket_mode import SocketMode
 from config.chat_model import build_vision_model
@@ -53,7 +60,7 @@ from config.models import ChatModel
 from config.settings import Settings
 from index.audit import AuditLog
 from index.permissions.rules import IdentitiesOf, by_email
-from telemetry.health import Together, Watched, serve_health
+from telemetry.health import CombinedHealth, HealthSource, serve_health
 from telemetry.tracing import flush_traces
 
 log = structlog.get_logger()
@@ -69,7 +76,7 @@ def build_bot(
     *,
     domains: Mapping[str, Domain] | Callable[[], Mapping[str, Domain]],
     ask: Callable[[str], Ask],
-    answering: Answering,
+    answering: DomainRouter,
     engine: Engine,
     streaming: bool | None = None,
     socket: bool = True,
@@ -78,10 +85,10 @@ def build_bot(
     everyone_may_read: EveryoneMayRead = lambda domain, documents: False,
     identities: IdentitiesOf = by_email,
     warm: Warm | None = None,
-    published: PublishedDomains | None = None,
+    published: PublishedIndex | None = None,
     model: ChatModel | None = None,
     ask_anew: Callable[[str], Ask] | None = None,
-    document_desk: DocumentDesk | None = None,
+    document_desk: DocumentOwners | None = None,
 ) -> Bot:
     """`domains`: by name, or a callable that returns the current ones. `ask`: name → agents.
     `answering`: how one of several domains is chosen, and what the log is told.
@@ -140,11 +147,11 @@ class Bot:
         everyone_may_read: EveryoneMayRead,
         identities: IdentitiesOf,
         warm: Warm | None,
-        answering: Answering,
-        published: PublishedDomains | None,
+        answering: DomainRouter,
+        published: PublishedIndex | None,
         model: ChatModel | None,
         ask_anew: Callable[[str], Ask] | None,
-        document_desk: DocumentDesk | None,
+        document_desk: DocumentOwners | None,
     ) -> None:
         self._settings = settings
         self._warming = Warming(warm)
@@ -155,7 +162,7 @@ class Bot:
         self.web, self.identity = reach_slack(settings)
         self.gate = Gate(self.web, self.identity.ours)
         self.engine = engine
-        self.records = Records(engine)
+        self.records = QuestionStore(engine)
         self.feedback = Feedback(engine)
         self.audit = AuditLog(engine)
         self.retention = self._retention()
@@ -170,12 +177,12 @@ class Bot:
             team_url=self.identity.team_url,
             published=published,
         )
-        self.timers = Timers(engine)
+        self.timers = TimerStore(engine)
         self.features: tuple[Feature, ...] = ()
         self.attempts = self._attempts(asking, streaming)
         self.intake, self.handoffs = self._intake(), self._handoffs(asking)
         self.features = build_features(
-            FeatureTools(
+            FeatureContext(
                 web=self.web,
                 engine=engine,
                 gate=self.gate,
@@ -233,13 +240,13 @@ class Bot:
             log.warning("the slack app was installed with fewer scopes", lacks=lacks)
         log.info("the bot is up", user=self.identity.user, team=self.identity.team)
 
-    def run(self, *, health_port: int | None = None, beside: Sequence[Watched] = ()) -> None:
+    def run(self, *, health_port: int | None = None, beside: Sequence[HealthSource] = ()) -> None:
         """Work until SIGTERM or Ctrl-C, then drain; health and metrics on `health_port`, of this
         bot and of what is watched `beside` it."""
         self.stop_on_signals()
         if health_port is not None:
             figures = self._settings.metrics != "off"
-            serve_health(Together(self, *beside), health_port, figures=figures)
+            serve_health(CombinedHealth(self, *beside), health_port, figures=figures)
         self.start()
         self.wait()
 
@@ -297,9 +304,9 @@ class Bot:
         ask: Callable[[str], Ask],
         everyone_may_read: EveryoneMayRead,
         identities: IdentitiesOf,
-        answering: Answering,
-    ) -> Asking:
-        return Asking(
+        answering: DomainRouter,
+    ) -> AskService:
+        return AskService(
             records=self.records,
             domains=self._domains,
             ask=ask,
@@ -309,8 +316,8 @@ class Bot:
             answering=answering,
         )
 
-    def _attempts(self, asking: Asking, streaming: bool) -> Attempts:
-        return Attempts(
+    def _attempts(self, asking: AskService, streaming: bool) -> AnsweringService:
+        return AnsweringService(
             web=self.web,
             records=self.records,
             asking=asking,
@@ -340,8 +347,8 @@ class Bot:
             forget_cached=partial(forget_cached, self.engine),
         )
 
-    def _handoffs(self, asking: Asking) -> Handoffs:
-        return Handoffs(
+    def _handoffs(self, asking: AskService) -> HandoffService:
+        return HandoffService(
             self.web,
             self.engine,
             self.records,
@@ -385,26 +392,28 @@ class Bot:
             team_url=self.identity.team_url,
         )
 
-        def deleted(event_id: str, event: Deleted) -> None:
+        def deleted(event_id: str, event: MessageDeleted) -> None:
             intake.deleted(event_id, event)
             handoffs.withdrawn(event.id)
 
-        def pane_opened(_: str, event: PaneOpened) -> None:
+        def pane_opened(_: str, event: AssistantOpened) -> None:
             greet(self.web, event, current().values(), self.gate, suggest)
 
         return Worker(
             bot_user=self.identity.user,
             events={
-                Asked: intake.asked,
-                Deleted: deleted,
-                PaneOpened: pane_opened,
-                HomeOpened: lambda _, event: home.publish(event.user),
-                Reacted: lambda _, event: steps.reacted(event),
+                IncomingMessage: intake.asked,
+                MessageDeleted: deleted,
+                AssistantOpened: pane_opened,
+                AppHomeOpened: lambda _, event: home.publish(event.user),
+                ReactionAdded: lambda _, event: steps.reacted(event),
                 LinksShared: self.beside.previews.unfurl,
             },
             takers=[one.on_event for one in self.features if one.on_event],
             items={
-                "asked": lambda event_id, item: intake.asked(event_id, Asked.stored(item["asked"])),
+                "asked": lambda event_id, item: intake.asked(
+                    event_id, IncomingMessage.stored(item["asked"])
+                ),
                 "example": lambda event_id, item: example_asked(event_id, **item["example"]),
                 "human": steps.request,
                 "take": steps.take,

@@ -18,14 +18,14 @@ from sqlalchemy.exc import SQLAlchemyError
 from websockets.exceptions import WebSocketException
 
 from bot.access.gate import Gate
-from bot.blocks.sanitize.text import mrkdwn
+from bot.blocks.sanitize.text import sanitize_mrkdwn
 from bot.slack.client import (
     ABOUT_THE_TOKEN,
     Members,
     SlackBusy,
+    SlackClient,
     SlackRefused,
     SlackUnsure,
-    Web,
     refused_token,
     user_group_members,
 )
@@ -43,9 +43,9 @@ LONGEST = 3_000
 """Characters; Slack would cut a longer text anywhere."""
 
 
-def tell_each(web: Web, users: Iterable[str], lines: Sequence[str]) -> bool:
+def tell_each(web: SlackClient, users: Iterable[str], lines: Sequence[str]) -> bool:
     """One attempt for each; who can't be told is in the log. False: somebody may be told later."""
-    text = "\n".join(f"• {mrkdwn(line)}" for line in lines)[:LONGEST]
+    text = "\n".join(f"• {sanitize_mrkdwn(line)}" for line in lines)[:LONGEST]
     done = True
     for user in sorted(set(users)):
         try:
@@ -81,7 +81,7 @@ class Identity:
         return frozenset({self.team, self.enterprise} - {""})
 
 
-def reach_slack(settings: Settings, *, patience: float = 30.0) -> tuple[Web, Identity]:
+def reach_slack(settings: Settings, *, patience: float = 30.0) -> tuple[SlackClient, Identity]:
     """The Web API under the bot's token, and who that makes it.
 
     Raises ConfigError when Slack refuses the token, CopilotError when it can't be reached within
@@ -115,9 +115,9 @@ def open_notices(settings: Settings) -> Callable[[Collection[str], Sequence[str]
     return lambda users, lines: tell_each(_web(settings), users, lines)
 
 
-def _web(settings: Settings) -> Web:
+def _web(settings: Settings) -> SlackClient:
     base = api_base(settings.slack_api_url)
-    return Web(WebClient(token=_bot_token(settings), base_url=base, timeout=30))
+    return SlackClient(WebClient(token=_bot_token(settings), base_url=base, timeout=30))
 
 
 def whoever_is(settings: Settings, name: str) -> Person:
@@ -152,7 +152,7 @@ def _person(settings: Settings, name: str) -> Person:
     return replace(found, email=name)
 
 
-def _identify(web: Web, patience: float) -> Identity:
+def _identify(web: SlackClient, patience: float) -> Identity:
     try:
         who = web.call("auth.test", patience=patience)
     except SlackRefused as refused:
@@ -208,7 +208,7 @@ def _not_stored(error: Exception) -> BoltResponse:
 def connect(app: App, settings: Settings) -> SocketMode:
     """Open Socket Mode. Raises ConfigError when Slack refuses the app token."""
     token = settings.slack_app_token.get_secret_value() if settings.slack_app_token else ""
-    web = Web(WebClient(base_url=api_base(settings.slack_api_url), timeout=30))
+    web = SlackClient(WebClient(base_url=api_base(settings.slack_api_url), timeout=30))
     socket = SocketMode(app, web, token, threads=SOCKET_THREADS)
     try:
         socket.connect()

@@ -13,7 +13,7 @@ _AT_ONCE = 500
 
 
 @dataclass(frozen=True, kw_only=True)
-class KeptTable:
+class PersonalTable:
     """Names of columns. None of `people` is part of a key: they become `ERASED`."""
 
     table: Table

@@ -20,11 +20,11 @@ from agents.answer import Answer, Ask
 from bot.access.gate import Gate
 from bot.blocks.kit import Json
 from bot.bus.events import Suggestion
-from bot.bus.timers import Timers
+from bot.bus.timers import TimerStore
 from bot.connection import Identity
-from bot.questions.store import Record
-from bot.slack.client import Web
-from bot.slack.events import Asked
+from bot.questions.store import QuestionRecord
+from bot.slack.client import SlackClient
+from bot.slack.events import IncomingMessage
 from config.domain import Domain
 from config.models import ChatModel, Vectors
 from index.audit import Audit
@@ -35,7 +35,7 @@ Store = Callable[[str, Json], None]
 """Event id and item; returns when the item can't be lost. A known id does nothing."""
 IsPrivate = Callable[[Domain, Answer], bool]
 """Whether some of a domain's channel may not read what an answer says."""
-SayWhyNot = Callable[[Asked], None]
+SayWhyNot = Callable[[IncomingMessage], None]
 """Tells who sent this why they may not ask; to them alone."""
 
 
@@ -43,7 +43,12 @@ class AnswerAlert(Protocol):
     """Answers a bot's alert that is on record. Safe to repeat after a crash."""
 
     def __call__(
-        self, event: Asked, record: Record, domain: Domain, *, silently: bool = False
+        self,
+        event: IncomingMessage,
+        record: QuestionRecord,
+        domain: Domain,
+        *,
+        silently: bool = False,
     ) -> None:
         """`silently`: the answer is put on record alone."""
 
@@ -59,12 +64,12 @@ class Verdicts:
 VerdictsOf = Callable[[str, datetime, datetime], Verdicts]
 """(domain, since, until), UTC without a zone."""
 
-WaitingForHuman = Callable[[Domain, timedelta], Sequence[tuple[Record, str]]]
+WaitingForHuman = Callable[[Domain, timedelta], Sequence[tuple[QuestionRecord, str]]]
 """(domain, asked for within) → open hand-offs, each with how it stands; the most urgent first."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Additions:
+class AnswerExtras:
     """What stands below an answer besides."""
 
     notes: tuple[str, ...] = ()
@@ -74,10 +79,10 @@ class Additions:
 
 
 @dataclass(frozen=True, kw_only=True)
-class AnswerShown:
+class OutgoingAnswer:
     """An answer that is about to be shown."""
 
-    record: Record
+    record: QuestionRecord
     answer: Answer
     domain: Domain
     privately: bool = False
@@ -115,19 +120,19 @@ class Feature:
     workers at once."""
     on_event: Callable[[str, Mapping[str, Any], str], bool] | None = None
     """(event id, Slack's event, team): whether it was taken, and nobody else is to look at it."""
-    additions: Callable[[AnswerShown], Additions] | None = None
+    additions: Callable[[OutgoingAnswer], AnswerExtras] | None = None
     home: Callable[[str, Sequence[Domain]], Iterator[Json]] | None = None
     """(viewer, the domains whose admin they are) → blocks for their App Home."""
     digest: Callable[[Domain, datetime], Sequence[DigestPart]] | None = None
     """(domain, since when, aware) → what a digest should say."""
 
 
-def additions_of(features: Sequence[Feature]) -> Callable[[AnswerShown], Additions]:
+def additions_of(features: Sequence[Feature]) -> Callable[[OutgoingAnswer], AnswerExtras]:
     """What all of them add, in order."""
 
-    def of(shown: AnswerShown) -> Additions:
+    def of(shown: OutgoingAnswer) -> AnswerExtras:
         found = [one.additions(shown) for one in features if one.additions]
-        return Additions(
+        return AnswerExtras(
             notes=tuple(note for each in found for note in each.notes),
             buttons=tuple(button for each in found for button in each.buttons),
         )
@@ -135,7 +140,7 @@ def additions_of(features: Sequence[Feature]) -> Callable[[AnswerShown], Additio
     return of
 
 
-class DocumentDesk(Protocol):
+class DocumentOwners(Protocol):
     """Documents by their ids; none of the methods raises but ConfigError."""
 
     @property
@@ -152,7 +157,7 @@ Embed = Callable[[Sequence[str]], Vectors]
 
 
 @dataclass(frozen=True, kw_only=True)
-class PublishedDomains:
+class PublishedIndex:
     """The documents as everybody may read them, without a question."""
 
     snapshot: Callable[[str], Snapshot]
@@ -163,23 +168,23 @@ class PublishedDomains:
 
 
 @dataclass(frozen=True, kw_only=True)
-class FeatureTools:
-    web: Web
+class FeatureContext:
+    web: SlackClient
     engine: Engine
     gate: Gate
     domains: Callable[[], Mapping[str, Domain]]
-    timers: Timers
+    timers: TimerStore
     put: Store
     """Stores an item in the inbox."""
     identity: Identity
     audit: Audit
-    published: PublishedDomains | None
+    published: PublishedIndex | None
     """None: nothing is known of the documents, as in tests of other things."""
     model: ChatModel | None = None
     """Names things; None: they are named by people's own words."""
     ask_anew: Callable[[str], Ask] | None = None
     """Domain name → its agents, answering from the documents of today, never from a cache."""
-    document_desk: DocumentDesk | None = None
+    document_desk: DocumentOwners | None = None
     """None: nobody says whose a document is, and nothing is written there."""
 
     def suggest(self, suggestion: Suggestion) -> None:

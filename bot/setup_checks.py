@@ -16,9 +16,9 @@ from typing import Any, ParamSpec, TypeVar
 
 from slack_sdk import WebClient
 
-from bot.blocks.sanitize.text import mrkdwn
+from bot.blocks.sanitize.text import sanitize_mrkdwn
 from bot.connection import Identity, api_base, reach_slack
-from bot.slack.client import SlackBusy, SlackRefused, SlackUnsure, Web, refused_token
+from bot.slack.client import SlackBusy, SlackClient, SlackRefused, SlackUnsure, refused_token
 from config.checks import (
     Finding,
     bare,
@@ -46,7 +46,7 @@ _APP_OF_TOKEN = re.compile(r"xapp-\d+-(A[A-Z0-9]+)-")
 class SlackApp:
     """The app as Slack knows it by its bot token."""
 
-    web: Web = field(repr=False)
+    web: SlackClient = field(repr=False)
     identity: Identity
     scopes: frozenset[str]
     """Empty where Slack doesn't say."""
@@ -96,7 +96,7 @@ def check_app_token(settings: Settings, app: SlackApp | None) -> Finding:
     token = _secret(settings, "slack_app_token")
     if bad := _bad("SLACK_APP_TOKEN", token):
         return of_error(APP_TOKEN, bad)
-    web = Web(WebClient(base_url=api_base(settings.slack_api_url), timeout=30))
+    web = SlackClient(WebClient(base_url=api_base(settings.slack_api_url), timeout=30))
     try:
         web.call("apps.connections.open", patience=PATIENCE, app_token=token)
     except SlackRefused as refused:
@@ -155,7 +155,7 @@ def _secret(settings: Settings, name: str) -> str:
     return secret.get_secret_value() if secret else ""
 
 
-def _app_id(web: Web, bot: str) -> str:
+def _app_id(web: SlackClient, bot: str) -> str:
     try:
         told = web.call("bots.info", patience=PATIENCE, bot=bot)
     except SlackRefused:  # without users:read
@@ -324,7 +324,8 @@ def say_hello(app: SlackApp, channel: str, *, title: str, documents: int) -> boo
         app.web.once(
             "chat.postMessage",
             channel=channel,
-            text=f"Hello! I answer questions here from {count} ({mrkdwn(title)}), and say where I "
+            text=f"Hello! I answer questions here from {count} "
+            f"({sanitize_mrkdwn(title)}), and say where I "
             f"read it. Mention me with yours: <@{app.identity.user}>",
             metadata={"event_type": SAID_HELLO, "event_payload": {"channel": channel}},
         )

@@ -85,9 +85,9 @@ def main() -> None:
         sys.stderr.write("\noncall: stopped\n")
         sys.exit(1)
     except typer.TyperException as error:
-        from cli.output.errors import said_of
+        from cli.output.errors import usage_error
 
-        sys.stderr.write(said_of(error))
+        sys.stderr.write(usage_error(error))
         sys.exit(error.exit_code)
     except Exception as error:
         known = error if isinstance(error, CopilotError) else _failed_storage(error)

@@ -18,7 +18,7 @@ from durable.database import end
 from enrichment.chunk import Chunk, DocumentCard
 from index.generations.build import VectorSource, embedded_texts
 from index.generations.folder import Folder
-from index.generations.folders import Shelf
+from index.generations.folders import GenerationFolders
 from index.generations.staging import Staging
 from index.open_generations import OpenGenerations
 from index.search import Snapshot
@@ -76,7 +76,7 @@ class Index:
         self._questions = QuestionVectors(embedder)
         self._server = server
         self._store = Store(engine)
-        self._shelf = Shelf(
+        self._shelf = GenerationFolders(
             settings.data_dir / "index", self._store, embedder, server, settings.keyword_engine
         )
         self._open_ones = OpenGenerations(

@@ -21,7 +21,7 @@ from index.ranking.fusion import Fused, Rankings, blend
 from index.search import Hit, SearchQuery, Snapshot
 from index.store.documents import GenerationInfo, Store
 from index.vectors.quantized import Mask
-from index.vectors.search import QuestionVectors, Recent
+from index.vectors.search import LruCache, QuestionVectors
 
 MAX_VARIANTS = 16
 MIN_DEPTH = 100
@@ -54,8 +54,8 @@ class Generation:
         self._place = {document: place for place, document in enumerate(self._cards)}
         self._document_of = np.repeat(np.arange(len(self._cards)), np.diff(folder.row_starts))
         self._rankings = Rankings(folder)
-        self._read: Recent[int, Chunk] = Recent(CACHED_CHUNKS)
-        self._masks: Recent[frozenset[str], Mask] = Recent(CACHED_MASKS)
+        self._read: LruCache[int, Chunk] = LruCache(CACHED_CHUNKS)
+        self._masks: LruCache[frozenset[str], Mask] = LruCache(CACHED_MASKS)
 
     @property
     def domain(self) -> str:

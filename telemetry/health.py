@@ -13,7 +13,7 @@ from telemetry import metrics
 _TAG = "Health"
 
 
-class Watched(Protocol):
+class HealthSource(Protocol):
     """What can be well or not. It answers at once, in an outage too: it tells what it knows."""
 
     def missing(self) -> Mapping[str, str]:
@@ -26,10 +26,10 @@ class Watched(Protocol):
         ...
 
 
-class Together:
+class CombinedHealth:
     """Several that are watched as one."""
 
-    def __init__(self, *parts: Watched) -> None:
+    def __init__(self, *parts: HealthSource) -> None:
         self._parts = parts
 
     def missing(self) -> dict[str, str]:
@@ -40,7 +40,7 @@ class Together:
             part.observe()
 
 
-def add_health(app: FastAPI, watched: Watched | None, *, figures: bool = True) -> None:
+def add_health(app: FastAPI, watched: HealthSource | None, *, figures: bool = True) -> None:
     """`/healthz`: the process lives. `/readyz`: a question asked now would be answered at once;
     else 503 with all that is missing, which names no domain.
 
@@ -67,14 +67,14 @@ def add_health(app: FastAPI, watched: Watched | None, *, figures: bool = True) -
         return Response(metrics.exposition(), media_type="text/plain; version=0.0.4")
 
 
-def health_app(watched: Watched, *, figures: bool = True) -> FastAPI:
+def health_app(watched: HealthSource, *, figures: bool = True) -> FastAPI:
     """Only health and metrics: for a Socket Mode worker behind a prober."""
     app = FastAPI(docs_url=None, redoc_url=None, openapi_url=None)
     add_health(app, watched, figures=figures)
     return app
 
 
-def serve_health(watched: Watched, port: int, *, figures: bool = True) -> None:
+def serve_health(watched: HealthSource, port: int, *, figures: bool = True) -> None:
     """Health and metrics for probers, in a thread that ends with the process."""
     import uvicorn
 

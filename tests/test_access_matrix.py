@@ -17,7 +17,7 @@ from fastapi.testclient import TestClient
 from api.auth.routes import DOORS
 from api.auth.tokens import create_token
 from api.mcp.tools import TOOLS
-from bot.access.gate import Door
+from bot.access.gate import EntryPoint
 from oncall import Copilot
 from playground.google.memory_drive import FOLDER
 from playground.google_stand_in import GoogleStandIn, StoredFile
@@ -460,20 +460,20 @@ def test_the_page_states_every_cell() -> None:
     assert all(list(row) == PEOPLE for row in (*COMES_IN.values(), *MAY_READ.values()))
 
 
-ROWS: Mapping[Door, str] = {
-    Door.MENTION: "mention",
-    Door.FOLLOW_UP: "follow-up",
-    Door.DIRECT_MESSAGE: "direct message",
-    Door.HOME: "home",
-    Door.SUGGESTED_PROMPTS: "suggested prompts",
-    Door.SHORTCUT: "shortcut",
-    Door.API: "API ask",
+ROWS: Mapping[EntryPoint, str] = {
+    EntryPoint.MENTION: "mention",
+    EntryPoint.FOLLOW_UP: "follow-up",
+    EntryPoint.DIRECT_MESSAGE: "direct message",
+    EntryPoint.HOME: "home",
+    EntryPoint.SUGGESTED_PROMPTS: "suggested prompts",
+    EntryPoint.SHORTCUT: "shortcut",
+    EntryPoint.API: "API ask",
 }
 
 
 def test_no_door_is_without_a_row() -> None:
     """Those that show nothing of a document are named on the page as well."""
-    others = set(Door) - set(ROWS)
+    others = set(EntryPoint) - set(ROWS)
     assert {door.value for door in others if f"`{door.value}`" not in PAGE} == set()
     assert set(ROWS.values()) <= COMES_IN.keys()
 

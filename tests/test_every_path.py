@@ -12,7 +12,7 @@ from agents.confidence import CONFIDENT, HIGH, MEDIUM, told_apart, worth_saying
 from bot.blocks.render import render
 from bot.db import now
 from bot.questions.outcomes import went_wrong
-from bot.questions.store import Record
+from bot.questions.store import QuestionRecord
 from tests.api.front import api, here
 from tests.bot.fakes import Agents
 
@@ -93,7 +93,7 @@ def test_unasked_only_an_answer_from_documents_is_said(path: AnswerPath) -> None
 
 @pytest.mark.parametrize("path", ANSWERS)
 def test_what_leaves_people_unsure_went_wrong(path: AnswerPath) -> None:
-    record = Record(
+    record = QuestionRecord(
         id="C1:1", event_id="E", domain="security", channel="C1", thread_ts="1", asker="U1",
         text="how old?", state="posted", answer=None, path=path,
         confidence=ANSWERS[path].confidence, reference="", resolved_by="", asked_at=now(),

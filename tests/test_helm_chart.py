@@ -26,7 +26,7 @@ from cli.commands.jobs import jobs_run
 from cli.commands.run import bot, serve
 from cli.main import app
 from config.domain_files import check_domains
-from telemetry.health import Together, health_app
+from telemetry.health import CombinedHealth, health_app
 from tests.helm_templates import TemplateError, merged, rendered
 from tests.settings_known import SECRETS, VARIABLES
 
@@ -178,7 +178,7 @@ def test_ports_are_those_that_the_commands_listen_on(made: list[dict[str, Any]])
 
 
 def test_probes_and_prometheus_ask_for_what_is_served(made: list[dict[str, Any]]) -> None:
-    beside_a_worker = {getattr(one, "path", "") for one in health_app(Together()).routes}
+    beside_a_worker = {getattr(one, "path", "") for one in health_app(CombinedHealth()).routes}
     behind_the_api = {one.path for one in DOORS}
     for _, one, _ in containers(made):
         # Alive, not ready: an outage of the database would restart every worker otherwise.

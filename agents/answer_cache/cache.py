@@ -27,7 +27,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from agents import prompts
 from agents.answer import Answer, Question
 from agents.answer_cache.same_question import difference
-from agents.answer_cache.store import Kept, KeptAnswers, ToKeep, digest_of, now
+from agents.answer_cache.store import CachedAnswerStore, Kept, NewCacheEntry, digest_of, now
 from agents.confidence import HIGH
 from agents.extractive.conversation import cleaned
 from config.domain import Domain
@@ -128,7 +128,12 @@ class SemanticCache:
     """See `AnswerCache`. Safe to use from several threads."""
 
     def __init__(
-        self, *, kept: Callable[[], KeptAnswers], embedder: Embedder, domain: Domain, model: str
+        self,
+        *,
+        kept: Callable[[], CachedAnswerStore],
+        embedder: Embedder,
+        domain: Domain,
+        model: str,
     ) -> None:
         """`kept` is called when first needed, and again after it failed."""
         self._open = kept
@@ -178,7 +183,7 @@ class SemanticCache:
         if len(asked) > _LONGEST or not complete or not lasts(asked, answer):
             return
         self._kept.keep(
-            ToKeep(
+            NewCacheEntry(
                 domain=snapshot.domain,
                 key=self._key(question, snapshot),
                 question=asked,
@@ -190,7 +195,7 @@ class SemanticCache:
         )
 
     @cached_property
-    def _kept(self) -> KeptAnswers:
+    def _kept(self) -> CachedAnswerStore:
         return self._open()
 
     def _key(self, question: Question, snapshot: Snapshot) -> str:

@@ -11,7 +11,7 @@ from agents.state import State
 from telemetry import metrics
 
 
-def recalled(cache: AnswerCache | None, asked: str, state: State) -> State:
+def look_up(cache: AnswerCache | None, asked: str, state: State) -> State:
     """The state with `cached`, when `asked` was answered before; told at once."""
     if cache is None:
         return state
@@ -25,7 +25,7 @@ def recalled(cache: AnswerCache | None, asked: str, state: State) -> State:
     return {**noted, "cached": found.answer}
 
 
-def given_again(state: State, total_ms: float) -> Answer:
+def cached_answer(state: State, total_ms: float) -> Answer:
     """What the look-up found, with what it took."""
     return replace(
         state["cached"],

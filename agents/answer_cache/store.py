@@ -75,7 +75,7 @@ class Kept:
 
 
 @dataclass(frozen=True, kw_only=True)
-class ToKeep:
+class NewCacheEntry:
     """What is kept of one answer; see the table for the shapes."""
 
     domain: str
@@ -88,7 +88,7 @@ class ToKeep:
     documents: Mapping[str, str]
 
 
-class KeptAnswers:
+class CachedAnswerStore:
     """Safe to use from several threads and processes. Raises SQLAlchemyError."""
 
     def __init__(self, engine: Engine) -> None:
@@ -123,7 +123,7 @@ class KeptAnswers:
             rows = {row["id"]: _kept(row) for row in connection.execute(query).mappings()}
         return [rows[one] for one in ids if one in rows]
 
-    def keep(self, one: ToKeep) -> None:
+    def keep(self, one: NewCacheEntry) -> None:
         """In place of an earlier answer to the same words; of two at once, the first stays."""
         digest = digest_of(one.question.casefold())
         same = (_KEPT.c.domain == one.domain) & (_KEPT.c.key == one.key)

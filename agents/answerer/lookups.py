@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from agents.context.sources import Source
-from agents.requests import LookRequest
+from agents.requests import LookupRequest
 from enrichment.chunk import Chunk
 from enrichment.language.words import codes
 from index.search import Hit, SearchQuery, Snapshot
@@ -20,7 +20,7 @@ _LONGEST_SECTION = 8_000
 
 
 @dataclass(frozen=True, kw_only=True)
-class Looked:
+class LookupResult:
     """What one round brought."""
 
     hits: tuple[Hit, ...]
@@ -29,7 +29,9 @@ class Looked:
     """One line for each request: what became of it."""
 
 
-def look(requests: Sequence[LookRequest], read: Sequence[Source], snapshot: Snapshot) -> Looked:
+def look(
+    requests: Sequence[LookupRequest], read: Sequence[Source], snapshot: Snapshot
+) -> LookupResult:
     """`read`: the sources that the answerer has, `around: n` is `read[n - 1]`."""
     known = {chunk.id for source in read for chunk in source.chunks}
     hits: dict[str, Hit] = {}
@@ -41,10 +43,12 @@ def look(requests: Sequence[LookRequest], read: Sequence[Source], snapshot: Snap
                 fresh += hit.chunk.id not in hits
                 hits.setdefault(hit.chunk.id, hit)
         notes.append(f"{request} → {_counted(fresh)}")
-    return Looked(hits=tuple(hits.values()), notes=tuple(notes))
+    return LookupResult(hits=tuple(hits.values()), notes=tuple(notes))
 
 
-def _carried_out(request: LookRequest, read: Sequence[Source], snapshot: Snapshot) -> Iterator[Hit]:
+def _carried_out(
+    request: LookupRequest, read: Sequence[Source], snapshot: Snapshot
+) -> Iterator[Hit]:
     if request.tool == "find":
         yield from _find(request, snapshot)
     elif request.tool == "open":
@@ -53,7 +57,7 @@ def _carried_out(request: LookRequest, read: Sequence[Source], snapshot: Snapsho
         yield from map(_shown, _around(read[request.number - 1], snapshot))
 
 
-def _find(request: LookRequest, snapshot: Snapshot) -> list[Hit]:
+def _find(request: LookupRequest, snapshot: Snapshot) -> list[Hit]:
     document = document_meant(request.document, snapshot)
     return snapshot.search(
         SearchQuery(
@@ -66,7 +70,7 @@ def _find(request: LookRequest, snapshot: Snapshot) -> list[Hit]:
     )
 
 
-def _open(request: LookRequest, snapshot: Snapshot) -> Iterator[Chunk]:
+def _open(request: LookupRequest, snapshot: Snapshot) -> Iterator[Chunk]:
     document = document_meant(request.document, snapshot)
     heading = _plain(request.words)
     room = _LONGEST_SECTION

@@ -13,7 +13,7 @@ from agents.context.sources import Source
 from agents.extractive.language import explained
 from agents.plan import Plan
 from agents.prompts import render
-from agents.requests import LookRequest, requests_in
+from agents.requests import LookupRequest, requests_in
 from agents.tools.calls import asking_explained, offers_shown
 from agents.tools.toolbox import ToolOffer
 from config.domain import Domain
@@ -21,7 +21,7 @@ from config.errors import InvalidModelOutput
 from config.models import ChatModel, Prompt, Usage
 from config.prompts import Foreign, listed
 from enrichment.chunk import DocumentCard, standing
-from enrichment.safety.grounding import Grounds, Sieve
+from enrichment.safety.grounding import GroundingFilter, Grounds
 
 _LONGEST_REPLY = 20_000
 """Characters; what a model writes beyond that, against its `max_tokens`, is not read."""
@@ -50,7 +50,7 @@ class ToAnswer:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Written:
+class ModelAnswer:
     """What the model wrote; `[n]` is `sources[n - 1]`, numbered as first cited."""
 
     verdict: Verdict
@@ -60,7 +60,7 @@ class Written:
     usage: Usage
     strays: tuple[str, ...] = ()
     """Sentences that stand in no source: shown to nobody."""
-    requests: tuple[LookRequest, ...] = ()
+    requests: tuple[LookupRequest, ...] = ()
     """Of the verdict `look`."""
     conflicts: tuple[SourceConflict, ...] = ()
     """Of the verdict `answer`."""
@@ -68,7 +68,7 @@ class Written:
 
 def answer_from_sources(
     model: ChatModel, domain: Domain, given: ToAnswer, tell: Callable[[str], None]
-) -> Written:
+) -> ModelAnswer:
     """Raises ModelError, also when nothing at all was written. Only an answer is told as it
     comes: what other verdicts say may yet be thought better of."""
     instructions, glossary = domain.answer.instructions or "none", explained(domain.glossary)
@@ -93,7 +93,7 @@ def answer_from_sources(
     read = [f"{source.label}\n{source.text}" for source in shown]
     said = " ".join((given.asked, plan.question, domain.title, instructions, glossary))
     return _streamed(
-        model, prompt, given.sources, Sieve(Grounds(read, asked=said)), tell,
+        model, prompt, given.sources, GroundingFilter(Grounds(read, asked=said)), tell,
         may_ask=bool(given.offers), read=read,
     )  # fmt: skip
 
@@ -108,7 +108,7 @@ def labelled(sources: Sequence[Source], documents: Mapping[str, DocumentCard]) -
 
 def answer_generally(
     model: ChatModel, domain: Domain, plan: Plan, tell: Callable[[str], None]
-) -> Written:
+) -> ModelAnswer:
     """An answer from common knowledge, without sources. Raises ModelError."""
     prompt = render(
         "general",
@@ -116,7 +116,7 @@ def answer_generally(
         instructions=domain.answer.instructions or "none",
         question=Foreign("question", plan.question),
     )
-    return _streamed(model, prompt, (), Sieve(None), tell)
+    return _streamed(model, prompt, (), GroundingFilter(None), tell)
 
 
 def _rounds(given: ToAnswer) -> str:
@@ -146,12 +146,12 @@ def _streamed(
     model: ChatModel,
     prompt: Prompt,
     sources: Sequence[Source],
-    sieve: Sieve,
+    sieve: GroundingFilter,
     tell: Callable[[str], None],
     *,
     may_ask: bool = False,
     read: Sequence[str] = (),
-) -> Written:
+) -> ModelAnswer:
     numbering = Numbering(shown=sources)
     opening = Opening()
     usage, raw, text = Usage(), "", ""
@@ -181,7 +181,7 @@ def _streamed(
         tell(rest)
     text = (text + rest).strip()
     cut = usage.cut or len(raw) >= _LONGEST_REPLY
-    return Written(
+    return ModelAnswer(
         verdict=verdict,
         text=text + (" …" if cut and text else ""),
         sources=tuple(numbering.sources),

@@ -9,8 +9,8 @@ from dataclasses import replace
 from agents.answer import CITED, Citation, Fallback
 from agents.answerer.lookups import look
 from agents.answerer.model import (
+    ModelAnswer,
     ToAnswer,
-    Written,
     answer_from_sources,
     marks_of,
 )
@@ -26,7 +26,7 @@ from agents.confidence import ASKED_BACK_BY_A_MODEL, confidence
 from agents.context.sources import Source, outline_of
 from agents.drafts import documents_read, extractive_draft, refusal_draft, signals
 from agents.extractive.relevance import citation
-from agents.requests import LookRequest
+from agents.requests import LookupRequest
 from agents.state import Draft, State
 from agents.thread.turns import said_at
 from agents.tools.calls import ToolRound, ask_tools, source_of
@@ -196,7 +196,7 @@ class Answerer:
             return {"fallbacks": fell, "notes": (note,), "objections": ()}
         return {**self._quoted(state), "fallbacks": fell, "notes": (note,)}
 
-    def _asked_for_more(self, state: State, written: Written, left: int) -> State:
+    def _asked_for_more(self, state: State, written: ModelAnswer, left: int) -> State:
         if left > 0:
             return {"requests": written.requests or _everywhere(state)}
         if "draft" in state:
@@ -212,7 +212,7 @@ class Answerer:
         state["progress"].delta(draft.text)
         return {"draft": draft}
 
-    def _by_model(self, written: Written, state: State) -> Draft:
+    def _by_model(self, written: ModelAnswer, state: State) -> Draft:
         parts = signals(state)
         return Draft(
             text=written.text,
@@ -232,7 +232,7 @@ class Answerer:
             confidence_parts=parts,
         )
 
-    def _nothing(self, written: Written, state: State, *, looks: bool) -> Draft:
+    def _nothing(self, written: ModelAnswer, state: State, *, looks: bool) -> Draft:
         """With the nearest that the documents do say, when the model named it.
 
         `looks`: a search in all documents goes before it is said, or went already."""
@@ -252,7 +252,7 @@ class Answerer:
             by_model=True,
         )
 
-    def _which(self, written: Written, state: State) -> Draft | None:
+    def _which(self, written: ModelAnswer, state: State) -> Draft | None:
         """None unless two readings at least are held up by a source."""
         lines = written.text.splitlines()
         things = [match[1].strip("*_ ") for line in lines if CITED.search(line)
@@ -287,10 +287,10 @@ def _quietly(_: str) -> None:
     """Tells nobody."""
 
 
-def _everywhere(state: State) -> tuple[LookRequest, ...]:
+def _everywhere(state: State) -> tuple[LookupRequest, ...]:
     plan = state["plan"]
     words = dict.fromkeys((plan.question, *plan.sub_questions, *plan.paraphrases[:1]))
-    return tuple(LookRequest(tool="find", words=text) for text in words)
+    return tuple(LookupRequest(tool="find", words=text) for text in words)
 
 
 def sections_beside(state: State) -> list[str]:
@@ -310,7 +310,7 @@ def marked(unsupported: Sequence[str]) -> str:
     return f"_Not found as said in the sources, look there before you act: {quoted}_"
 
 
-def _citations(written: Written, state: State) -> tuple[Citation, ...]:
+def _citations(written: ModelAnswer, state: State) -> tuple[Citation, ...]:
     documents = state["snapshot"].documents
     return tuple(
         citation(

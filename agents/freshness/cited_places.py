@@ -32,7 +32,7 @@ _BETWEEN_QUOTES = " … "
 
 
 @dataclass(frozen=True, kw_only=True)
-class KnownPlace:
+class CitedSection:
     """Where it is, and marks of what it says."""
 
     document: str
@@ -63,7 +63,7 @@ class KnownPlace:
         """For people: `Title › Heading`."""
         return " › ".join(filter(None, (self.title, self.path)))
 
-    def is_in(self, kept: KnownPlace) -> bool:
+    def is_in(self, kept: CitedSection) -> bool:
         """Whether it is the kept place; a label may have grown by a column since."""
         if (self.document, self.path, bool(self.row)) != (kept.document, kept.path, bool(kept.row)):
             return False
@@ -71,7 +71,7 @@ class KnownPlace:
         return not count or any(_words_of(row[:count]) == _words_of(kept.row) for row in self.cells)
 
 
-def places_cited(citation: Citation, snapshot: Snapshot) -> tuple[KnownPlace, ...]:
+def places_cited(citation: Citation, snapshot: Snapshot) -> tuple[CitedSection, ...]:
     """The rows and the section that its quote stands in, in this generation; none where the quote
     isn't there any more, word for word, or the document isn't for whoever the snapshot is of."""
     card = next(iter(snapshot.cards([citation.document])), None) if citation.document else None
@@ -79,7 +79,7 @@ def places_cited(citation: Citation, snapshot: Snapshot) -> tuple[KnownPlace, ..
         return ()
     chunks = snapshot.chunks(card.id)
     wanted = {_words(part) for part in citation.quote.split(_BETWEEN_QUOTES)} - {()}
-    found: dict[str, KnownPlace] = {}
+    found: dict[str, CitedSection] = {}
     for chunk in _likeliest_first(chunks, citation):
         if not wanted or (chunk.heading or chunk.document_title) != citation.heading:
             continue
@@ -95,7 +95,7 @@ def places_cited(citation: Citation, snapshot: Snapshot) -> tuple[KnownPlace, ..
     return tuple(found.values())
 
 
-def whole_section(citation: Citation, snapshot: Snapshot) -> KnownPlace | None:
+def whole_section(citation: Citation, snapshot: Snapshot) -> CitedSection | None:
     """Where a citation opens, whatever it quotes; None where that is gone."""
     card = next(iter(snapshot.cards([citation.document])), None) if citation.document else None
     chunks = snapshot.chunks(card.id) if card else ()
@@ -105,7 +105,7 @@ def whole_section(citation: Citation, snapshot: Snapshot) -> KnownPlace | None:
     return None
 
 
-def as_it_is_now(kept: KnownPlace, snapshot: Snapshot) -> KnownPlace | None:
+def as_it_is_now(kept: CitedSection, snapshot: Snapshot) -> CitedSection | None:
     """A place that was kept, as this generation has it; None where it is gone."""
     card = next(iter(snapshot.cards([kept.document])), None)
     chunks = snapshot.chunks(kept.document) if card else ()
@@ -118,7 +118,7 @@ def as_it_is_now(kept: KnownPlace, snapshot: Snapshot) -> KnownPlace | None:
 
 def place_now(
     card: DocumentCard, headings: Sequence[str], row: Row, chunks: Iterable[Chunk]
-) -> KnownPlace:
+) -> CitedSection:
     """What stands there. `chunks`: all of the document's."""
     section = [chunk for chunk in chunks if tuple(chunk.heading_path) == tuple(headings)]
     cells, columns = tuple[Row, ...](), Row()
@@ -138,7 +138,7 @@ def place_now(
         units = [u.text for c in section for u in c.units if not (c.table and u.kind == "row")]
         said = {(_words(text),) for text in units}
         loose = [word for (one,) in said for word in one if _tells(word)]
-    return KnownPlace(
+    return CitedSection(
         document=card.id,
         title=card.title,
         path=_path(headings, card.title),
@@ -151,7 +151,7 @@ def place_now(
     )
 
 
-def text_of_place(place: KnownPlace, snapshot: Snapshot) -> str:
+def text_of_place(place: CitedSection, snapshot: Snapshot) -> str:
     """Its words as they are now, for people; empty where it is gone."""
     if place.row:
         return "; ".join(" | ".join(row) for row in place.cells)
@@ -161,7 +161,7 @@ def text_of_place(place: KnownPlace, snapshot: Snapshot) -> str:
     return " ".join(dict.fromkeys(units))
 
 
-def has_changed(kept: KnownPlace, now: KnownPlace) -> bool:
+def has_changed(kept: CitedSection, now: CitedSection) -> bool:
     """Whether it says something else: format, order and the size of pieces aside."""
     if kept.exact == now.exact:
         return False
@@ -172,7 +172,7 @@ def has_changed(kept: KnownPlace, now: KnownPlace) -> bool:
     return kept.made_by == now.made_by or kept.loose != now.loose
 
 
-def changed_cell(kept: KnownPlace, now: KnownPlace) -> tuple[str, str] | None:
+def changed_cell(kept: CitedSection, now: CitedSection) -> tuple[str, str] | None:
     """What the only cell of a row that changed said, and says; None where it was more."""
     if len(kept.cells) != 1 or len(now.cells) != 1:
         return None
@@ -185,7 +185,7 @@ def changed_cell(kept: KnownPlace, now: KnownPlace) -> tuple[str, str] | None:
     return differing[0] if len(differing) == 1 else None
 
 
-def _by_column(place: KnownPlace) -> frozenset[frozenset[tuple[Row, Row]]]:
+def _by_column(place: CitedSection) -> frozenset[frozenset[tuple[Row, Row]]]:
     """Of each row what stands below which name; empty where names don't tell columns apart."""
     names = [*map(_words, place.columns)]
     if any(len(row) != len(names) or len(set(names)) < len(names) for row in place.cells):

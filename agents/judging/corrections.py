@@ -28,7 +28,7 @@ from agents.judging.judge import (
 from config.errors import ModelError
 from config.models import ChatModel, Embedder, Usage, Vectors
 from enrichment.llm.reply_cache import ReplyCache
-from index.store.vectors import KeptRows
+from index.store.vectors import KeyValueTable
 
 MOST_CORRECTIONS = 50
 """Kept for a domain: those where judge and person were furthest apart."""
@@ -61,7 +61,7 @@ class KeptCorrections:
     """Of all domains. Creates its table when something is kept."""
 
     def __init__(self, engine: Engine) -> None:
-        self._rows = KeptRows(engine, _CORRECTIONS)
+        self._rows = KeyValueTable(engine, _CORRECTIONS)
 
     def keep(self, domain: str, corrections: Sequence[Correction]) -> None:
         """Instead of those that were kept; none forgets them."""

@@ -56,7 +56,7 @@ class TellingPassage:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Weighed:
+class DomainScore:
     """One domain, and what speaks for it."""
 
     domain: Domain
@@ -67,7 +67,7 @@ class Weighed:
 
 
 @dataclass(frozen=True, kw_only=True)
-class DomainLook:
+class DomainEvidence:
     """What was found in one domain."""
 
     domain: Domain
@@ -81,23 +81,23 @@ Opened = tuple[Domain, Snapshot]
 """A domain, as its asker may read it."""
 
 
-def weighed(
+def score_domains(
     question: str, opened: Sequence[Opened]
-) -> tuple[list[Weighed], PermissionsUnknown | IndexUnavailable | None]:
+) -> tuple[list[DomainScore], PermissionsUnknown | IndexUnavailable | None]:
     """Best first, ties in their order; and why one that is missing could not be searched."""
-    looked, unavailable = look_into(question, opened)
+    looked, unavailable = search_domain(question, opened)
     if not looked:
         return [], unavailable
     strengths = features(looked) @ _weights()
     odds = np.exp(strengths - strengths.max())
     found = [
-        Weighed(domain=one.domain, chance=float(odd / odds.sum()), places=one.places)
+        DomainScore(domain=one.domain, chance=float(odd / odds.sum()), places=one.places)
         for one, odd in zip(looked, odds, strict=True)
     ]
     return sorted(found, key=lambda one: -one.chance), unavailable
 
 
-def features(looked: Sequence[DomainLook]) -> Matrix:
+def features(looked: Sequence[DomainEvidence]) -> Matrix:
     """(domains, `WEIGHTS`): the mean of as many passages of each as the poorest of them has; of
     fewer it would be the higher one."""
     counts = [len(one.matches) for one in looked if one.matches]
@@ -110,21 +110,21 @@ def features(looked: Sequence[DomainLook]) -> Matrix:
     )
 
 
-def close_ones(found: Sequence[Weighed], most: int) -> list[Weighed]:
+def close_ones(found: Sequence[DomainScore], most: int) -> list[DomainScore]:
     """The best, and those that come near it; `found`: best first."""
     return [one for one in found[:most] if one.chance > CLOSE * found[0].chance or one is found[0]]
 
 
-def look_into(
+def search_domain(
     question: str, opened: Sequence[Opened]
-) -> tuple[list[DomainLook], PermissionsUnknown | IndexUnavailable | None]:
+) -> tuple[list[DomainEvidence], PermissionsUnknown | IndexUnavailable | None]:
     """One search in each; see `weighed`."""
     words = naming_words(question) if opened else {}
     rarity = {
         word: _over_all([snapshot.rarity(surface) for _, snapshot in opened])
         for word, surface in words.items()
     }
-    looked: list[DomainLook] = []
+    looked: list[DomainEvidence] = []
     unavailable: PermissionsUnknown | IndexUnavailable | None = None
     for domain, snapshot in opened:
         try:
@@ -141,15 +141,15 @@ def _over_all(rarities: Sequence[float]) -> float:
 
 def _looked(
     question: str, rarity: Mapping[str, float], domain: Domain, snapshot: Snapshot
-) -> DomainLook:
+) -> DomainEvidence:
     same = same_words(domain.glossary, question)
     aspect = Aspect(text=question, weights=rarity, same=same)
     hits = snapshot.search(SearchQuery(variants=(question,), limit=READ))
     if not hits:
-        return DomainLook(domain=domain)
+        return DomainEvidence(domain=domain)
     matches = np.array([(hit.similarity, aspect.coverage(_held(hit))) for hit in hits])
     best = np.argsort(-(matches @ _weights()), kind="stable")[:TELLING]
-    return DomainLook(
+    return DomainEvidence(
         domain=domain,
         matches=tuple(tuple(row) for row in matches[best].tolist()),
         places=tuple(_place(hits[place]) for place in best),
@@ -202,11 +202,11 @@ class ChosenAreas(BaseModel):
 class Picked:
     """The domains that it named, likeliest first: one, or several that the asker chooses from."""
 
-    domains: tuple[Weighed, ...]
+    domains: tuple[DomainScore, ...]
     usage: Usage
 
 
-def picked_by_model(model: ChatModel, question: Question, close: Sequence[Weighed]) -> Picked:
+def picked_by_model(model: ChatModel, question: Question, close: Sequence[DomainScore]) -> Picked:
     """Raises ModelError."""
     prompt = render(
         "domain",
@@ -231,7 +231,7 @@ def _earlier(question: Question) -> list[str]:
     ]
 
 
-def _described(one: Weighed) -> str:
+def _described(one: DomainScore) -> str:
     passages = [
         f"{' › '.join(filter(None, (place.title, place.heading)))}: "
         f"{' '.join(place.text.split())[:_LONGEST_PLACE]}"

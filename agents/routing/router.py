@@ -11,8 +11,8 @@ from dataclasses import dataclass, field, replace
 
 from agents.answer import Answer, Conversation, Fallback, Question
 from agents.extractive.conversation import cleaned, self_contained, small_talk_reply
-from agents.observability import AskedThrough, AskIn, QuestionLog
-from agents.routing.candidates import Weighed, close_ones, picked_by_model, weighed
+from agents.observability import AskIn, QuestionLog, QuestionOrigin
+from agents.routing.candidates import DomainScore, close_ones, picked_by_model, score_domains
 from agents.routing.rules import (
     AlertAmong,
     alert_among,
@@ -26,7 +26,7 @@ from agents.runbooks.answer import no_runbook
 from config.domain import Domain
 from config.errors import CopilotError, IndexUnavailable, ModelError, PermissionsUnknown
 from config.models import ChatModel, Usage
-from index.permissions.rules import as_read_by
+from index.permissions.rules import visible_to
 from index.search import Snapshot
 
 MOST_COMPARED = 3
@@ -39,7 +39,7 @@ QuestionIn = Callable[[Domain], Question]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Answering:
+class DomainRouter:
     """What every door asks."""
 
     snapshot: Callable[[str], Snapshot]
@@ -51,7 +51,7 @@ class Answering:
 
     def __call__(
         self,
-        through: AskedThrough,
+        through: QuestionOrigin,
         domains: Sequence[Domain],
         question_in: QuestionIn,
         ask: AskIn,
@@ -80,7 +80,7 @@ class Answering:
 
     def looked_into(
         self, domains: Sequence[Domain], question_in: QuestionIn
-    ) -> tuple[list[Weighed], CopilotError | None]:
+    ) -> tuple[list[DomainScore], CopilotError | None]:
         """Those that could be searched, the best first; and why another could not."""
         unavailable: CopilotError | None = None
         readable: list[tuple[Domain, Snapshot]] = []
@@ -88,7 +88,7 @@ class Answering:
         for domain in domains:
             try:
                 question = question_in(domain)
-                view = as_read_by(self.snapshot(domain.domain), question.readers)
+                view = visible_to(self.snapshot(domain.domain), question.readers)
             except IndexUnavailable as error:
                 unavailable = unavailable or error
             except PermissionsUnknown as error:
@@ -96,10 +96,10 @@ class Answering:
             else:
                 words = words or self_contained(question)
                 readable.append((domain, view))
-        found, unchecked = weighed(words, readable)
+        found, unchecked = score_domains(words, readable)
         return found, unchecked or unavailable
 
-    def picked(self, question: Question, close: Sequence[Weighed]) -> _Picked:
+    def picked(self, question: Question, close: Sequence[DomainScore]) -> _Picked:
         """One of them, or those that the asker chooses from; all of them without a model."""
         model = self.model() if len(close) > 1 else None
         if model is None:
@@ -115,7 +115,7 @@ class Answering:
 
 @dataclass(frozen=True, kw_only=True)
 class _Picked:
-    close: tuple[Weighed, ...]
+    close: tuple[DomainScore, ...]
     """Likeliest first."""
     usage: Usage = field(default_factory=Usage)
     failed: tuple[Fallback, ...] = ()
@@ -126,7 +126,7 @@ class _Picked:
 class _Several:
     """One question, and the domains that may answer it."""
 
-    answering: Answering
+    answering: DomainRouter
     domains: Sequence[Domain]
     question_in: QuestionIn
     ask: AskIn
@@ -211,7 +211,7 @@ class _Several:
         return replace(answer, usage=usage, fallbacks=fallbacks), domain
 
     def _first_that_finds(
-        self, found: Sequence[Weighed], before: tuple[Answer, Domain] | None
+        self, found: Sequence[DomainScore], before: tuple[Answer, Domain] | None
     ) -> tuple[Answer, Domain]:
         """Else the refusal of the best. Raises what the last of them raised, where none answers,
         and PermissionsUnknown of one where the others find nothing."""
@@ -239,7 +239,9 @@ class _Several:
         answer, domain = refusals[0]
         return replace(answer, usage=spent), domain
 
-    def _with_the_other(self, answer: Answer, domain: Domain, close: Sequence[Weighed]) -> Answer:
+    def _with_the_other(
+        self, answer: Answer, domain: Domain, close: Sequence[DomainScore]
+    ) -> Answer:
         second = next(one.domain for one in close if one.domain.domain != domain.domain)
         try:
             # Of the thread's next question the first domain is remembered, not this one.

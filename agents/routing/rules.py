@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from agents.alerts.parser import alerts_in
-from agents.answer import Answer, Beside, Passage, Question
+from agents.answer import AlternativeDomain, Answer, Passage, Question
 from agents.confidence import ASKED_BACK_BY_A_MODEL
 from agents.extractive.excerpts import written
 from agents.runbooks.lookup import matched, worth_answering
@@ -18,7 +18,7 @@ from agents.runbooks.matching import RunbookMatch
 from config.domain import Domain
 from config.errors import IndexUnavailable, PermissionsUnknown
 from enrichment.language.words import tokens
-from index.permissions.rules import as_read_by
+from index.permissions.rules import visible_to
 from index.search import Snapshot
 
 
@@ -49,7 +49,7 @@ def alert_among(
     failed: PermissionsUnknown | None = None
     for domain in domains:
         try:
-            seen = as_read_by(snapshot(domain.domain), question_in(domain).readers)
+            seen = visible_to(snapshot(domain.domain), question_in(domain).readers)
             found.append((domain, matched(alerts, seen, domain)))
         except IndexUnavailable:
             continue
@@ -141,7 +141,7 @@ def with_second(answer: Answer, other: Answer, domain: Domain) -> Answer:
         _numbered(passage, first + place)
         for place, passage in enumerate(other.passages[:SHOWN_BESIDE], start=1)
     )
-    second = Beside(
+    second = AlternativeDomain(
         domain=domain.domain, title=domain.title, generation=other.generation, passages=passages
     )
     text = f"{answer.text}\n\n{written(f'From *{domain.title}*:', passages)}"
@@ -156,7 +156,7 @@ def which_one(domains: Sequence[Domain]) -> Answer:
         text=f"Is this a question for {listed}? Each has its own rules for it.",
         path="ambiguous_query",
         confidence=ASKED_BACK_BY_A_MODEL,
-        beside=tuple(Beside(domain=one.domain, title=one.title) for one in domains),
+        beside=tuple(AlternativeDomain(domain=one.domain, title=one.title) for one in domains),
     )
 
 

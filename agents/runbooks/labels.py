@@ -93,7 +93,7 @@ _UNTELLING = frozenset(
 
 
 @dataclass(frozen=True, kw_only=True)
-class KnownOfAlert:
+class AlertFacts:
     """What is known of an alert beside its name."""
 
     labels: Sequence[Label]

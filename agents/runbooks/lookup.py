@@ -14,11 +14,11 @@ from agents.answer import Answer, Ask, Progress, Question
 from agents.runbooks.answer import runbook_answer
 from agents.runbooks.matching import RunbookMatch, match
 from config.domain import Domain
-from index.permissions.rules import as_read_by
+from index.permissions.rules import visible_to
 from index.search import Snapshot
 
 
-def by_runbook(ask: Ask, *, snapshot: Callable[[], Snapshot], domain: Domain) -> Ask:
+def with_runbook_lookup(ask: Ask, *, snapshot: Callable[[], Snapshot], domain: Domain) -> Ask:
     """`snapshot` as in `agents.graph.build_ask`, and what it raises is raised."""
 
     def answered(question: Question, progress: Progress | None = None) -> Answer:
@@ -26,7 +26,7 @@ def by_runbook(ask: Ask, *, snapshot: Callable[[], Snapshot], domain: Domain) ->
         if not alerts:
             return ask(question, progress)
         begun = time.perf_counter()
-        seen = as_read_by(snapshot(), question.readers)
+        seen = visible_to(snapshot(), question.readers)
         found = matched(alerts, seen, domain)
         if not worth_answering(found):
             return ask(question, progress)

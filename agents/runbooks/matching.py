@@ -12,7 +12,7 @@ from typing import Literal
 from agents.alerts.alert import SEVERITY_KEYS, SHORT_NAME, Alert, is_identifier, spelled_out
 from agents.alerts.amounts import range_in
 from agents.runbooks.entries import RunbookCell, RunbookEntry
-from agents.runbooks.labels import Holds, KnownOfAlert
+from agents.runbooks.labels import AlertFacts, Holds
 from agents.runbooks.sections import introduced, section_entries
 from agents.runbooks.tables import is_name, table_entries
 from enrichment.chunk import is_out_of_force
@@ -60,7 +60,7 @@ def match(alert: Alert, snapshot: Snapshot, glossary: Mapping[str, Sequence[str]
         entries = [one for one in everything if one.in_force]
         introductions = [one for one in named if one.in_force]
         if entries or introductions:
-            told = KnownOfAlert(
+            told = AlertFacts(
                 labels=_labels(alert),
                 amounts=alert.amounts,
                 name=spelled_out(name),
@@ -133,7 +133,7 @@ def _defined_beside(
 def _listed_in(
     snapshot: Snapshot, glossary: Mapping[str, Sequence[str]]
 ) -> Callable[[str, Iterable[str], Iterable[str]], bool]:
-    plain = KnownOfAlert(labels=(), glossary=glossary)
+    plain = AlertFacts(labels=(), glossary=glossary)
 
     def listed(key: str, mine: Iterable[str], theirs: Iterable[str]) -> bool:
         mine, theirs = set(mine), set(theirs)
@@ -181,7 +181,7 @@ def _decided(
     alert: Alert,
     entries: Sequence[RunbookEntry],
     introductions: Sequence[RunbookEntry],
-    told: KnownOfAlert,
+    told: AlertFacts,
 ) -> RunbookMatch:
     of_group: dict[str, list[RunbookEntry]] = defaultdict(list)
     for one in entries:
@@ -232,7 +232,7 @@ def _labels(alert: Alert) -> list[tuple[str, str]]:
     return [*alert.labels, *(("severity", one) for one in rated if one)]
 
 
-def _narrowed(rows: Sequence[RunbookEntry], told: KnownOfAlert) -> _Group:
+def _narrowed(rows: Sequence[RunbookEntry], told: AlertFacts) -> _Group:
     """The rows of one name that the labels leave."""
     open_rows = [one for one in rows if not _excluded(one, told)]
     others = tuple(one for one in rows if one not in open_rows)
@@ -249,7 +249,7 @@ def _narrowed(rows: Sequence[RunbookEntry], told: KnownOfAlert) -> _Group:
 
 
 def _left(
-    rows: Sequence[RunbookEntry], columns: Sequence[int], told: KnownOfAlert
+    rows: Sequence[RunbookEntry], columns: Sequence[int], told: AlertFacts
 ) -> tuple[list[RunbookEntry], bool]:
     """Rows that the labels speak for, the plainer the better; else those that they don't speak
     against, as long as somebody could tell."""
@@ -291,7 +291,7 @@ def _beside(
 
 
 def _undecided(
-    best: RunbookEntry, other: RunbookEntry, columns: Sequence[int], told: KnownOfAlert
+    best: RunbookEntry, other: RunbookEntry, columns: Sequence[int], told: AlertFacts
 ) -> bool:
     """Whether a scope by which the two differ is one that the alert doesn't speak of."""
     scopes = [
@@ -311,7 +311,7 @@ def _whole(row: RunbookEntry, columns: Sequence[int]) -> list[Sequence[str]]:
 
 
 def _without_rest(
-    rows: list[RunbookEntry], columns: Sequence[int], told: KnownOfAlert
+    rows: list[RunbookEntry], columns: Sequence[int], told: AlertFacts
 ) -> list[RunbookEntry]:
     """`All` and `Others` beside each other: the one for all holds."""
     whole = [
@@ -322,7 +322,7 @@ def _without_rest(
 
 
 def _verdicts(
-    row: RunbookEntry, columns: Sequence[int], told: KnownOfAlert, beside: Sequence[Sequence[str]]
+    row: RunbookEntry, columns: Sequence[int], told: AlertFacts, beside: Sequence[Sequence[str]]
 ) -> list[Holds]:
     return [
         told.holds(row.cells[at].text, label=row.cells[at].label, beside=beside)
@@ -353,12 +353,12 @@ def _labels_of(rows: Sequence[RunbookEntry], columns: Sequence[int]) -> tuple[st
                                if _cell(one, at).label))  # fmt: skip
 
 
-def _excluded(entry: RunbookEntry, told: KnownOfAlert) -> bool:
+def _excluded(entry: RunbookEntry, told: AlertFacts) -> bool:
     """Its scope is for others, whatever other rows say."""
     return _scope(entry, told) == "not"
 
 
-def _scope(entry: RunbookEntry, told: KnownOfAlert) -> Holds:
+def _scope(entry: RunbookEntry, told: AlertFacts) -> Holds:
     found = [
         told.holds(cell.text, label=cell.label, beside=_other_columns(entry, at))
         for at, cell in enumerate(entry.cells)
@@ -372,7 +372,7 @@ def _scope(entry: RunbookEntry, told: KnownOfAlert) -> Holds:
     return "open" if "open" in found else "any"
 
 
-def _is_of_another(cell: RunbookCell, entry: RunbookEntry, at: int, told: KnownOfAlert) -> bool:
+def _is_of_another(cell: RunbookCell, entry: RunbookEntry, at: int, told: AlertFacts) -> bool:
     """Its system is one, and the alert names another that the table has; unless the alert's own
     name says which."""
     if cell.role or not cell.label or at >= len(entry.beside):

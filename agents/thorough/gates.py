@@ -11,7 +11,7 @@ from typing import Any, cast
 from agents.answer import Answer, Ask, Progress, Question
 from agents.answerer.model import labelled
 from agents.answerer.nodes import sections_beside, unnumbered
-from agents.fallback import Outcome
+from agents.fallback import AgentResult
 from agents.plan import SourceChoice
 from agents.retrieval import CANDIDATES, merged
 from agents.state import State
@@ -126,14 +126,16 @@ class Gates:
             return {**left, "fallbacks": outcome.fallbacks}
         return {**_weighed(state, outcome.value), "usage": outcome.usage}
 
-    def _judged(self, state: ThoroughState) -> tuple[Outcome[Judgement], str]:
+    def _judged(self, state: ThoroughState) -> tuple[AgentResult[Judgement], str]:
         """And how: the model is asked only where it can't be told without it."""
         if not state["context"]:
-            return Outcome(value=_NOTHING_FOUND), "nothing was found"
+            return AgentResult(value=_NOTHING_FOUND), "nothing was found"
         if _read(state) == state.get("judged"):
-            return Outcome(value=replace(state["judgement"], requests=())), "nothing new was found"
+            return AgentResult(
+                value=replace(state["judgement"], requests=())
+            ), "nothing new was found"
         if covers_every_part(state["plan"], state["scored"], state["context"]):
-            return Outcome(value=_COVERED), "every part is covered"
+            return AgentResult(value=_COVERED), "every part is covered"
         state["progress"].status("Weighing what was found…")
         sources = labelled(state["read"], state["snapshot"].documents)
         asked = ToJudge(
@@ -209,7 +211,7 @@ def _cited_first(state: ThoroughState) -> list[Foreign]:
     return labelled([*cited, *others], state["snapshot"].documents)
 
 
-def _cost_of(outcome: Outcome[Any], note: str) -> ThoroughState:
+def _cost_of(outcome: AgentResult[Any], note: str) -> ThoroughState:
     notes = tuple(filter(None, (outcome.note, note)))
     return {"usage": outcome.usage, "fallbacks": outcome.fallbacks, "notes": notes}
 
@@ -234,7 +236,7 @@ def gates(domain: Domain, model: ChatModel, retrieve: Node) -> dict[str, Node]:
     return cast("dict[str, Node]", nodes)
 
 
-class Withheld:
+class BufferedProgress:
     """Its words are told when they are final: see `told_at_the_end`."""
 
     def __init__(self, progress: Progress) -> None:
@@ -252,11 +254,11 @@ class Withheld:
             self.status("Writing the answer…")
 
 
-def told_at_the_end(ask: Ask) -> Ask:
+def with_buffered_progress(ask: Ask) -> Ask:
     """The same answers, each told in one piece."""
 
     def run(question: Question, progress: Progress | None = None) -> Answer:
-        answer = ask(question, progress and Withheld(progress))
+        answer = ask(question, progress and BufferedProgress(progress))
         if progress:
             progress.delta(answer.text)
         return answer

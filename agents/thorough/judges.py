@@ -15,7 +15,7 @@ from agents.answer import CITED
 from agents.checks.groundedness import groundedness
 from agents.extractive.language import explained
 from agents.extractive.relevance import Scored
-from agents.fallback import Outcome, with_fallback
+from agents.fallback import AgentResult, with_fallback
 from agents.plan import Plan
 from agents.prompts import render
 from agents.requests import requests_in
@@ -90,7 +90,7 @@ class CriticisedAnswer(BaseModel):
 
 def answer_critic(
     domain: Domain, model: ChatModel
-) -> Callable[[ToCriticise], Outcome[Critique | None]]:
+) -> Callable[[ToCriticise], AgentResult[Critique | None]]:
     """None when the critic is away: nobody knows better than the draft."""
 
     def by_model(asked: ToCriticise) -> tuple[Critique | None, Usage]:
@@ -172,7 +172,9 @@ class JudgedSources(BaseModel):
     )
 
 
-def retrieval_judge(domain: Domain, model: ChatModel) -> Callable[[ToJudge], Outcome[Judgement]]:
+def retrieval_judge(
+    domain: Domain, model: ChatModel
+) -> Callable[[ToJudge], AgentResult[Judgement]]:
     def by_model(asked: ToJudge) -> tuple[Judgement, Usage]:
         prompt = render(
             "judge",

@@ -11,7 +11,7 @@ from pydantic import BaseModel, Field
 
 from agents.answerer.nodes import marked
 from agents.extractive.language import explained
-from agents.fallback import Outcome, with_fallback
+from agents.fallback import AgentResult, with_fallback
 from agents.plan import Plan
 from agents.prompts import render
 from agents.state import Draft
@@ -59,7 +59,7 @@ class Rewording(BaseModel):
     strategy: Strategy = Field(default_factory=lambda: "hybrid", description="How to search")
 
 
-def query_rewriter(domain: Domain, model: ChatModel) -> Callable[[ToRewrite], Outcome[Plan]]:
+def query_rewriter(domain: Domain, model: ChatModel) -> Callable[[ToRewrite], AgentResult[Plan]]:
     """The plan of the next search; what is asked, and its parts, stay as they are."""
 
     def by_model(asked: ToRewrite) -> tuple[Plan, Usage]:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Annotated, Literal
 
 from agents.plan import Plan
-from agents.requests import LookRequest
+from agents.requests import LookupRequest
 from agents.state import Draft, State
 from config.prompts import listed
 from enrichment.chunk import Chunk
@@ -112,7 +112,7 @@ class Judgement:
     """0–1, as in the judge's prompt."""
     issues: tuple[Issue, ...] = ()
     missing: tuple[str, ...] = ()
-    requests: tuple[LookRequest, ...] = ()
+    requests: tuple[LookupRequest, ...] = ()
     """What would fetch it."""
 
 

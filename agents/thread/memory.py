@@ -152,7 +152,7 @@ class ThreadMemory:
             self._has_tables = True
 
 
-def remembering(ask: Ask, memory: Callable[[], ThreadMemory], domain: str) -> Ask:
+def with_thread_memory(ask: Ask, memory: Callable[[], ThreadMemory], domain: str) -> Ask:
     """The same agents, told what is kept of the question's thread; they keep this one for the
     next. Without a conversation, nothing is."""
 

@@ -22,9 +22,9 @@ from zoneinfo import ZoneInfo
 from agents.answer import Fallback, Progress
 from agents.context.sources import Source
 from agents.prompts import render
-from agents.requests import LookRequest
+from agents.requests import LookupRequest
 from agents.thread.turns import is_zone
-from agents.tools.toolbox import Toolbox, ToolFailed, ToolOffer, ToolSaid
+from agents.tools.toolbox import Toolbox, ToolFailed, ToolOffer, ToolResult
 from config.prompts import Foreign
 from enrichment.chunk import Chunk, Unit
 
@@ -45,7 +45,7 @@ class UnfitError(Exception):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Sayable:
+class AllowedArguments:
     """Where a word that is sent may stand."""
 
     question: str
@@ -55,7 +55,7 @@ class Sayable:
     """Of those that all who may ask may read; empty where each reads their own."""
 
 
-def arguments_in(written: str, offer: ToolOffer, sayable: Sayable) -> dict[str, Any]:
+def arguments_in(written: str, offer: ToolOffer, sayable: AllowedArguments) -> dict[str, Any]:
     """Raises UnfitError."""
     try:
         given = json.loads(written or "{}")
@@ -121,7 +121,7 @@ MOST_ASKED = 3
 
 @dataclass(frozen=True, kw_only=True)
 class ToolRound:
-    said: tuple[ToolSaid, ...] = ()
+    said: tuple[ToolResult, ...] = ()
     notes: tuple[str, ...] = ()
     """One line for each request: what became of it."""
     failures: tuple[str, ...] = ()
@@ -131,9 +131,9 @@ class ToolRound:
 
 def ask_tools(
     toolbox: Toolbox,
-    requests: Sequence[LookRequest],
+    requests: Sequence[LookupRequest],
     *,
-    before: Sequence[ToolSaid],
+    before: Sequence[ToolResult],
     asked_before: int,
     question: str,
     documents: str,
@@ -142,7 +142,7 @@ def ask_tools(
     """`before`: what tools said to this question already. `asked_before`: calls made for it.
     `documents`: what of them may be sent; see `Sayable`."""
     offers = {offer.name.casefold(): offer for offer in toolbox.offers()}
-    said: list[ToolSaid] = []
+    said: list[ToolResult] = []
     notes: list[str] = []
     failures: list[str] = []
     fallbacks: list[Fallback] = []
@@ -155,7 +155,7 @@ def ask_tools(
             notes.append(f"{request} → not asked: {MOST_ASKED} calls are all that a question has")
             continue
         answered = "\n".join(o.text for o in (*before, *said) if o.offer.server == offer.server)
-        sayable = Sayable(question=question, answered=answered, documents=documents)
+        sayable = AllowedArguments(question=question, answered=answered, documents=documents)
         try:
             one = _asked(toolbox, offer, request.arguments, sayable, progress)
         except UnfitError as unfit:
@@ -176,15 +176,15 @@ def ask_tools(
 
 
 def _asked(
-    toolbox: Toolbox, offer: ToolOffer, written: str, sayable: Sayable, progress: Progress
-) -> ToolSaid:
+    toolbox: Toolbox, offer: ToolOffer, written: str, sayable: AllowedArguments, progress: Progress
+) -> ToolResult:
     if not offer.reachable:
         raise ToolFailed(offer.server, "unreachable")
     arguments = arguments_in(written, offer, sayable)
     progress.status(f"Asking {offer.server}: {offer.what}…")
     text = toolbox.ask(offer, arguments)
     at = datetime.now(UTC)
-    return ToolSaid(offer=offer, arguments=json.dumps(arguments), text=text or "(empty)", at=at)
+    return ToolResult(offer=offer, arguments=json.dumps(arguments), text=text or "(empty)", at=at)
 
 
 def asking_explained(offers: Sequence[ToolOffer]) -> str:
@@ -227,7 +227,7 @@ _TIMESTAMP = re.compile(
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b-\u200f\u202a-\u202e\u2066-\u2069]")
 
 
-def source_of(said: ToolSaid, number: int, zone: str) -> Source:
+def source_of(said: ToolResult, number: int, zone: str) -> Source:
     """`number`: tells the replies to one question apart. `zone`: the asker's.
 
     It belongs to no document: who may read it is who may ask in the domain."""

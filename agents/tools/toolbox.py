@@ -53,7 +53,7 @@ class ToolOffer:
 
 
 @dataclass(frozen=True, kw_only=True)
-class ToolSaid:
+class ToolResult:
     """One reply."""
 
     offer: ToolOffer

@@ -8,12 +8,12 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from api.auth.routes import Refused
+from api.auth.routes import RequestRejected
 from api.auth.tokens import Caller
 
 
 @dataclass(frozen=True, kw_only=True)
-class Bounds:
+class RequestLimits:
     per_minute: int = 120
     """Requests of one caller; as many may come at once after a quiet minute."""
     at_once: int = 32
@@ -27,8 +27,8 @@ class Bounds:
     header_bytes: int = 16_000
 
 
-class Traffic:
-    def __init__(self, bounds: Bounds, clock: Callable[[], float] = time.monotonic) -> None:
+class RequestLimiter:
+    def __init__(self, bounds: RequestLimits, clock: Callable[[], float] = time.monotonic) -> None:
         self._bounds = bounds
         self._clock = clock
         self._left: dict[str, tuple[float, float]] = {}
@@ -41,9 +41,11 @@ class Traffic:
         if not caller.local:
             self._take(caller.name)
             if self._running[caller.name] >= self._bounds.each_at_once:
-                raise Refused(429, "too many requests of yours are being answered", retry_after=1)
+                raise RequestRejected(
+                    429, "too many requests of yours are being answered", retry_after=1
+                )
         if self._running.total() >= self._bounds.at_once:
-            raise Refused(503, "too many requests are being answered", retry_after=1)
+            raise RequestRejected(503, "too many requests are being answered", retry_after=1)
         self._running[caller.name] += 1
         try:
             yield
@@ -57,5 +59,7 @@ class Traffic:
         if left < 1:
             self._left[name] = left, now
             wait = int((1 - left) * 60 / most) + 1
-            raise Refused(429, f"more than {most:.0f} requests in a minute", retry_after=wait)
+            raise RequestRejected(
+                429, f"more than {most:.0f} requests in a minute", retry_after=wait
+            )
         self._left[name] = left - 1, now

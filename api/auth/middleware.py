@@ -15,8 +15,8 @@ import structlog
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from api.auth.limits import Bounds, Traffic
-from api.auth.routes import HttpDoor, Refused, door_at
+from api.auth.limits import RequestLimiter, RequestLimits
+from api.auth.routes import HttpDoor, RequestRejected, door_at
 from api.auth.tokens import THIS_MACHINE, Caller, LiveTokens
 from config.parsing.strict_json import JunkJsonError, read_json
 
@@ -68,17 +68,17 @@ class _NotTakenError(Exception):
     """The client doesn't read."""
 
 
-class Entrance:
+class AuthMiddleware:
     """ASGI middleware; a route finds who asks in `request.state.caller`."""
 
     def __init__(
-        self, app: ASGIApp, *, tokens: LiveTokens, bounds: Bounds, open_metrics: bool
+        self, app: ASGIApp, *, tokens: LiveTokens, bounds: RequestLimits, open_metrics: bool
     ) -> None:
         self._app = app
         self._tokens = tokens
         self._bounds = bounds
         self._open_metrics = open_metrics
-        self._traffic = Traffic(bounds)
+        self._traffic = RequestLimiter(bounds)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
@@ -89,7 +89,7 @@ class Entrance:
                 await self._admit(scope, receive, send)
             except _NotTakenError:
                 log.info("an answer was not taken by its client")
-            except Refused as refused:
+            except RequestRejected as refused:
                 response = refused.response()
                 if scope["method"] in _WITH_BODY:
                     # Whatever is still on its way is not waited for.
@@ -119,11 +119,11 @@ class Entrance:
     def _check_size(self, scope: Scope) -> None:
         url = len(scope.get("raw_path") or scope["path"]) + len(scope["query_string"])
         if url > self._bounds.url_bytes:
-            raise Refused(414, "the address is too long")
+            raise RequestRejected(414, "the address is too long")
         if sum(len(name) + len(value) for name, value in scope["headers"]) > (
             self._bounds.header_bytes
         ):
-            raise Refused(431, "the headers are too long")
+            raise RequestRejected(431, "the headers are too long")
 
     def _caller(self, scope: Scope, door: HttpDoor) -> Caller | None:
         """Raises Refused for whoever may not come in by this door."""
@@ -132,7 +132,7 @@ class Entrance:
         _check_origin(scope)
         caller = self._bearer(scope) or self._at_this_machine(scope)
         if door.guard == "metrics" and not caller.metrics:
-            raise Refused(403, "this token may not see metrics; create one with --metrics")
+            raise RequestRejected(403, "this token may not see metrics; create one with --metrics")
         return caller
 
     def _bearer(self, scope: Scope) -> Caller | None:
@@ -143,20 +143,20 @@ class Entrance:
         borne = len(given) == 1 and scheme.lower() == b"bearer"
         caller = self._tokens.bearer(token.strip()) if borne else None
         if caller is None:
-            raise Refused(401, "the bearer token is wrong, or has been revoked")
+            raise RequestRejected(401, "the bearer token is wrong, or has been revoked")
         return caller
 
     def _at_this_machine(self, scope: Scope) -> Caller:
         if self._tokens.demanded():
-            raise Refused(401, "a bearer token is needed: `Authorization: Bearer …`")
+            raise RequestRejected(401, "a bearer token is needed: `Authorization: Bearer …`")
         peer = scope.get("client")
         if not peer or not is_loopback(peer[0]):
-            raise Refused(401, f"without a token only this machine may ask; {_MAKE_ONE}")
+            raise RequestRejected(401, f"without a token only this machine may ask; {_MAKE_ONE}")
         if came_by_proxy(name for name, _ in scope["headers"]):
-            raise Refused(401, f"what comes through a proxy needs a token; {_MAKE_ONE}")
+            raise RequestRejected(401, f"what comes through a proxy needs a token; {_MAKE_ONE}")
         hosts = _all(scope, b"host")
         if len(hosts) != 1 or not names_this_machine(hosts[0]):
-            raise Refused(
+            raise RequestRejected(
                 403, f"call this machine localhost, 127.0.0.1 or [::1], or use a token; {_MAKE_ONE}"
             )
         return THIS_MACHINE
@@ -180,7 +180,7 @@ class Entrance:
 
     async def _body(self, receive: Receive, headers: Headers, limit: int) -> bytes:
         """As far as it is wanted: also a body that never says how long it is ends at `limit`."""
-        too_long = Refused(413, f"the body is longer than {limit} bytes")
+        too_long = RequestRejected(413, f"the body is longer than {limit} bytes")
         stated = headers.get("content-length", "")
         if stated.isdecimal() and int(stated[:20]) > limit + _READ_OUT:
             raise too_long
@@ -190,7 +190,7 @@ class Entrance:
                 while True:
                     message = await receive()
                     if message["type"] == "http.disconnect":
-                        raise Refused(400, "the body ended early")
+                        raise RequestRejected(400, "the body ended early")
                     piece = message.get("body", b"")
                     length += len(piece)
                     if length <= limit:
@@ -201,7 +201,7 @@ class Entrance:
                     if ends:
                         return bytes(body)
         except TimeoutError:
-            raise Refused(408, "the body took too long to arrive") from None
+            raise RequestRejected(408, "the body took too long to arrive") from None
 
 
 def _all(scope: Scope, name: bytes) -> list[bytes]:
@@ -212,7 +212,7 @@ def _check_origin(scope: Scope) -> None:
     """A page of another address may not ask in its visitor's name, and no page is told (CORS)."""
     origins, hosts = _all(scope, b"origin"), _all(scope, b"host")
     if origins and not (len(origins) == len(hosts) == 1 and is_same_origin(origins[0], hosts[0])):
-        raise Refused(403, "pages of another address may not use this API")
+        raise RequestRejected(403, "pages of another address may not use this API")
 
 
 def _says_nothing(method: str, headers: Headers) -> bool:
@@ -225,14 +225,14 @@ def _check_media_type(given: str) -> None:
     media, _, more = given.partition(";")
     charset = more.strip().lower().replace('"', "")
     if media.strip().lower() != "application/json" or charset not in {"", "charset=utf-8"}:
-        raise Refused(415, "send application/json in UTF-8")
+        raise RequestRejected(415, "send application/json in UTF-8")
 
 
 def _check_json(body: bytes) -> None:
     try:
         read_json(body)
     except JunkJsonError as junk:
-        raise Refused(400, f"the body can't be read: {junk}") from None
+        raise RequestRejected(400, f"the body can't be read: {junk}") from None
 
 
 def _again(body: bytes, receive: Receive) -> Receive:

@@ -63,7 +63,7 @@ def door_at(method: str, path: str) -> HttpDoor:
     return _EXACT.get(("GET" if method == "HEAD" else method, path), _UNKNOWN)
 
 
-class Refused(Exception):
+class RequestRejected(Exception):
     def __init__(self, status: int, detail: str, *, retry_after: int = 0) -> None:
         super().__init__(detail)
         self.status = status

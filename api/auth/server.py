@@ -10,7 +10,7 @@ import h11
 import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from api.auth.limits import Bounds
+from api.auth.limits import RequestLimits
 from config.errors import CopilotError
 
 MOST_CONNECTIONS = 256
@@ -74,7 +74,7 @@ class PlainStart:
             raise
 
 
-def server_of(app: Any, *, bounds: Bounds = Bounds()) -> uvicorn.Server:
+def server_of(app: Any, *, bounds: RequestLimits = RequestLimits()) -> uvicorn.Server:
     """Not started. Addresses that a proxy claims to speak for are not believed."""
     return uvicorn.Server(
         uvicorn.Config(

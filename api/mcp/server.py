@@ -17,11 +17,11 @@ from pydantic import ValidationError
 from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
-from api.auth.routes import Refused
+from api.auth.routes import RequestRejected
 from api.auth.tokens import THIS_MACHINE
 from api.errors import failure
 from api.mcp.tools import TOOLS, McpParts, McpTool
-from api.scope import Opened, Served
+from api.scope import RequestScope, RequestScopes
 from config.domain import Domain
 from config.errors import CopilotError
 
@@ -51,7 +51,7 @@ INSTRUCTIONS = (
 )
 
 Result = TypeVar("Result")
-OpenedBy = Callable[[Any], Opened]
+OpenedBy = Callable[[Any], RequestScope]
 """What whoever makes this request may use; its argument is what the transport knows of it."""
 
 
@@ -144,7 +144,7 @@ class _Heard:
 
 
 def _called(
-    tool: McpTool, parts: McpParts, opened: Opened, given: dict[str, Any], heard: _Heard
+    tool: McpTool, parts: McpParts, opened: RequestScope, given: dict[str, Any], heard: _Heard
 ) -> CallToolResult:
     from mcp_types import CallToolResult, TextContent
 
@@ -155,7 +155,7 @@ def _called(
         return _failed("cancelled")
     except ValidationError as error:
         return _failed("; ".join(map(_problem, error.errors(include_input=False)[:10])))
-    except Refused as refused:
+    except RequestRejected as refused:
         return _failed(refused.detail)
     except Exception as error:
         told = failure(error, local=opened.caller.local).body
@@ -181,10 +181,10 @@ def _problem(detail: Any) -> str:
     return f"{where}: {said}" if where else said
 
 
-def _askable(opened: Opened) -> list[Domain]:
+def _askable(opened: RequestScope) -> list[Domain]:
     try:
         return opened.candidates("")
-    except (Refused, CopilotError):
+    except (RequestRejected, CopilotError):
         return []
 
 
@@ -220,7 +220,7 @@ class McpOverHttp:
 
     No session is kept: each request stands for itself, on whichever process it arrives."""
 
-    def __init__(self, served: Served, parts: McpParts) -> None:
+    def __init__(self, served: RequestScopes, parts: McpParts) -> None:
         self._served = served
         self._parts = parts
         self._manager: Any = None
@@ -264,7 +264,7 @@ class _Endpoint:
         await self._door.handle(scope, receive, send)
 
 
-def run_over_stdio(served: Served, parts: McpParts, email: str = "") -> None:
+def run_over_stdio(served: RequestScopes, parts: McpParts, email: str = "") -> None:
     """Until standard input ends. Whoever started it asks, as the API's caller without a token does.
 
     `email`: as whom documents are read in a domain where each asker has permissions of their own;

@@ -20,11 +20,11 @@ from agents.answer import (
     shown_of_each,
 )
 from agents.answerer.lookups import document_meant
-from agents.graph import Silent
-from agents.observability import AskedThrough
-from agents.routing.router import Answering
+from agents.graph import NullProgress
+from agents.observability import QuestionOrigin
+from agents.routing.router import DomainRouter
 from agents.thread.turns import is_zone
-from api.auth.routes import Refused
+from api.auth.routes import RequestRejected
 from api.mcp.results import (
     AskResult,
     DocumentResult,
@@ -38,11 +38,11 @@ from api.mcp.results import (
     retrieve_result,
     retrieve_text,
 )
-from api.scope import Opened
+from api.scope import RequestScope
 from config.domain import Domain
 from config.errors import CopilotError
 from enrichment.chunk import standing
-from index.permissions.rules import as_read_by
+from index.permissions.rules import visible_to
 from index.search import Snapshot
 from telemetry import metrics
 
@@ -108,7 +108,7 @@ class McpParts:
     """What the tools ask."""
 
     ask: Callable[[str], Ask]
-    answering: Answering
+    answering: DomainRouter
     retrieve: Callable[..., dict[str, Any]]
     snapshot: Callable[[str], Snapshot]
 
@@ -120,12 +120,12 @@ class McpTool:
     description: str
     takes: type[BaseModel]
     gives: type[BaseModel]
-    run: Callable[[McpParts, Opened, Any, Progress], tuple[BaseModel, str]]
+    run: Callable[[McpParts, RequestScope, Any, Progress], tuple[BaseModel, str]]
     """Raises Refused and CopilotError."""
 
 
 def _ask(
-    parts: McpParts, opened: Opened, asked: AskArguments, progress: Progress
+    parts: McpParts, opened: RequestScope, asked: AskArguments, progress: Progress
 ) -> tuple[AskResult, str]:
     domains, mark = opened.candidates(asked.domain), secrets.token_hex(8)
     # How many documents are searched is told only where all who may ask may read them.
@@ -137,7 +137,7 @@ def _ask(
 
     try:
         answer, domain = parts.answering(
-            AskedThrough(id=mark, door="mcp", text=asked.question),
+            QuestionOrigin(id=mark, door="mcp", text=asked.question),
             domains,
             lambda domain: _question(asked, opened, domain, mark),
             asked_in,
@@ -151,7 +151,7 @@ def _ask(
     return result, ask_text(result)
 
 
-def _question(asked: AskArguments, opened: Opened, domain: Domain, mark: str) -> Question:
+def _question(asked: AskArguments, opened: RequestScope, domain: Domain, mark: str) -> Question:
     """`mark`: tells this question from the others of its conversation."""
     who = opened.asker or opened.caller.identity
     place = json.dumps(["mcp", opened.caller.name, who, asked.conversation_id])
@@ -165,7 +165,7 @@ def _question(asked: AskArguments, opened: Opened, domain: Domain, mark: str) ->
 
 
 def _retrieve(
-    parts: McpParts, opened: Opened, asked: RetrieveArguments, progress: Progress
+    parts: McpParts, opened: RequestScope, asked: RetrieveArguments, progress: Progress
 ) -> tuple[RetrieveResult, str]:
     domain = _likeliest(parts, opened, asked)
     found = parts.retrieve(
@@ -182,7 +182,7 @@ def _retrieve(
     return result, retrieve_text(result)
 
 
-def _likeliest(parts: McpParts, opened: Opened, asked: RetrieveArguments) -> Domain:
+def _likeliest(parts: McpParts, opened: RequestScope, asked: RetrieveArguments) -> Domain:
     """The named one, or the one whose documents speak most of what is looked for."""
     domains = opened.candidates(asked.domain)
     if len(domains) == 1:
@@ -191,12 +191,12 @@ def _likeliest(parts: McpParts, opened: Opened, asked: RetrieveArguments) -> Dom
         domains, lambda domain: Question(text=asked.query, readers=opened.readers(domain))
     )
     if not found:
-        raise unavailable or Refused(422, "no domain is configured")
+        raise unavailable or RequestRejected(422, "no domain is configured")
     return found[0].domain
 
 
 def _document(
-    parts: McpParts, opened: Opened, asked: DocumentArguments, progress: Progress
+    parts: McpParts, opened: RequestScope, asked: DocumentArguments, progress: Progress
 ) -> tuple[DocumentResult, str]:
     domain, inside, document = _found(parts, opened, asked)
     card, chunks = inside.documents[document], inside.chunks(document)
@@ -205,7 +205,7 @@ def _document(
     headings = headings_of(chunks)
     if not wanted:
         known = "; ".join(headings[:MOST_HEADINGS]) or "none"
-        raise Refused(404, f"the document has no such heading; its headings: {known}")
+        raise RequestRejected(404, f"the document has no such heading; its headings: {known}")
     text = as_markdown(wanted)
     end = asked.start + LONGEST_PIECE
     result = DocumentResult(
@@ -223,19 +223,21 @@ def _document(
 
 
 def _found(
-    parts: McpParts, opened: Opened, asked: DocumentArguments
+    parts: McpParts, opened: RequestScope, asked: DocumentArguments
 ) -> tuple[Domain, Snapshot, str]:
     """Raises Refused alike for what is unknown and what may not be read."""
     unavailable: CopilotError | None = None
     for domain in opened.candidates(asked.domain):
         try:
-            inside = as_read_by(parts.snapshot(domain.domain), opened.readers(domain))
+            inside = visible_to(parts.snapshot(domain.domain), opened.readers(domain))
             document = _meant(asked.document, inside)
             if document in inside.documents and inside.cards([document]):
                 return domain, inside, document
         except CopilotError as error:
             unavailable = error
-    raise unavailable or Refused(404, "no such document for you; `retrieve` finds documents")
+    raise unavailable or RequestRejected(
+        404, "no such document for you; `retrieve` finds documents"
+    )
 
 
 def _meant(named: str, inside: Snapshot) -> str:
@@ -251,7 +253,7 @@ def _address(url: str) -> str:
     return url.partition("#")[0].rstrip("/")
 
 
-class _StillThere(Silent):
+class _StillThere(NullProgress):
     """Progress of which nothing is told; the work still ends when nobody waits for it."""
 
     def __init__(self, progress: Progress) -> None:

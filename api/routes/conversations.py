@@ -8,7 +8,7 @@ from typing import Annotated, Any, Protocol
 
 from fastapi import APIRouter, Path, Query, Request
 
-from api.auth.routes import Refused
+from api.auth.routes import RequestRejected
 from api.schemas.examples import (
     CONVERSATION_ERASED,
     CONVERSATION_KEPT,
@@ -17,7 +17,7 @@ from api.schemas.examples import (
 )
 from api.schemas.problems import NO_CONVERSATION
 from api.schemas.questions import LONGEST_ID
-from api.scope import ADDRESS, Opened, Served
+from api.scope import ADDRESS, RequestScope, RequestScopes
 
 
 class KeptConversations(Protocol):
@@ -42,12 +42,12 @@ class NothingKept:
         return False
 
 
-def asker_of(opened: Opened) -> str:
+def asker_of(opened: RequestScope) -> str:
     """By whom what is kept is handed out and erased: see `Conversation.asker`."""
     return opened.asker or opened.caller.identity or opened.caller.name
 
 
-def place_of(opened: Opened, conversation_id: str) -> str:
+def place_of(opened: RequestScope, conversation_id: str) -> str:
     """One asker's, through one token; the same id of anybody else is another conversation."""
     who = opened.asker or opened.caller.identity
     return json.dumps(["api", opened.caller.name, who, conversation_id])
@@ -61,7 +61,7 @@ AskerEmail = Annotated[
 ]
 
 
-def conversation_routes(served: Served, kept: Callable[[], KeptConversations]) -> APIRouter:
+def conversation_routes(served: RequestScopes, kept: Callable[[], KeptConversations]) -> APIRouter:
     """What is shown are the asker's own words, and nothing that documents say.
 
     Paths to their end: a client may have a `/` in its id."""
@@ -80,7 +80,7 @@ def conversation_routes(served: Served, kept: Callable[[], KeptConversations]) -
         opened = served.to(request.state.caller, asker_email)
         turns = kept().turns_at(place_of(opened, conversation_id))
         if not turns:
-            raise Refused(404, NO_CONVERSATION)
+            raise RequestRejected(404, NO_CONVERSATION)
         return {
             "conversation_id": conversation_id,
             "turns": [

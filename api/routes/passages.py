@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Body, Path, Query, Request
 
-from api.auth.routes import Refused
+from api.auth.routes import RequestRejected
 from api.schemas.examples import (
     DOCUMENT_CITED,
     DOCUMENT_NAMED,
@@ -23,8 +23,8 @@ from api.schemas.examples import (
 )
 from api.schemas.passages import RetrieveRequest
 from api.schemas.problems import NO_DOCUMENT, RETRIEVE_PROBLEMS
-from api.scope import Served
-from index.permissions.rules import as_read_by
+from api.scope import RequestScopes
+from index.permissions.rules import visible_to
 from index.search import Snapshot
 
 Retrieve = Callable[..., dict[str, Any]]
@@ -42,7 +42,7 @@ DocumentId = Annotated[str, Path(openapi_examples=DOCUMENT_NAMED)]
 
 
 def passage_routes(
-    served: Served, retrieve: Retrieve, snapshot: Callable[[str], Snapshot]
+    served: RequestScopes, retrieve: Retrieve, snapshot: Callable[[str], Snapshot]
 ) -> APIRouter:
     routes = APIRouter()
 
@@ -76,9 +76,9 @@ def passage_routes(
         Raises Refused alike for a document that is unknown and one that is not open."""
         opened = served.to(request.state.caller)
         domain = opened.one(name)
-        inside = as_read_by(snapshot(domain.domain), opened.readers(domain))
+        inside = visible_to(snapshot(domain.domain), opened.readers(domain))
         if document_id and document_id not in inside.documents:
-            raise Refused(404, NO_DOCUMENT)
+            raise RequestRejected(404, NO_DOCUMENT)
         if served.audit:
             listed = [document_id] if document_id else inside.documents
             opened.showing(door, domain, inside.generation, {"listed": listed})

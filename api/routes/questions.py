@@ -18,16 +18,16 @@ from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import StreamingResponse
 
 from agents.answer import Answer, Ask, Conversation, Question, shown_of_each
-from agents.observability import AskedThrough
+from agents.observability import QuestionOrigin
 from agents.response import to_response
-from agents.routing.router import Answering
-from api.auth.routes import Refused
+from agents.routing.router import DomainRouter
+from api.auth.routes import RequestRejected
 from api.errors import failure
 from api.routes.conversations import asker_of, place_of
 from api.schemas.examples import QNA_ANSWERED, QNA_ASKED
 from api.schemas.problems import QNA_PROBLEMS
 from api.schemas.questions import QnaRequest
-from api.scope import Opened, Served
+from api.scope import RequestScope, RequestScopes
 from config.domain import Domain
 from telemetry import metrics
 
@@ -56,7 +56,7 @@ class Streams:
         To be called on the server's loop. Whoever closes what it returns stops the work at its
         next sign of progress."""
         if not self._free.acquire(blocking=False):
-            raise Refused(503, "too many answers are being streamed", retry_after=1)
+            raise RequestRejected(503, "too many answers are being streamed", retry_after=1)
         stream = Stream(asyncio.get_running_loop())
 
         def run() -> None:
@@ -128,7 +128,9 @@ class Unheard:
         self.stream.go_on()
 
 
-def question_routes(served: Served, ask: Callable[[str], Ask], answering: Answering) -> APIRouter:
+def question_routes(
+    served: RequestScopes, ask: Callable[[str], Ask], answering: DomainRouter
+) -> APIRouter:
     routes = APIRouter()
     streams = Streams()
 
@@ -154,7 +156,7 @@ def question_routes(served: Served, ask: Callable[[str], Ask], answering: Answer
             known = len(domains) == 1 and domains[0].access.audience == "channel"
             progress = stream if known or not stream else Unheard(stream)
 
-            through = AskedThrough(
+            through = QuestionOrigin(
                 id=mark, door="api_stream" if stream else "api", text=asked.query
             )
             try:
@@ -185,7 +187,7 @@ def _body(answer: Answer, asked: QnaRequest) -> dict[str, Any]:
     return {**to_response(answer), "conversation_id": asked.conversation_id}
 
 
-def _question(asked: QnaRequest, opened: Opened, domain: Domain, mark: str) -> Question:
+def _question(asked: QnaRequest, opened: RequestScope, domain: Domain, mark: str) -> Question:
     """`mark`: tells this request from the others of its conversation."""
     place = place_of(opened, asked.conversation_id)
     talk = Conversation(place=place, message=mark, asker=asker_of(opened))

@@ -15,7 +15,7 @@ from typing import Any, Generic, Literal, TypeVar
 
 import structlog
 
-from bot.slack.client import SlackBusy, SlackRefused, SlackUnsure, Web
+from bot.slack.client import SlackBusy, SlackClient, SlackRefused, SlackUnsure
 from index.permissions.rules import Person
 
 FRESH_SECONDS = 300.0
@@ -42,7 +42,7 @@ class _Kept(Generic[Value]):
     failed_at: float = float("-inf")
 
 
-class ShortMemory(Generic[Value]):
+class TtlCache(Generic[Value]):
     """Looks a key up once, however many threads ask, and again when the answer has aged.
 
     `look_up`: key and the seconds it may wait for Slack → value; None when Slack refuses to say,
@@ -112,11 +112,11 @@ class Channels:
     Slack is asked about the person, in one call whatever number of channels there are and however
     large they are. Of people of other organisations it knows the membership by channel alone."""
 
-    def __init__(self, web: Web) -> None:
+    def __init__(self, web: SlackClient) -> None:
         self._web = web
-        self._of_person = ShortMemory(self._shared_with)
-        self._members = ShortMemory(self._all_members)
-        self._signs = ShortMemory(self._known_of)
+        self._of_person = TtlCache(self._shared_with)
+        self._members = TtlCache(self._all_members)
+        self._signs = TtlCache(self._known_of)
 
     def holds(self, channel: str, user: str, patience: float = PATIENCE) -> bool:
         """Whether this colleague or guest is in it; the bot has to be as well, if it is private.
@@ -192,7 +192,7 @@ class Channels:
         log.error("slack does not say, so it is closed", what=what, reason=refused.code, fix=remedy)
 
 
-def _found(memory: ShortMemory[Set[str]], key: str, wanted: str, patience: float) -> bool:
+def _found(memory: TtlCache[Set[str]], key: str, wanted: str, patience: float) -> bool:
     """A "no" is looked up again sooner than a "yes"."""
     if wanted in (memory.get(key, patience=patience) or ()):
         return True
@@ -204,7 +204,7 @@ Standing = Literal["member", "guest", "external", "bot", "gone", "unknown"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Acquaintance:
+class SlackMember:
     """Somebody, as Slack knows them."""
 
     person: Person
@@ -218,16 +218,16 @@ class People:
 
     `ours`: ids of this workspace and, on Enterprise Grid, of its organisation."""
 
-    def __init__(self, web: Web, ours: frozenset[str]) -> None:
+    def __init__(self, web: SlackClient, ours: frozenset[str]) -> None:
         self._web = web
         self._ours = ours
-        self._by_id = ShortMemory(self._user)
-        self._by_email = ShortMemory(self._user_of_email)
+        self._by_id = TtlCache(self._user)
+        self._by_email = TtlCache(self._user_of_email)
 
-    def known(self, user: str) -> Acquaintance:
+    def known(self, user: str) -> SlackMember:
         """Raises SlackBusy or SlackUnsure when Slack can't be reached."""
         found = self._by_id.get(user) if user else None
-        return found or Acquaintance(person=Person(slack_user=user), standing="unknown")
+        return found or SlackMember(person=Person(slack_user=user), standing="unknown")
 
     def person(self, user: str) -> Person:
         """Without an address when Slack won't say, which opens nothing."""
@@ -240,19 +240,19 @@ class People:
         except (SlackBusy, SlackUnsure):
             return "UTC"
 
-    def known_by_email(self, email: str, patience: float = PATIENCE) -> Acquaintance:
+    def known_by_email(self, email: str, patience: float = PATIENCE) -> SlackMember:
         """Unknown when nobody has this address. Raises as `known` does."""
         address = email.strip().casefold()
         found = self._by_email.get(address, patience=patience) if address else None
-        return found or Acquaintance(person=Person(email=email), standing="unknown")
+        return found or SlackMember(person=Person(email=email), standing="unknown")
 
-    def _user(self, user: str, patience: float) -> Acquaintance | None:
+    def _user(self, user: str, patience: float) -> SlackMember | None:
         return self._looked_up("users.info", patience, user=user)
 
-    def _user_of_email(self, email: str, patience: float) -> Acquaintance | None:
+    def _user_of_email(self, email: str, patience: float) -> SlackMember | None:
         return self._looked_up("users.lookupByEmail", patience, email=email)
 
-    def _looked_up(self, method: str, patience: float, **whom: str) -> Acquaintance | None:
+    def _looked_up(self, method: str, patience: float, **whom: str) -> SlackMember | None:
         try:
             user = self._web.call(method, patience=patience, **whom).get("user")
         except SlackRefused as refused:
@@ -261,7 +261,7 @@ class People:
         if not (isinstance(user, Mapping) and user.get("id")):
             return None
         profile = user.get("profile") or {}
-        return Acquaintance(
+        return SlackMember(
             person=Person(slack_user=str(user["id"]), email=str(profile.get("email") or "")),
             standing=standing_of(user, self._ours),
             time_zone=str(user.get("tz") or "UTC"),

@@ -13,12 +13,12 @@ from enum import StrEnum
 import structlog
 
 from bot.access.directory import PATIENCE, Channels, People, Standing
-from bot.slack.client import SlackBusy, SlackUnsure, Web
-from bot.slack.events import Asked
+from bot.slack.client import SlackBusy, SlackClient, SlackUnsure
+from bot.slack.events import IncomingMessage
 from config.domain import Domain
 
 
-class Door(StrEnum):
+class EntryPoint(StrEnum):
     """A way in which somebody gets to see something of a domain, or to act on it."""
 
     MENTION = "mention"
@@ -44,13 +44,15 @@ class Door(StrEnum):
     """An HTTP call in the name of a person."""
 
 
-WRITTEN_THERE = frozenset({Door.MENTION, Door.UNMENTIONED, Door.FOLLOW_UP, Door.LINK})
+WRITTEN_THERE = frozenset(
+    {EntryPoint.MENTION, EntryPoint.UNMENTIONED, EntryPoint.FOLLOW_UP, EntryPoint.LINK}
+)
 """Who writes in a channel is in it: Slack lets nobody else. Everywhere else membership is looked
 up: a button and a shortcut can be used from a channel's preview."""
 
 
 def may_ask(
-    door: Door,
+    door: EntryPoint,
     domain: Domain,
     user: str,
     standing: Standing,
@@ -60,7 +62,7 @@ def may_ask(
 
     Colleagues who are in one of the domain's channels; guests and people of other organisations
     only where the domain says so. A domain without channels is its admins' alone."""
-    if door is Door.ALERT:
+    if door is EntryPoint.ALERT:
         return True
     outsider = standing in {"guest", "external"} and domain.access.external
     if standing != "member" and not outsider:
@@ -72,22 +74,22 @@ def may_ask(
     return any(is_in(channel) for channel in domain.channels)
 
 
-def door_of(event: Asked) -> Door:
+def door_of(event: IncomingMessage) -> EntryPoint:
     """The door that a question came in by."""
     if event.bot:
-        return Door.ALERT
+        return EntryPoint.ALERT
     if event.direct:
-        return Door.PANE if event.context_channel else Door.DIRECT_MESSAGE
+        return EntryPoint.PANE if event.context_channel else EntryPoint.DIRECT_MESSAGE
     if event.key:
-        return Door.OPTION
+        return EntryPoint.OPTION
     if event.by_shortcut:
-        return Door.SHORTCUT
+        return EntryPoint.SHORTCUT
     if event.mentioned:
-        return Door.MENTION
-    return Door.UNMENTIONED if event.starts_thread else Door.FOLLOW_UP
+        return EntryPoint.MENTION
+    return EntryPoint.UNMENTIONED if event.starts_thread else EntryPoint.FOLLOW_UP
 
 
-def is_by_alert_bot(event: Asked, domain: Domain) -> bool:
+def is_by_alert_bot(event: IncomingMessage, domain: Domain) -> bool:
     """Of the list, by the id of its bot, its app, or its user; a workflow may have no user."""
     return bool(event.bot) and not {event.bot, event.app, event.user}.isdisjoint(
         domain.answer.alert_bots
@@ -119,14 +121,14 @@ class Gate:
     """Raises SlackBusy or SlackUnsure where Slack can't be reached and nothing recent is known;
     nobody is let in meanwhile."""
 
-    def __init__(self, web: Web, ours: frozenset[str]) -> None:
+    def __init__(self, web: SlackClient, ours: frozenset[str]) -> None:
         """`ours`: see `bot.access.directory.People`."""
         self.people = People(web, ours)
         self.channels = Channels(web)
 
-    def open_to(self, door: Door, user: str, domains: Iterable[Domain]) -> list[Domain]:
+    def open_to(self, door: EntryPoint, user: str, domains: Iterable[Domain]) -> list[Domain]:
         """Those of the domains that this person may ask by this door, in the same order."""
-        standing: Standing = "bot" if door is Door.ALERT else self.people.known(user).standing
+        standing: Standing = "bot" if door is EntryPoint.ALERT else self.people.known(user).standing
         return [one for one in domains if self._may_ask(door, one, user, standing)]
 
     def may_ask(self, email: str, domain: Domain) -> bool:
@@ -136,7 +138,7 @@ class Gate:
         try:
             known = self.people.known_by_email(email, patience=0.0)
             user = known.person.slack_user
-            return self._may_ask(Door.API, domain, user, known.standing, patience=0.0)
+            return self._may_ask(EntryPoint.API, domain, user, known.standing, patience=0.0)
         except (SlackBusy, SlackUnsure) as error:
             log.warning("nobody can tell who may ask: closed", reason=str(error))
             return False
@@ -172,7 +174,7 @@ class Gate:
 
     def _may_ask(
         self,
-        door: Door,
+        door: EntryPoint,
         domain: Domain,
         user: str,
         standing: Standing,

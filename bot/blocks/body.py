@@ -14,8 +14,8 @@ from itertools import chain, repeat
 from agents.answer import Answer, Citation, Passage
 from bot.blocks.kit import Json, age, context, link, section, short
 from bot.blocks.markdown import Prose, fitting, segments
-from bot.blocks.sanitize.markdown import defang
-from bot.blocks.sanitize.text import Links, mrkdwn
+from bot.blocks.sanitize.markdown import sanitize_markdown
+from bot.blocks.sanitize.text import Links, sanitize_mrkdwn
 from bot.blocks.tables import (
     MAX_CAPTION,
     MAX_COLUMNS,
@@ -76,7 +76,7 @@ def around_tables(text: str) -> str:
 
 def prose_blocks(text: str, links: Links) -> Iterator[Sized]:
     # A cut may part what made a piece harmless, so each is looked at by itself.
-    for piece in fitting(text, BODY_LIMIT, lambda cut: defang(cut, links)):
+    for piece in fitting(text, BODY_LIMIT, lambda cut: sanitize_markdown(cut, links)):
         yield markdown(piece), len(piece)
 
 
@@ -107,7 +107,7 @@ def source_lines(answer: Answer, now: datetime) -> list[str]:
         return _fitting("*Passages shown*", _lines(answer.citations, now, numbered=False))
     if not answer.citations:
         return _fitting("*Nearest documents*", _lines(answer.nearest, now, numbered=False))
-    origin = f" from *{mrkdwn(answer.from_title)}*" if answer.from_title else ""
+    origin = f" from *{sanitize_mrkdwn(answer.from_title)}*" if answer.from_title else ""
     return _fitting(f"*Sources*{origin}", _lines(answer.citations, now, numbered=True))
 
 
@@ -183,17 +183,17 @@ FEW_ROWS = 2
 
 def passage_blocks(answer: Answer, links: Links, now: datetime) -> Iterator[Sized]:
     """The lead, then title and excerpt of each passage."""
-    yield from prose_blocks(defang(answer.lead, links), links)
+    yield from prose_blocks(sanitize_markdown(answer.lead, links), links)
     dated: set[str] = set()
     for passage, origin in _with_origins(answer):
         if origin:
-            said = f"From *{mrkdwn(origin)}*"
+            said = f"From *{sanitize_mrkdwn(origin)}*"
             yield context([said]), len(said)
         cited = passage.citation
         title = titled(cited, now, dated=cited.document not in dated)
         dated.add(cited.document)
         yield section(title), len(title)
-        for part in segments(defang(passage.text, links)):
+        for part in segments(sanitize_markdown(passage.text, links)):
             if isinstance(part, Prose):
                 yield from prose_blocks(_quoted(part.text), links)
                 continue

@@ -7,10 +7,10 @@ from typing import Any
 
 from bot.blocks.kit import Json, actions, button, context, section
 from bot.blocks.markdown import as_mrkdwn, fitting
-from bot.blocks.plan import told_of
-from bot.blocks.render import FEEDBACK, Outgoing
-from bot.blocks.sanitize.markdown import defang
-from bot.blocks.sanitize.text import Links, mrkdwn
+from bot.blocks.plan import current_status
+from bot.blocks.render import FEEDBACK, SlackMessage
+from bot.blocks.sanitize.markdown import sanitize_markdown
+from bot.blocks.sanitize.text import Links, sanitize_mrkdwn
 from bot.blocks.tables import Grid, aligned, compact, grid_of, table_block
 
 NEWEST = frozenset(("data_table", "plan"))
@@ -22,7 +22,7 @@ MOST_CHARACTERS = 11_500
 AsText = Callable[[Grid], str]
 
 
-def forms(message: Outgoing) -> list[Outgoing]:
+def fallback_versions(message: SlackMessage) -> list[SlackMessage]:
     """The message as it is, without the newest kinds of blocks, and without the newer ones; those
     that are no different are left out."""
     made = [message]
@@ -36,14 +36,14 @@ def newer_kinds(blocks: Sequence[Json]) -> frozenset[str]:
     return NEWER & {block["type"] for block in blocks}
 
 
-def older_version(message: Outgoing) -> Outgoing:
+def older_version(message: SlackMessage) -> SlackMessage:
     """Tables without pages, of which a message takes one; steps as one line."""
     return _rewritten(
         message, lambda as_text: _older_blocks(message.blocks, message.links, as_text)
     )
 
 
-def plain_version(message: Outgoing) -> Outgoing:
+def plain_version(message: SlackMessage) -> SlackMessage:
     """Sections and buttons alone."""
 
     def plain(as_text: AsText) -> Iterator[Json]:
@@ -53,12 +53,12 @@ def plain_version(message: Outgoing) -> Outgoing:
     return _rewritten(message, plain)
 
 
-def _rewritten(message: Outgoing, rewrite: Callable[[AsText], Iterator[Json]]) -> Outgoing:
+def _rewritten(message: SlackMessage, rewrite: Callable[[AsText], Iterator[Json]]) -> SlackMessage:
     """With tables lined up, unless the spaces make a message of it that Slack doesn't take."""
     blocks = list(rewrite(aligned))
     if _characters(blocks) > MOST_CHARACTERS:
         blocks = list(rewrite(compact))
-    return Outgoing(text=message.text, blocks=blocks, links=message.links)
+    return SlackMessage(text=message.text, blocks=blocks, links=message.links)
 
 
 def _characters(node: Any) -> int:
@@ -78,7 +78,7 @@ def _older_blocks(blocks: Sequence[Json], links: Links, as_text: AsText) -> Iter
         elif block["type"] != "data_table":
             yield block
         elif has_table:
-            yield {"type": "markdown", "text": defang(as_text(grid_of(block)), links)}
+            yield {"type": "markdown", "text": sanitize_markdown(as_text(grid_of(block)), links)}
         else:
             has_table = True
             yield table_block(grid_of(block))
@@ -108,12 +108,12 @@ def _plain_block(block: Json, links: Links, as_text: AsText) -> Iterator[Json]:
 
 
 def _step_line(plan: Json) -> Json:
-    return context([f"_{mrkdwn(told_of(plan))[:300]}_"], block_id="oncall_status")
+    return context([f"_{sanitize_mrkdwn(current_status(plan))[:300]}_"], block_id="oncall_status")
 
 
 def _sections(markdown: str, links: Links) -> Iterator[Json]:
     def older(cut: str) -> str:
-        return as_mrkdwn(defang(cut, links), links)
+        return as_mrkdwn(sanitize_markdown(cut, links), links)
 
     for piece in fitting(markdown, SECTION_LIMIT, older):
         yield section(piece)

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from bot.blocks.sanitize.text import LOOKALIKE, is_web, mrkdwn, plain, written
+from bot.blocks.sanitize.text import LOOKALIKE, is_web, sanitize_mrkdwn, sanitize_plain, written
 
 Json = dict[str, Any]
 
@@ -39,7 +39,11 @@ def words(mrkdwn: str) -> Json:
 def button(text: str, action_id: str, value: str, **more: Any) -> Json:
     return {
         "type": "button",
-        "text": {"type": "plain_text", "text": short(plain(text), BUTTON_TEXT), "emoji": False},
+        "text": {
+            "type": "plain_text",
+            "text": short(sanitize_plain(text), BUTTON_TEXT),
+            "emoji": False,
+        },
         "action_id": action_id,
         "value": value[:BUTTON_VALUE],
         **more,
@@ -49,9 +53,9 @@ def button(text: str, action_id: str, value: str, **more: Any) -> Json:
 def link(url: str, label: str) -> str:
     """A mrkdwn link whose address can't end early; the bare label when there is no address."""
     if not is_web(url):
-        return mrkdwn(label)
+        return sanitize_mrkdwn(label)
     safe = written(url).replace("&amp;", "&").replace("&", "&amp;")
-    shown = mrkdwn(label).replace("|", "¦").replace("`", LOOKALIKE)
+    shown = sanitize_mrkdwn(label).replace("|", "¦").replace("`", LOOKALIKE)
     return f"<{safe}|{shown}>"
 
 

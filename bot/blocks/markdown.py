@@ -13,7 +13,15 @@ from markdown_it.token import Token
 from markdown_it.tree import SyntaxTreeNode
 
 from bot.blocks.kit import link
-from bot.blocks.sanitize.text import LOOKALIKE, Links, escaped, mrkdwn, unlinked, unpinged, visible
+from bot.blocks.sanitize.text import (
+    LOOKALIKE,
+    Links,
+    break_links,
+    break_mentions,
+    escaped,
+    sanitize_mrkdwn,
+    strip_invisible,
+)
 from bot.blocks.sanitize.tree import numbered, tree_of
 from bot.blocks.tables import Grid, bare, named
 from loaders.text.plain import plain_text, read_blocks
@@ -34,7 +42,7 @@ def _stacked(parent: SyntaxTreeNode, links: Links) -> str:
 def _block(node: SyntaxTreeNode, links: Links) -> str:
     if node.type in ("fence", "code_block"):
         content = node.content.removesuffix("\n")
-        whole = content if "```" not in content else unlinked(content.replace("```", "'''"))
+        whole = content if "```" not in content else break_links(content.replace("```", "'''"))
         return f"```\n{escaped(whole)}\n```"
     if node.type == "blockquote":
         return "\n".join(f"> {line}" for line in _stacked(node, links).split("\n"))
@@ -70,10 +78,10 @@ def _spans(nodes: list[SyntaxTreeNode], links: Links) -> str:
 
 def _span(node: SyntaxTreeNode, links: Links) -> str:
     if node.type == "text":
-        return mrkdwn(node.content.replace("`", LOOKALIKE))
+        return sanitize_mrkdwn(node.content.replace("`", LOOKALIKE))
     if node.type == "code_inline":
         content = node.content
-        whole = content if "`" not in content else unlinked(content.replace("`", LOOKALIKE))
+        whole = content if "`" not in content else break_links(content.replace("`", LOOKALIKE))
         return f"`{escaped(whole)}`"
     if node.type in ("softbreak", "hardbreak", "tag"):
         return "\n"
@@ -148,7 +156,9 @@ def _lines_of(token: Token) -> range:
 def _cell(markdown: str) -> str:
     """A cell's words, with code between backticks: Slack's table cells show no other markdown."""
     words = plain_text(markdown.replace(_SIGN, ""), code=_SIGN).replace("`", LOOKALIKE)
-    words = " · ".join(unpinged(visible(words)).strip().splitlines()).replace(_SIGN, "`")
+    words = " · ".join(break_mentions(strip_invisible(words)).strip().splitlines()).replace(
+        _SIGN, "`"
+    )
     words = _cut_short(words, MAX_CELL)
     return words if words.count("`") % 2 == 0 else f"{words}`"
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from bot.blocks.kit import Json
-from bot.blocks.sanitize.text import plain
+from bot.blocks.sanitize.text import sanitize_plain
 
 StepState = Literal["pending", "in_progress", "complete", "error"]
 MAX_TITLE = 250
@@ -45,13 +45,13 @@ class WorkStep:
 
 
 @dataclass(frozen=True, kw_only=True)
-class WorkPlan:
+class ProgressPlan:
     """What a question went through, and will; its title says where it is."""
 
     title: str
     steps: tuple[WorkStep, ...] = tuple(WorkStep(*named) for named in _COURSE)
 
-    def doing(self, line: str) -> WorkPlan:
+    def doing(self, line: str) -> ProgressPlan:
         """This is being done now, and what was being done is done."""
         known = {step.id for step in self.steps}
         word = _FIRST_WORD.match(line)
@@ -64,18 +64,18 @@ class WorkPlan:
             return replace(self, steps=(*done, new))
         return replace(self, steps=tuple(new if step.id == new.id else step for step in done))
 
-    def writing(self) -> WorkPlan:
+    def writing(self) -> ProgressPlan:
         """The answer's words are coming."""
         return self if self.title == WRITING else replace(self.doing(WRITING), title=WRITING)
 
-    def failed(self) -> WorkPlan:
+    def failed(self) -> ProgressPlan:
         """What was being done did not work out; what was to come will not."""
         steps = (
             replace(_done(step), state="error") if step.state == "in_progress" else step
             for step in self.steps
             if step.state != "pending"
         )
-        return WorkPlan(title=FAILED, steps=tuple(steps))
+        return ProgressPlan(title=FAILED, steps=tuple(steps))
 
     @property
     def has_begun(self) -> bool:
@@ -88,7 +88,7 @@ def _done(step: WorkStep) -> WorkStep:
     return WorkStep(step.id, step.title.rstrip("….") or step.title, "complete")
 
 
-def plan_block(plan: WorkPlan) -> Json:
+def plan_block(plan: ProgressPlan) -> Json:
     """For a message; a stream takes `changes`."""
     tasks = [
         {"type": "task_card", "task_id": step.id, "title": _title(step.title), "status": step.state}
@@ -102,12 +102,12 @@ def plan_block(plan: WorkPlan) -> Json:
     }
 
 
-def changes(before: WorkPlan | None, after: WorkPlan) -> list[Json]:
+def changes(before: ProgressPlan | None, after: ProgressPlan) -> list[Json]:
     """Chunks that bring a stream from one to the other."""
     return list(_changes(before, after))
 
 
-def _changes(before: WorkPlan | None, after: WorkPlan) -> Iterator[Json]:
+def _changes(before: ProgressPlan | None, after: ProgressPlan) -> Iterator[Json]:
     if before is None or before.title != after.title:
         yield {"type": "plan_update", "title": _title(after.title)}
     shown = set(before.steps) if before else set()
@@ -126,11 +126,11 @@ def task(step: WorkStep) -> Json:
     }
 
 
-def told_of(plan: Json) -> str:
+def current_status(plan: Json) -> str:
     """A plan block in one line: what is under way or went wrong, else its title."""
     told = [t["title"] for t in plan["tasks"] if t["status"] in ("in_progress", "error")]
     return str(told[-1] if told else plan["title"])
 
 
 def _title(text: str) -> str:
-    return plain(text)[:MAX_TITLE] or "…"
+    return sanitize_plain(text)[:MAX_TITLE] or "…"

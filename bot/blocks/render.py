@@ -22,9 +22,9 @@ from bot.blocks.body import (
 )
 from bot.blocks.kit import BUTTON_TEXT, Json, actions, button, context, section, short
 from bot.blocks.markdown import excerpt
-from bot.blocks.plan import WorkPlan, plan_block, told_of
-from bot.blocks.sanitize.markdown import defang
-from bot.blocks.sanitize.text import Links, links_to, mrkdwn, plain
+from bot.blocks.plan import ProgressPlan, current_status, plan_block
+from bot.blocks.sanitize.markdown import sanitize_markdown
+from bot.blocks.sanitize.text import Links, links_to, sanitize_mrkdwn, sanitize_plain
 from bot.blocks.tables import About
 
 FEEDBACK = "answer_feedback"
@@ -116,7 +116,7 @@ def _domains(answer: Answer, question_id: str) -> Iterator[Json]:
 
 def _spoken(whole: str, label: str) -> dict[str, str]:
     """For screen readers, where the label is less than what it stands for."""
-    said = plain(" ".join(whole.split()))
+    said = sanitize_plain(" ".join(whole.split()))
     return {"accessibility_label": said} if said != label and 0 < len(said) <= BUTTON_TEXT else {}
 
 
@@ -147,7 +147,7 @@ FALLBACK_LIMIT = 1_500
 
 
 @dataclass(frozen=True, kw_only=True)
-class Outgoing:
+class SlackMessage:
     """One Slack message."""
 
     text: str
@@ -166,7 +166,7 @@ def render(
     lead: str = "",
     more: Sequence[Json] = (),
     now: datetime | None = None,
-) -> list[Outgoing]:
+) -> list[SlackMessage]:
     """The messages of an answer, in order; sources and buttons close the last one.
 
     `lead`: mrkdwn for a line above it, where it isn't plain what was asked. `more`: elements beside
@@ -180,7 +180,7 @@ def render(
         said = excerpt(answer.text, FALLBACK_LIMIT)
         texts = [fallback(said if part == 0 else answer.lead) for part in range(len(parts))]
     else:
-        text = defang(answer.text, links)
+        text = sanitize_markdown(answer.text, links)
         parts = list(bodies(body_blocks(text, links, _about(answer, text))))
         texts = [fallback(words_said(part)) for part in parts]
     if lead:
@@ -191,34 +191,34 @@ def render(
         *buttons(answer, question_id, more),
     ]
     return [
-        Outgoing(text=text, blocks=part, links=links)
+        SlackMessage(text=text, blocks=part, links=links)
         for text, part in zip(texts, parts, strict=True)
     ]
 
 
 def fallback(text: str) -> str:
-    text = mrkdwn(text.strip())
+    text = sanitize_mrkdwn(text.strip())
     return text if len(text) <= FALLBACK_LIMIT else text[: FALLBACK_LIMIT - 1] + "…"
 
 
-def working(plan: WorkPlan) -> Outgoing:
+def working(plan: ProgressPlan) -> SlackMessage:
     """What stands where the answer will be."""
     block = plan_block(plan)
-    return Outgoing(text=f"_{mrkdwn(told_of(block))[:300]}_", blocks=[block])
+    return SlackMessage(text=f"_{sanitize_mrkdwn(current_status(block))[:300]}_", blocks=[block])
 
 
-def apology(reference: str, *, question_id: str) -> Outgoing:
+def apology(reference: str, *, question_id: str) -> SlackMessage:
     """Something broke: say so, and give operators what to search their logs for."""
     text = (
         "Sorry, I couldn't answer this: something went wrong on my side. "
         f"Please try again later, or ask a human. Reference: `{reference}`"
     )
-    return Outgoing(text=text, blocks=[section(text), actions([ask_human(question_id)])])
+    return SlackMessage(text=text, blocks=[section(text), actions([ask_human(question_id)])])
 
 
-def said(text: str) -> Outgoing:
+def text_message(text: str) -> SlackMessage:
     """A plain sentence of the bot."""
-    return Outgoing(text=text, blocks=[section(text)])
+    return SlackMessage(text=text, blocks=[section(text)])
 
 
 def _about(answer: Answer, text: str) -> About:
@@ -237,14 +237,14 @@ def _sources(answer: Answer, now: datetime) -> Iterator[Json]:
 
 
 def _context(answer: Answer, notes: Sequence[str]) -> Iterator[Json]:
-    said = [mrkdwn(note)[:500] for note in notes]
+    said = [sanitize_mrkdwn(note)[:500] for note in notes]
     if answer.degraded and not answer.passages:  # their lead says it
         said.append(f":warning: {_degraded(answer)}")
     if answer.path == "general_llm_knowledge" and "general knowledge" not in answer.text.lower():
         said.append(":warning: General knowledge, not from your team's documents.")
     told = answer.citations or answer.beside or answer.found_nothing
     if answer.from_title and not told:
-        said.append(f"From *{mrkdwn(answer.from_title)}*")
+        said.append(f"From *{sanitize_mrkdwn(answer.from_title)}*")
     if answer.from_documents:
         said.append(f"Confidence: {in_words(answer.confidence)}")
     if said:

@@ -15,7 +15,7 @@ from itertools import pairwise
 
 from agents.answer import CITED
 from bot.blocks.kit import Json, short
-from bot.blocks.sanitize.text import WORD, is_address, plain
+from bot.blocks.sanitize.text import WORD, is_address, sanitize_plain
 from enrichment.language.words import stems
 
 MAX_COLUMNS = 20
@@ -226,12 +226,14 @@ _AMOUNT = re.compile(
 
 def data_table_block(grid: Grid, caption: str) -> Json:
     """With pages and sorting: columns of amounts in one unit are sorted by amount."""
-    header = [{"type": "raw_text", "text": plain(bare(cell)) or NOTHING} for cell in grid.header]
+    header = [
+        {"type": "raw_text", "text": sanitize_plain(bare(cell)) or NOTHING} for cell in grid.header
+    ]
     columns = [_column(cells) for cells in zip(*grid.rows, strict=True)]
     rows = [list(row) for row in zip(*columns, strict=True)]
     return {
         "type": "data_table",
-        "caption": short(plain(caption), MAX_CAPTION) or "Table",
+        "caption": short(sanitize_plain(caption), MAX_CAPTION) or "Table",
         "rows": [header, *rows],
         "page_size": min(PAGE, len(rows)),
         "row_header_column_index": 0,

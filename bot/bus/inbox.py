@@ -12,7 +12,7 @@ from typing import Any
 
 import structlog
 
-from bot.bus.stored_items import INBOX, StoredItems
+from bot.bus.stored_items import INBOX, InboxAdmin
 from bot.slack.client import SlackBusy, SlackRefused, SlackUnsure
 from durable.database import storage_failure
 from durable.lease import Lease
@@ -82,9 +82,9 @@ class Inbox:
         """Items stored and not yet worked off, over all workers."""
         return self._worker.backlog()
 
-    def stored(self) -> StoredItems:
+    def stored(self) -> InboxAdmin:
         """What is in it; only while it runs."""
-        return StoredItems(self._worker.client)
+        return InboxAdmin(self._worker.client)
 
     def missing(self) -> dict[str, str]:
         """What keeps it from working, as in `telemetry.health.Watched`."""

@@ -29,7 +29,7 @@ class StoredItem:
         return self.status in STARTED
 
 
-class StoredItems:
+class InboxAdmin:
     """Over DBOS's client, which needs no running inbox."""
 
     def __init__(self, client: Any) -> None:
@@ -93,14 +93,14 @@ def _is_about(questions: Collection[str], item: Any) -> bool:
 
 
 @contextmanager
-def stored_items(url: str) -> Iterator[StoredItems | None]:
+def stored_items(url: str) -> Iterator[InboxAdmin | None]:
     """The inbox of this database, for a process that doesn't run it; None when there is none."""
     if not _exists(url):
         yield None
         return
     client = INBOX.client(url)
     try:
-        yield StoredItems(client)
+        yield InboxAdmin(client)
     finally:
         client.destroy()
 

@@ -58,7 +58,7 @@ class Timer:
         return f"timer-{self.key}-{self.due_at:%Y%m%dT%H%M%S.%f}"
 
 
-class Timers:
+class TimerStore:
     """One timer for each kind and subject."""
 
     def __init__(self, engine: Engine) -> None:
@@ -118,7 +118,7 @@ class Clock:
 
     def __init__(
         self,
-        timers: Timers,
+        timers: TimerStore,
         *,
         put: Callable[[str, dict[str, Any]], None],
         plans: Sequence[Callable[[], None]] = (),

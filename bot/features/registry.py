@@ -13,10 +13,10 @@ from dataclasses import dataclass
 from sqlalchemy import Engine
 
 from bot.access.gate import Gate
-from bot.feature import Feature, FeatureTools, PublishedDomains
+from bot.feature import Feature, FeatureContext, PublishedIndex
 from bot.features.alerts.feature import build_alerts
-from bot.features.alerts.store import KEPT_ALERTS, AlertFigures, create_alert_tables
-from bot.features.answering.ask import Asking
+from bot.features.alerts.store import KEPT_ALERTS, AlertCounts, create_alert_tables
+from bot.features.answering.ask import AskService
 from bot.features.answering.earlier_threads import EarlierThreads
 from bot.features.answering.intake import Intake
 from bot.features.checklists.feature import build_checklists
@@ -31,7 +31,7 @@ from bot.features.gaps.feature import build_gaps
 from bot.features.gaps.store import KEPT_OF_GAPS, create_gap_tables
 from bot.features.handoff.calls import KEPT_CALLS, create_calls
 from bot.features.handoff.feature import build_escalating, handoff_report
-from bot.features.handoff.service import Handoffs
+from bot.features.handoff.service import HandoffService
 from bot.features.home.feature import build_examples
 from bot.features.home.suggestions import Suggest, Suggestions, only_examples
 from bot.features.link_previews.feature import build_details
@@ -40,8 +40,8 @@ from bot.features.owner_drafts.feature import build_owner_drafts
 from bot.features.owner_drafts.proposals import propose
 from bot.features.owner_drafts.store import KEPT_OF_OWNERS, create_owner_tables
 from bot.privacy.tables import FeatureTables
-from bot.questions.store import Records
-from bot.slack.client import Web
+from bot.questions.store import QuestionStore
+from bot.slack.client import SlackClient
 from bot.slack.manifest import lacking
 from config.domain import Domain
 from config.errors import NothingPublished
@@ -68,7 +68,7 @@ class BesideAnswers:
 
 
 def beside_answers(
-    web: Web,
+    web: SlackClient,
     engine: Engine,
     *,
     gate: Gate,
@@ -76,7 +76,7 @@ def beside_answers(
     identities: IdentitiesOf,
     audit: Audit,
     team_url: str,
-    published: PublishedDomains | None,
+    published: PublishedIndex | None,
 ) -> BesideAnswers:
     """`published`: None suggests the domain files' examples, and previews nothing."""
     is_public = gate.channels.is_public
@@ -109,15 +109,15 @@ def _nothing(domain: str) -> Snapshot:
 class FeatureServices:
     """What features have of one another, and of answering."""
 
-    records: Records
+    records: QuestionStore
     feedback: Feedback
-    handoffs: Handoffs
-    asking: Asking
+    handoffs: HandoffService
+    asking: AskService
     intake: Intake
     previews: LinkPreviews
 
 
-def build_features(tools: FeatureTools, services: FeatureServices) -> tuple[Feature, ...]:
+def build_features(tools: FeatureContext, services: FeatureServices) -> tuple[Feature, ...]:
     """In the order in which they look at an event, and stand in App Home."""
     records, handoffs = services.records, services.handoffs
     asking, intake = services.asking, services.intake
@@ -139,7 +139,7 @@ def build_features(tools: FeatureTools, services: FeatureServices) -> tuple[Feat
         records,
         parts=[one.digest for one in built if one.digest],
         waiting=report.waiting,
-        alerts=AlertFigures(tools.engine).question_ids,
+        alerts=AlertCounts(tools.engine).question_ids,
         whom=handoffs.whom,
     )
     return (*built, digest)

@@ -9,14 +9,14 @@ from dataclasses import replace
 import structlog
 
 from bot.blocks.kit import Json, short
-from bot.blocks.plan import WorkPlan, plan_block
-from bot.blocks.render import Outgoing, working
-from bot.blocks.sanitize.text import plain
-from bot.posting.posts import Parts, richest
-from bot.posting.streaming import Latest, LiveStream, Pace, shown_of, words
-from bot.questions.store import Records
-from bot.slack.client import SlackBusy, SlackRefused, SlackUnsure, Web
-from bot.slack.events import Asked
+from bot.blocks.plan import ProgressPlan, plan_block
+from bot.blocks.render import SlackMessage, working
+from bot.blocks.sanitize.text import sanitize_plain
+from bot.posting.posts import AnswerPosts, post_with_fallback
+from bot.posting.streaming import LiveStream, Throttle, UpdatePacer, shown_of, words
+from bot.questions.store import QuestionStore
+from bot.slack.client import SlackBusy, SlackClient, SlackRefused, SlackUnsure
+from bot.slack.events import IncomingMessage
 
 log = structlog.get_logger()
 
@@ -29,7 +29,7 @@ STREAM_BYTES = 8_000
 steps, and ends at some 10,600."""
 
 
-class Post:
+class LiveAnswer:
     """Shows progress (`status`, `delta`), then the answer (`finish`). One thread at a time.
 
     In channels the message exists from the start; in direct messages Slack's own status line
@@ -37,12 +37,12 @@ class Post:
 
     def __init__(
         self,
-        web: Web,
-        records: Records,
-        event: Asked,
+        web: SlackClient,
+        records: QuestionStore,
+        event: IncomingMessage,
         *,
         bot_user: str,
-        pace: Pace,
+        pace: UpdatePacer,
         stream: bool,
         wanted: Callable[[], bool] = lambda: True,
     ) -> None:
@@ -52,18 +52,18 @@ class Post:
         self._pace = pace
         self._wanted = wanted
         self._stream = stream
-        self._plan = WorkPlan(title="")
-        self._parts = Parts(web, records, event, bot_user=bot_user, streams=stream)
+        self._plan = ProgressPlan(title="")
+        self._parts = AnswerPosts(web, records, event, bot_user=bot_user, streams=stream)
         self._live = LiveStream(web, event, self._parts, pace)
         self._text = ""
         self._shown = ""
         """Of the answer, as it was streamed: each time the whole is looked at, and its end sent."""
-        self._status = Latest(self._say, STATUS_EVERY)
-        self._words = Latest(self._write, STREAM_EVERY)
+        self._status = Throttle(self._say, STATUS_EVERY)
+        self._words = Throttle(self._write, STREAM_EVERY)
 
     def begin(self, status: str, *, resumed: bool) -> bool:
         """Make something visible, unless an earlier attempt already did. Whether this one did."""
-        self._plan = WorkPlan(title=status)
+        self._plan = ProgressPlan(title=status)
         if resumed:
             self.resume()
         if 0 in self._parts.ts:
@@ -88,7 +88,7 @@ class Post:
                 "assistant.threads.setTitle",
                 channel_id=self._event.channel,
                 thread_ts=self._event.thread_ts,
-                title=short(plain(text), 80),
+                title=short(sanitize_plain(text), 80),
             )
 
     def status(self, text: str) -> None:
@@ -136,9 +136,9 @@ class Post:
             if self._live.tell(self._plan, "", words(fresh)):
                 self._shown = shown
         elif posted and time.monotonic() - self._live.last_shown >= EDIT_EVERY:
-            self._show(Outgoing(text="…", blocks=[{"type": "markdown", "text": shown + " …"}]))
+            self._show(SlackMessage(text="…", blocks=[{"type": "markdown", "text": shown + " …"}]))
 
-    def finish(self, messages: Sequence[Outgoing], *, failed: bool = False) -> None:
+    def finish(self, messages: Sequence[SlackMessage], *, failed: bool = False) -> None:
         """Show the answer: the first message in place of the placeholder, then the others. Where it
         `failed`, with the steps up to there.
 
@@ -165,7 +165,7 @@ class Post:
         for part in sorted(self._parts.ts, reverse=True):
             self._parts.delete(part)
 
-    def _create(self, part: int, message: Outgoing, state: str) -> None:
+    def _create(self, part: int, message: SlackMessage, state: str) -> None:
         self._parts.create(part, message, state=state, busy=self._pace.hush)
 
     def _try(self, method: str, **arguments: object) -> Json | None:
@@ -182,9 +182,9 @@ class Post:
             log.debug("progress not shown", reason=str(error))
         return None
 
-    def _show(self, message: Outgoing) -> None:
+    def _show(self, message: SlackMessage) -> None:
         self._try_to(
-            lambda: richest(
+            lambda: post_with_fallback(
                 self._web,
                 self._web.once,
                 "chat.update",
@@ -202,6 +202,6 @@ class Post:
             "assistant.threads.setStatus",
             channel_id=self._event.channel,
             thread_ts=self._event.thread_ts,
-            status=plain(status),
+            status=sanitize_plain(status),
         )
         return done is not None

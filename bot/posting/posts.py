@@ -13,20 +13,20 @@ from typing import Any
 
 import structlog
 
-from bot.blocks.fallbacks import forms, newer_kinds
+from bot.blocks.fallbacks import fallback_versions, newer_kinds
 from bot.blocks.kit import Json
-from bot.blocks.render import Outgoing, said
-from bot.questions.store import Record, Records
+from bot.blocks.render import SlackMessage, text_message
+from bot.questions.store import QuestionRecord, QuestionStore
 from bot.slack.client import (
     ABOUT_THE_TOKEN,
     LONGEST_WAIT,
     SlackBusy,
+    SlackClient,
     SlackRefused,
     SlackUnsure,
-    Web,
     backoff,
 )
-from bot.slack.events import Asked
+from bot.slack.events import IncomingMessage
 from bot.slack.messages import (
     METADATA_EVENT,
     Message,
@@ -50,8 +50,8 @@ TOO_NEW = UNKNOWN | {"msg_blocks_too_long", "msg_too_long"}
 
 
 def post_once(
-    web: Web,
-    message: Outgoing,
+    web: SlackClient,
+    message: SlackMessage,
     *,
     channel: str,
     thread_ts: str | None,
@@ -75,7 +75,7 @@ def post_once(
     pauses = backoff(LONGEST_WAIT)
     while True:
         try:
-            posted = richest(web, web.once, "chat.postMessage", message, arguments)
+            posted = post_with_fallback(web, web.once, "chat.postMessage", message, arguments)
             placed(str(posted.get("channel") or ""))
             return str(posted["ts"])
         except SlackBusy as limit:
@@ -88,14 +88,14 @@ def post_once(
                 return ts
 
 
-def richest(
-    web: Web, call: Callable[..., Json], method: str, message: Outgoing, arguments: Json
+def post_with_fallback(
+    web: SlackClient, call: Callable[..., Json], method: str, message: SlackMessage, arguments: Json
 ) -> Json:
     """The message in the richest form that Slack takes: as it is, without what is new, or as text.
 
     What only an older form was taken without is remembered, and not tried again for a while."""
     suspected: frozenset[str] = frozenset()
-    for form in forms(message):
+    for form in fallback_versions(message):
         kinds = newer_kinds(form.blocks)
         if web.lacking.any_of(kinds):
             continue
@@ -116,7 +116,9 @@ def metadata_of(kind: str, question: str, **more: Any) -> Json:
     return {"event_type": kind, "event_payload": {"question_id": question, **more}}
 
 
-def find_post(web: Web, event: Asked, bot_user: str, kind: str = METADATA_EVENT) -> dict[int, str]:
+def find_post(
+    web: SlackClient, event: IncomingMessage, bot_user: str, kind: str = METADATA_EVENT
+) -> dict[int, str]:
     """Part → timestamp of the bot's messages in the thread that belong to this question."""
     return {
         part_of(message): str(message["ts"])
@@ -125,15 +127,21 @@ def find_post(web: Web, event: Asked, bot_user: str, kind: str = METADATA_EVENT)
     }
 
 
-def own_messages(web: Web, event: Asked, bot_user: str) -> list[Message]:
+def own_messages(web: SlackClient, event: IncomingMessage, bot_user: str) -> list[Message]:
     return [m for m in fetch(web, event.channel, event.thread_ts) if is_own(m, bot_user)]
 
 
-class Parts:
+class AnswerPosts:
     """`ts`: part → timestamp of what is known to be posted; part 0 is the placeholder's."""
 
     def __init__(
-        self, web: Web, records: Records, event: Asked, *, bot_user: str, streams: bool
+        self,
+        web: SlackClient,
+        records: QuestionStore,
+        event: IncomingMessage,
+        *,
+        bot_user: str,
+        streams: bool,
     ) -> None:
         self._web = web
         self._records = records
@@ -172,7 +180,7 @@ class Parts:
         return owns
 
     def create(
-        self, part: int, message: Outgoing, *, state: str, busy: Callable[[float], None]
+        self, part: int, message: SlackMessage, *, state: str, busy: Callable[[float], None]
     ) -> None:
         """Post a message that isn't there yet. `busy` hears of Slack's limits."""
         found: list[str] = []
@@ -198,7 +206,7 @@ class Parts:
             # What was found was an earlier placeholder, and can't be changed.
             self.create(part, message, state=state, busy=busy)
 
-    def update(self, part: int, message: Outgoing) -> bool:
+    def update(self, part: int, message: SlackMessage) -> bool:
         """False when the message is gone or can't be changed, and another must be posted."""
         arguments = {
             "channel": self._event.channel,
@@ -207,12 +215,12 @@ class Parts:
         }
         try:
             try:
-                richest(self._web, self._web.call, "chat.update", message, arguments)
+                post_with_fallback(self._web, self._web.call, "chat.update", message, arguments)
             except SlackRefused as refused:
                 if refused.code != "streaming_state_conflict":
                     raise
                 self.stop(part)  # a stream that an earlier process began
-                richest(self._web, self._web.call, "chat.update", message, arguments)
+                post_with_fallback(self._web, self._web.call, "chat.update", message, arguments)
         except SlackRefused as refused:
             if refused.code in NO_WAY_IN:
                 raise
@@ -268,8 +276,12 @@ def no_documents(channel: str) -> str:
 
 
 def send(
-    web: Web, records: Records, record: Record, messages: Sequence[Outgoing], why: str
-) -> Outgoing:
+    web: SlackClient,
+    records: QuestionStore,
+    record: QuestionRecord,
+    messages: Sequence[SlackMessage],
+    why: str,
+) -> SlackMessage:
     """Deliver to the asker's direct messages; returns what the thread is told. Safe to repeat."""
     key = post_key(record.event_id)
     done = records.posts(key)
@@ -287,7 +299,7 @@ def send(
             find=lambda: None,
         )
         records.own_post(key, part, record.asker, ts)
-    return said(f"I've answered <@{record.asker}> privately: {why}")
+    return text_message(f"I've answered <@{record.asker}> privately: {why}")
 
 
 def post_key(event_id: str) -> str:

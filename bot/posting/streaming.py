@@ -16,17 +16,17 @@ from typing import Any, Literal
 import structlog
 
 from bot.blocks.kit import Json
-from bot.blocks.plan import WorkPlan, WorkStep, changes, task
-from bot.blocks.sanitize.markdown import Links, defang
-from bot.posting.posts import UNKNOWN, Parts
-from bot.slack.client import SlackBusy, SlackRefused, SlackUnsure, Web
-from bot.slack.events import Asked
+from bot.blocks.plan import ProgressPlan, WorkStep, changes, task
+from bot.blocks.sanitize.markdown import Links, sanitize_markdown
+from bot.posting.posts import UNKNOWN, AnswerPosts
+from bot.slack.client import SlackBusy, SlackClient, SlackRefused, SlackUnsure
+from bot.slack.events import IncomingMessage
 
 log = structlog.get_logger()
 
 
 @dataclass
-class Pace:
+class UpdatePacer:
     """What all posts of a process share: when Slack last said it is too much."""
 
     quiet_until: float = 0.0
@@ -48,7 +48,7 @@ class Pace:
         return time.monotonic() >= self.streams_until
 
 
-class Latest:
+class Throttle:
     """Shows the newest of several lines, one every `seconds` at most; the last one is never lost.
 
     Thread-safe. `show` runs in the caller's thread or a timer's, never in both at once."""
@@ -107,7 +107,7 @@ _EMPHASIS = re.compile(r"(?<!\\)(\*{1,3}|~~|(?<!\w)_{1,3}|_{1,3}(?!\w))")
 
 def shown_of(so_far: str) -> str:
     """A growing answer as it may be seen by now. Without links: its sources are not known yet."""
-    return defang(so_far[: settled(so_far)], Links())
+    return sanitize_markdown(so_far[: settled(so_far)], Links())
 
 
 def settled(text: str) -> int:
@@ -191,7 +191,9 @@ _LINE = ("task_update",)
 class LiveStream:
     """One message, part 0 of a post. Slack ends a stream by itself some five minutes in."""
 
-    def __init__(self, web: Web, event: Asked, parts: Parts, pace: Pace) -> None:
+    def __init__(
+        self, web: SlackClient, event: IncomingMessage, parts: AnswerPosts, pace: UpdatePacer
+    ) -> None:
         self._web = web
         self._event = event
         self._parts = parts
@@ -200,13 +202,13 @@ class LiveStream:
         """How the steps are shown: together, as the one that is under way, or not at all."""
         self._refused = ""
         """Why Slack did not begin it."""
-        self._told: WorkPlan | None = None
+        self._told: ProgressPlan | None = None
         """Of the plan, what Slack has been told."""
         self._line = ""
         self.running = False
         self.last_shown = 0.0
 
-    def begin_with_steps(self, plan: WorkPlan) -> bool:
+    def begin_with_steps(self, plan: ProgressPlan) -> bool:
         """With the whole plan or, where Slack has no plans, one line. False: it does not begin."""
         lacking = self._web.lacking
         if not lacking.any_of((*_PLAN, *_LINE)):
@@ -228,7 +230,7 @@ class LiveStream:
         """Without steps, which were shown elsewhere. False: it does not begin."""
         return self._begin([chunk])
 
-    def tell(self, plan: WorkPlan, line: str, *words: Json) -> bool:
+    def tell(self, plan: ProgressPlan, line: str, *words: Json) -> bool:
         """What is new in the plan, `line` being under way (empty: none is, words are coming), and
         `words`. False when they have not come through."""
         chunks: list[Json] = []

@@ -15,7 +15,7 @@ from sqlalchemy import Column, Connection, Engine, Table, delete, or_, select, u
 
 from agents.answer_cache.store import create_table, drop_saying
 from agents.thread.store import create_thread_tables, forget_threads_of, kept_of
-from bot.bus.stored_items import StoredItem, StoredItems, stored_items
+from bot.bus.stored_items import InboxAdmin, StoredItem, stored_items
 from bot.connection import INBOX_FILE, inbox_url, whoever_is
 from bot.privacy.retention import Purged, Retention, scrub_all
 from bot.privacy.tables import (
@@ -62,7 +62,7 @@ class PersonalData:
     engine: Engine
     features: FeatureTables
     audit: AuditLog
-    inbox: StoredItems | None
+    inbox: InboxAdmin | None
     """None where no bot ever ran."""
     sleep: Callable[[float], None] = time.sleep
 
@@ -208,7 +208,7 @@ def _forget_helper(connection: Connection, user: str) -> int:
 
 
 @dataclass(frozen=True, kw_only=True)
-class PrivacyByHand:
+class PrivacyCommands:
     settings: Settings
     engine: Engine
     features: FeatureTables
@@ -227,7 +227,7 @@ class PrivacyByHand:
         with stored_items(inbox_url(self.settings)) as items:
             return self._retention(items).daily()
 
-    def _retention(self, items: StoredItems | None) -> Retention:
+    def _retention(self, items: InboxAdmin | None) -> Retention:
         return Retention(
             engine=self.engine,
             features=self.features,

@@ -12,7 +12,7 @@ from typing import Any, Protocol
 from sqlalchemy import Connection, Engine, Select, delete, or_, select, update
 
 from agents.thread.store import forget_places, slack_place
-from bot.db import KeptTable, batches, now
+from bot.db import PersonalTable, batches, now
 from bot.posting.posts import post_key
 from bot.questions.tables import feedback, handoffs, posts, questions, screenshots
 from bot.slack.messages import ERASED
@@ -40,7 +40,7 @@ class ProposedAnswer(Protocol):
 class FeatureTables:
     """What the bot's features hold of people."""
 
-    tables: Sequence[KeptTable]
+    tables: Sequence[PersonalTable]
     creators: Sequence[Callable[[Engine], None]]
     """Each makes some of the tables where they are missing; safe when several workers start at
     once."""
@@ -54,7 +54,7 @@ class FeatureTables:
 def purge_features(
     connection: Connection,
     days_of: Callable[[str], int],
-    tables: Sequence[KeptTable],
+    tables: Sequence[PersonalTable],
 ) -> int:
     """Delete what is older than its domain keeps; how many rows went. `days_of`: domain → days."""
     gone = 0
@@ -69,7 +69,7 @@ def purge_features(
 
 
 def forget_with_questions(
-    connection: Connection, ids: Collection[str], tables: Sequence[KeptTable]
+    connection: Connection, ids: Collection[str], tables: Sequence[PersonalTable]
 ) -> None:
     """`ids`: of questions that go, few enough for one statement."""
     for kept in tables:
@@ -79,7 +79,7 @@ def forget_with_questions(
 
 
 def rows_of(
-    connection: Connection, user: str, tables: Sequence[KeptTable]
+    connection: Connection, user: str, tables: Sequence[PersonalTable]
 ) -> dict[str, list[Mapping[str, Any]]]:
     """Table → its rows that name the person."""
     found: dict[str, list[Mapping[str, Any]]] = {}
@@ -90,7 +90,7 @@ def rows_of(
     return found
 
 
-def erase_in_features(connection: Connection, user: str, tables: Sequence[KeptTable]) -> int:
+def erase_in_features(connection: Connection, user: str, tables: Sequence[PersonalTable]) -> int:
     """Take a person's words, then their id; how many rows named them."""
     touched = 0
     for kept in tables:
@@ -105,7 +105,7 @@ def erase_in_features(connection: Connection, user: str, tables: Sequence[KeptTa
 
 
 def delete_questions(
-    connection: Connection, ids: Collection[str], tables: Sequence[KeptTable]
+    connection: Connection, ids: Collection[str], tables: Sequence[PersonalTable]
 ) -> int:
     """With their answers, posts, feedback and hand-offs, whoever gave them, and what the agents
     keep of their threads. `tables`: of features."""

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from agents.answer import FOUND_NOTHING, UNSURE
 from agents.confidence import in_words
-from bot.questions.store import Record
+from bot.questions.store import QuestionRecord
 
 
-def is_question(record: Record) -> bool:
+def is_question(record: QuestionRecord) -> bool:
     """Something was asked: neither courtesy nor a mention without words."""
     return bool(record.text.strip()) and record.path != "small_talk"
 
 
-def went_wrong(record: Record) -> bool:
+def went_wrong(record: QuestionRecord) -> bool:
     """Nobody was helped: an apology, a refusal, or an answer that is hardly one. Passages may
     have helped: they are counted apart."""
     if record.resolved_by or record.path == "passages_found":
@@ -22,7 +22,7 @@ def went_wrong(record: Record) -> bool:
     return record.state == "posted" and record.path in UNSURE and is_question(record)
 
 
-def outcome(record: Record) -> str:
+def outcome(record: QuestionRecord) -> str:
     """What came of it, in a few words."""
     if record.resolved_by:
         return "resolved"

@@ -34,13 +34,13 @@ from agents.answer_cache.store import create_table, drop_saying, kept_saying
 from agents.thread.store import create_thread_tables, forget_places, slack_place
 from bot.db import now
 from bot.questions.tables import create_tables, handoffs, posts, questions, screenshots
-from bot.slack.events import Asked
+from bot.slack.events import IncomingMessage
 
 _answers = TypeAdapter(Answer)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Record:
+class QuestionRecord:
     """One question on record."""
 
     id: str
@@ -65,9 +65,9 @@ class Record:
         return self.id.partition(":")[2]
 
     @property
-    def event(self) -> Asked:
+    def event(self) -> IncomingMessage:
         """The question as it was asked, as far as it is on record."""
-        return Asked(
+        return IncomingMessage(
             channel=self.channel, ts=self.ts, thread_ts=self.thread_ts, user=self.asker, team="",
             text=self.text,
         )  # fmt: skip
@@ -83,7 +83,7 @@ def decoded(text: str) -> Answer:
     return _answers.validate_json(text)
 
 
-class Records:
+class QuestionStore:
     """The questions table, as the verbs the bot needs."""
 
     def __init__(self, engine: Engine) -> None:
@@ -101,7 +101,7 @@ class Records:
         asker: str,
         text: str,
         domain: str = "",
-    ) -> Record | None:
+    ) -> QuestionRecord | None:
         """This event's question; None when another event already owns it.
 
         `domain`: where it counts until an answer tells which domain it came from.
@@ -119,7 +119,7 @@ class Records:
             return record if record and record.event_id == event_id else None
         return self.get(question_id)
 
-    def get(self, question_id: str) -> Record | None:
+    def get(self, question_id: str) -> QuestionRecord | None:
         with self._engine.connect() as connection:
             row = connection.execute(select(questions).where(questions.c.id == question_id)).first()
         return _record(row) if row else None
@@ -139,12 +139,12 @@ class Records:
         if record := self.get(question_id):
             self.forget_threads([record])
 
-    def forget_threads(self, records: Iterable[Record]) -> None:
+    def forget_threads(self, records: Iterable[QuestionRecord]) -> None:
         """What the agents keep of these questions' threads."""
         with self._engine.begin() as connection:
             forget_places(connection, (slack_place(one.channel, one.thread_ts) for one in records))
 
-    def advance(self, record: Record, **values: object) -> bool:
+    def advance(self, record: QuestionRecord, **values: object) -> bool:
         """Set columns, unless the question was deleted or edited since `record` was read."""
         change = (
             update(questions)
@@ -159,7 +159,7 @@ class Records:
         """The asker edited the question: the same post gets a new answer."""
         self.mark(question_id, event_id=event_id, text=text, state="working", answer=None)
 
-    def in_thread(self, channel: str, thread_ts: str) -> list[Record]:
+    def in_thread(self, channel: str, thread_ts: str) -> list[QuestionRecord]:
         """Questions of a thread, oldest first."""
         query = (
             select(questions)
@@ -169,7 +169,7 @@ class Records:
         with self._engine.connect() as connection:
             return [_record(row) for row in connection.execute(query)]
 
-    def of_post(self, channel: str, ts: str) -> Record | None:
+    def of_post(self, channel: str, ts: str) -> QuestionRecord | None:
         """The question that the bot's message at `ts` answers."""
         query = (
             select(questions)
@@ -180,7 +180,7 @@ class Records:
             row = connection.execute(query).first()
         return _record(row) if row else None
 
-    def recent(self, *, limit: int, **equal: str) -> list[Record]:
+    def recent(self, *, limit: int, **equal: str) -> list[QuestionRecord]:
         """Newest first, where the named columns equal the values; none that were taken back, or
         that the bot kept quiet about."""
         query = select(questions).order_by(questions.c.asked_at.desc()).limit(limit)
@@ -190,7 +190,7 @@ class Records:
         with self._engine.connect() as connection:
             return [_record(row) for row in connection.execute(query)]
 
-    def count(self, since: datetime, *, before: Record | None = None, **equal: str) -> int:
+    def count(self, since: datetime, *, before: QuestionRecord | None = None, **equal: str) -> int:
         """Questions put to the agents since then, and `before` another one."""
         query = select(func.count()).select_from(questions)
         query = query.where(questions.c.asked_at >= since, questions.c.state != "limited")
@@ -266,9 +266,9 @@ class Records:
             )
 
 
-def _record(row: Row[Any]) -> Record:
+def _record(row: Row[Any]) -> QuestionRecord:
     known = row._mapping
-    return Record(**{name: known[name] for name in Record.__dataclass_fields__})
+    return QuestionRecord(**{name: known[name] for name in QuestionRecord.__dataclass_fields__})
 
 
 log = structlog.get_logger()

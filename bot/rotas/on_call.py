@@ -10,13 +10,13 @@ import structlog
 from bot.rotas.rota import (
     FOR_A_CALL_SECONDS,
     FRESH_SECONDS,
-    KnownRotas,
-    SeenRota,
+    CachedRota,
+    RotaCache,
     said_at,
     zone_of,
 )
 from bot.rotas.shifts import RotaTurn, named_at, turn_at
-from bot.slack.client import SlackBusy, SlackRefused, SlackUnsure, Web
+from bot.slack.client import SlackBusy, SlackClient, SlackRefused, SlackUnsure
 from config.domain import Domain, EscalationLevel
 from config.errors import ConfigError
 
@@ -31,7 +31,7 @@ _NO_SUCH_GROUP = {"no_such_subteam", "subteam_not_found"}
 
 
 @dataclass(frozen=True, kw_only=True)
-class Reached:
+class CallTarget:
     who: str = ""
     """Slack id of a person or group; empty: nobody."""
     why: str = ""
@@ -51,12 +51,12 @@ class OnCall:
     zone: str
 
 
-class WhomToCall:
-    def __init__(self, web: Web, rotas: KnownRotas) -> None:
+class OnCallResolver:
+    def __init__(self, web: SlackClient, rotas: RotaCache) -> None:
         self._web = web
         self.rotas = rotas
 
-    def first(self, domain: Domain) -> Reached:
+    def first(self, domain: Domain) -> CallTarget:
         """Whoever has the shift, else the configured person or group."""
         escalation, why = domain.escalation, ""
         if escalation.rota:
@@ -68,10 +68,10 @@ class WhomToCall:
             instead = self._present(who)
             why = why or instead.why
             if instead.who:
-                return Reached(who=instead.who, why=why)
-        return Reached(why=why)
+                return CallTarget(who=instead.who, why=why)
+        return CallTarget(why=why)
 
-    def level(self, domain: Domain, level: EscalationLevel) -> Reached:
+    def level(self, domain: Domain, level: EscalationLevel) -> CallTarget:
         if level.rota:
             return self._on_shift(domain, level.rota)
         return self._present(level.user or level.usergroup)
@@ -90,35 +90,35 @@ class WhomToCall:
             zone=zone_of(domain, seen),
         )
 
-    def _on_shift(self, domain: Domain, rota: str) -> Reached:
+    def _on_shift(self, domain: Domain, rota: str) -> CallTarget:
         now = datetime.now(UTC)
         try:
             seen = self.rotas.of(domain, rota, within=FOR_A_CALL_SECONDS)
             turn = turn_at(seen.shifts, now)
             if not turn.who:
                 named_at(seen.shifts, now, rota=seen.shown)
-                return Reached(why=_gap(domain, seen, turn))
+                return CallTarget(why=_gap(domain, seen, turn))
         except ConfigError:
-            return Reached(why="the rota can't be read")
+            return CallTarget(why="the rota can't be read")
         if "@" in turn.who and not (known := self._slack_id(turn.who)):
-            return Reached(why="the rota names somebody whom Slack doesn't know")
+            return CallTarget(why="the rota names somebody whom Slack doesn't know")
         return self._present(known if "@" in turn.who else turn.who)
 
-    def _present(self, who: str) -> Reached:
+    def _present(self, who: str) -> CallTarget:
         """Unless Slack says that there is nobody."""
         if who.startswith("S"):
             why = self._empty(who)
-            return Reached(why=why) if why else Reached(who=who)
+            return CallTarget(why=why) if why else CallTarget(who=who)
         try:
             told = self._web.call("users.info", patience=PATIENCE, user=who)
         except (SlackRefused, SlackBusy, SlackUnsure) as error:
             if isinstance(error, SlackRefused) and error.code in _NO_SUCH_PERSON:
-                return Reached(why="Slack doesn't know whoever it should be")
+                return CallTarget(why="Slack doesn't know whoever it should be")
             log.warning("slack does not say whether somebody is there", reason=str(error))
-            return Reached(who=who)
+            return CallTarget(who=who)
         if (told.get("user") or {}).get("deleted"):
-            return Reached(why="whoever it should be has left Slack")
-        return Reached(who=who)
+            return CallTarget(why="whoever it should be has left Slack")
+        return CallTarget(who=who)
 
     def _empty(self, group: str) -> str:
         """Why its mention would reach nobody; empty where it would, or where Slack won't say."""
@@ -152,7 +152,7 @@ class WhomToCall:
         return str((found.get("user") or {}).get("id") or "")
 
 
-def _gap(domain: Domain, seen: SeenRota, turn: RotaTurn) -> str:
+def _gap(domain: Domain, seen: CachedRota, turn: RotaTurn) -> str:
     if turn.until is None:
         return "nobody is on call for weeks, says the rota"
     zone = zone_of(domain, seen)

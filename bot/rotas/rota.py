@@ -35,7 +35,7 @@ MAX_SECONDS = 20.0
 
 
 @dataclass(frozen=True)
-class WrittenRota:
+class ParsedRota:
     """A rota as it was read, its shifts not yet looked for."""
 
     text: str = field(repr=False)
@@ -60,9 +60,9 @@ class WrittenRota:
         return tuple(one for one in every if one.start <= end and start < one.end)
 
 
-def read_rota(rota: str, relative_to: Path = Path()) -> WrittenRota:
+def read_rota(rota: str, relative_to: Path = Path()) -> ParsedRota:
     """Raises ConfigError when nothing can be read there."""
-    return WrittenRota(_read(rota, relative_to), _shown(rota))
+    return ParsedRota(_read(rota, relative_to), _shown(rota))
 
 
 def on_call(rota: str, at: datetime, *, relative_to: Path = Path(), zone: tzinfo = UTC) -> str:
@@ -177,7 +177,7 @@ AHEAD, BACK = timedelta(days=35), timedelta(days=8)
 
 
 @dataclass(frozen=True)
-class SeenRota:
+class CachedRota:
     """`shifts`: those from `BACK` to `AHEAD` of when it was read. `zone`: the calendar's own name
     of its time zone; empty where it says none."""
 
@@ -189,13 +189,13 @@ class SeenRota:
 @dataclass
 class _Known:
     one_at_a_time: threading.Lock = field(default_factory=threading.Lock)
-    seen: SeenRota | None = None
+    seen: CachedRota | None = None
     seen_at: float = float("-inf")
     asked_at: float = float("-inf")
     problem: ConfigError | None = None
 
 
-class KnownRotas:
+class RotaCache:
     """Thread-safe; each is read once however many ask."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
@@ -203,7 +203,7 @@ class KnownRotas:
         self._known: dict[tuple[str, str, str], _Known] = {}
         self._lock = threading.Lock()
 
-    def of(self, domain: Domain, rota: str, *, within: float = FRESH_SECONDS) -> SeenRota:
+    def of(self, domain: Domain, rota: str, *, within: float = FRESH_SECONDS) -> CachedRota:
         """At most `within` seconds old, or a day while it can't be read. Raises ConfigError."""
         known = self._of(domain, rota)
         with known.one_at_a_time:
@@ -233,7 +233,7 @@ class KnownRotas:
             if known.problem:
                 log.info("the rota can be read again", domain=domain.domain)
             known.problem, known.seen_at = None, self._clock()
-            known.seen = SeenRota(shifts, written.zone, written.shown)
+            known.seen = CachedRota(shifts, written.zone, written.shown)
         known.asked_at = self._clock()
 
     def _of(self, domain: Domain, rota: str) -> _Known:
@@ -242,7 +242,7 @@ class KnownRotas:
             return self._known.setdefault(key, _Known())
 
 
-def zone_of(domain: Domain, seen: SeenRota | None) -> str:
+def zone_of(domain: Domain, seen: CachedRota | None) -> str:
     """In which times are said: the domain's, else the calendar's, else UTC."""
     return domain.escalation.time_zone or (seen.zone if seen else "") or "UTC"
 

@@ -26,7 +26,7 @@ REMEMBERED = 600.0
 """Seconds. Slack brings what is new to one workspace after the other: it is tried again."""
 
 
-class Lacking:
+class UnsupportedFeatures:
     """Kinds of blocks, chunks and previews that were refused lately. Thread-safe."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
@@ -102,7 +102,7 @@ class SlackBusy(Exception):
         self.after = after
 
 
-class Web:
+class SlackClient:
     """One workspace's Web API. Thread-safe."""
 
     def __init__(self, client: WebClient, sleep: Callable[[float], None] = time.sleep) -> None:
@@ -114,7 +114,7 @@ class Web:
         self.granted: frozenset[str] = frozenset()
         """Scopes of the token, once `auth.test` told; empty until then."""
         self.sleep = sleep
-        self.lacking = Lacking()
+        self.lacking = UnsupportedFeatures()
         """What this workspace refused of what is new in Slack."""
 
     def once(self, method: str, **arguments: object) -> Json:
@@ -227,14 +227,14 @@ PATIENCE = 10.0
 Members = frozenset[str]
 
 
-def user_group_members(groups: Collection[str], web: Web) -> Mapping[str, Members | str]:
+def user_group_members(groups: Collection[str], web: SlackClient) -> Mapping[str, Members | str]:
     """Ids of user groups → ids of their members; or in words why Slack refuses.
 
     See `index.permissions.groups.FetchMembers`. Raises PermissionsUnknown when Slack is silent."""
     return {group: _members(group, web) for group in groups}
 
 
-def _members(group: str, web: Web) -> Members | str:
+def _members(group: str, web: SlackClient) -> Members | str:
     try:
         answer = web.call("usergroups.users.list", patience=PATIENCE, usergroup=group)
     except SlackRefused as refused:

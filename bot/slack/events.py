@@ -47,7 +47,7 @@ class AttachedFile:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Asked:
+class IncomingMessage:
     """Somebody wrote something that may be a question."""
 
     channel: str
@@ -90,7 +90,7 @@ class Asked:
     """By which Slack may be searched with the asker's own permissions, for a short while."""
 
     @classmethod
-    def stored(cls, kept: Mapping[str, Any]) -> Asked:
+    def stored(cls, kept: Mapping[str, Any]) -> IncomingMessage:
         """From its JSON, without what a newer release knows of it besides."""
         known = {name: kept[name] for name in cls.__dataclass_fields__ if name in kept}
         attached = tuple(AttachedFile(**one) for one in known.get("attached", ()))
@@ -126,7 +126,7 @@ class Asked:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Deleted:
+class MessageDeleted:
     """A message is gone."""
 
     channel: str
@@ -138,7 +138,7 @@ class Deleted:
 
 
 @dataclass(frozen=True, kw_only=True)
-class PaneOpened:
+class AssistantOpened:
     """Somebody opened the agent pane or the bot's messages tab."""
 
     channel: str
@@ -158,12 +158,12 @@ class LinksShared:
 
 
 @dataclass(frozen=True, kw_only=True)
-class HomeOpened:
+class AppHomeOpened:
     user: str
 
 
 @dataclass(frozen=True, kw_only=True)
-class Reacted:
+class ReactionAdded:
     """Somebody reacted to a message."""
 
     channel: str
@@ -172,7 +172,9 @@ class Reacted:
     reaction: str
 
 
-Event = Asked | Deleted | PaneOpened | HomeOpened | Reacted | LinksShared
+Event = (
+    IncomingMessage | MessageDeleted | AssistantOpened | AppHomeOpened | ReactionAdded | LinksShared
+)
 
 MOST_LINKS = 5
 """Of one message; whoever posts more wants no previews."""
@@ -193,7 +195,7 @@ def read(event: Mapping[str, Any], *, bot_user: str, team: str) -> Event | None:
             return _home(event)
         case "reaction_added":
             item = event.get("item") or {}
-            return Reacted(
+            return ReactionAdded(
                 channel=str(item.get("channel") or ""),
                 ts=str(item.get("ts") or ""),
                 user=str(event.get("user") or ""),
@@ -211,7 +213,7 @@ def _message(event: Mapping[str, Any], *, bot_user: str, team: str) -> Event | N
         return _changed(event, channel=channel, bot_user=bot_user, team=team)
     if subtype == "message_deleted":
         gone = event.get("deleted_ts") or (event.get("previous_message") or {}).get("ts")
-        return Deleted(channel=channel, ts=str(gone or ""))
+        return MessageDeleted(channel=channel, ts=str(gone or ""))
     if subtype not in _QUESTIONS:
         return None
     return _asked(event, bot_user=bot_user, team=team, mentioned=False)
@@ -221,7 +223,7 @@ def _changed(event: Mapping[str, Any], *, channel: str, bot_user: str, team: str
     """An edit by the author; Slack also reports unfurled links and new replies as changes."""
     message, before = event.get("message") or {}, event.get("previous_message") or {}
     if message.get("subtype") == "tombstone":
-        return Deleted(channel=channel, ts=str(message.get("ts") or ""))
+        return MessageDeleted(channel=channel, ts=str(message.get("ts") or ""))
     is_bot = bool(message.get("bot_id"))
     if not (_rewritten(message, before) if is_bot else _edited(message, before)):
         return None
@@ -246,7 +248,7 @@ def _rewritten(message: Mapping[str, Any], before: Mapping[str, Any]) -> bool:
 
 def _asked(
     event: Mapping[str, Any], *, bot_user: str, team: str, mentioned: bool, edited: bool = False
-) -> Asked | None:
+) -> IncomingMessage | None:
     ts, user = str(event.get("ts") or ""), str(event.get("user") or "")
     bot = str(event.get("bot_id") or "")
     if not ts or user == bot_user or not (user or bot):
@@ -257,7 +259,7 @@ def _asked(
     channel = str(event.get("channel") or "")
     channel_type = "im" if channel.startswith("D") else str(event.get("channel_type") or "channel")
     context = event.get("assistant_thread") or event.get("app_context") or {}
-    return Asked(
+    return IncomingMessage(
         channel=channel,
         ts=ts,
         thread_ts=str(event.get("thread_ts") or ts),
@@ -299,10 +301,10 @@ def _links(event: Mapping[str, Any]) -> LinksShared | None:
     )
 
 
-def _pane(thread: Mapping[str, Any]) -> PaneOpened | None:
+def _pane(thread: Mapping[str, Any]) -> AssistantOpened | None:
     if not thread.get("channel_id"):
         return None
-    return PaneOpened(
+    return AssistantOpened(
         channel=str(thread["channel_id"]),
         thread_ts=str(thread.get("thread_ts") or ""),
         user=str(thread.get("user_id") or ""),
@@ -314,13 +316,13 @@ def _home(event: Mapping[str, Any]) -> Event | None:
     """Newer apps hear of the opened agent pane as the home's messages tab."""
     user = str(event.get("user") or "")
     if event.get("tab") == "messages":
-        return PaneOpened(
+        return AssistantOpened(
             channel=str(event.get("channel") or ""),
             thread_ts="",
             user=user,
             context_channel=_context_channel(event),
         )
-    return HomeOpened(user=user) if event.get("tab") == "home" else None
+    return AppHomeOpened(user=user) if event.get("tab") == "home" else None
 
 
 def _context_channel(holder: Mapping[str, Any]) -> str:

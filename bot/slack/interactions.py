@@ -6,7 +6,7 @@ from typing import Any
 
 import structlog
 
-from bot.slack.client import SlackBusy, SlackRefused, SlackUnsure, Web
+from bot.slack.client import SlackBusy, SlackClient, SlackRefused, SlackUnsure
 
 log = structlog.get_logger()
 
@@ -36,7 +36,7 @@ def posted_at(body: Json) -> str:
     return str((body.get("message") or {}).get("ts") or message_ts or "")
 
 
-def open_modal(web: Web, body: Json, view: Json) -> None:
+def open_modal(web: SlackClient, body: Json, view: Json) -> None:
     try:
         web.once("views.open", trigger_id=body.get("trigger_id"), view=view)
     except (SlackRefused, SlackUnsure, SlackBusy) as error:
@@ -45,7 +45,7 @@ def open_modal(web: Web, body: Json, view: Json) -> None:
         whisper(web, user_of(body), *place_of(body), again)
 
 
-def whisper(web: Web, user: str, channel: str, thread_ts: str, text: str) -> None:
+def whisper(web: SlackClient, user: str, channel: str, thread_ts: str, text: str) -> None:
     try:
         web.once(
             "chat.postEphemeral",

@@ -13,7 +13,7 @@ from typing import Any
 import yaml
 from slack_bolt import App
 
-from bot.slack.events import Asked, Event, LinksShared, RecentEvents, read
+from bot.slack.events import Event, IncomingMessage, LinksShared, RecentEvents, read
 from config.domain import Domain, domain_of
 from telemetry import metrics
 from telemetry.tracing import carried, span
@@ -96,7 +96,7 @@ def stored_part(event: Json, domains: Mapping[str, Domain]) -> Json:
 
 def _sameness(event: Event) -> str:
     """The same for a mention's two events; empty for what only its event id tells apart."""
-    if isinstance(event, Asked) and event.mentioned and not event.edited:
+    if isinstance(event, IncomingMessage) and event.mentioned and not event.edited:
         return f"{event.id} {event.text}"
     return ""
 
@@ -112,7 +112,7 @@ def concerns(event: Event, domains: Mapping[str, Domain]) -> bool:
     """Could be for the bot: keeps the chatter of other channels out of the inbox."""
     if isinstance(event, LinksShared):
         return domain_of(domains.values(), event.channel) is not None
-    if not isinstance(event, Asked) or event.mentioned or event.direct:
+    if not isinstance(event, IncomingMessage) or event.mentioned or event.direct:
         return True
     domain = domain_of(domains.values(), event.channel)
     return domain is not None and (

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Protocol
 
 from agents.answer import Turn, bounded, bounded_history
-from bot.slack.client import SlackRefused, Web
+from bot.slack.client import SlackClient, SlackRefused
 from config.parsing.schedules import CHANNEL, USER
 from enrichment.language.phrases import is_courtesy
 
@@ -158,7 +158,7 @@ METADATA_EVENT = "oncall_answer"
 """Message metadata type by which the bot knows its own messages again."""
 
 
-def fetch(web: Web, channel: str, thread_ts: str) -> list[Message]:
+def fetch(web: SlackClient, channel: str, thread_ts: str) -> list[Message]:
     """Every message of the thread, oldest first; empty when the bot may not read it."""
     try:
         return [
@@ -176,7 +176,7 @@ def fetch(web: Web, channel: str, thread_ts: str) -> list[Message]:
         return []
 
 
-def _signed(message: Message, web: Web) -> Message:
+def _signed(message: Message, web: SlackClient) -> Message:
     """The bot's own messages may carry its bot id alone."""
     own = web.bot_id and message.get("bot_id") == web.bot_id
     return {**message, "user": web.bot_user} if own and not message.get("user") else message

@@ -18,7 +18,7 @@ from slack_sdk.socket_mode.request import SocketModeRequest
 from websockets.exceptions import WebSocketException
 from websockets.sync.client import ClientConnection, connect
 
-from bot.slack.client import SlackBusy, SlackRefused, SlackUnsure, Web, backoff
+from bot.slack.client import SlackBusy, SlackClient, SlackRefused, SlackUnsure, backoff
 from telemetry import metrics
 
 log = structlog.get_logger()
@@ -35,7 +35,7 @@ FOREVER = 10**9
 class SocketMode:
     """Keeps one connection open, two while Slack has us change over. Thread-safe."""
 
-    def __init__(self, app: App, web: Web, app_token: str, *, threads: int) -> None:
+    def __init__(self, app: App, web: SlackClient, app_token: str, *, threads: int) -> None:
         self._app = app
         self._web = web
         self._token = app_token

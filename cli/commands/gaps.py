@@ -33,11 +33,11 @@ def gaps(
     words are not shown. With --json also each question and how the gap came about."""
     from bot.features.gaps.gap import gaps_of, shown_gaps
     from bot.features.gaps.questions import SAID
-    from bot.features.gaps.store import KeptGaps
+    from bot.features.gaps.store import GapStore
 
     copilot = wired()
     names = [copilot.domain(domain).domain] if domain else list(copilot.domains)
-    kept = KeptGaps(copilot.index.engine)
+    kept = GapStore(copilot.index.engine)
     found = [
         gap
         for name in names

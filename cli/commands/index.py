@@ -62,13 +62,13 @@ def docs_stale(domain: DomainName, as_json: AsJson = False) -> None:
 
     They are past the review date that they state, or old and often cited."""
     from agents.freshness.stale_documents import stale_documents
-    from bot.features.freshness.store import CitationCounts, create_aging_tables, today_utc
+    from bot.features.freshness.store import CitationCountStore, create_aging_tables, today_utc
 
     copilot = wired()
     known = copilot.domain(domain)
     snapshot, engine = copilot.index.snapshot(known.domain), copilot.index.engine
     create_aging_tables(engine)
-    counts = CitationCounts(engine=engine)
+    counts = CitationCountStore(engine=engine)
     found = stale_documents(
         snapshot.documents.values(),
         counts.cited(known.domain, today_utc()),

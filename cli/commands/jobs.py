@@ -47,7 +47,7 @@ def jobs_run(
     under_parent: Annotated[bool, typer.Option("--under-parent", hidden=True)] = False,
 ) -> None:
     """Refresh each domain when its `refresh` says so, until stopped."""
-    from telemetry.health import Together, serve_health
+    from telemetry.health import CombinedHealth, serve_health
 
     copilot = wired()
     if workers > 1:
@@ -66,7 +66,7 @@ def jobs_run(
     if under_parent:
         threading.Thread(target=_end_with_the_parent, args=(stopped,), daemon=True).start()
     if health_port:
-        watched = Together(runner, copilot.freshness_gauges)
+        watched = CombinedHealth(runner, copilot.freshness_gauges)
         serve_health(watched, health_port, figures=copilot.settings.metrics != "off")
     runner.start()
     stopped.wait()

@@ -64,7 +64,7 @@ def ask(
 ) -> None:
     """Answer a question in the terminal."""
     from agents.answer import Question
-    from agents.observability import AskedThrough
+    from agents.observability import QuestionOrigin
     from agents.response import to_full_response
     from agents.thread.turns import zone_of_this_machine
     from config.errors import new_reference
@@ -74,7 +74,7 @@ def ask(
     domains, text = _who_answers(copilot, *_told_apart(words or [], copilot.domains))
     asked = Question(text=text, history=turns, time_zone=zone_of_this_machine())
     answer, domain = copilot.answering(
-        AskedThrough(id=new_reference(), door="cli", text=text),
+        QuestionOrigin(id=new_reference(), door="cli", text=text),
         domains,
         lambda domain: asked,
         lambda domain, asked: copilot.ask(domain.domain, anew=explain)(asked, None),

@@ -23,7 +23,7 @@ from jobs.evaluation.human_scores import (
     read_scores,
     scored_twice,
 )
-from jobs.evaluation.judge_card import KeptCards, judge_card
+from jobs.evaluation.judge_card import JudgeCardStore, judge_card
 from jobs.evaluation.report import EvaluationReport, JudgeCard
 from oncall import Copilot
 
@@ -102,7 +102,7 @@ def run_agreement(paths: Sequence[Path], named: str, *, learn: bool, as_json: bo
         twice = between_people(read.scores)
         if twice:
             _print_people(agreement(twice))
-    KeptCards(copilot.index.engine).keep(report.run.domain, report.run.judge_model, found)
+    JudgeCardStore(copilot.index.engine).keep(report.run.domain, report.run.judge_model, found)
     if learn:
         _learn(copilot, report, read.scores, known)
     if read.problems:
@@ -249,7 +249,7 @@ def _learn(
     )
     if better:
         KeptCorrections(copilot.index.engine).keep(report.run.domain, outcome.corrections)
-        KeptCards(copilot.index.engine).keep(report.run.domain, report.run.judge_model, after)
+        JudgeCardStore(copilot.index.engine).keep(report.run.domain, report.run.judge_model, after)
         typer.echo("The judge is shown them from now on.")
     else:
         typer.echo("That is no better, so nothing is kept.")

@@ -27,7 +27,7 @@ from jobs.evaluation.evaluate import (
     write_report,
 )
 from jobs.evaluation.history import keep_run, runs
-from jobs.evaluation.judge_card import NEVER_CHECKED, KeptCards, judge_card
+from jobs.evaluation.judge_card import NEVER_CHECKED, JudgeCardStore, judge_card
 from jobs.evaluation.matrix import parse_axes, variations
 from jobs.evaluation.metrics.retrieval import GivenReply
 from jobs.evaluation.mlflow import export_run, require_mlflow
@@ -115,7 +115,7 @@ def _run(copilot: Copilot, domain: Domain, wanted: EvaluationRun) -> bool:
         )
         report = report.model_copy(update={"compared": change})
     if report.run.judge_model:
-        known = KeptCards(copilot.index.engine).of(domain.domain, report.run.judge_model)
+        known = JudgeCardStore(copilot.index.engine).of(domain.domain, report.run.judge_model)
         card = judge_card(known, report.questions)
         notes = report.notes if card.checked else [NEVER_CHECKED, *report.notes]
         report = report.model_copy(update={"judge": card, "notes": notes})

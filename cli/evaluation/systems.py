@@ -80,9 +80,9 @@ def plain_rag(copilot: Copilot, domain: Domain, *, anew: bool = False) -> System
 
 
 def _kept(copilot: Copilot, domain: Domain, version: str, anew: bool) -> ReplyStore:
-    from jobs.evaluation.reply_store import KeptReplies
+    from jobs.evaluation.reply_store import SqlReplyStore
 
-    return KeptReplies(copilot.index.engine, domain.domain, version, anew=anew)
+    return SqlReplyStore(copilot.index.engine, domain.domain, version, anew=anew)
 
 
 def _index_of(copilot: Copilot, name: str) -> str:

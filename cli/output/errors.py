@@ -12,7 +12,7 @@ import typer
 _UNKNOWN = re.compile(r"No such (command|option)[: ]+'?([^\s'.]+)'?")
 
 
-def said_of(error: typer.TyperException) -> str:
+def usage_error(error: typer.TyperException) -> str:
     """What goes to standard error: the help where nothing was asked, else one line."""
     context: Any = getattr(error, "ctx", None)
     message = error.format_message().strip()

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from cli.output.terminal import lines_console, table_console
 from jobs.canary.outcome import CanaryOutcome
-from jobs.ingest.ports import IngestReport, Watch
+from jobs.ingest.ports import IngestProgress, IngestReport
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from enrichment.llm.pictures import PictureReport
 
 
-class ProgressBar(Watch):
+class ProgressBar(IngestProgress):
     """One line on the terminal while a domain is ingested; nothing when it isn't a terminal."""
 
     def __init__(self, domain: str, *, shown: bool = True) -> None:

@@ -36,9 +36,9 @@ def all_problems(settings: Settings) -> tuple[dict[str, Domain], list[Problem]]:
     """The valid domains, and what is wrong with any file, in the order of the files.
 
     Raises ConfigError where there is no file, or the database can't be reached."""
-    from oncall import beyond_the_file
+    from oncall import runtime_checks
 
-    domains, problems = check_domains(settings.config_dir, beyond_the_file(settings))
+    domains, problems = check_domains(settings.config_dir, runtime_checks(settings))
     for name, domain in domains.items():
         problems += misses(domain, published_documents(settings, name))
     return domains, sorted(problems, key=lambda one: (one.path, one.line, one.column))

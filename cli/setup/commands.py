@@ -49,10 +49,10 @@ def init(
     line they would stay in the shell's history. Answers may be piped in, one a line. Run it again
     at any time: what works is kept."""
     from cli.setup.init import run_init
-    from cli.setup.prompts import Asker, Given
+    from cli.setup.prompts import Given, Prompter
 
     run_init(
-        Asker(asks=not yes),
+        Prompter(asks=not yes),
         Given(
             channel=channel,
             folders=tuple(folder or ()),

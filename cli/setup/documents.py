@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from cli.setup.checks import counted, drive_to_check
-from cli.setup.files import KeptSettings
-from cli.setup.prompts import Asker, Given, ToBeTold, settled
+from cli.setup.files import EnvFile
+from cli.setup.prompts import Given, Prompter, ToBeTold, settled
 from config.checks import Finding, drive_id_in, fine, wrong
 from config.domain import GoogleDriveSource
 from config.settings import Settings
@@ -30,7 +30,7 @@ class Documents:
 
 
 def documents_step(
-    asker: Asker, settings: Settings, kept: KeptSettings, given: Given
+    asker: Prompter, settings: Settings, kept: EnvFile, given: Given
 ) -> tuple[Documents, Settings]:
     """Documents that can be read, in Drive or on this machine."""
     asker.heading("Documents")
@@ -54,7 +54,7 @@ def documents_step(
 class _Shelf:
     """Looks at what was named; the first that is in Drive has the key asked for."""
 
-    def __init__(self, asker: Asker, settings: Settings, kept: KeptSettings, given: Given) -> None:
+    def __init__(self, asker: Prompter, settings: Settings, kept: EnvFile, given: Given) -> None:
         self.settings = settings
         self._asker, self._kept, self._given = asker, kept, given
         self._has_key = False
@@ -75,7 +75,7 @@ def is_of_drive(text: str) -> bool:
     return bool(_LIKELY_ID.fullmatch(text)) and not Path(text).expanduser().exists()
 
 
-def key_step(asker: Asker, settings: Settings, kept: KeptSettings, given: Given) -> Settings:
+def key_step(asker: Prompter, settings: Settings, kept: EnvFile, given: Given) -> Settings:
     """A service account that Google lets in; its address, to share folders with, is shown."""
     known = given.google_key or settings.google_credentials
     if known is None and asker.asks:

@@ -22,7 +22,7 @@ from config.parsing.secret_files import OTHERS, SUFFIX, private_file
 from config.settings import Settings
 
 
-class KeptSettings:
+class EnvFile:
     """What this run of `oncall init` writes, as soon as it is known to be right."""
 
     def __init__(self, path: Path) -> None:

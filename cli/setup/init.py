@@ -12,13 +12,13 @@ from cli.setup.checks import check_google
 from cli.setup.documents import documents_step
 from cli.setup.files import (
     DomainDraft,
-    KeptSettings,
+    EnvFile,
     TeamPlace,
     as_written,
     place_for,
     write_domain,
 )
-from cli.setup.prompts import Asker, Given, ToBeTold, settled
+from cli.setup.prompts import Given, Prompter, ToBeTold, settled
 from cli.setup.slack import (
     admin_step,
     channel_step,
@@ -38,7 +38,7 @@ ADDRESSES = {"slack_api_url": "SLACK_API_URL", "google_api_url": "GOOGLE_API_URL
 """Settings that say where the services are, and are kept where they are not the usual ones."""
 
 
-def run_init(asker: Asker, given: Given) -> None:
+def run_init(asker: Prompter, given: Given) -> None:
     """Raises UsageError for a missing answer, ConfigError for a wrong one that can't be asked
     again."""
     begun = time.monotonic()
@@ -47,7 +47,7 @@ def run_init(asker: Asker, given: Given) -> None:
     place = place_for(settings)
     asker.say("Four steps: Slack, a channel, documents, the first answer. Ctrl-C stops; what is")
     asker.say("done by then is kept, and `oncall init` goes on from there.")
-    kept = KeptSettings(Path(".env"))
+    kept = EnvFile(Path(".env"))
     try:
         settings = _settled_down(asker, place, settings, kept)
         app, settings = slack_step(asker, settings, kept, place.config_dir)
@@ -62,9 +62,7 @@ def run_init(asker: Asker, given: Given) -> None:
     _what_next(asker, app, domain, time.monotonic() - begun, ready=bool(documents))
 
 
-def _settled_down(
-    asker: Asker, place: TeamPlace, settings: Settings, kept: KeptSettings
-) -> Settings:
+def _settled_down(asker: Prompter, place: TeamPlace, settings: Settings, kept: EnvFile) -> Settings:
     if place.apart:
         asker.say(
             f"{settings.config_dir / 'domains'} holds the demo's domains, so yours go to "
@@ -80,11 +78,11 @@ def _settled_down(
 
 
 def domain_step(
-    asker: Asker,
+    asker: Prompter,
     app: SlackApp,
     place: TeamPlace,
     settings: Settings,
-    kept: KeptSettings,
+    kept: EnvFile,
     given: Given,
 ) -> tuple[Domain, Settings]:
     """The domain that is there, or a new one with its file."""
@@ -124,7 +122,7 @@ def domain_step(
     return written, settings
 
 
-def _named(asker: Asker, place: TeamPlace, channel: str, given: Given) -> str:
+def _named(asker: Prompter, place: TeamPlace, channel: str, given: Given) -> str:
     taken = {one.domain for one in place.domains}
     usual = name_of_domain(channel)
 
@@ -136,7 +134,7 @@ def _named(asker: Asker, place: TeamPlace, channel: str, given: Given) -> str:
     return settled(asker, question, given.domain or ("" if asker.asks else usual), name)
 
 
-def _ingested(asker: Asker, settings: Settings, domain: Domain, given: Given) -> int:
+def _ingested(asker: Prompter, settings: Settings, domain: Domain, given: Given) -> int:
     """Documents that it answers from now; 0 when nothing was read."""
     if not asker.agrees("Read the documents now?", given.ingest):
         return 0
@@ -154,7 +152,7 @@ def _ingested(asker: Asker, settings: Settings, domain: Domain, given: Given) ->
         return 0
 
 
-def _greeted(asker: Asker, app: SlackApp, domain: Domain, documents: int, given: Given) -> None:
+def _greeted(asker: Prompter, app: SlackApp, domain: Domain, documents: int, given: Given) -> None:
     if not domain.channels or not asker.agrees("Say hello in the channel?", given.hello):
         return
     try:
@@ -166,7 +164,9 @@ def _greeted(asker: Asker, app: SlackApp, domain: Domain, documents: int, given:
     asker.show(fine("", "said" if said else "it has said hello before"))
 
 
-def _what_next(asker: Asker, app: SlackApp, domain: Domain, seconds: float, *, ready: bool) -> None:
+def _what_next(
+    asker: Prompter, app: SlackApp, domain: Domain, seconds: float, *, ready: bool
+) -> None:
     oncall = "oncall" if shutil.which("oncall") else sys.argv[0]
     minutes = (
         f"{seconds / 60:.0f} min {seconds % 60:.0f} s" if seconds >= 60 else f"{seconds:.0f} s"

@@ -24,7 +24,7 @@ class OutOfAnswersError(UsageError):
 
 
 @dataclass(frozen=True)
-class Asker:
+class Prompter:
     """Lines are never broken by us: links and commands in them stay whole."""
 
     asks: bool = True
@@ -90,7 +90,10 @@ class ToBeTold:
 
 
 def settled(
-    asker: Asker, question: ToBeTold, known: str, check: Callable[[str], tuple[Finding, T | None]]
+    asker: Prompter,
+    question: ToBeTold,
+    known: str,
+    check: Callable[[str], tuple[Finding, T | None]],
 ) -> T:
     """What `check` makes of the first answer that it finds right; `known` is tried before asking.
 
@@ -109,7 +112,7 @@ def settled(
         text = _asked(asker, question, last)
 
 
-def _asked(asker: Asker, question: ToBeTold, last: str) -> str:
+def _asked(asker: Prompter, question: ToBeTold, last: str) -> str:
     again = f"{question.prompt}, or Enter to try again" if last else question.prompt
     while True:
         text = asker.ask(

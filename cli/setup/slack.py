@@ -18,8 +18,8 @@ from bot.setup_checks import (
     find_person,
 )
 from bot.slack.manifest import manifest_yaml
-from cli.setup.files import MANIFEST, KeptSettings, write_shared
-from cli.setup.prompts import Asker, Given, ToBeTold, settled
+from cli.setup.files import MANIFEST, EnvFile, write_shared
+from cli.setup.prompts import Given, Prompter, ToBeTold, settled
 from config.checks import Finding, fine
 from config.errors import ConfigError
 from config.settings import Settings
@@ -28,7 +28,7 @@ NEW_APP = "https://api.slack.com/apps?new_app=1"
 _HELP = re.compile(r"^(help|ask|team|support)-|-(help|support)$")
 
 
-def tell_how(asker: Asker, manifest: Path, settings: Settings) -> None:
+def tell_how(asker: Prompter, manifest: Path, settings: Settings) -> None:
     """Where the tokens come from, for whoever has none yet."""
     write_shared(manifest, manifest_yaml())
     if settings.slack_bot_token:
@@ -41,7 +41,7 @@ def tell_how(asker: Asker, manifest: Path, settings: Settings) -> None:
 
 
 def slack_step(
-    asker: Asker, settings: Settings, kept: KeptSettings, config_dir: Path
+    asker: Prompter, settings: Settings, kept: EnvFile, config_dir: Path
 ) -> tuple[SlackApp, Settings]:
     """Both tokens, each of which Slack takes."""
     asker.heading("Slack")
@@ -77,7 +77,7 @@ def slack_step(
     return app, settings.model_copy(update={"slack_app_token": SecretStr(token)})
 
 
-def channel_step(asker: Asker, app: SlackApp, given: Given) -> tuple[str, str]:
+def channel_step(asker: Prompter, app: SlackApp, given: Given) -> tuple[str, str]:
     """(id, name) of a channel that the bot is in."""
     asker.heading("Channel")
     if not given.channel and asker.asks:
@@ -92,7 +92,7 @@ def channel_step(asker: Asker, app: SlackApp, given: Given) -> tuple[str, str]:
     return settled(asker, question, given.channel, channel)
 
 
-def admin_step(asker: Asker, app: SlackApp, given: Given) -> str:
+def admin_step(asker: Prompter, app: SlackApp, given: Given) -> str:
     """Member id of who is told of trouble; empty for nobody."""
     if not given.admin and not asker.asks:
         return ""

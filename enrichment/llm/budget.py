@@ -13,7 +13,7 @@ from pydantic import BaseModel
 
 from config.errors import InvalidModelOutput, ModelFailure, ModelUnavailable
 from config.models import ChatModel, Prompt, Usage
-from enrichment.llm.ledger import PATIENCE_SECONDS, Ledger, LedgerHere, ModelPace
+from enrichment.llm.ledger import PATIENCE_SECONDS, Ledger, LocalLedger, ModelPace
 from telemetry import metrics
 
 log = structlog.get_logger()
@@ -69,7 +69,7 @@ class Budget:
         self._attempts = attempts
         self._leaving = Event()
         self._sleep = sleep or self._leaving.wait
-        self.ledger = self._ledger = ledger or LedgerHere()
+        self.ledger = self._ledger = ledger or LocalLedger()
         self._variable = variable
         self._began = self._ledger.now()
         self._lock = Lock()

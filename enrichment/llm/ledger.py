@@ -111,7 +111,7 @@ class Ledger(Protocol):
     def spend(self, started: int, usage: Usage) -> None: ...
 
 
-class LedgerHere:
+class LocalLedger:
     """Of a run that one process works on."""
 
     def __init__(self, now: Callable[[], float] = time.monotonic) -> None:
@@ -139,11 +139,11 @@ class LedgerHere:
             )
 
 
-class PaceOfItsOwn:
+class SeparatePaceLedger:
     """Spends with another ledger, and waits for a model of its own."""
 
     def __init__(self, purse: Ledger) -> None:
-        own = LedgerHere(purse.now)
+        own = LocalLedger(purse.now)
         self.now = purse.now
         self.pace, self.change_pace = own.pace, own.change_pace
         self.spent, self.spend = purse.spent, purse.spend

@@ -35,7 +35,7 @@ from enrichment.llm.budget import Budget
 from enrichment.llm.prompts import render
 from enrichment.llm.reply_cache import ReplyCache, cache_key
 from loaders.document import Block, Document, Image, images_of
-from loaders.pictures.document_pictures import Looker, with_images
+from loaders.pictures.document_pictures import PictureCollector, with_images
 
 _METADATA = MetaData()
 _WAITING = Table(
@@ -50,7 +50,7 @@ _LONGEST = timedelta(days=30)
 """A run whose budget is spent leaves some to the next; what nobody came for is of no use."""
 
 
-class PictureShelf:
+class PendingPictureStore:
     """Safe to use from several threads and processes."""
 
     def __init__(self, engine: Engine) -> None:
@@ -139,7 +139,7 @@ class Vision:
     model: ChatModel
     budget: Budget
     cache: ReplyCache
-    shelf: PictureShelf
+    shelf: PendingPictureStore
 
     def known(self, digest: str) -> PictureReply | None:
         key = cache_key(
@@ -147,9 +147,9 @@ class Vision:
         )
         return self.cache.find(key, PictureReply)
 
-    def looker(self) -> Looker:
+    def looker(self) -> PictureCollector:
         """For whoever loads documents."""
-        return Looker(
+        return PictureCollector(
             keep=self.shelf.keep, is_described=lambda digest: self.known(digest) is not None
         )
 

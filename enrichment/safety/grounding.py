@@ -142,7 +142,7 @@ _MARKER = re.compile(r"\s*(?:[-*+]|\d{1,3}[.)]|#{1,6}|>)\s+")
 _CITATIONS = re.compile(r"(?:\s*\[\d{1,3}\])+")
 
 
-class Sieve:
+class GroundingFilter:
     """Takes a text in pieces and gives back what may be shown of it, as soon as a sentence ends."""
 
     def __init__(self, grounds: Grounds | None) -> None:

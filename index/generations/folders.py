@@ -16,7 +16,7 @@ from config.models import Embedder, Vectors
 from enrichment.chunk import DocumentCard
 from index.generations.build import Lookup, VectorSource, build_folder, seal_folder
 from index.generations.folder import MANIFEST, Damaged, Folder, put_in_place
-from index.generations.recovery import KINDS, WhileUp, drop_unused, salvaged, send
+from index.generations.recovery import KINDS, ServerLookup, drop_unused, recovered_vectors, send
 from index.keywords.bm25 import KeywordEngine
 from index.store.documents import GenerationInfo, Revision, Store, digest_of
 from index.vectors.chroma import ChromaServer
@@ -27,7 +27,7 @@ WORTH_OPENING = 32
 logger = logging.getLogger(__name__)
 
 
-class Shelf:
+class GenerationFolders:
     """The generation folders of all domains on this machine."""
 
     def __init__(
@@ -224,7 +224,11 @@ class Shelf:
                 [
                     *([base.lookup] if base else []),
                     *self._salvaged(info.domain),
-                    *([WhileUp(self._server, info.domain, info.embedder)] if self._server else []),
+                    *(
+                        [ServerLookup(self._server, info.domain, info.embedder)]
+                        if self._server
+                        else []
+                    ),
                 ],
             ),
         )
@@ -234,7 +238,7 @@ class Shelf:
         folders = sorted(
             (one for one in self.of(domain).iterdir() if one.name.isdecimal()), reverse=True
         )
-        return [salvaged(folder, self._embedder.name) for folder in folders]
+        return [recovered_vectors(folder, self._embedder.name) for folder in folders]
 
     def _any_intact(self, info: GenerationInfo) -> Folder | None:
         """Another generation of its embedder."""

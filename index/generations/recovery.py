@@ -22,7 +22,7 @@ from index.vectors.chroma import BATCH, ChromaServer, Collection
 from index.vectors.quantized import Mask, Quantised
 
 
-def salvaged(path: Path, embedder: str) -> Lookup:
+def recovered_vectors(path: Path, embedder: str) -> Lookup:
     """What of this embedder's vectors is as it was written; read when first asked."""
     opened = cache(lambda: _kinds(path, embedder))
 
@@ -99,7 +99,7 @@ def held_by(folder: Folder, kind: str) -> tuple[Keys, Quantised]:
     return folder.unit_keys, folder.unit_vectors
 
 
-class WhileUp:
+class ServerLookup:
     """Looks vectors up for a machine that has to answer: once the server has failed it is asked no
     more, and the texts are embedded here."""
 

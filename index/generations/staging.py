@@ -19,7 +19,7 @@ from durable.database import NO_ROOM
 from enrichment.chunk import Chunk, DocumentCard
 from index.generations.build import Journal, VectorSource, embedded_texts
 from index.generations.folder import Folder
-from index.generations.folders import Shelf
+from index.generations.folders import GenerationFolders
 from index.store.documents import GenerationInfo, Revision, Store, digest_of
 
 Look = Callable[[GenerationInfo, Mapping[str, DocumentCard]], bool]
@@ -53,7 +53,7 @@ class Staging:
         base: tuple[GenerationInfo, Folder | None] | None,
         *,
         store: Store,
-        shelf: Shelf,
+        shelf: GenerationFolders,
         embedder: Embedder,
         look: Look = lambda info, cards: True,
         made: Callable[[], AbstractContextManager[MadeVectors]] | None = None,

@@ -28,12 +28,12 @@ FetchMembers = Callable[[Collection[str]], Mapping[str, Members | str]]
 left out could not be asked now. Raises PermissionsUnknown when none could."""
 
 
-def untold(reason: str) -> FetchMembers:
+def no_directory(reason: str) -> FetchMembers:
     """A source that was never granted."""
     return lambda groups: dict.fromkeys(groups, reason)
 
 
-class KnownMembers:
+class CachedMembers:
     """Members by group, from one source, heard of again after ten minutes. Thread-safe."""
 
     def __init__(self, fetch: FetchMembers, *, clock: Callable[[], float] = time.monotonic) -> None:
@@ -88,8 +88,8 @@ class Groups:
 
     named: Callable[[str], frozenset[str]]
     """Domain → the groups that its documents are shared with."""
-    directory: KnownMembers
-    slack: KnownMembers
+    directory: CachedMembers
+    slack: CachedMembers
 
     def __call__(self, domain: Domain, person: Person) -> frozenset[str]:
         """Raises PermissionsUnknown while a group's members can't be read."""

@@ -12,7 +12,7 @@ from config.domain import Domain
 from config.errors import ConfigError, PermissionsUnknown
 from enrichment.chunk import DocumentCard
 from index.permissions.reader_view import Guarded
-from index.permissions.rules import Register
+from index.permissions.rules import PermissionIndex
 from index.search import Snapshot
 from loaders.document import Permission
 from telemetry import metrics
@@ -60,7 +60,7 @@ class LivePermissions:
         known: dict[str, tuple[Permission, ...]] = dict.fromkeys(files, of_files)
         for name in self._remote if check else ():
             known[name] = heard[name][1] if name in heard else cards[name].permissions
-        self.register = Register(known)
+        self.register = PermissionIndex(known)
 
     @property
     def epoch(self) -> int:

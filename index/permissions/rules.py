@@ -57,7 +57,7 @@ def readers_of(
     return None if audience == "channel" else asker()
 
 
-def opens(permission: Permission, readers: Collection[str], now: datetime) -> bool:
+def grants(permission: Permission, readers: Collection[str], now: datetime) -> bool:
     """Whether it is unexpired and names one of the readers, who are in lower case."""
     if permission.expires_at is not None and _utc(permission.expires_at) <= now:
         return False
@@ -71,10 +71,10 @@ def may_read(card: DocumentCard, readers: Iterable[str] | None, now: datetime) -
     if readers is None:
         return True
     known = {reader.lower() for reader in readers}
-    return any(opens(permission, known, now) for permission in card.permissions)
+    return any(grants(permission, known, now) for permission in card.permissions)
 
 
-class Register:
+class PermissionIndex:
     """Documents by the permissions that open them: what somebody may read costs a look-up for each
     of their identities, however many documents there are. Thread-safe."""
 
@@ -106,7 +106,7 @@ class Register:
                 documents
                 for name in ("", *readers)
                 for permission, documents in self._named.get(name, {}).items()
-                if opens(permission, readers, now)
+                if grants(permission, readers, now)
             ]
             return frozenset().union(*found)
 
@@ -139,7 +139,7 @@ class Register:
 class _AsPublished:
     """What the index holds of permissions, never asked again."""
 
-    register: Register
+    register: PermissionIndex
 
     @property
     def epoch(self) -> int:
@@ -152,7 +152,7 @@ class _AsPublished:
         """Nobody to ask."""
 
 
-def as_read_by(snapshot: Snapshot, readers: frozenset[str] | None) -> Snapshot:
+def visible_to(snapshot: Snapshot, readers: frozenset[str] | None) -> Snapshot:
     """The generation with nothing in it that they may not read; see `readers_of` for None.
 
     A guarded one is read by what its permissions are now, any other by what was published."""
@@ -161,14 +161,14 @@ def as_read_by(snapshot: Snapshot, readers: frozenset[str] | None) -> Snapshot:
     if readers is None:
         return snapshot
     cards = snapshot.documents.values()
-    register = Register({card.id: card.permissions for card in cards})
+    register = PermissionIndex({card.id: card.permissions for card in cards})
     return ReaderView(snapshot, _AsPublished(register), readers)
 
 
 def all_may_read(snapshot: Snapshot, documents: Collection[str]) -> bool:
     """Whether these documents exist and are open to everyone. While nobody can tell: no."""
     try:
-        return as_read_by(snapshot, EVERYONE).documents.keys() >= set(documents)
+        return visible_to(snapshot, EVERYONE).documents.keys() >= set(documents)
     except PermissionsUnknown:
         return False
 

@@ -34,7 +34,7 @@ from durable.migration import migrate
 from index.vectors.quantized import Quantised, quantised
 
 
-class KeptRows:
+class KeyValueTable:
     """Of one table, which is alone in its `MetaData`."""
 
     def __init__(self, engine: Engine, table: Table) -> None:

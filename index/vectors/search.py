@@ -79,7 +79,7 @@ Key = TypeVar("Key")
 Value = TypeVar("Value")
 
 
-class Recent(Generic[Key, Value]):
+class LruCache(Generic[Key, Value]):
     """Keeps the `size` most recently used values."""
 
     def __init__(self, size: int) -> None:
@@ -110,7 +110,7 @@ class QuestionVectors:
 
     def __init__(self, embedder: Embedder) -> None:
         self.embedder = embedder
-        self._kept: Recent[str, Vectors] = Recent(KEPT)
+        self._kept: LruCache[str, Vectors] = LruCache(KEPT)
 
     def __call__(self, texts: Sequence[str]) -> Vectors:
         """(len(texts), dimensions). Raises ModelUnavailable."""

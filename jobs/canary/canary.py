@@ -17,7 +17,14 @@ from config.domain import Domain
 from config.errors import ConfigError
 from index.search import Snapshot
 from jobs.canary.outcome import CanaryOutcome, LostQuestion
-from jobs.canary.store import KeptCanary, KeptSight, SeenEvidence, Sight, evidence_seen, marked
+from jobs.canary.store import (
+    CanaryBaseline,
+    CanaryStore,
+    SeenEvidence,
+    Sight,
+    evidence_seen,
+    marked,
+)
 from jobs.evaluation.asking import ANSWERING_KEYS
 from jobs.golden.check import plain
 from jobs.golden.questions import GoldenQuestion, load_golden
@@ -34,7 +41,7 @@ class Canary:
         self,
         domain: Domain,
         *,
-        kept: KeptCanary,
+        kept: CanaryStore,
         version: str,
         tell_admins: TellAdmins,
         accept_drop: bool = False,
@@ -111,7 +118,7 @@ class Canary:
             self._outcomes.append(upgrade)
         if not (upgrade and upgrade.alarms):
             self._kept.keep(
-                KeptSight(
+                CanaryBaseline(
                     generation=generation,
                     version=self._version,
                     configuration=self._configuration,
@@ -127,7 +134,7 @@ class Canary:
         said = self._domain.model_dump(mode="json", include={*ANSWERING_KEYS})
         return hashlib.sha256(json.dumps(said, sort_keys=True).encode()).hexdigest()[:16]
 
-    def _changes(self, last: KeptSight, serving: Snapshot) -> list[str]:
+    def _changes(self, last: CanaryBaseline, serving: Snapshot) -> list[str]:
         """In words, since it was kept; a generation that this run made is none."""
         base = self._before[0] if self._before else serving.generation
         found = []

@@ -15,7 +15,7 @@ from sqlalchemy import Column, DateTime, Engine, Integer, MetaData, String, Tabl
 from agents.graph import build_ask
 from config.domain import Domain
 from index.search import Snapshot
-from index.store.vectors import KeptRows
+from index.store.vectors import KeyValueTable
 from jobs.evaluation.metrics.answers import evidence_found
 from jobs.golden.check import plain, words_of, words_of_all
 from jobs.golden.questions import GoldenQuestion
@@ -85,7 +85,7 @@ _RESULTS = Table(
 
 
 @dataclass(frozen=True, kw_only=True)
-class KeptSight:
+class CanaryBaseline:
     """What all later ones are compared with."""
 
     generation: int
@@ -95,14 +95,14 @@ class KeptSight:
     told: str = ""
 
 
-class KeptCanary:
+class CanaryStore:
     """Of one domain. Creates its table when something is kept."""
 
     def __init__(self, engine: Engine, domain: str) -> None:
-        self._rows = KeptRows(engine, _RESULTS)
+        self._rows = KeyValueTable(engine, _RESULTS)
         self._domain = domain
 
-    def last(self) -> KeptSight | None:
+    def last(self) -> CanaryBaseline | None:
         """None: nothing was ever kept, or the database fails."""
         row = self._rows.find(domain=self._domain)
         if row is None:
@@ -111,7 +111,7 @@ class KeptCanary:
             question: tuple(SeenEvidence(**one) for one in evidence)
             for question, evidence in json.loads(row.seen).items()
         }
-        return KeptSight(
+        return CanaryBaseline(
             generation=row.generation,
             version=row.version,
             configuration=row.configuration,
@@ -119,7 +119,7 @@ class KeptCanary:
             told=row.told,
         )
 
-    def keep(self, sight: KeptSight) -> None:
+    def keep(self, sight: CanaryBaseline) -> None:
         seen = {name: [asdict(one) for one in evidence] for name, evidence in sight.seen.items()}
         self._rows.keep(
             domain=self._domain,

@@ -15,7 +15,7 @@ from pathlib import Path
 from agents.answer import Ask
 from config.domain import Domain
 from jobs.evaluation.metrics.retrieval import GivenReply, given_reply
-from jobs.evaluation.reply_store import ReplyStore, Unkept
+from jobs.evaluation.reply_store import NullReplyStore, ReplyStore
 from jobs.golden.questions import GoldenQuestion
 
 _ROOT = Path(__file__).resolve().parents[2]
@@ -48,7 +48,7 @@ def version_of(domain: Domain, **more: str | float | None) -> str:
     return hashlib.sha256(json.dumps(known, sort_keys=True).encode()).hexdigest()[:16]
 
 
-NOTHING_KEPT = Unkept()
+NOTHING_KEPT = NullReplyStore()
 
 
 class _FirstWords:

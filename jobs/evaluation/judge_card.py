@@ -7,7 +7,7 @@ from dataclasses import asdict
 from pydantic import TypeAdapter
 from sqlalchemy import Column, Engine, MetaData, String, Table, Text
 
-from index.store.vectors import KeptRows
+from index.store.vectors import KeyValueTable
 from jobs.evaluation.agreement import Agreement, Figure, corrected
 from jobs.evaluation.report import JudgeCard, Rate, ReportQuestion
 
@@ -25,11 +25,11 @@ NEVER_CHECKED = (
 )
 
 
-class KeptCards:
+class JudgeCardStore:
     """Of all domains and judges. Creates its table when something is kept."""
 
     def __init__(self, engine: Engine) -> None:
-        self._rows = KeptRows(engine, _CARDS)
+        self._rows = KeyValueTable(engine, _CARDS)
 
     def keep(self, domain: str, judge: str, found: Agreement) -> None:
         card = _agreement.dump_json(found).decode()

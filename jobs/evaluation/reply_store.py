@@ -62,7 +62,7 @@ class ReplyStore(Protocol):
     def keep(self, reply: GivenReply) -> None: ...
 
 
-class Unkept:
+class NullReplyStore:
     """Nothing is known, nothing is kept."""
 
     def find(self, question: GoldenQuestion, repeat: int) -> GivenReply | None:
@@ -72,7 +72,7 @@ class Unkept:
         """Ignored."""
 
 
-class KeptReplies:
+class SqlReplyStore:
     """Those of one version of one domain. Thread-safe; a reply is kept once it is given."""
 
     def __init__(self, engine: Engine, domain: str, version: str, *, anew: bool = False) -> None:

@@ -39,7 +39,7 @@ class Prepared:
     """Texts of it that went through the embedding model already."""
 
 
-class Workshop(Protocol):
+class PreparationExecutor(Protocol):
     """Takes loaded documents and gives back what is published of them, in any order."""
 
     def room(self, way: Way) -> bool:
@@ -63,7 +63,7 @@ class Workshop(Protocol):
         ...
 
 
-class InThisProcess:
+class LocalExecutor:
     """Prepares without a model when it is given, and with one in threads, as these wait."""
 
     def __init__(
@@ -132,7 +132,9 @@ def attempt(name: str, act: Callable[[], Result], seconds: float) -> Result | Lo
 Item = TypeVar("Item")
 
 
-def in_turn(act: Callable[[Item], Result], items: Iterable[Item], at_once: int) -> Iterator[Result]:
+def map_in_order(
+    act: Callable[[Item], Result], items: Iterable[Item], at_once: int
+) -> Iterator[Result]:
     """Results in the order of `items`, which are asked for as there is room; one at a time in the
     thread that asks. What `act` raises ends it."""
     if at_once <= 1:

@@ -105,7 +105,7 @@ _URI = re.compile(rb'"uri":"(?:[^"\\]|\\.)*"')
 Within a text its quotation marks would be escaped."""
 
 
-class HandedOver:
+class PreparationStore:
     """Of one domain. Safe to use from several threads and processes."""
 
     def __init__(self, engine: Engine, domain: str) -> None:

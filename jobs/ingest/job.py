@@ -7,11 +7,11 @@ from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, closing
 
 from config.models import Usage
-from jobs.ingest.executors import Workshop
-from jobs.ingest.handoff_store import HandedOver
-from jobs.ingest.ports import DocumentSource, IngestReport, NextGeneration, Watch
-from jobs.ingest.quarantine import Suspects
-from jobs.ingest.run import RunInProgress, Steps
+from jobs.ingest.executors import PreparationExecutor
+from jobs.ingest.handoff_store import PreparationStore
+from jobs.ingest.ports import DocumentSource, IngestProgress, IngestReport, NextGeneration
+from jobs.ingest.quarantine import CrashSuspects
+from jobs.ingest.run import PublishSchedule, RunInProgress
 from loaders.document import Document
 from loaders.time_limit import SECONDS
 from telemetry import metrics
@@ -22,17 +22,17 @@ def ingest(
     *,
     sources: Sequence[DocumentSource],
     stage: Callable[[str], AbstractContextManager[NextGeneration]],
-    workshop: Workshop,
+    workshop: PreparationExecutor,
     pipeline: str,
     model: str = "",
-    handed: HandedOver | None = None,
-    suspects: Callable[[], Suspects | None] = lambda: None,
+    handed: PreparationStore | None = None,
+    suspects: Callable[[], CrashSuspects | None] = lambda: None,
     reads: Callable[[Document], object] = lambda document: None,
     spent: Callable[[], Usage] = Usage,
     full: bool = False,
     document_seconds: float = SECONDS,
-    steps: Steps | None = None,
-    watch: Watch | None = None,
+    steps: PublishSchedule | None = None,
+    watch: IngestProgress | None = None,
 ) -> IngestReport:
     """Publish what changed since the last run.
 
@@ -49,7 +49,7 @@ def ingest(
     Raises PublishError, IndexUnavailable, ModelUnavailable for its embeddings, or a source's
     ConfigError; what was published last serves on.
     """
-    watch = watch or Watch()
+    watch = watch or IngestProgress()
     started = time.monotonic()
     with closing(workshop), stage(domain) as staging:
         suspected = suspects()  # those of the last run, now that it is known to be over
@@ -63,7 +63,7 @@ def ingest(
             reads=reads,
             full=full,
             seconds=document_seconds,
-            steps=steps or Steps(),
+            steps=steps or PublishSchedule(),
             watch=watch,
         )
         try:

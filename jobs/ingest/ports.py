@@ -54,7 +54,7 @@ Load = Callable[[], Document]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Found:
+class SourceChanges:
     """What a source holds now, against what the index knows of it."""
 
     changed: Mapping[str, Load]
@@ -79,7 +79,7 @@ class DocumentSource(Protocol):
 
     def look(
         self, *, cursor: str, indexed: Mapping[str, DocumentCard], settled: Collection[str]
-    ) -> Found:
+    ) -> SourceChanges:
         """`indexed`: what the last generation holds; those not in `settled` are to be loaded again
         even if they did not change. `cursor` is what the last run returned, or empty."""
         ...
@@ -127,7 +127,7 @@ class NextGeneration(Protocol):
         ...
 
 
-class Watch:
+class IngestProgress:
     """Told how far the run is; this one looks away."""
 
     def loading(self, total: int) -> None: ...

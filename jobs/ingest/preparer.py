@@ -12,12 +12,12 @@ from config.domain import ChunkOptions
 from config.models import ChatModel, Embedder, Usage
 from enrichment.chunk import Chunk
 from enrichment.llm.budget import Budget
-from enrichment.llm.pictures import PictureShelf, Vision
+from enrichment.llm.pictures import PendingPictureStore, Vision
 from enrichment.llm.reply_cache import ReplyCache
 from enrichment.pipeline import Enriched, prepare
 from jobs.ingest.executors import Prepare, Way
-from jobs.ingest.handoff_store import HandedOver
-from jobs.ingest.shared_queue import Assignment
+from jobs.ingest.handoff_store import PreparationStore
+from jobs.ingest.shared_queue import PreparationTask
 from loaders.document import Document
 from loaders.time_limit import uncounted
 
@@ -45,11 +45,11 @@ class Preparation:
         self._embed_ahead = embed_ahead
         self._model = model
         self.budget = lru_cache(RUNS)(budget)
-        self.handed_over = cache(partial(HandedOver, engine))
+        self.handed_over = cache(partial(PreparationStore, engine))
         self._vision_model = vision_model
         self._vision_budget = lru_cache(RUNS)(vision_budget or budget)
         self._replies = cache(lambda: ReplyCache(engine))
-        self._shelf = cache(lambda: PictureShelf(engine))
+        self._shelf = cache(lambda: PendingPictureStore(engine))
 
     def ways(self, run: str, options: ChunkOptions) -> dict[Way, Prepare]:
         plainly = partial(
@@ -86,7 +86,7 @@ class Preparation:
         with self.budget(run).let_go(), self._vision_budget(run).let_go():
             yield
 
-    def prepare(self, assignment: Assignment, document: Document) -> Enriched:
+    def prepare(self, assignment: PreparationTask, document: Document) -> Enriched:
         return self.ways(assignment.run, assignment.options)[assignment.way](document)
 
     def embed(self, domain: str, chunks: Sequence[Chunk]) -> int:

@@ -23,7 +23,7 @@ _PROGRESS = Table(
 )
 
 
-class Suspects:
+class CrashSuspects:
     """Of one domain, for one run, which is the only one. What was being read when the last run's
     process died may have been the cause. Thread-safe."""
 
@@ -48,7 +48,7 @@ class Suspects:
         """Raises LoadError for one that is set aside."""
         with self._lock:
             if (died := self._deaths.get(name, 0)) >= MOST_DEATHS:
-                raise set_aside(name, died, self._domain)
+                raise quarantined(name, died, self._domain)
             self._at_work.add(name)
             self._keep()
 
@@ -85,7 +85,7 @@ class Suspects:
             connection.execute(insert(_PROGRESS).values(row))
 
 
-def set_aside(name: str, deaths: int, domain: str) -> LoadError:
+def quarantined(name: str, deaths: int, domain: str) -> LoadError:
     return LoadError(
         name,
         f"it is set aside: {deaths} processes died while they worked on it",

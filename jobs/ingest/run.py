@@ -18,10 +18,17 @@ from enrichment.chunk import DocumentCard
 from enrichment.llm.pictures import PictureReport
 from enrichment.llm.tables import TableReport
 from enrichment.pipeline import Enriched
-from jobs.ingest.executors import Prepared, Way, Workshop, attempt, in_turn
-from jobs.ingest.handoff_store import HandedOver
-from jobs.ingest.ports import DocumentSource, IngestReport, Load, NextGeneration, Published, Watch
-from jobs.ingest.quarantine import Suspects
+from jobs.ingest.executors import PreparationExecutor, Prepared, Way, attempt, map_in_order
+from jobs.ingest.handoff_store import PreparationStore
+from jobs.ingest.ports import (
+    DocumentSource,
+    IngestProgress,
+    IngestReport,
+    Load,
+    NextGeneration,
+    Published,
+)
+from jobs.ingest.quarantine import CrashSuspects
 from loaders.document import Document
 from telemetry import metrics
 
@@ -30,7 +37,7 @@ SHARE = 0.1
 """Of a run's time that its steps take at most, as a publication takes longer the larger it is."""
 
 
-class Steps:
+class PublishSchedule:
     """The first after a minute, the next when all of them together cost little."""
 
     def __init__(
@@ -70,18 +77,18 @@ class RunInProgress:
     """A run in progress: what it works on, and its tally."""
 
     staging: NextGeneration
-    workshop: Workshop
+    workshop: PreparationExecutor
     pipeline: str
     model: str
-    handed: HandedOver | None
-    suspects: Suspects | None
+    handed: PreparationStore | None
+    suspects: CrashSuspects | None
     reads: Callable[[Document], object]
     full: bool
     """Every document is done again, whatever changed."""
     seconds: float
     """Of computing, for loading one."""
-    steps: Steps
-    watch: Watch
+    steps: PublishSchedule
+    watch: IngestProgress
     added: set[str] = field(default_factory=set)
     changed: set[str] = field(default_factory=set)
     removed: list[str] = field(default_factory=list)
@@ -180,7 +187,7 @@ class RunInProgress:
         return published
 
     def _load_all(self, loads: Mapping[str, Load], at_once: int = LOADERS) -> None:
-        for name, document in in_turn(self._load, loads.items(), at_once):
+        for name, document in map_in_order(self._load, loads.items(), at_once):
             if isinstance(document, LoadError):
                 self._fail(name, document)
             elif self._is_new(name, document):

@@ -25,8 +25,8 @@ from durable.worker import DurableWorker, WorkQueue
 from enrichment.chunk import Chunk
 from enrichment.pipeline import Enriched
 from jobs.ingest.executors import Prepared, Way, attempt
-from jobs.ingest.handoff_store import HandedOver
-from jobs.ingest.quarantine import MOST_DEATHS, set_aside
+from jobs.ingest.handoff_store import PreparationStore
+from jobs.ingest.quarantine import MOST_DEATHS, quarantined
 from loaders.document import Document
 from loaders.time_limit import SECONDS
 
@@ -45,7 +45,7 @@ PAUSES = (1.0, 5.0, 20.0)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Assignment:
+class PreparationTask:
     """One document to prepare, as the queue holds it."""
 
     run: str
@@ -76,16 +76,16 @@ class Assignment:
 
 
 @cache
-def _assignments() -> TypeAdapter[Assignment]:
-    return TypeAdapter(Assignment)
+def _assignments() -> TypeAdapter[PreparationTask]:
+    return TypeAdapter(PreparationTask)
 
 
-def written_assignment(assignment: Assignment) -> str:
+def written_assignment(assignment: PreparationTask) -> str:
     """JSON, as the queue keeps it."""
     return _assignments().dump_json(assignment).decode()
 
 
-def read_assignment(told: str) -> Assignment:
+def read_assignment(told: str) -> PreparationTask:
     return _assignments().validate_json(told)
 
 
@@ -98,21 +98,21 @@ class Enqueue(Protocol):
 class Preparing(Protocol):
     """What a process needs to work off assignments."""
 
-    def prepare(self, assignment: Assignment, document: Document) -> Enriched: ...
+    def prepare(self, assignment: PreparationTask, document: Document) -> Enriched: ...
 
     def embed(self, domain: str, chunks: Sequence[Chunk]) -> int:
         """Vectors of what is new in them are kept where the publishing process finds them; how
         many that were."""
         ...
 
-    def handed_over(self, domain: str) -> HandedOver: ...
+    def handed_over(self, domain: str) -> PreparationStore: ...
 
 
-Assign = Callable[[Assignment, str], None]
+Assign = Callable[[PreparationTask, str], None]
 """(assignment, id) → stored when it returns."""
 
 
-class ByWorkers:
+class QueueExecutor:
     """The workshop of a run whose documents are prepared wherever a process is free."""
 
     def __init__(
@@ -122,7 +122,7 @@ class ByWorkers:
         domain: str,
         options: ChunkOptions,
         model: str,
-        handed: HandedOver,
+        handed: PreparationStore,
         assign: Assign,
         made_with: str = "",
     ) -> None:
@@ -135,14 +135,14 @@ class ByWorkers:
         self._assign = assign
         # A run that is gone on with elsewhere hands out anew: a known id would do nothing.
         self._start = uuid.uuid4().hex[:8]
-        self._wanted: dict[tuple[str, Way], Assignment] = {}
+        self._wanted: dict[tuple[str, Way], PreparationTask] = {}
         self._heard = time.monotonic()
 
     def room(self, way: Way) -> bool:
         return sum(one == way for _, one in self._wanted) < MOST_GIVEN[way]
 
     def give(self, document: Document, way: Way) -> None:
-        assignment = Assignment(
+        assignment = PreparationTask(
             run=self._run,
             start=self._start,
             domain=self._domain,
@@ -185,13 +185,13 @@ class ByWorkers:
         marks = {key: (one.digest, one.failure) for key, one in self._wanted.items()}
         return self._handed.finished(marks)
 
-    def _hand_out(self, assignment: Assignment) -> None:
+    def _hand_out(self, assignment: PreparationTask) -> None:
         times = uuid.uuid4().hex[:4]
         way, digest = assignment.way, assignment.digest[:16]
         self._assign(assignment, f"{self._run}/{self._start}/{way}/{digest}/{times}")
 
 
-class WorkBench:
+class PreparationWorker:
     """What each process does with the assignments that it takes."""
 
     def __init__(
@@ -224,7 +224,7 @@ class WorkBench:
     def assigning(self, enqueue: Enqueue) -> Assign:
         """Hand out to whoever takes from these queues."""
 
-        def assign(assignment: Assignment, work: str) -> None:
+        def assign(assignment: PreparationTask, work: str) -> None:
             told = written_assignment(assignment)
             enqueue(WORK, told, queue=self._queues[assignment.way].name, workflow_id=work)
 
@@ -244,7 +244,7 @@ class WorkBench:
         for domain, name in list(self._at_work):
             self._preparing.handed_over(domain).clear(name)
 
-    def _through_outages(self, assignment: Assignment, worker: DurableWorker) -> None:
+    def _through_outages(self, assignment: PreparationTask, worker: DurableWorker) -> None:
         pauses = iter(PAUSES)
         while True:
             try:
@@ -257,7 +257,7 @@ class WorkBench:
                 time.sleep(pause or 0.0)
                 worker.wait_until_able()
 
-    def do(self, assignment: Assignment) -> None:
+    def do(self, assignment: PreparationTask) -> None:
         """Prepare the document and keep what came of it; nothing where somebody did already, or
         its source changed meanwhile."""
         handed = self._preparing.handed_over(assignment.domain)
@@ -269,7 +269,7 @@ class WorkBench:
             return
         with self._alone(loaded.deaths > 0):
             if loaded.deaths >= MOST_DEATHS:
-                died = set_aside(name, loaded.deaths, assignment.domain)
+                died = quarantined(name, loaded.deaths, assignment.domain)
                 handed.finish(Prepared(document=name, way=way, enriched=died), assignment.failure)
                 return
             at_work = assignment.domain, name
@@ -285,7 +285,7 @@ class WorkBench:
             elif not handed.is_finished(name, way, digest):
                 handed.finish(prepared, assignment.failure)
 
-    def _prepared(self, assignment: Assignment, document: Document) -> Prepared:
+    def _prepared(self, assignment: PreparationTask, document: Document) -> Prepared:
         preparing, embedded = self._preparing, 0
         enriched: Enriched | CopilotError
         try:

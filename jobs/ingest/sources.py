@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 
 from config.domain import Domain
 from enrichment.chunk import DocumentCard
-from jobs.ingest.ports import Found, Load
+from jobs.ingest.ports import Load, SourceChanges
 from loaders.document import Document
 
 if TYPE_CHECKING:
     from loaders.google.drive.source import DriveFile, GoogleDrive
-    from loaders.pictures.document_pictures import Fetch, Looker
+    from loaders.pictures.document_pictures import Fetch, PictureCollector
 
 
 class FileSource:
@@ -22,21 +22,21 @@ class FileSource:
 
     name = "files"
 
-    def __init__(self, domain: Domain, look: Looker | None = None) -> None:
+    def __init__(self, domain: Domain, look: PictureCollector | None = None) -> None:
         """`look`: at pictures; None: nobody does."""
         self._domain = domain
         self._look = look
 
     def look(
         self, *, cursor: str, indexed: Mapping[str, DocumentCard], settled: Collection[str]
-    ) -> Found:
+    ) -> SourceChanges:
         """Raises ConfigError for an entry that matches nothing: a typo must not empty a domain."""
         from loaders.files.local import find_files
 
         ids = {card.url.partition("#")[0]: card.id for card in indexed.values()}
         folder = self._domain.path.absolute().parent
         paths, left_out = find_files(self._domain.sources.files, folder)
-        return Found(
+        return SourceChanges(
             changed={
                 ids.get(path.as_uri(), str(path)): self._with_pictures(path, folder)
                 for path in paths
@@ -65,7 +65,7 @@ class DriveSource:
         self,
         domain: Domain,
         drive: GoogleDrive,
-        look: Looker | None = None,
+        look: PictureCollector | None = None,
         fetch: Fetch | None = None,
     ) -> None:
         """`look`: at pictures, which `fetch` gets from Google; None: nobody does."""
@@ -75,11 +75,11 @@ class DriveSource:
 
     def look(
         self, *, cursor: str, indexed: Mapping[str, DocumentCard], settled: Collection[str]
-    ) -> Found:
+    ) -> SourceChanges:
         plan = self._drive.sync(
             self._source, cursor=cursor, known=indexed, reload=indexed.keys() - set(settled)
         )
-        return Found(
+        return SourceChanges(
             changed={file.id: partial(self._load, file) for file in plan.changed},
             kept=frozenset(plan.unchanged),
             failed=plan.failed,

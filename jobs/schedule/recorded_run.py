@@ -36,7 +36,7 @@ from config.models import Usage
 from durable.migration import migrate
 from jobs.ingest.ports import IngestReport
 from jobs.schedule.due import Planned
-from jobs.schedule.runs import IngestRun, KeptRuns
+from jobs.schedule.runs import IngestRun, RunStore
 from telemetry import metrics
 
 log = structlog.get_logger()
@@ -62,7 +62,7 @@ def as_planned(domain: str, planned: Planned) -> Started:
     return Started(id=f"{domain}@{planned.wall}", planned=planned, waits=False)
 
 
-def left_out(runs: KeptRuns, domain: str, started: Started, why: str, *, now: datetime) -> None:
+def left_out(runs: RunStore, domain: str, started: Started, why: str, *, now: datetime) -> None:
     """Keep that a planned time passes without a run."""
     run = _begun(domain, started, now).ended("skipped", problem=why)
     if runs.leave_out(run):
@@ -71,7 +71,7 @@ def left_out(runs: KeptRuns, domain: str, started: Started, why: str, *, now: da
 
 
 def given_up(
-    runs: KeptRuns,
+    runs: RunStore,
     domain: str,
     started: Started,
     before: IngestRun | None,
@@ -92,7 +92,7 @@ class Leaving(BaseException):
 
 
 def recorded(
-    runs: KeptRuns,
+    runs: RunStore,
     domain: str,
     started: Started,
     run: Callable[[], IngestReport],
@@ -137,7 +137,7 @@ def _begun(domain: str, started: Started, now: datetime) -> IngestRun:
     )
 
 
-def _end(runs: KeptRuns, run: IngestRun) -> None:
+def _end(runs: RunStore, run: IngestRun) -> None:
     runs.end(run)
     metrics.INGEST_RUNS.labels(run.domain, run.outcome).inc()
     if run.outcome != "skipped":
@@ -177,7 +177,7 @@ _NOTICES = Table(
 )
 
 
-class KeptNotices:
+class NoticeStore:
     """Thread-safe, for any number of runners; raises what the database raises."""
 
     def __init__(self, engine: Engine, pause: timedelta = PAUSE) -> None:

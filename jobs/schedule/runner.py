@@ -37,15 +37,15 @@ from durable.worker import (
 from jobs.schedule.due import Planned, due
 from jobs.schedule.freshness import Freshness, freshness
 from jobs.schedule.recorded_run import (
-    KeptNotices,
     Leaving,
+    NoticeStore,
     Started,
     Tell,
     as_planned,
     given_up,
     left_out,
 )
-from jobs.schedule.runs import KeptRuns
+from jobs.schedule.runs import RunStore
 from telemetry import metrics
 
 MOST_DEATHS = 6
@@ -59,7 +59,7 @@ _BEGUN = Table(
 )
 
 
-class BegunRuns:
+class RunAttemptStore:
     """Thread-safe; raises what the database raises."""
 
     def __init__(self, engine: Engine) -> None:
@@ -129,7 +129,7 @@ class JobRunner:
         *,
         domains: Callable[[], Mapping[str, Domain]],
         refresh: Callable[[str, Started], object],
-        runs: KeptRuns,
+        runs: RunStore,
         tell: Tell | None,
         database_url: str,
         lease: Lease,
@@ -142,9 +142,9 @@ class JobRunner:
         self._domains = domains
         self._refresh = refresh
         self._runs = runs
-        self._begun = BegunRuns(runs.engine)
+        self._begun = RunAttemptStore(runs.engine)
         self._at_work: set[str] = set()
-        self._notices = KeptNotices(runs.engine)
+        self._notices = NoticeStore(runs.engine)
         self._tell = tell
         self._now = now
         self._look_seconds = look_seconds

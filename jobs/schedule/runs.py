@@ -132,7 +132,7 @@ class IngestRun:
         )
 
 
-class KeptRuns:
+class RunStore:
     """Thread-safe. Where nothing was ever kept, nothing is created by asking."""
 
     def __init__(self, engine: Engine) -> None:

@@ -21,7 +21,7 @@ _SOURCE_INDENT = re.compile(r"[ \t\r]*\n[ \t\r\n]*")
 _HARD_BREAK = "\x1f"
 
 
-def undress(soup: BeautifulSoup) -> None:
+def simplify_export(soup: BeautifulSoup) -> None:
     """Does nothing to pages that Google didn't export, but for its redirects in links."""
     for link in soup.find_all("a", href=re.compile(r"^https://www\.google\.com/url\?")):
         target = parse_qs(urlsplit(attribute(link, "href")).query).get("q")

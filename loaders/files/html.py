@@ -11,7 +11,7 @@ from bs4.element import Comment, PageElement, PreformattedString
 
 from loaders.assemble import BlockWriter, Metadata, make_document
 from loaders.document import MAX_MARKUP_NESTING, BlockKind, Document, Tab, check_size, too_deep
-from loaders.files.google_export import undress
+from loaders.files.google_export import simplify_export
 from loaders.files.html_inline import attribute, inline, item_markers, list_level, take_footnotes
 from loaders.files.html_tables import is_block, read_table, to_image
 from loaders.tables.headers import outline, own_cells
@@ -38,7 +38,7 @@ def parse_html(html: str, *, url: str = "", **metadata: Unpack[Metadata]) -> Doc
 
 def write_html(soup: BeautifulSoup, writer: BlockWriter, name: str) -> None:
     _check_depth(soup, name)
-    undress(soup)
+    simplify_export(soup)
     for element in soup.find_all(_INVISIBLE):
         if element.name in ("iframe", "object", "svg"):
             writer.warn(f"skipped an embedded <{element.name}>")

@@ -277,9 +277,9 @@ class GoogleClient:
 
     def _new_http(self) -> Any:
         if self._writes:
-            from loaders.google.services import SendingOnce
+            from loaders.google.services import NoRetryHttp
 
-            return SendingOnce(timeout=self._timeout)
+            return NoRetryHttp(timeout=self._timeout)
         from httplib2 import Http
 
         return Http(timeout=self._timeout)

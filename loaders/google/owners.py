@@ -165,7 +165,7 @@ TIMEOUT = 20.0
 
 
 @dataclass(frozen=True)
-class GoogleDesk:
+class GoogleOwners:
     """See `bot.feature.DocumentDesk`. Thread-safe; opened when first asked."""
 
     settings: Settings

@@ -159,7 +159,7 @@ class _SecureOnce(_EndsForGood, HTTPSConnectionWithTimeout):
     """Likewise, encrypted."""
 
 
-class SendingOnce(Http):
+class NoRetryHttp(Http):
     def request(self, uri: str, *arguments: Any, **named: Any) -> Any:
         kind = _SecureOnce if uri.startswith("https:") else _PlainOnce
         return super().request(uri, *arguments, **{**named, "connection_type": kind})

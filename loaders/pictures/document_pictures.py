@@ -42,7 +42,7 @@ _REPEATED = 3
 
 
 @dataclass(frozen=True, kw_only=True)
-class Looker:
+class PictureCollector:
     """Has the pictures of loaded documents fetched, and those worth it kept for a model."""
 
     keep: Keep

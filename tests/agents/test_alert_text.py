@@ -11,14 +11,14 @@ import pytest
 from agents.alerts.alert import Alert
 from agents.alerts.lines import MOST_LABELS
 from agents.alerts.parser import MOST_ALERTS, alerts_in
-from bot.slack.events import Asked, read
+from bot.slack.events import IncomingMessage, read
 
 
 def posted(**message: Any) -> tuple[Alert, ...]:
     """As the bot reads a message of another bot."""
     event = {"type": "message", "channel": "C1", "ts": "1.1", "bot_id": "B1", **message}
     asked = read(event, bot_user="U0", team="T0")
-    assert isinstance(asked, Asked)
+    assert isinstance(asked, IncomingMessage)
     return alerts_in(asked.text)
 
 

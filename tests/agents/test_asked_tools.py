@@ -22,9 +22,16 @@ from agents.answer_cache.cache import lasts
 from agents.checks.groundedness import groundedness
 from agents.graph import build_ask
 from agents.tools import mcp as mcp_tool_server
-from agents.tools.calls import LONGEST_SAID, Sayable, UnfitError, arguments_in, readable, source_of
+from agents.tools.calls import (
+    LONGEST_SAID,
+    AllowedArguments,
+    UnfitError,
+    arguments_in,
+    readable,
+    source_of,
+)
 from agents.tools.mcp import AllowedTools
-from agents.tools.toolbox import ToolFailed, ToolOffer, ToolSaid
+from agents.tools.toolbox import ToolFailed, ToolOffer, ToolResult
 from bot.blocks.render import render
 from config.domain import Domain
 from config.models import Prompt
@@ -301,7 +308,7 @@ SECRET = "The vault opens with the code 4711-ABC for Ines"
      '{"at": "2026-11-24T18:00:00Z"}', '{"team": ["edge", "payments"]}'],
 )  # fmt: skip
 def test_words_of_the_question_and_of_the_tool_may_be_sent(written: str) -> None:
-    arguments_in(written, OFFER, Sayable(question=ASKED))
+    arguments_in(written, OFFER, AllowedArguments(question=ASKED))
 
 
 @pytest.mark.parametrize(
@@ -312,11 +319,11 @@ def test_words_of_the_question_and_of_the_tool_may_be_sent(written: str) -> None
 )  # fmt: skip
 def test_a_document_s_words_are_not_sent_where_each_reads_their_own(written: str) -> None:
     with pytest.raises(UnfitError):
-        arguments_in(written, OFFER, Sayable(question=ASKED))
+        arguments_in(written, OFFER, AllowedArguments(question=ASKED))
 
 
 def test_names_of_documents_may_be_sent_where_all_may_read_them_but_no_texts() -> None:
-    open_to_all = Sayable(question=ASKED, documents=SECRET * 2)
+    open_to_all = AllowedArguments(question=ASKED, documents=SECRET * 2)
     arguments_in('{"team": "vault"}', OFFER, open_to_all)
     with pytest.raises(UnfitError):
         arguments_in(json.dumps({"team": (SECRET * 2)[:81]}), OFFER, open_to_all)
@@ -334,7 +341,7 @@ ASKED_AT = datetime(2026, 11, 24, 8, 15, tzinfo=UTC)
 
 
 def saying(text: str, zone: str = "UTC") -> str:
-    said = ToolSaid(offer=OFFER, arguments="{}", text=text, at=ASKED_AT)
+    said = ToolResult(offer=OFFER, arguments="{}", text=text, at=ASKED_AT)
     return source_of(said, 1, zone).text
 
 
@@ -360,7 +367,7 @@ def test_a_tool_s_times_are_told_in_utc_and_where_the_asker_is(
 
 def test_an_answer_that_rests_on_a_tool_s_time_alone_is_held_up() -> None:
     reply = json.dumps({"team": "payments", "person": "Ana Diaz", "until": "2026-11-24T22:00:00Z"})
-    said = ToolSaid(offer=OFFER, arguments="{}", text=readable(reply), at=ASKED_AT)
+    said = ToolResult(offer=OFFER, arguments="{}", text=readable(reply), at=ASKED_AT)
     source = source_of(said, 1, "Europe/Amsterdam")
     for text in ("Ana Diaz, until 22:00 UTC [1].", "Ana Diaz, until 23:00 Europe/Amsterdam [1]."):
         assert groundedness(text, [source]).score == 1.0, text

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from agents.answer import Citation
 from agents.freshness.cited_places import (
-    KnownPlace,
+    CitedSection,
     as_it_is_now,
     changed_cell,
     has_changed,
@@ -75,7 +75,7 @@ def cited(unit: Unit, snapshot: Snapshot, document: str) -> Citation:
     )  # fmt: skip
 
 
-def place(text: str, words: str, **more: ChunkOptions) -> KnownPlace:
+def place(text: str, words: str, **more: ChunkOptions) -> CitedSection:
     """The place of the first unit with these words."""
     snapshot = read_in(text, **more)
     (document,) = snapshot.documents
@@ -85,7 +85,7 @@ def place(text: str, words: str, **more: ChunkOptions) -> KnownPlace:
     return found
 
 
-def now(text: str, kept: KnownPlace, **more: ChunkOptions) -> KnownPlace:
+def now(text: str, kept: CitedSection, **more: ChunkOptions) -> CitedSection:
     found = as_it_is_now(kept, read_in(text, **more))
     assert found is not None
     assert found.is_in(kept)

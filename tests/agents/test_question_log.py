@@ -14,13 +14,13 @@ from agents.answer_cache.cache import CachedAnswer
 from agents.graph import build_ask
 from agents.observability import (
     TOLD_EVERY,
-    AskedThrough,
     AskIn,
     FallbackWarnings,
     QuestionLog,
-    observed,
+    QuestionOrigin,
+    with_metrics,
 )
-from agents.routing.router import Answering
+from agents.routing.router import DomainRouter
 from config.domain import Domain
 from config.errors import IndexUnavailable, InvalidModelOutput, ModelUnavailable
 from config.models import Prices, Usage
@@ -31,14 +31,14 @@ from tests.agents.scripted import ScriptedModel
 from tests.agents.test_with_a_model import ASKED, good
 from tests.bot.fakes import answer, domain
 
-THROUGH = AskedThrough(id="C1:1.0", door="mention", text="how old may a kettle get?")
+THROUGH = QuestionOrigin(id="C1:1.0", door="mention", text="how old may a kettle get?")
 PRICES = Prices(input=1.0, output=10.0)
 
 
 def logged(
     ask: Callable[[Domain, Question], Answer], log: QuestionLog = QuestionLog()
 ) -> dict[str, Any]:
-    answering = Answering(snapshot=lambda _: snapshot(), log=log)
+    answering = DomainRouter(snapshot=lambda _: snapshot(), log=log)
     with capture_logs() as lines:
         answering(THROUGH, [domain()], lambda _: Question(text=ASKED), ask)
     (line,) = lines
@@ -111,7 +111,7 @@ def test_a_question_that_fails_is_in_the_log_by_its_kind(error: BaseException, p
     def fails(asked: Domain, question: Question) -> Answer:
         raise error
 
-    answering = Answering(snapshot=lambda _: snapshot())
+    answering = DomainRouter(snapshot=lambda _: snapshot())
     with capture_logs() as lines, pytest.raises(type(error)):
         answering(THROUGH, [domain()], lambda _: Question(text=ASKED), fails)
     (line,) = lines
@@ -133,7 +133,7 @@ def test_every_fallback_has_its_reason_in_line_metric_and_warning(
     node, reason = fallback
     ask = asking(model=ScriptedModel({"answer": good, prompt: failure}))
     warned: list[Fallback] = []
-    watched = observed(
+    watched = with_metrics(
         lambda question, _: ask(question.text), "kettles", warn=lambda _, one: warned.append(one)
     )
     before = count("oncall_fallbacks_total", domain="kettles", node=node, reason=reason)
@@ -169,7 +169,7 @@ def test_what_an_answer_took_and_cost_is_counted_by_domain() -> None:
         usage=Usage(calls=1, input_tokens=1_000, output_tokens=100),
         timings_ms={"brew": 500.0, "total": 600.0},
     )
-    observed(lambda *_: said, "samovars", prices=PRICES)(Question(text="x"), None)
+    with_metrics(lambda *_: said, "samovars", prices=PRICES)(Question(text="x"), None)
     assert count("oncall_cost_dollars_total", domain="samovars") == pytest.approx(0.002)
     assert count("oncall_tokens_total", domain="samovars", kind="input") == 1_000
     assert count("oncall_node_seconds_sum", node="brew") == pytest.approx(0.5)
@@ -203,7 +203,7 @@ def test_a_look_into_the_cache_is_counted_by_what_it_brought(
 
 
 def test_without_prices_no_cost_is_made_up() -> None:
-    observed(lambda *_: answer(), "teapots")(Question(text="x"), None)
+    with_metrics(lambda *_: answer(), "teapots")(Question(text="x"), None)
     assert registry.get_sample_value("oncall_cost_dollars_total", {"domain": "teapots"}) is None
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from agents.answer import Answer, Progress, Question
-from agents.runbooks.lookup import by_runbook
+from agents.runbooks.lookup import with_runbook_lookup
 from index.permissions.rules import identities
 from index.search import Snapshot
 from loaders.document import Permission
@@ -60,7 +60,7 @@ def answered(
     def agents(question: Question, progress: Progress | None = None) -> Answer:
         return BY_AGENTS
 
-    ask = by_runbook(agents, snapshot=lambda: known, domain=domain())
+    ask = with_runbook_lookup(agents, snapshot=lambda: known, domain=domain())
     return ask(Question(text=text, readers=readers), None)
 
 

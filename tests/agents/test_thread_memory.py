@@ -14,7 +14,7 @@ from sqlalchemy import Engine, create_engine, make_url, select, text, update
 
 from agents.answer import Answer, Ask, Citation, Conversation, Question
 from agents.graph import build_ask
-from agents.thread.memory import MOST_TURNS, ThreadMemory, remembering
+from agents.thread.memory import MOST_TURNS, ThreadMemory, with_thread_memory
 from agents.thread.store import (
     FORMAT,
     domains_kept,
@@ -86,7 +86,7 @@ class Scripted:
 
 def worker(engine: Engine, agents: Ask, name: str = "security") -> Ask:
     memory = ThreadMemory(engine)
-    return remembering(agents, lambda: memory, name)
+    return with_thread_memory(agents, lambda: memory, name)
 
 
 def notes(answer: Answer) -> tuple[str, ...]:

@@ -11,8 +11,8 @@ import pytest
 from agents.answer import Answer, AnswerPath, Citation, Conversation, Passage, Question, Turn
 from agents.confidence import CONFIDENT, worth_saying
 from agents.graph import build_ask
-from agents.observability import AskedThrough
-from agents.routing.router import Answering
+from agents.observability import QuestionOrigin
+from agents.routing.router import DomainRouter
 from config.domain import Domain, Sources
 from config.errors import CopilotError, IndexUnavailable, ModelUnavailable, PermissionsUnknown
 from config.models import Usage
@@ -65,7 +65,7 @@ class Desk:
         roles = ("user", "assistant")
         turns = tuple(Turn(role=roles[n % 2], content=one) for n, one in enumerate(history))  # type: ignore[arg-type]
         question = Question(text=text, history=turns, **more)
-        through = AskedThrough(id="1", door="direct_message", text=text)
+        through = QuestionOrigin(id="1", door="direct_message", text=text)
         answer, domain = self.answering(through, domains, lambda _: question, self._asked)
         return answer, domain.domain
 
@@ -75,8 +75,8 @@ class Desk:
         return self.answering.belongs_here(at_home, others, lambda _: Question(text=text))
 
     @property
-    def answering(self) -> Answering:
-        return Answering(
+    def answering(self) -> DomainRouter:
+        return DomainRouter(
             snapshot=self._snapshot,
             model=lambda: self.model,
             last_answered=lambda talk: self.last_answered,
@@ -300,7 +300,7 @@ def test_one_domain_s_groups_that_are_out_of_reach_keep_no_other_from_answering(
             raise PermissionsUnknown("the directory of groups did not answer")
         return Question(text=KEYS)
 
-    through = AskedThrough(id="1", door="direct_message", text=KEYS)
+    through = QuestionOrigin(id="1", door="direct_message", text=KEYS)
     answer, domain = desk.answering(through, DOMAINS, question_in, desk._asked)
     assert answer.path == "company_specific_rag_success"
     assert domain.domain != away

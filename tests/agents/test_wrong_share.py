@@ -13,7 +13,7 @@ from agents.confidence import (
     NEVER,
     RISK,
     Judged,
-    KeptThresholds,
+    ThresholdStore,
     chance_of_so_few,
     fewest_answers,
     kept_threshold,
@@ -72,7 +72,7 @@ def test_more_wrong_answers_than_asked_for_come_through_once_in_ten_times_at_mos
 
 
 def test_until_golden_questions_show_more_the_built_in_calibration_counts(engine: Engine) -> None:
-    kept = KeptThresholds(engine, "")
+    kept = ThresholdStore(engine, "")
     assert kept.needed("tea", None) == MEDIUM
     assert kept.needed("tea", 0.05) == 0.95
     few = measured(0.05, judged((0.97, 10, 0)))
@@ -84,13 +84,13 @@ def test_until_golden_questions_show_more_the_built_in_calibration_counts(engine
 
 def test_a_threshold_is_kept_for_one_domain_one_model_and_one_share(engine: Engine) -> None:
     found = measured(0.05, judged((0.8, 60, 0)))
-    KeptThresholds(engine, "scripted").keep("tea", found)
-    KeptThresholds(engine, "scripted").keep("tea", replace(found, threshold=0.7))
-    kept = KeptThresholds(engine, "scripted")
+    ThresholdStore(engine, "scripted").keep("tea", found)
+    ThresholdStore(engine, "scripted").keep("tea", replace(found, threshold=0.7))
+    kept = ThresholdStore(engine, "scripted")
     assert kept.needed("tea", 0.05) == 0.7
     assert kept.needed("tea", 0.1) == 0.9
     assert kept.needed("coffee", 0.05) == 0.95
-    assert KeptThresholds(engine, "").needed("tea", 0.05) == 0.95
+    assert ThresholdStore(engine, "").needed("tea", 0.05) == 0.95
 
 
 def test_golden_questions_that_contradict_the_calibration_leave_nothing_without_reserve() -> None:

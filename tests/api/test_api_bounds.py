@@ -18,8 +18,8 @@ import pytest
 
 from agents.answer import Answer, Progress, Question
 from api.auth import server
-from api.auth.limits import Bounds, Traffic
-from api.auth.routes import Refused
+from api.auth.limits import RequestLimiter, RequestLimits
+from api.auth.routes import RequestRejected
 from api.auth.tokens import OPERATOR, THIS_MACHINE
 from api.routes.questions import Streams
 from tests.api.front import CARDS, Town, api, bearer, elsewhere, here, serving
@@ -87,7 +87,7 @@ def test_long_addresses_and_headers_are_refused() -> None:
 
 
 def test_a_body_that_does_not_arrive_is_given_up() -> None:
-    app = api(bounds=Bounds(body_seconds=0.2))
+    app = api(bounds=RequestLimits(body_seconds=0.2))
     with serving(app) as url, socket.create_connection(address(url)) as client:
         client.settimeout(20)
         client.sendall(
@@ -128,7 +128,7 @@ def test_a_long_answer_is_not_taken_for_slow_headers(monkeypatch: pytest.MonkeyP
 def test_an_answer_that_nobody_reads_gives_its_place_back() -> None:
     long = replace(CARDS["open"], summary="x" * 20_000_000)
     inside = SimpleNamespace(documents={"open": long}, cards=lambda documents: [long])
-    app = api(snapshot=lambda name: inside, bounds=Bounds(at_once=1, send_seconds=0.2))
+    app = api(snapshot=lambda name: inside, bounds=RequestLimits(at_once=1, send_seconds=0.2))
     with serving(app) as url, socket.create_connection(address(url)) as client:
         client.sendall(b"GET /api/documents?domain=security HTTP/1.1\r\nHost: localhost\r\n\r\n")
         client.settimeout(20)
@@ -140,7 +140,7 @@ def test_an_answer_that_nobody_reads_gives_its_place_back() -> None:
 
 
 def test_each_token_has_its_own_rate(tmp_path: Path) -> None:
-    town = Town(tmp_path, bounds=Bounds(per_minute=3))
+    town = Town(tmp_path, bounds=RequestLimits(per_minute=3))
     other, client = town.token("other"), elsewhere(town.app())
     path = "/api/documents?domain=security"
     codes = [client.get(path, headers=bearer(town.first)).status_code for _ in range(4)]
@@ -153,14 +153,14 @@ def test_each_token_has_its_own_rate(tmp_path: Path) -> None:
 
 def test_a_rate_recovers_with_time_and_never_beyond_its_limit() -> None:
     clock = [0.0]
-    traffic = Traffic(Bounds(per_minute=6), lambda: clock[0])
+    traffic = RequestLimiter(RequestLimits(per_minute=6), lambda: clock[0])
 
     def passed() -> int:
         for count in range(100):
             try:
                 with traffic.of(OPERATOR):
                     pass
-            except Refused:
+            except RequestRejected:
                 return count
         return 100
 
@@ -171,19 +171,19 @@ def test_a_rate_recovers_with_time_and_never_beyond_its_limit() -> None:
 
 
 def test_this_machine_is_not_held_to_a_rate() -> None:
-    client = here(api(bounds=Bounds(per_minute=1)))
+    client = here(api(bounds=RequestLimits(per_minute=1)))
     codes = {client.get("/api/documents?domain=security").status_code for _ in range(20)}
     assert codes == {200}
 
 
 def test_only_so_many_requests_run_at_once() -> None:
-    traffic = Traffic(Bounds(at_once=3, each_at_once=2))
+    traffic = RequestLimiter(RequestLimits(at_once=3, each_at_once=2))
     with traffic.of(OPERATOR), traffic.of(OPERATOR):
-        with pytest.raises(Refused) as own, traffic.of(OPERATOR):
+        with pytest.raises(RequestRejected) as own, traffic.of(OPERATOR):
             pass
         with (
             traffic.of(THIS_MACHINE),
-            pytest.raises(Refused) as all_of_them,
+            pytest.raises(RequestRejected) as all_of_them,
             traffic.of(THIS_MACHINE),
         ):
             pass
@@ -227,7 +227,7 @@ def test_whoever_hangs_up_ends_the_work(domain: str) -> None:
 
 def test_streams_are_bounded_and_give_their_place_back() -> None:
     talking = Talking()
-    bounds = Bounds(at_once=100, each_at_once=100)
+    bounds = RequestLimits(at_once=100, each_at_once=100)
     with serving(api(ask=talking, bounds=bounds)) as url:
         asked = {**ASKED, "stream": True}
         held = [posted(url, asked) for _ in range(16)]
@@ -265,7 +265,7 @@ def test_the_slots_of_streams_are_counted_before_any_work() -> None:
             return {"answer": "yes"}
 
         first = streams.start(work, local=True)
-        with pytest.raises(Refused):
+        with pytest.raises(RequestRejected):
             streams.start(work, local=True)
         waiting.set()
         assert [event async for event in first][-1].startswith("event: answer")

@@ -17,11 +17,11 @@ from mcp_types import CallToolResult
 
 from agents.answer import Answer, Progress, Question
 from api.app import build_api
-from api.auth.limits import Bounds
+from api.auth.limits import RequestLimits
 from api.auth.tokens import LiveTokens
 from config.errors import CopilotError
 from index.audit import Shown
-from index.permissions.rules import as_read_by
+from index.permissions.rules import visible_to
 from index.pipelines import retrieve
 from loaders.document import Permission
 from tests.agents.corpus import LAPTOPS, ROTATION, snapshot
@@ -38,7 +38,7 @@ PAPERS = snapshot(
 def found(domain: str, question: str, **more: Any) -> dict[str, Any]:
     readers = more.pop("readers")
     more["top_k"] = more["top_k"] or 4
-    return retrieve(as_read_by(PAPERS, readers), question, **more)
+    return retrieve(visible_to(PAPERS, readers), question, **more)
 
 
 class House:
@@ -48,7 +48,7 @@ class House:
         self.town = Town(folder)
         self.agents = Agents()
         self.shown: list[Shown] = []
-        self.bounds = Bounds()
+        self.bounds = RequestLimits()
         self.members: set[str] | None = None
 
     def app(self) -> Any:
@@ -280,7 +280,7 @@ def test_it_is_guarded_as_every_door_of_the_api_is(house: House) -> None:
 
 
 def test_a_token_may_ask_so_often_and_no_oftener(house: House) -> None:
-    house.bounds = Bounds(per_minute=3)
+    house.bounds = RequestLimits(per_minute=3)
     token = house.town.token("wide")
     with serving(house.app()) as url:
         states = [posted(url, Authorization=f"Bearer {token}")[0] for _ in range(4)]

@@ -19,7 +19,7 @@ from bot.app import Bot
 from bot.feature import Feature
 from bot.features.alerts.store import alert_episodes, alert_occurrences
 from bot.features.alerts.views import COURSE
-from bot.questions.store import Record
+from bot.questions.store import QuestionRecord
 from config.settings import Settings
 from oncall import Copilot
 from playground.slack.tidewater import Channel
@@ -209,7 +209,7 @@ class AlertHouse:
         episodes = [row[0] for row in rows]
         return [episodes.count(one) for one in dict.fromkeys(episodes)]
 
-    def record(self, ts: str, channel: str = PLATFORM) -> Record | None:
+    def record(self, ts: str, channel: str = PLATFORM) -> QuestionRecord | None:
         return self.bot.records.get(f"{channel}:{ts}")
 
     def feature(self, timer: str) -> Feature:

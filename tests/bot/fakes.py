@@ -11,7 +11,7 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 from agents.answer import Answer, Ask, Citation, Passage, Progress, Question
-from agents.routing.router import Answering
+from agents.routing.router import DomainRouter
 from config.domain import Domain
 from config.models import ChatModel
 
@@ -88,7 +88,7 @@ class SpeaksOf:
         return 0.0
 
 
-EVERYWHERE_ALIKE = Answering(snapshot=lambda name: cast("Any", SpeaksOf()))
+EVERYWHERE_ALIKE = DomainRouter(snapshot=lambda name: cast("Any", SpeaksOf()))
 
 
 class Agents:
@@ -122,10 +122,10 @@ class Agents:
         return ask
 
 
-def spoken_of_in(agents: Agents) -> Answering:
+def spoken_of_in(agents: Agents) -> DomainRouter:
     """The documents of the domains that the script names speak of whatever is asked."""
 
     def snapshot(name: str) -> Any:
         return SpeaksOf(0.9 if name in agents.spoken_of else 0.0)
 
-    return Answering(snapshot=snapshot, model=lambda: agents.model)
+    return DomainRouter(snapshot=snapshot, model=lambda: agents.model)

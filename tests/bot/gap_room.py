@@ -17,15 +17,15 @@ from sqlalchemy.pool import StaticPool
 
 from agents.answer import Answer, Ask, Question
 from agents.graph import build_ask
-from agents.runbooks.lookup import by_runbook
-from bot.bus.timers import Timers
-from bot.feature import Feature, FeatureTools, PublishedDomains
+from agents.runbooks.lookup import with_runbook_lookup
+from bot.bus.timers import TimerStore
+from bot.feature import Feature, FeatureContext, PublishedIndex
 from bot.features.feedback.store import Feedback
 from bot.features.gaps.feature import build_gaps
 from bot.features.gaps.gap import Gap, gaps_of
 from bot.features.gaps.questions import SAID
-from bot.features.gaps.store import KeptGaps
-from bot.questions.store import Records, encoded
+from bot.features.gaps.store import GapStore
+from bot.questions.store import QuestionStore, encoded
 from bot.questions.tables import handoffs
 from config.domain import Domain
 from config.errors import ModelUnavailable
@@ -116,10 +116,10 @@ class GapRoom:
     """Private channel → who is in it."""
 
     def __post_init__(self) -> None:
-        self.records = Records(self.engine)
-        self.timers = Timers(self.engine)
+        self.records = QuestionStore(self.engine)
+        self.timers = TimerStore(self.engine)
         self.snapshot = published(LAPTOPS, generation=1)
-        self.kept = KeptGaps(self.engine)
+        self.kept = GapStore(self.engine)
         self.feature = self.worker()
         self._count = 0
 
@@ -140,7 +140,7 @@ class GapRoom:
             ),
         )
         return build_gaps(
-            FeatureTools(
+            FeatureContext(
                 web=cast("Any", None),
                 engine=self.engine,
                 gate=cast("Any", gate),
@@ -149,7 +149,7 @@ class GapRoom:
                 put=self.put.setdefault,
                 identity=cast("Any", SimpleNamespace(team_url="https://x.slack.com/")),
                 audit=cast("Any", None),
-                published=PublishedDomains(
+                published=PublishedIndex(
                     snapshot=lambda name: self.snapshot,
                     embed=self._embed,
                     embedder=self.embedder.name,
@@ -252,7 +252,7 @@ class GapRoom:
 
     def _ask_anew(self, name: str) -> Ask:
         agents = build_ask(snapshot=lambda: self.snapshot, domain=self.domain, model=None)
-        ask = by_runbook(agents, snapshot=lambda: self.snapshot, domain=self.domain)
+        ask = with_runbook_lookup(agents, snapshot=lambda: self.snapshot, domain=self.domain)
 
         def run(question: Question, progress: Any) -> Answer:
             self.asked.append(question.text)

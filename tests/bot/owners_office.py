@@ -13,12 +13,12 @@ from typing import Any
 
 from bot.app import Bot
 from bot.bus.events import Suggestion
-from bot.feature import PublishedDomains
-from bot.features.owner_drafts.store import Drafts, OwnerDraft, key_of
+from bot.feature import PublishedIndex
+from bot.features.owner_drafts.store import DraftStore, OwnerDraft, key_of
 from enrichment.chunk import DocumentCard
 from index.search import Snapshot
 from loaders.document import Permission
-from loaders.google.owners import GoogleDesk
+from loaders.google.owners import GoogleOwners
 from playground.google_stand_in import GoogleStandIn, StoredFile
 from playground.slack import tidewater
 from playground.slack_stand_in import SlackStandIn
@@ -63,7 +63,7 @@ class OwnersOffice:
     google: GoogleStandIn
     bot: Bot
     published: Published
-    drafts: Drafts
+    drafts: DraftStore
 
     def person(self, **more: Any) -> tidewater.SlackUser:
         """A colleague whom nobody knows yet."""
@@ -173,13 +173,13 @@ def open_owners_office(data_dir: Path, **settings: Any) -> Iterator[OwnersOffice
             **settings,
         }
         configured = settings_for(slack, data_dir).model_copy(update=more)
-        quick = GoogleDesk(configured, attempts=3, sleep=lambda seconds: time.sleep(0.01))
+        quick = GoogleOwners(configured, attempts=3, sleep=lambda seconds: time.sleep(0.01))
         with running(
             slack, data_dir, Agents(), DOMAINS, more,
-            published=PublishedDomains(snapshot=snapshot, embed=embed),
+            published=PublishedIndex(snapshot=snapshot, embed=embed),
             document_desk=quick,
         ) as bot:  # fmt: skip
-            yield OwnersOffice(slack, google, bot, published, Drafts(bot.engine))
+            yield OwnersOffice(slack, google, bot, published, DraftStore(bot.engine))
 
 
 def guest(person: tidewater.SlackUser) -> tidewater.SlackUser:

@@ -8,7 +8,7 @@ from types import MappingProxyType
 from typing import Any, cast
 
 from agents.answer import Answer, Citation
-from bot.feature import PublishedDomains
+from bot.feature import PublishedIndex
 from config.domain import ChunkOptions
 from enrichment.chunk import Chunk, DocumentCard
 from enrichment.chunking.chunker import split
@@ -84,8 +84,8 @@ class Published:
     def __init__(self, shelf: RunbookShelf) -> None:
         self.shelf = shelf
 
-    def domains(self) -> PublishedDomains:
-        return PublishedDomains(
+    def domains(self) -> PublishedIndex:
+        return PublishedIndex(
             snapshot=lambda name: cast("Snapshot", self.shelf), embed=cast("Any", None)
         )
 

@@ -17,19 +17,19 @@ from sqlalchemy import delete, insert, select, update
 
 from agents.answer import Answer, Contradiction, Question
 from agents.extractive.relevance import citation
-from agents.freshness.cited_places import KnownPlace
+from agents.freshness.cited_places import CitedSection
 from agents.freshness.stale_documents import passed_at
 from agents.graph import build_ask
 from bot.blocks.render import FEEDBACK
 from bot.bus.events import Suggestion
 from bot.db import now
-from bot.feature import Feature, PublishedDomains
-from bot.features.freshness.contradictions import ContradictionQueue
+from bot.feature import Feature, PublishedIndex
+from bot.features.freshness.contradictions import ContradictionStore
 from bot.features.freshness.flags import MOST_A_DAY
 from bot.features.freshness.overdue import OverdueDocuments
 from bot.features.freshness.places import kept_as
 from bot.features.freshness.store import (
-    CitationCounts,
+    CitationCountStore,
     cited_days,
     contradictions,
     contradictions_met,
@@ -40,14 +40,14 @@ from bot.features.freshness.store import (
 from bot.features.freshness.views import AGAIN, ENOUGH, FLAG, FLAGGED
 from bot.features.registry import FEATURE_TABLES
 from bot.privacy.tables import erase_in_features
-from bot.questions.store import Records
+from bot.questions.store import QuestionStore
 from bot.questions.tables import feedback, questions
 from bot.slack.messages import ERASED
 from config.domain import AgingPolicy, ChunkOptions, Domain
 from config.minilm import MiniLM
 from config.settings import Settings
 from enrichment.pipeline import prepare
-from index.permissions.rules import EVERYONE, as_read_by
+from index.permissions.rules import EVERYONE, visible_to
 from index.publish import Index, open_index
 from index.search import Snapshot
 from loaders.document import Permission
@@ -107,7 +107,7 @@ class Library:
     def snapshot(self, name: str) -> Snapshot:
         """As everybody may read it."""
         found = self.index.snapshot(name)
-        return as_read_by(found, EVERYONE) if name == "privacy" else found
+        return visible_to(found, EVERYONE) if name == "privacy" else found
 
     def ask(self, question: Question, of: Domain = MEMBERS) -> Answer:
         name = of.domain
@@ -132,7 +132,7 @@ def running_desk(tmp_path_factory: pytest.TempPathFactory, library: Library) -> 
     agents, folder = Agents(), tmp_path_factory.mktemp("aging")
     library.publish(ROTATION, LAPTOPS, GUIDE)
     library.publish(ROTATION, name="privacy", readers=())
-    published = PublishedDomains(snapshot=library.snapshot, embed=library.embedder)
+    published = PublishedIndex(snapshot=library.snapshot, embed=library.embedder)
     domains = {"security": MEMBERS, "privacy": PRIVATE}
     with SlackStandIn(enforce_rate_limits=False) as slack:
         gather(slack)
@@ -349,7 +349,7 @@ def test_a_flag_of_a_document_that_is_gone_meanwhile_still_reaches_somebody(
 
 def test_a_flag_without_marks_is_of_its_heading_alone(desk: Desk) -> None:
     for path, is_told in (("Maximum age", True), ("Other heading", False)):
-        kept = KnownPlace(document="key-rotation", title="Key Rotation Standard", path=path)
+        kept = CitedSection(document="key-rotation", title="Key Rotation Standard", path=path)
         with desk.bot.engine.begin() as connection:
             connection.execute(delete(flags))
             connection.execute(insert(flags).values(
@@ -513,7 +513,7 @@ def test_what_is_cited_is_counted_for_each_day_once_and_without_anybody_s_name(
     desk: Desk,
 ) -> None:
     counted(desk, 4, "key-rotation")
-    counts = CitationCounts(engine=desk.bot.engine)
+    counts = CitationCountStore(engine=desk.bot.engine)
     today = datetime.now(UTC).date()
     for _ in range(2):
         counts.count(MEMBERS, today)
@@ -537,7 +537,7 @@ def test_the_day_s_work_is_planned_once_and_done_by_its_timer(desk: Desk) -> Non
         aging(desk).timers["aging_day"](timer.subject)
         desk.bot.timers.handed_over(timer)
     aging(desk).timers["aging_day"]("security")
-    counts = CitationCounts(engine=desk.bot.engine)
+    counts = CitationCountStore(engine=desk.bot.engine)
     assert counts.cited("security", date.today()) == {"laptops": 3}
 
 
@@ -577,7 +577,7 @@ def test_each_quarter_s_reminder_is_one_of_its_own(
     for after in (0, 60, 90):
         moment = begins + timedelta(days=after)
         overdue = OverdueDocuments(
-            engine=desk.bot.engine, counts=CitationCounts(engine=desk.bot.engine),
+            engine=desk.bot.engine, counts=CitationCountStore(engine=desk.bot.engine),
             snapshot_of=library.snapshot, suggest=lambda one: told.append(one.id),
             clock=lambda at=moment: at,
         )  # fmt: skip
@@ -737,8 +737,8 @@ def test_of_two_admins_who_press_at_once_one_decides_and_one_owner_is_told(
             for table in (contradictions, contradictions_met):
                 connection.execute(delete(table))
         told: list[Suggestion] = []
-        queue = ContradictionQueue(
-            engine=desk.bot.engine, records=Records(desk.bot.engine),
+        queue = ContradictionStore(
+            engine=desk.bot.engine, records=QuestionStore(desk.bot.engine),
             domains=lambda: {"security": MEMBERS.model_copy(update={"admins": both_admins})},
             snapshot_of=meeting(library, Barrier(2)), suggest=told.append,
         )  # fmt: skip

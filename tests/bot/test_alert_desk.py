@@ -113,9 +113,9 @@ def test_an_end_that_is_heard_of_before_its_beginning_is_not_lost(house: AlertHo
 
 
 def _episodes(house: AlertHouse, question: str) -> list[Any]:
-    from bot.features.alerts.store import KeptEpisodes
+    from bot.features.alerts.store import EpisodeStore
 
-    return KeptEpisodes(house.bot.engine).of_question(question)
+    return EpisodeStore(house.bot.engine).of_question(question)
 
 
 def bar(text: str, colour: str) -> dict[str, Any]:
@@ -381,7 +381,7 @@ def test_the_shift_digest_names_alerts_without_a_runbook_once(house: AlertHouse)
     since = datetime.now(UTC) - timedelta(hours=1)
     told = {one.title: one.lines for one in parts(house.copilot.domain("platform"), since)}
     assert "`NightJar` fired 2 times" in told["Alerts without a runbook"]
-    from bot.features.alerts.store import AlertFigures
+    from bot.features.alerts.store import AlertCounts
     from bot.features.digest.views import OpenQuestions
 
     engine = house.bot.engine
@@ -389,7 +389,7 @@ def test_the_shift_digest_names_alerts_without_a_runbook_once(house: AlertHouse)
         records=house.bot.records,
         engine=engine,
         waiting=lambda domain, within: [],
-        alerts=AlertFigures(engine).question_ids,
+        alerts=AlertCounts(engine).question_ids,
         team_url="",
     )
     others = questions.parts(house.copilot.domain("platform"), since, lambda channel: True)

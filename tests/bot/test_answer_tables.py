@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from agents.answer import Answer
-from bot.blocks.fallbacks import forms, older_version
-from bot.blocks.render import Outgoing, render
+from bot.blocks.fallbacks import fallback_versions, older_version
+from bot.blocks.render import SlackMessage, render
 from bot.blocks.tables import About, Grid, aligned, asked_first, data_table_block, label_column
 from playground.slack.rules.block_rules import problems, too_long
 from tests.bot.fakes import answer, passages_found
@@ -30,11 +30,11 @@ ROLES = """\
 """
 
 
-def shown(text: str, **more: Any) -> Outgoing:
+def shown(text: str, **more: Any) -> SlackMessage:
     return render(answer(text, **more), question_id="q")[0]
 
 
-def table(message: Outgoing, kind: str = "data_table") -> dict[str, Any]:
+def table(message: SlackMessage, kind: str = "data_table") -> dict[str, Any]:
     return next(block for block in message.blocks if block["type"] == kind)
 
 
@@ -108,7 +108,7 @@ def test_amounts_in_one_unit_are_sorted_as_amounts(
 
 
 def test_code_stays_code_in_every_form() -> None:
-    full, older, plain = forms(shown(f"Use `lockbox`.\n\n{ROLES}"))
+    full, older, plain = fallback_versions(shown(f"Use `lockbox`.\n\n{ROLES}"))
     for kind, form in (("data_table", full), ("table", older)):
         cell = table(form, kind)["rows"][1][0]
         assert cell["elements"][0]["elements"] == [
@@ -133,8 +133,8 @@ def test_an_older_workspace_gets_one_table_and_the_next_as_text() -> None:
     assert problems(older.blocks) == []
 
 
-def fits(message: Outgoing) -> None:
-    for form in forms(message):
+def fits(message: SlackMessage) -> None:
+    for form in fallback_versions(message):
         assert problems(form.blocks) == []
         assert not too_long(form.blocks)
 
@@ -157,7 +157,10 @@ def test_of_many_and_of_ill_shaped_tables_no_cell_is_lost_in_any_form(text: str)
     sent = render(answer(text, citations=cited), question_id="q")
     cells = text.count(" d |") + text.count(" x |")
     for number in range(3):
-        shown = [forms(message)[min(number, len(forms(message)) - 1)] for message in sent]
+        shown = [
+            fallback_versions(message)[min(number, len(fallback_versions(message)) - 1)]
+            for message in sent
+        ]
         said = " ".join(str(form.blocks) for form in shown).replace("\\n", " ")
         assert len(re.findall(r"\b[dx]\b", said)) >= cells
     for message in sent:

@@ -11,7 +11,7 @@ from typing import Any
 
 from sqlalchemy import Engine, create_engine, select
 
-from bot.bus.timers import Timers
+from bot.bus.timers import TimerStore
 from bot.features.digest.schedule import Period
 from bot.features.digest.service import DIGEST
 from bot.features.digest.store import digests
@@ -101,7 +101,7 @@ def test_killed_between_a_digest_and_its_record_it_is_sent_once(
             slack.wait_for(lambda: of_kind(slack, ts, "oncall_handoff"))
             slack.wait_until_delivered()
             slack.faults.add("chat.postMessage", drop_response=True)
-            Timers(engine).set(DIGEST, period.subject, period.at)
+            TimerStore(engine).set(DIGEST, period.subject, period.at)
             slack.wait_for(shown)
             kill(process)
         assert kept(engine) == ""

@@ -10,7 +10,7 @@ from typing import Any
 
 from sqlalchemy import create_engine
 
-from bot.features.checklists.store import KeptChecklists
+from bot.features.checklists.store import ChecklistStore
 from playground.slack_stand_in import NoAnswerError, SlackStandIn
 from tests.bot.conftest import answered, words
 from tests.bot.fakes import CHANNEL
@@ -95,7 +95,7 @@ def test_ticks_of_two_people_outlive_every_kill(slack: SlackStandIn, tmp_path: P
             )
     assert len(parts(slack, ts)) == len(messages)
     engine = create_engine(f"sqlite:///{tmp_path / 'oncall.db'}")
-    kept = KeptChecklists(engine)
+    kept = ChecklistStore(engine)
     checklist = kept.get(messages[0]["metadata"]["event_payload"]["checklist"])
     assert checklist
     standing = kept.standing(checklist)

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agents.answer import Beside
+from agents.answer import AlternativeDomain
 from bot.blocks.render import labels, render
 from playground.slack.rules.block_rules import problems
 from tests.bot.fakes import answer
@@ -62,13 +62,16 @@ def buttons(**more: Any) -> list[dict[str, Any]]:
 
 
 def test_domains_are_called_by_their_names_where_one_is_to_be_chosen() -> None:
-    offered = (Beside(domain="p", title="Privacy help"), Beside(domain="s", title="Security help"))
+    offered = (
+        AlternativeDomain(domain="p", title="Privacy help"),
+        AlternativeDomain(domain="s", title="Security help"),
+    )
     shown = buttons(path="ambiguous_query", beside=offered)
     assert [one["text"]["text"] for one in shown] == ["Privacy help", "Security help"]
     assert [one["value"] for one in shown] == ["p C1:1.0", "s C1:1.0"]
 
 
 def test_a_second_domain_is_offered_as_what_will_be_done() -> None:
-    offered = (Beside(domain="p", title="Privacy help"),)
+    offered = (AlternativeDomain(domain="p", title="Privacy help"),)
     (one,) = buttons(path="company_specific_rag_success", beside=offered)
     assert one["text"]["text"] == "Ask Privacy help"

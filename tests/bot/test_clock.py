@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from sqlalchemy import Engine, create_engine
 
-from bot.bus.timers import Clock, Timers
+from bot.bus.timers import Clock, TimerStore
 
 NOW = datetime.now(UTC)
 PAST, LATER = NOW - timedelta(minutes=1), NOW + timedelta(hours=1)
@@ -31,7 +31,7 @@ class Stored(dict[str, Any]):
 
 
 def test_a_timer_is_stored_when_it_is_due_and_not_before(engine: Engine) -> None:
-    timers, stored = Timers(engine), Stored()
+    timers, stored = TimerStore(engine), Stored()
     timers.set("remind", "C1:1.0", PAST)
     timers.set("remind", "C1:2.0", LATER)
     Clock(timers, put=stored.put).tick()
@@ -41,7 +41,7 @@ def test_a_timer_is_stored_when_it_is_due_and_not_before(engine: Engine) -> None
 
 
 def test_a_clock_that_dies_after_storing_leads_to_nothing_twice(engine: Engine) -> None:
-    timers, stored = Timers(engine), Stored()
+    timers, stored = TimerStore(engine), Stored()
     timers.set("digest", "security", PAST)
     due = timers.due(NOW)
 
@@ -58,7 +58,7 @@ def test_a_clock_that_dies_after_storing_leads_to_nothing_twice(engine: Engine) 
 
 
 def test_set_again_it_moves_unless_it_is_to_be_kept(engine: Engine) -> None:
-    timers = Timers(engine)
+    timers = TimerStore(engine)
     timers.set("digest", "security", PAST)
     timers.set("digest", "security", LATER, keep=True)
     assert [timer.due_at for timer in timers.due(NOW)] == [PAST]
@@ -71,7 +71,7 @@ def test_set_again_it_moves_unless_it_is_to_be_kept(engine: Engine) -> None:
 
 
 def test_a_schedule_that_fails_does_not_stop_the_others(engine: Engine) -> None:
-    timers, stored = Timers(engine), Stored()
+    timers, stored = TimerStore(engine), Stored()
 
     def fails() -> None:
         raise ValueError("no such zone")

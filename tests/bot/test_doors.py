@@ -11,8 +11,8 @@ import pytest
 
 from agents.answer import Answer, Question
 from bot.access.directory import Standing
-from bot.access.gate import TOLD_PER_HOUR, WRITTEN_THERE, Door, Told, door_of, may_ask
-from bot.slack.events import Asked
+from bot.access.gate import TOLD_PER_HOUR, WRITTEN_THERE, EntryPoint, Told, door_of, may_ask
+from bot.slack.events import IncomingMessage
 from config.domain import Domain
 from config.errors import NothingPublished
 from playground.slack_stand_in import SlackStandIn
@@ -90,17 +90,17 @@ def is_in(*channels: str) -> Any:
 STANDINGS: tuple[Standing, ...] = ("member", "guest", "external", "bot", "gone", "unknown")
 
 
-@pytest.mark.parametrize("door", Door)
+@pytest.mark.parametrize("door", EntryPoint)
 @pytest.mark.parametrize("external", [False, True])
 @pytest.mark.parametrize("standing", STANDINGS)
-def test_nobody_else_is_let_in(door: Door, external: bool, standing: Standing) -> None:
+def test_nobody_else_is_let_in(door: EntryPoint, external: bool, standing: Standing) -> None:
     """Members always may where they are; guests and externals where the domain says so; a bot,
     a former colleague and somebody unknown never."""
     asked = domain("tea", PUBLIC, access={"external": external})
     welcome = standing == "member" or (external and standing in {"guest", "external"})
     inside = may_ask(door, asked, "U1", standing, is_in(PUBLIC))
     outside = may_ask(door, asked, "U1", standing, is_in(PRIVATE))
-    if door is Door.ALERT:
+    if door is EntryPoint.ALERT:
         assert inside
     else:
         assert inside == welcome
@@ -112,9 +112,9 @@ def test_a_domain_without_channels_is_its_admins_alone() -> None:
         {"domain": "new", "title": "New", "sources": {}, "admins": ["U0INES"]}
         | {"access": {"external": True}}
     )
-    assert may_ask(Door.DIRECT_MESSAGE, asked, "U0INES", "member", is_in())
-    assert not may_ask(Door.DIRECT_MESSAGE, asked, "U0DANA", "member", is_in())
-    assert not may_ask(Door.DIRECT_MESSAGE, asked, "U0INES", "guest", is_in())
+    assert may_ask(EntryPoint.DIRECT_MESSAGE, asked, "U0INES", "member", is_in())
+    assert not may_ask(EntryPoint.DIRECT_MESSAGE, asked, "U0DANA", "member", is_in())
+    assert not may_ask(EntryPoint.DIRECT_MESSAGE, asked, "U0INES", "guest", is_in())
 
 
 def test_every_question_comes_by_one_door() -> None:
@@ -128,7 +128,7 @@ def test_every_question_comes_by_one_door() -> None:
     }
     im = {**asked, "channel_type": "im", "mentioned": True}
     doors = {
-        door_of(Asked(**values))  # type: ignore[arg-type]
+        door_of(IncomingMessage(**values))  # type: ignore[arg-type]
         for values in (
             {**asked, "mentioned": True},
             asked,
@@ -140,9 +140,15 @@ def test_every_question_comes_by_one_door() -> None:
             {**asked, "mentioned": True, "key": "1.1-clarify_0"},
         )
     }
-    elsewhere = {Door.HOME, Door.SUGGESTED_PROMPTS, Door.HAND_OFF, Door.REACTION, Door.API}
-    elsewhere |= {Door.LINK}
-    assert doors == set(Door) - elsewhere
+    elsewhere = {
+        EntryPoint.HOME,
+        EntryPoint.SUGGESTED_PROMPTS,
+        EntryPoint.HAND_OFF,
+        EntryPoint.REACTION,
+        EntryPoint.API,
+    }
+    elsewhere |= {EntryPoint.LINK}
+    assert doors == set(EntryPoint) - elsewhere
 
 
 def test_one_is_told_once_a_question_and_a_few_times_an_hour() -> None:

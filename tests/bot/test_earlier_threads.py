@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 from sqlalchemy import text as sql
 
-from bot.blocks.render import Outgoing
+from bot.blocks.render import SlackMessage
 from bot.features.answering.earlier_threads import EarlierThread, EarlierThreads, with_earlier
-from bot.slack.events import Asked, read
+from bot.slack.events import IncomingMessage, read
 from bot.slack.manifest import stored_part
 from playground.slack_stand_in import SlackStandIn
 from tests.bot.conftest import Desk, answered, running, words
@@ -126,7 +126,9 @@ def test_results_that_slack_should_not_have_given_are_left_out(desk: Desk) -> No
         {},
         {**good, "permalink": link},
     ]
-    asked = Asked(channel=CHANNEL, ts="1.0", thread_ts="1.0", user="U0YOU", team="", text="?")
+    asked = IncomingMessage(
+        channel=CHANNEL, ts="1.0", thread_ts="1.0", user="U0YOU", team="", text="?"
+    )
     assert [one.channel for one in looks._places(results, asked)] == ["general"]
 
 
@@ -217,10 +219,10 @@ def test_nothing_that_was_found_is_kept(desk: Desk) -> None:
 
 def test_a_full_message_stays_as_it_is() -> None:
     place = EarlierThread(channel="general", permalink="https://x.example/p1", at=datetime.now(UTC))
-    full = Outgoing(text="", blocks=[{"type": "divider"}] * 50)
+    full = SlackMessage(text="", blocks=[{"type": "divider"}] * 50)
     assert with_earlier([full], [place]) == [full]
     assert with_earlier([], [place]) == []
-    plain = Outgoing(text="", blocks=[{"type": "divider"}])
+    plain = SlackMessage(text="", blocks=[{"type": "divider"}])
     assert len(with_earlier([plain], [place])[0].blocks) == 2
 
 

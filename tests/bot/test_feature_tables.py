@@ -6,7 +6,7 @@ from datetime import timedelta
 
 from sqlalchemy import Column, DateTime, MetaData, String, Table, Text, create_engine, select
 
-from bot.db import KeptTable, now
+from bot.db import PersonalTable, now
 from bot.privacy.tables import (
     erase_in_features,
     forget_with_questions,
@@ -26,7 +26,7 @@ NOTES = Table(
     Column("said", Text, nullable=False),
     Column("at", DateTime, nullable=False),
 )
-KEPT = KeptTable(
+KEPT = PersonalTable(
     table=NOTES, at="at", people=("by", "seen_by"), words={"said": "by"}, question="question_id"
 )
 

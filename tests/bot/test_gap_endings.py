@@ -16,7 +16,7 @@ from bot.features.registry import FEATURE_TABLES
 from bot.privacy.personal_data import PersonalData
 from index.audit import AuditLog
 from index.permissions.reader_view import Guarded
-from index.permissions.rules import Register
+from index.permissions.rules import PermissionIndex
 from tests.bot.fakes import answer, passages_found
 from tests.bot.gap_room import LAPTOPS, TRAVEL, WITH_TRAVEL, GapRoom, gap_room
 from tests.bot.test_gaps import WAYS, accepted, asked_by_three
@@ -147,7 +147,7 @@ def test_a_closed_gap_opens_when_its_document_is_deleted(room: GapRoom) -> None:
 def test_a_document_that_not_everybody_may_read_closes_its_gap(room: GapRoom) -> None:
     class OpenToNobody:
         epoch = 0
-        open_to = Register({}).open_to
+        open_to = PermissionIndex({}).open_to
 
         def check(self, documents: Any) -> None:
             """Nobody to ask."""

@@ -12,7 +12,7 @@ from slack_sdk import WebClient
 
 from bot.access.gate import Gate
 from bot.features.gaps.report import WeeklyReport, latest
-from bot.slack.client import Web
+from bot.slack.client import SlackClient
 from playground.slack import tidewater
 from playground.slack.rules.block_rules import problems
 from playground.slack_stand_in import SlackStandIn
@@ -39,7 +39,7 @@ class Office:
         """As two workers send it at the planned time: on this day of January."""
         told = domain(**{"admins": [ADMIN], "gaps": {"report": "0 8 * * 1"}, **more})
         client = WebClient(self.slack.bot_token, base_url=self.slack.api_url)
-        web = Web(client, sleep=lambda _: None)
+        web = SlackClient(client, sleep=lambda _: None)
         weekly = WeeklyReport(
             web=web,
             records=self.room.records,

@@ -21,7 +21,7 @@ from bot.feature import Feature
 from bot.features.gaps.gap import Gap, gaps_of
 from bot.features.gaps.questions import SAID
 from bot.features.gaps.report import latest
-from bot.features.gaps.store import KeptGaps, gap_drafts
+from bot.features.gaps.store import GapStore, gap_drafts
 from bot.questions.tables import handoffs
 from config.settings import Settings
 from oncall import Copilot
@@ -71,7 +71,7 @@ class House:
         return self.copilot.index.snapshot("security").generation
 
     def known(self) -> list[Gap]:
-        kept = KeptGaps(self.bot.engine)
+        kept = GapStore(self.bot.engine)
         return gaps_of(kept, "security", SAID, history=True)
 
     def states(self) -> list[str]:
@@ -200,7 +200,7 @@ def test_each_admin_gets_the_report_once_whichever_worker_sends_it(house: House)
     house.due()  # the first look notes the last planned time, and sends nothing
     house.desk.settle()
     assert not _reports(house, "U0INES")
-    KeptGaps(house.bot.engine).noted("security", reported="2026-01-05T08:00")
+    GapStore(house.bot.engine).noted("security", reported="2026-01-05T08:00")
     subject = f"security@{due:%Y-%m-%dT%H:%M}"
     for _ in range(2):
         house.due()
@@ -214,7 +214,7 @@ def test_each_admin_gets_the_report_once_whichever_worker_sends_it(house: House)
 
 
 def test_a_week_in_which_nothing_happened_is_not_told(house: House) -> None:
-    kept = KeptGaps(house.bot.engine)
+    kept = GapStore(house.bot.engine)
     (gap,) = kept.of("security")
     kept.move(gap, "dismissed")
     before = len(_reports(house, "U0INES"))
@@ -252,7 +252,7 @@ def _handoff(house: House, question_id: str, column: str) -> str:
 
 
 def _asked_of(house: House, gap: str) -> str:
-    found = KeptGaps(house.bot.engine).get(gap)
+    found = GapStore(house.bot.engine).get(gap)
     return found.asked_of if found else ""
 
 

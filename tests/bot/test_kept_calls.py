@@ -10,7 +10,7 @@ import pytest
 from sqlalchemy import Column, Engine, MetaData, Table, create_engine, insert, inspect
 
 from bot.db import now
-from bot.features.handoff.calls import FIRST, Calls, calls
+from bot.features.handoff.calls import FIRST, CallStore, calls
 from durable.migration import migrate
 from tests.databases import postgresql_server
 
@@ -47,7 +47,7 @@ def test_a_database_of_the_release_before_goes_on(engine: Engine) -> None:
     defaults = dict.fromkeys(("label", "why", "ts"), "")
     with engine.begin() as connection:
         connection.execute(insert(older).values(who="U0INES", **defaults, **row))
-    kept = Calls(engine)
+    kept = CallStore(engine)
     with engine.begin() as connection:  # by a worker that is not upgraded yet
         later = row | {"step": "again", "called_at": now()}
         connection.execute(insert(older).values(who="U0DANA", **defaults, **later))
@@ -62,7 +62,7 @@ def test_a_database_of_the_release_before_goes_on(engine: Engine) -> None:
 
 
 def test_of_many_workers_one_keeps_a_step(engine: Engine) -> None:
-    kept = [Calls(engine) for _ in range(8)]
+    kept = [CallStore(engine) for _ in range(8)]
     with ThreadPoolExecutor(len(kept)) as pool:
         said = list(pool.map(lambda one: one.keep("C1:2.0", "level-1", "tea", who="U0INES"), kept))
     assert sorted(said) == [False] * 7 + [True]

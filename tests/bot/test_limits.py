@@ -9,7 +9,7 @@ import pytest
 from sqlalchemy import create_engine
 
 from bot.features.answering.rules import Limiter
-from bot.questions.store import Record, Records
+from bot.questions.store import QuestionRecord, QuestionStore
 from playground.slack_stand_in import SlackStandIn
 from tests.bot.conftest import Desk, answered, running
 from tests.bot.fakes import CHANNEL, Agents, domain
@@ -53,11 +53,11 @@ def test_a_direct_message_goes_to_the_domains_that_may_still_be_asked(desk: Desk
 
 
 @pytest.fixture
-def records() -> Records:
-    return Records(create_engine("sqlite://"))
+def records() -> QuestionStore:
+    return QuestionStore(create_engine("sqlite://"))
 
 
-def asked(records: Records, number: int, name: str = "security") -> Record:
+def asked(records: QuestionStore, number: int, name: str = "security") -> QuestionRecord:
     record = records.claim(
         question_id=f"{CHANNEL}:{number:03}", event_id=f"Ev{number}", channel=CHANNEL,
         thread_ts=str(number), asker="U0YOU", text="why?", domain=name,
@@ -66,28 +66,28 @@ def asked(records: Records, number: int, name: str = "security") -> Record:
     return record
 
 
-def test_questions_count_before_they_are_answered(records: Records) -> None:
+def test_questions_count_before_they_are_answered(records: QuestionStore) -> None:
     limiter = Limiter(records)
     burst = [asked(records, number) for number in range(4)]
     refused = [bool(limiter.refusal(record, DOMAINS["security"])) for record in burst]
     assert refused == [False, False, True, True]
 
 
-def test_a_refused_question_does_not_count(records: Records) -> None:
+def test_a_refused_question_does_not_count(records: QuestionStore) -> None:
     limiter = Limiter(records)
     for number in range(5):
         records.mark(asked(records, number).id, state="limited")
     assert limiter.refusal(asked(records, 5), DOMAINS["security"]) == ""
 
 
-def test_a_channels_limit_counts_everybodys_questions(records: Records) -> None:
+def test_a_channels_limit_counts_everybodys_questions(records: QuestionStore) -> None:
     busy = domain(limits={"questions_per_channel_per_hour": 1})
     limiter = Limiter(records)
     assert limiter.refusal(asked(records, 0), busy) == ""
     assert "channel has asked as many" in limiter.refusal(asked(records, 1), busy)
 
 
-def test_a_refusal_that_names_its_domain_pings_nobody(records: Records) -> None:
+def test_a_refusal_that_names_its_domain_pings_nobody(records: QuestionStore) -> None:
     titled = domain(title="<!channel> evil.com", limits={"tokens_per_day": 1})
     records.mark(asked(records, 0).id, tokens=5)
     refusal = Limiter(records).refusal(asked(records, 1), titled)

@@ -9,7 +9,7 @@ from typing import Any, cast
 import pytest
 
 from agents.linked_section import find
-from bot.feature import PublishedDomains
+from bot.feature import PublishedIndex
 from config.domain import Domain
 from config.errors import NothingPublished, PermissionsUnknown
 from index.audit import AuditLog, Shown
@@ -59,7 +59,7 @@ def source(shelves: Source) -> Source:
 @pytest.fixture(scope="module")
 def running_desk(tmp_path_factory: pytest.TempPathFactory, shelves: Source) -> Iterator[Desk]:
     agents, folder = Agents(), tmp_path_factory.mktemp("links")
-    published = PublishedDomains(snapshot=shelves, embed=embed)
+    published = PublishedIndex(snapshot=shelves, embed=embed)
     domains: dict[str, Domain] = dict(DOMAINS)
     with SlackStandIn(enforce_rate_limits=False) as slack:
         gather(slack)

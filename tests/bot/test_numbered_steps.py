@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from bot.blocks.body import BODY_LIMIT
 from bot.blocks.fallbacks import plain_version
 from bot.blocks.markdown import as_mrkdwn, excerpt, pieces
-from bot.blocks.render import Outgoing, render
-from bot.blocks.sanitize.markdown import defang
+from bot.blocks.render import SlackMessage, render
+from bot.blocks.sanitize.markdown import sanitize_markdown
 from bot.blocks.sanitize.text import Links
 from loaders.text.plain import read_blocks
 from tests.bot.fakes import answer
@@ -41,7 +41,7 @@ systemctl start x
 """
 
 
-def said(message: Outgoing) -> str:
+def said(message: SlackMessage) -> str:
     texts = [
         block["text"] if block["type"] == "markdown" else block["text"]["text"]
         for block in message.blocks
@@ -55,7 +55,7 @@ def numbers(text: str) -> list[int]:
 
 
 def test_who_counts_lazily_is_counted_for() -> None:
-    assert defang(LAZY, Links()) == "1. Stop it\n2. Drain it\n3. Start it"
+    assert sanitize_markdown(LAZY, Links()) == "1. Stop it\n2. Drain it\n3. Start it"
     assert as_mrkdwn(LAZY, Links()) == "1. Stop it\n2. Drain it\n3. Start it"
     assert excerpt(LAZY, 100) == "1. Stop it\n2. Drain it\n3. Start it"
 

@@ -16,11 +16,19 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agents.linked_section import LinkedSection
-from bot.blocks.fallbacks import forms, plain_version
-from bot.blocks.plan import WorkPlan, changes
-from bot.blocks.render import fallback, render, said, working
-from bot.blocks.sanitize.markdown import defang
-from bot.blocks.sanitize.text import Links, is_web, links_to, mrkdwn, plain, visible, written
+from bot.blocks.fallbacks import fallback_versions, plain_version
+from bot.blocks.plan import ProgressPlan, changes
+from bot.blocks.render import fallback, render, text_message, working
+from bot.blocks.sanitize.markdown import sanitize_markdown
+from bot.blocks.sanitize.text import (
+    Links,
+    is_web,
+    links_to,
+    sanitize_mrkdwn,
+    sanitize_plain,
+    strip_invisible,
+    written,
+)
 from bot.feature import Verdicts
 from bot.features.answering.earlier_threads import EarlierThread, with_earlier
 from bot.features.handoff.views import Handoff, card, resolution_view
@@ -28,7 +36,7 @@ from bot.features.home.service import suggested
 from bot.features.home.views import IndexStatus, JustAsked, Offered, Report, blocks
 from bot.features.link_previews.views import entity, preview
 from bot.posting.streaming import shown_of
-from bot.questions.store import Record, encoded
+from bot.questions.store import QuestionRecord, encoded
 from bot.slack.messages import permalink
 from config.domain import Example
 from enrichment.chunk import DocumentCard
@@ -50,7 +58,7 @@ NOW = datetime(2026, 11, 22, tzinfo=UTC)
 CITED = "https://docs.google.com/document/d/KEY/edit#heading=h.age"
 ALLOWED = frozenset((CITED,))
 WIKI = "wiki.tidewater.example"
-KEPT = Record(
+KEPT = QuestionRecord(
     id="C1:1.0", event_id="E1", domain="security", channel="C1", thread_ts="1.0", asker="U0YOU",
     text="", state="posted", answer=None, path="company_specific_rag_success", confidence=0.9,
     reference="", resolved_by="", asked_at=NOW,
@@ -69,7 +77,7 @@ def on_the_page(shown: list[dict[str, Any]]) -> list[str]:
 
 @pytest.mark.parametrize("text", REVIEWED)
 def test_what_the_patterns_let_through_is_no_link(text: str) -> None:
-    assert in_markdown(defang(text, links_to([], [WIKI]))) == []
+    assert in_markdown(sanitize_markdown(text, links_to([], [WIKI]))) == []
 
 
 def test_the_corpus_is_not_small() -> None:
@@ -89,7 +97,7 @@ def test_answers_link_and_ping_nothing(kind: str) -> None:
     for text in PAYLOADS[::4] if many else PAYLOADS:
         said = f"{text}\n\n" * 30 if many else text
         for message in render(answer(said), question_id="C1:1.0", notes=[text], now=NOW):
-            for sent in forms(message)[1:] if kind == "refused" else [message]:
+            for sent in fallback_versions(message)[1:] if kind == "refused" else [message]:
                 assert in_mrkdwn(sent.text) == [], text
                 assert in_blocks(sent.blocks, ALLOWED) == [], text
                 assert on_the_page(sent.blocks) == [], text
@@ -100,7 +108,7 @@ def test_tables_of_answers_link_and_ping_nothing() -> None:
         cell = text.replace("\n", " ").replace("|", "\\|")
         for head in ("| a | b |\n|---|---|", f"| {'a | ' * 25}\n{'|---' * 25}|"):
             for message in render(answer(f"{head}\n| {cell} | {cell} |"), question_id="q", now=NOW):
-                for sent in forms(message):
+                for sent in fallback_versions(message):
                     assert in_mrkdwn(sent.text) == [], text
                     assert in_blocks(sent.blocks, ALLOWED) == [], text
                     assert on_the_page(sent.blocks) == [], text
@@ -109,8 +117,8 @@ def test_tables_of_answers_link_and_ping_nothing() -> None:
 def test_what_was_made_harmless_stays_as_it_is() -> None:
     links = links_to([CITED], [WIKI])
     for text in PAYLOADS:
-        once = defang(text, links)
-        assert defang(once, links) == once
+        once = sanitize_markdown(text, links)
+        assert sanitize_markdown(once, links) == once
 
 
 def test_a_stream_is_harmless_wherever_it_is_cut() -> None:
@@ -150,7 +158,7 @@ def test_documents_words_in_sources_link_and_ping_nothing() -> None:
         for message in render(answer(citations=(cited, odd)), question_id="q", now=NOW):
             assert in_blocks(message.blocks, own) == [], text
         asked_back = answer(path="ambiguous_query", citations=(), options=(text, text))
-        for message in render(asked_back, question_id="q", now=NOW, lead=mrkdwn(text)):
+        for message in render(asked_back, question_id="q", now=NOW, lead=sanitize_mrkdwn(text)):
             assert in_blocks(message.blocks) == [], text
 
 
@@ -164,7 +172,7 @@ def test_cards_views_and_lines_link_and_ping_nothing() -> None:
 
 def surfaces(text: str) -> Iterator[Any]:
     """Whatever else is posted or shown that holds the words of others."""
-    kept = replace(KEPT, text=text, answer=encoded(answer(visible(text))))
+    kept = replace(KEPT, text=text, answer=encoded(answer(strip_invisible(text))))
     for resolution in ("", text):
         handoff = Handoff(
             question_id="q", channel="C1", card_ts="1", called="U0DANA", requested_by="U0YOU",
@@ -199,13 +207,13 @@ def surfaces(text: str) -> Iterator[Any]:
     shown = [fields["attributes"]["title"], *fields["fields"].values(), *fields["custom_fields"]]
     yield [{"type": "plain_text", "text": f.get("text") or f["value"]} for f in shown]
     place = EarlierThread(channel=text, permalink=permalink(TEAM, kept), at=NOW)
-    yield with_earlier([said("")], [place])[0].blocks[1:]
-    plan = WorkPlan(title=text).doing(text)
+    yield with_earlier([text_message("")], [place])[0].blocks[1:]
+    plan = ProgressPlan(title=text).doing(text)
     for shown in (plan, plan.writing(), plan.failed()):
         yield changes(None, shown)
-        for waiting in forms(working(shown)):
+        for waiting in fallback_versions(working(shown)):
             yield [{"type": "mrkdwn", "text": waiting.text, "verbatim": True}, *waiting.blocks]
-    yield {"text": plain(text)}
+    yield {"text": sanitize_plain(text)}
 
 
 @pytest.mark.parametrize(
@@ -259,7 +267,7 @@ def test_only_an_address_that_every_reader_reads_alike_is_allowed(url: str, allo
     ],
 )
 def test_a_label_names_no_other_place_than_it_opens(label: str, shown: str) -> None:
-    out = defang(f"[{label}](https://{WIKI}/a)", links_to([], [WIKI]))
+    out = sanitize_markdown(f"[{label}](https://{WIKI}/a)", links_to([], [WIKI]))
     assert out == f"[{shown}](https://{WIKI}/a)"
 
 
@@ -276,11 +284,11 @@ def test_a_label_names_no_other_place_than_it_opens(label: str, shown: str) -> N
     ],
 )
 def test_ordinary_text_stays_as_it_was_written(text: str) -> None:
-    assert defang(text, Links()) == text
+    assert sanitize_markdown(text, Links()) == text
 
 
 def test_code_and_addresses_can_be_copied() -> None:
-    shown = defang(
+    shown = sanitize_markdown(
         "Ask ops@tidewater.com or open https://grafana.internal/d/1, see README.md", Links()
     )
     assert (
@@ -307,7 +315,7 @@ def test_the_demos_documents_read_as_before() -> None:
     changed = words = 0
     for paragraph in paragraphs:
         before = read(re.sub(r"\]\(doc:[^)]*\)", "](https://x.example)", paragraph))
-        after = read(defang(paragraph, Links()))
+        after = read(sanitize_markdown(paragraph, Links()))
         words += len(before)
         changed += sum(a != b for a, b in zip(before, after, strict=True))
     assert changed <= 1 < 30_000 < words
@@ -327,7 +335,7 @@ def test_a_cut_within_code_frees_nothing(inside: str) -> None:
         f"```\n{inside * 3_000}",
     ):
         for message in render(answer(text), question_id="q", now=NOW):
-            for sent in forms(message):
+            for sent in fallback_versions(message):
                 assert in_blocks(sent.blocks, ALLOWED) == []
                 assert in_mrkdwn(sent.text) == []
 
@@ -348,11 +356,11 @@ hostile = st.lists(HOSTILE, max_size=30).map("".join)
 @given(hostile)
 def test_no_text_links_or_pings(text: str) -> None:
     allowed = frozenset((f"https://{WIKI}/",))
-    once = defang(text, links_to(allowed))
+    once = sanitize_markdown(text, links_to(allowed))
     assert in_markdown(once, allowed) == []
-    assert in_markdown(defang(once, links_to(allowed)), allowed) == []
-    assert in_words(plain(text)) == []
-    assert in_mrkdwn(mrkdwn(text)) == []
+    assert in_markdown(sanitize_markdown(once, links_to(allowed)), allowed) == []
+    assert in_words(sanitize_plain(text)) == []
+    assert in_mrkdwn(sanitize_mrkdwn(text)) == []
     assert in_mrkdwn(fallback(text)) == []
     for message in render(answer(text, citations=()), question_id="q", now=NOW):
         assert in_blocks(message.blocks) == []
@@ -460,7 +468,9 @@ CRAFTED = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("work", [lambda text: defang(text, Links()), mrkdwn, shown_of])
+@pytest.mark.parametrize(
+    "work", [lambda text: sanitize_markdown(text, Links()), sanitize_mrkdwn, shown_of]
+)
 def test_crafted_text_costs_about_what_plain_text_costs(work: Callable[[str], object]) -> None:
     """A ratio: the least of three, with room for a busy machine."""
     plain_text = ("Keys are rotated every ninety days by whoever is on call that week. " * 250)[

@@ -10,26 +10,26 @@ from datetime import UTC, datetime
 from types import SimpleNamespace
 from typing import Any, cast
 
-from agents.freshness.cited_places import KnownPlace
+from agents.freshness.cited_places import CitedSection
 from agents.runbooks.step import RunbookStep, StepPart
 from bot.blocks.kit import link, section
-from bot.blocks.sanitize.text import mrkdwn
+from bot.blocks.sanitize.text import sanitize_mrkdwn
 from bot.feature import DigestPart
 from bot.features.alerts.episodes import Episode, Tally
 from bot.features.alerts.views import with_course
 from bot.features.checklists.progress import Checklist, Press, Runbook, StepReport, standing_of
 from bot.features.checklists.views import checklist_message, summary_messages
 from bot.features.digest.views import digest
-from bot.features.freshness.contradictions import ContradictionQueue, Sides
+from bot.features.freshness.contradictions import ContradictionStore, Sides
 from bot.features.freshness.views import contradiction_blocks
 from bot.features.gaps import views as gap_lines
-from bot.features.gaps.gap import AskedInVain, Gap
+from bot.features.gaps.gap import Gap, UnansweredQuestion
 from bot.features.gaps.report import report
 from bot.features.handoff.calls import HandoffCall
 from bot.features.handoff.notifications import call_text
 from bot.features.handoff.views import Handoff
 from bot.features.owner_drafts.store import OwnerDraft
-from bot.features.owner_drafts.views import Sight, draft_message
+from bot.features.owner_drafts.views import DraftVisibility, draft_message
 from bot.rotas.on_call import OnCall
 from playground.slack.rules.block_rules import problems
 from tests.bot.fakes import domain
@@ -69,7 +69,7 @@ def surfaces(text: str) -> Iterator[Any]:
     yield from drafts(text)
     yield from gaps(text)
     yield with_course([section("said")], alerts(text))
-    lines = [link(URL, text), mrkdwn(text)]
+    lines = [link(URL, text), sanitize_mrkdwn(text)]
     parts = [DigestPart(title="Without an answer", lines=lines)] * 2
     titled = domain(escalation={"rota": "rota.yaml"}).model_copy(update={"title": text})
     for on_call in (
@@ -129,13 +129,13 @@ def drafts(text: str) -> Iterator[Any]:
     dismissed = replace(decided, state="dismissed", reason=text)
     for draft in (waiting, accepted, dismissed):
         for sees in (True, False):
-            sight = Sight(words=sees, place=sees, public=sees, comments=sees, domain=text)
+            sight = DraftVisibility(words=sees, place=sees, public=sees, comments=sees, domain=text)
             message = draft_message(draft, sight, reminder=True, last=True)
             yield [said(message.text), *message.blocks]
 
 
 def gaps(text: str) -> Iterator[Any]:
-    asked = AskedInVain(
+    asked = UnansweredQuestion(
         question_id="C1:1.0", asker="U0YOU", why="refused", near=0.5, name="", asked_at=NOW,
         text=text,
     )  # fmt: skip
@@ -161,10 +161,10 @@ def alerts(text: str) -> list[tuple[Episode, Tally]]:
 
 
 def contradictions(text: str, address: str = URL) -> Iterator[Any]:
-    place = KnownPlace(document="d", title=text, path=text, row=(text,))
+    place = CitedSection(document="d", title=text, path=text, row=(text,))
     pair = Sides(
         id="p", domain="security", about=text, one=place, other=place, one_says=text,
         other_says=text, one_url=address, other_url=address, met=2, found_at=NOW,
     )  # fmt: skip
     queue = SimpleNamespace(waiting=lambda *_, **__: [pair])
-    yield from contradiction_blocks(cast("ContradictionQueue", queue), [domain()])
+    yield from contradiction_blocks(cast("ContradictionStore", queue), [domain()])

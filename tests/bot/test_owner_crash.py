@@ -6,9 +6,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from bot.bus.events import Suggestion
-from bot.bus.timers import Timers
+from bot.bus.timers import TimerStore
 from bot.features.owner_drafts.delivery import SEND
-from bot.features.owner_drafts.store import Drafts
+from bot.features.owner_drafts.store import DraftStore
 from bot.features.owner_drafts.views import ACCEPT
 from config.settings import Settings
 from index.store.database import open_database
@@ -35,13 +35,13 @@ def test_killed_between_the_comment_and_its_record_it_comments_once(
             "GOOGLE_COMMENTS": "on",
         }
         engine = open_database(Settings(data_dir=tmp_path))
-        key = Drafts(engine).add(
+        key = DraftStore(engine).add(
             Suggestion(
                 id="s1", kind="answer", domain="security", document="guide", by="U0DANA",
                 channel=CHANNEL, words="Sixty days.", question="how old?",
             )
         )  # fmt: skip
-        Timers(engine).set(SEND, key, datetime.now(UTC))
+        TimerStore(engine).set(SEND, key, datetime.now(UTC))
         with worker(slack, tmp_path, **more) as process:
             up(process)
             (draft,) = eventually(lambda: slack.messages(DIRECT))
@@ -49,7 +49,7 @@ def test_killed_between_the_comment_and_its_record_it_comments_once(
             slack.click(DIRECT, draft["ts"], ACCEPT, OWNER)
             eventually(lambda: google.comments.of("guide"))
             kill(process)
-        assert Drafts(engine).get(key).comment == ""  # type: ignore[union-attr] # it is there
+        assert DraftStore(engine).get(key).comment == ""  # type: ignore[union-attr] # it is there
         with worker(slack, tmp_path, **more) as process:
             up(process)
             eventually(lambda: "stand as a comment" in words(slack.messages(DIRECT)[0]), 40)

@@ -12,8 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agents.answer import Passage, shown_by
-from bot.blocks.fallbacks import forms, older_version, plain_version
-from bot.blocks.render import ASK_HUMAN, Outgoing, render
+from bot.blocks.fallbacks import fallback_versions, older_version, plain_version
+from bot.blocks.render import ASK_HUMAN, SlackMessage, render
 from bot.features.handoff.views import Handoff, card
 from bot.questions.store import decoded, encoded
 from playground.slack.rules.block_rules import problems, too_long
@@ -27,16 +27,16 @@ TABLE = "| Key | Age |\n|---|---|\n| **API key** | 60 days |\n| Webhook | 365 da
 AWAY = "The language model isn't answering right now, so here is where the documents speak of this:"
 
 
-def shown(*texts: str, **more: Any) -> Outgoing:
+def shown(*texts: str, **more: Any) -> SlackMessage:
     (message,) = render(passages_found(*texts, **more), question_id="C1:1.0", now=NOW)
     return message
 
 
-def bodies(message: Outgoing) -> list[str]:
+def bodies(message: SlackMessage) -> list[str]:
     return [block["text"] for block in message.blocks if block["type"] == "markdown"]
 
 
-def titles(message: Outgoing) -> list[str]:
+def titles(message: SlackMessage) -> list[str]:
     return [block["text"]["text"] for block in message.blocks if block["type"] == "section"]
 
 
@@ -157,7 +157,7 @@ def test_any_excerpt_fits_slack(texts: list[str]) -> None:
     for message in render(passages_found(*texts), question_id="C1:1.0", now=NOW):
         assert size(message) < 13_000
         assert "<!" not in json.dumps(plain_version(message).blocks)
-        for form in forms(message):
+        for form in fallback_versions(message):
             assert problems(form.blocks) == []
             assert not too_long(form.blocks)
 

@@ -17,11 +17,11 @@ from bot.access.directory import (
     STALE_SECONDS,
     Channels,
     People,
-    ShortMemory,
     Standing,
+    TtlCache,
     standing_of,
 )
-from bot.slack.client import SlackUnsure, Web
+from bot.slack.client import SlackClient, SlackUnsure
 from playground.slack.tidewater import BOT_USER_ID, TEAM_ID, Channel
 from playground.slack_stand_in import SlackStandIn
 from tests.bot.crowd import FORMER, GUEST, MEMBER, PARTNER, PRIVATE, PUBLIC, gather
@@ -78,8 +78,10 @@ def crowded() -> Iterator[SlackStandIn]:
         yield slack
 
 
-def web_of(slack: SlackStandIn) -> Web:
-    return Web(WebClient(token=slack.bot_token, base_url=slack.api_url), sleep=lambda _: None)
+def web_of(slack: SlackStandIn) -> SlackClient:
+    return SlackClient(
+        WebClient(token=slack.bot_token, base_url=slack.api_url), sleep=lambda _: None
+    )
 
 
 def people_of(slack: SlackStandIn) -> People:
@@ -163,8 +165,8 @@ class Source:
         self.down = False
         self.now = 1_000.0
 
-    def memory(self) -> ShortMemory[str]:
-        return ShortMemory(self.look_up, lambda: self.now)
+    def memory(self) -> TtlCache[str]:
+        return TtlCache(self.look_up, lambda: self.now)
 
     def look_up(self, key: str, patience: float) -> str | None:
         self.asked += 1
@@ -232,7 +234,7 @@ def test_however_many_ask_at_once_slack_is_asked_once() -> None:
         going.wait(10)
         return "found"
 
-    memory: ShortMemory[str] = ShortMemory(look_up)
+    memory: TtlCache[str] = TtlCache(look_up)
     threads = [threading.Thread(target=lambda: found.append(memory.get("key"))) for _ in range(8)]
     for thread in threads:
         thread.start()

@@ -13,11 +13,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agents.answer import Citation
-from bot.blocks.fallbacks import forms, older_version, plain_version
+from bot.blocks.fallbacks import fallback_versions, older_version, plain_version
 from bot.blocks.kit import age, link
 from bot.blocks.markdown import Prose, pieces, segments
 from bot.blocks.render import apology, render
-from bot.blocks.sanitize.markdown import Links, defang, links_to
+from bot.blocks.sanitize.markdown import Links, links_to, sanitize_markdown
 from bot.blocks.tables import Grid, aligned
 from bot.posting.streaming import safe_end
 from playground.slack.rules.block_rules import problems, too_long
@@ -125,7 +125,7 @@ def test_strangers_are_not_linked(text: str) -> None:
 
 def test_citations_and_allowed_hosts_stay_links() -> None:
     links = links_to([CITED], ["wiki.tidewater.example"])
-    kept = defang(
+    kept = sanitize_markdown(
         f"See [the standard]({CITED}) and [the wiki](https://wiki.tidewater.example/keys).", links
     )
     assert f"[the standard]({CITED})" in kept
@@ -225,7 +225,7 @@ def test_any_text_fits_slack_and_cannot_ping(text: str) -> None:
         assert message.text.strip() or message.blocks
         assert sum(len(b["text"]) for b in message.blocks if b["type"] == "markdown") <= 12_000
         assert "<!channel>" not in json.dumps(message.blocks)
-        for form in forms(message):
+        for form in fallback_versions(message):
             assert problems(form.blocks) == []
             assert not too_long(form.blocks)
         for block in plain_version(message).blocks:

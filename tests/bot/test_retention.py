@@ -18,7 +18,7 @@ from sqlalchemy.exc import DBAPIError
 from agents.answer import Answer, Question
 from bot.features.registry import FEATURE_TABLES
 from bot.privacy.retention import _UPKEEP, Purged, Retention
-from bot.questions.store import Records
+from bot.questions.store import QuestionStore
 from bot.questions.tables import feedback, handoffs, posts, questions
 from config.domain import Domain
 from index.audit import AuditLog, Shown, days_ago
@@ -243,7 +243,7 @@ def test_the_audit_log_has_its_own_days(tmp_path: Path) -> None:
 
 
 def an_old_question(engine: Engine, question_id: str) -> None:
-    Records(engine).claim(
+    QuestionStore(engine).claim(
         question_id=question_id, event_id=question_id, channel="C1", thread_ts="1.0",
         asker="U0DANA", text=SECRET, domain="security",
     )  # fmt: skip

@@ -13,10 +13,10 @@ from pydantic import SecretStr
 from sqlalchemy import create_engine, func, select
 
 from bot.features.answering.screenshots import Screenshots
-from bot.questions.store import Records
+from bot.questions.store import QuestionStore
 from bot.questions.tables import create_tables, screenshots
-from bot.slack.client import Web
-from bot.slack.events import Asked, AttachedFile
+from bot.slack.client import SlackClient
+from bot.slack.events import AttachedFile, IncomingMessage
 from config.chat_model import build_vision_model
 from config.models import ChatModel, Usage
 from config.settings import Settings
@@ -56,7 +56,7 @@ class Reader:
 
     def read(self, *files: dict[str, Any], ts: str = "") -> str:
         self.asked += 1
-        event = Asked(
+        event = IncomingMessage(
             channel=CHANNEL, ts=ts or f"{self.asked}.1", thread_ts="1.1", user="U0YOU", team="T1",
             text="what is this?", attached=tuple(map(AttachedFile.of, files)),
         )  # fmt: skip
@@ -90,7 +90,9 @@ def reader(servers: tuple[SlackStandIn, OpenAIStandIn, Seer], tmp_path: Path) ->
         slack,
         seer,
         Screenshots(
-            web=Web(WebClient(slack.bot_token, base_url=slack.api_url), sleep=lambda _: None),
+            web=SlackClient(
+                WebClient(slack.bot_token, base_url=slack.api_url), sleep=lambda _: None
+            ),
             engine=engine,
             token=SecretStr(slack.bot_token),
             api_url=slack.api_url,
@@ -142,7 +144,7 @@ def test_a_screenshot_joins_the_question_and_the_reply_says_what_was_read(
 
 
 def test_nothing_is_kept_of_a_question_that_was_taken_back_meanwhile(reader: Reader) -> None:
-    records = Records(reader.screenshots.engine)
+    records = QuestionStore(reader.screenshots.engine)
     question = f"{CHANNEL}:8.8"
     records.claim(
         question_id=question, event_id="e", channel=CHANNEL, thread_ts="1.1", asker="U0YOU",

@@ -12,7 +12,7 @@ import pytest
 from sqlalchemy import Engine, create_engine
 
 from agents.answer import Answer
-from bot.feature import PublishedDomains
+from bot.feature import PublishedIndex
 from bot.features.feedback.store import Feedback
 from bot.features.home.suggestions import (
     FRESH_SECONDS,
@@ -21,7 +21,7 @@ from bot.features.home.suggestions import (
     diverse,
     is_presentable,
 )
-from bot.questions.store import Records, encoded
+from bot.questions.store import QuestionStore, encoded
 from bot.questions.tables import handoffs
 from config.domain import Domain
 from config.errors import ModelUnavailable, NothingPublished
@@ -40,7 +40,7 @@ HELP = domain(examples=[{"question": "who may approve an overlap?", "documents":
 @pytest.fixture
 def engine() -> Iterator[Engine]:
     made = create_engine("sqlite://")
-    Records(made)
+    QuestionStore(made)
     yield made
     made.dispose()
 
@@ -60,7 +60,7 @@ def ask(
     **values: Any,
 ) -> str:
     """On record, as the bot keeps it. `verdicts`: `+` helpful, `-` not."""
-    records, name = Records(engine), f"{channel}:{abs(hash((text, channel)))}.0"
+    records, name = QuestionStore(engine), f"{channel}:{abs(hash((text, channel)))}.0"
     records.claim(
         question_id=name, event_id=name, channel=channel, thread_ts="1.0", asker="U1", text=text
     )
@@ -189,7 +189,7 @@ def test_an_erased_question_is_gone_at_once(engine: Engine) -> None:
     name = ask(engine, ROTATE, cites("KEYS"))
     suggest = suggestions(engine)
     assert suggest(HELP, 1) == [ROTATE]
-    Records(engine).withdraw(name)
+    QuestionStore(engine).withdraw(name)
     assert ROTATE not in suggest(HELP, 12)
 
 
@@ -235,7 +235,7 @@ def test_without_documents_the_files_own_examples_are_suggested(engine: Engine) 
 @pytest.fixture
 def desk(tmp_path: Any) -> Iterator[Desk]:
     agents = Agents()
-    published = PublishedDomains(snapshot=lambda name: Shelf(), embed=embed)
+    published = PublishedIndex(snapshot=lambda name: Shelf(), embed=embed)
     domains: dict[str, Domain] = {"security": HELP}
     with (
         SlackStandIn(enforce_rate_limits=False) as slack,

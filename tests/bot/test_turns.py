@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from bot.features.digest.schedule import Period, is_due, next_due
-from bot.rotas.rota import AHEAD, FRESH_SECONDS, USABLE_SECONDS, KnownRotas, SeenRota, read_rota
+from bot.rotas.rota import AHEAD, FRESH_SECONDS, USABLE_SECONDS, CachedRota, RotaCache, read_rota
 from bot.rotas.shifts import RotaTurn, Shift, begins_after, turn_at
 from config.domain import Domain
 from config.errors import ConfigError
@@ -121,10 +121,10 @@ def test_a_calendars_turns_follow_its_rules_its_moved_shifts_and_its_clock(tmp_p
     assert turn_at(shifts, at("2026-11-02T09:00")) == RotaTurn("", at("2026-11-02T11:00"))
 
 
-def seen_of(path: Path, written: str, zone: str) -> SeenRota:
+def seen_of(path: Path, written: str, zone: str) -> CachedRota:
     (path / "rota.yaml").write_text(written)
     made = domain(escalation={"rota": "rota.yaml", "time_zone": zone})
-    return KnownRotas().of(made.read_from(path / "security.yaml"), "rota.yaml")
+    return RotaCache().of(made.read_from(path / "security.yaml"), "rota.yaml")
 
 
 def test_times_without_a_zone_are_by_the_domains_clock(tmp_path: Path) -> None:
@@ -189,8 +189,8 @@ def test_a_rota_that_cannot_be_read_is_believed_as_it_was() -> None:
     assert next_due(made, None, at("2026-11-02T09:00")) is None
     period = Period("security", at("2026-11-02T09:00"))
     assert is_due(made, None, period)
-    assert is_due(made, SeenRota(tuple(WEEKS), "", "rota"), period)
-    assert not is_due(made, SeenRota(tuple(WEEKS[1:]), "", "rota"), period)
+    assert is_due(made, CachedRota(tuple(WEEKS), "", "rota"), period)
+    assert not is_due(made, CachedRota(tuple(WEEKS[1:]), "", "rota"), period)
 
 
 def test_a_period_is_told_by_its_timers_subject() -> None:
@@ -200,7 +200,7 @@ def test_a_period_is_told_by_its_timers_subject() -> None:
 
 def test_a_rota_is_read_every_ten_minutes_and_goes_on_for_a_day_without(tmp_path: Path) -> None:
     clock = [0.0]
-    known = KnownRotas(lambda: clock[0])
+    known = RotaCache(lambda: clock[0])
     rota = tmp_path / "rota.yaml"
     now = datetime.now(UTC)
     line = f"- {{{{from: {now:%Y-%m-%dT%H:%M}, to: {now + AHEAD:%Y-%m-%dT%H:%M}, user: {{}}}}}}"

@@ -7,7 +7,7 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
-from bot.blocks.fallbacks import forms
+from bot.blocks.fallbacks import fallback_versions
 from bot.blocks.render import apology, render
 from bot.features.handoff.views import USED, with_used_button
 from bot.slack.messages import METADATA_EVENT
@@ -55,7 +55,7 @@ def test_where_slack_refuses_the_card_is_posted_all_the_same(desk: Desk) -> None
 def test_every_form_of_an_answer_and_an_apology_can_show_it() -> None:
     told = replace(ASKED, requested_at=AT)
     sent = [*render(answer(), question_id="q"), apology("abc", question_id="q")]
-    for form in (form for message in sent for form in forms(message)):
+    for form in (form for message in sent for form in fallback_versions(message)):
         blocks = with_used_button(form.blocks, told)
         assert "ask_human" not in str(blocks)
         assert "November 24 at 14:05 UTC" in str(blocks)

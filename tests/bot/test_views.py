@@ -14,11 +14,11 @@ from bot.feature import Verdicts
 from bot.features.handoff.views import Handoff, card
 from bot.features.home.views import IndexStatus, Report, blocks
 from bot.questions.outcomes import went_wrong
-from bot.questions.store import Record, encoded
+from bot.questions.store import QuestionRecord, encoded
 from tests.bot.fakes import answer, domain
 
 NOW = datetime(2026, 11, 22, tzinfo=UTC)
-RECORD = Record(
+RECORD = QuestionRecord(
     id="C0SECURITY:1700000000.000100",
     event_id="Ev1",
     domain="security",
@@ -83,7 +83,7 @@ def test_an_excerpt_is_plain_and_short(markdown: str, plain: str) -> None:
     assert excerpt(markdown, 50 if markdown.startswith("word") else 200) == plain
 
 
-def home(mine: list[Record], failing: list[Record]) -> str:
+def home(mine: list[QuestionRecord], failing: list[QuestionRecord]) -> str:
     report = Report(
         domain=DOMAIN, index=IndexStatus(generation=3, documents=16, published_at=NOW),
         this_week=Verdicts(helpful=4, unhelpful=1), last_week=Verdicts(), asked=9, passages=4,

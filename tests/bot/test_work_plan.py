@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 
 from agents.answer import Progress, Question
-from bot.blocks.fallbacks import forms
-from bot.blocks.plan import WRITING, WorkPlan, changes, plan_block, told_of
+from bot.blocks.fallbacks import fallback_versions
+from bot.blocks.plan import WRITING, ProgressPlan, changes, current_status, plan_block
 from bot.blocks.render import working
-from bot.slack.client import REMEMBERED, Lacking
+from bot.slack.client import REMEMBERED, UnsupportedFeatures
 from playground.slack.rules.block_rules import problems
 from playground.slack_stand_in import SlackStandIn
 from tests.bot.conftest import DOMAINS, Desk, answered, running, words
@@ -23,12 +23,12 @@ from tests.bot.fakes import CHANNEL, Agents, answer
 TABLE = "| Key | Age |\n|---|---|\n| API key | 60 days |\n| Webhook | 365 days |\n"
 
 
-def states(plan: WorkPlan) -> list[str]:
+def states(plan: ProgressPlan) -> list[str]:
     return [step.state for step in plan.steps]
 
 
 def test_a_step_that_begins_ends_the_one_before() -> None:
-    plan = WorkPlan(title="Looking…")
+    plan = ProgressPlan(title="Looking…")
     assert states(plan) == ["pending"] * 4
     plan = plan.doing("Understanding the question…").doing("Reading 3 documents…")
     assert states(plan) == ["complete", "pending", "in_progress", "pending"]
@@ -42,13 +42,13 @@ def test_a_step_that_begins_ends_the_one_before() -> None:
 
 
 def test_what_failed_says_how_far_it_came() -> None:
-    plan = WorkPlan(title="Looking…").doing("Searching 3 documents…").failed()
+    plan = ProgressPlan(title="Looking…").doing("Searching 3 documents…").failed()
     assert states(plan) == ["error"]
-    assert told_of(plan_block(plan)) == "Searching 3 documents"
+    assert current_status(plan_block(plan)) == "Searching 3 documents"
 
 
 def test_a_stream_is_told_only_what_changed() -> None:
-    before = WorkPlan(title="Looking…").doing("Searching…")
+    before = ProgressPlan(title="Looking…").doing("Searching…")
     after = before.doing("Reading 3 documents…")
     assert [chunk["id"] for chunk in changes(before, after)] == ["search", "read"]
     assert changes(after, after) == []
@@ -65,23 +65,23 @@ def test_every_line_of_the_agents_is_of_a_known_step() -> None:
     }
     assert len(said) >= 8
     for line in said:
-        ids = [step.id for step in WorkPlan(title="x").doing(line).steps]
+        ids = [step.id for step in ProgressPlan(title="x").doing(line).steps]
         assert ids[:4] == ["understand", "search", "read", "write"], line
         assert not any(one.startswith("step-") for one in ids), line
 
 
 def test_however_many_steps_there_are_slack_takes_them() -> None:
-    plan = WorkPlan(title="x" * 999)
+    plan = ProgressPlan(title="x" * 999)
     for number in range(60):
         plan = plan.doing(f"{number} " + "y" * 999)
-    for form in forms(working(plan)):
+    for form in fallback_versions(working(plan)):
         assert problems(form.blocks) == []
     assert all(len(chunk["title"]) <= 256 for chunk in changes(None, plan))
 
 
 def test_what_was_refused_is_tried_again_after_a_while() -> None:
     now = 0.0
-    lacking = Lacking(lambda: now)
+    lacking = UnsupportedFeatures(lambda: now)
     lacking.note(["plan"])
     assert lacking.any_of(["plan", "table"])
     now = REMEMBERED + 1

@@ -11,7 +11,7 @@ from bot.app import Bot, build_bot
 from config.errors import CopilotError
 from config.settings import Settings
 from index.store.database import open_database
-from loaders.google.owners import GoogleDesk
+from loaders.google.owners import GoogleOwners
 from telemetry.health import serve_health
 from tests.bot.fakes import EVERYWHERE_ALIKE, Agents, answer, domain
 
@@ -40,7 +40,7 @@ def main() -> None:
             answering=EVERYWHERE_ALIKE,
             engine=open_database(settings),
             streaming=bool(os.environ.get("STREAMING")),
-            document_desk=GoogleDesk(settings) if settings.google_credentials else None,
+            document_desk=GoogleOwners(settings) if settings.google_credentials else None,
         )
         if port := os.environ.get("HEALTH_PORT"):
             serve_health(bot, int(port))

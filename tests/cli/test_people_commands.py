@@ -11,7 +11,7 @@ import pytest
 from sqlalchemy import update
 
 from bot.db import now
-from bot.questions.store import Records
+from bot.questions.store import QuestionStore
 from bot.questions.tables import questions
 from config.settings import Settings
 from index.audit import AuditLog, Shown, days_ago
@@ -25,7 +25,7 @@ SECRET = "heliotrope 4711"
 def folder(tmp_path: Path) -> Path:
     """Where U0DANA asked today and 181 days ago, and was shown something of both domains."""
     engine = open_database(Settings(_env_file=None, data_dir=tmp_path / "var"))
-    records, log = Records(engine), AuditLog(engine)
+    records, log = QuestionStore(engine), AuditLog(engine)
     for number, age in enumerate((0, 181)):
         question_id = f"C0SECURITY:{number}.0"
         records.claim(

@@ -17,7 +17,7 @@ from typing import get_args
 
 import pytest
 
-from agents.answer import AnswerPath, Beside
+from agents.answer import AlternativeDomain, AnswerPath
 from cli.output.terminal import print_answer
 from tests.bot.fakes import NO_MODEL, answer, passages_found
 
@@ -85,7 +85,7 @@ def test_passages_are_shown_once_and_without_a_confidence(
 def test_passages_of_two_domains_stand_under_their_names(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    second = Beside(
+    second = AlternativeDomain(
         domain="privacy", title="Privacy help", passages=passages_found("Two years.").passages
     )
     print_answer(passages_found("90 days.", from_title="Security help", beside=(second,)))
@@ -114,7 +114,7 @@ def test_no_kind_of_answer_is_told_by_the_name_of_its_path(
 
 def test_what_to_ask_next_can_be_copied_into_a_shell(capsys: pytest.CaptureFixture[str]) -> None:
     asked = "who's on call?"
-    beside = (Beside(domain="privacy", title="Privacy help"),)
+    beside = (AlternativeDomain(domain="privacy", title="Privacy help"),)
     print_answer(
         answer(path="ambiguous_query", citations=(), options=("the key's age?",), beside=beside),
         question=asked,

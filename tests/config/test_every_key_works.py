@@ -25,11 +25,11 @@ from sqlalchemy import delete, insert, text, update
 
 from agents.answer import Answer, Question
 from bot.bus.events import Suggestion
-from bot.feature import PublishedDomains
+from bot.feature import PublishedIndex
 from bot.features.digest.schedule import Period, next_due
 from bot.features.digest.store import digests
 from bot.features.freshness.store import cited_days, owners_reminded, today_utc
-from bot.features.gaps.store import KeptGaps, gap_questions
+from bot.features.gaps.store import GapStore, gap_questions
 from bot.questions.tables import handoffs, posts, questions
 from config.domain import Domain
 from config.domain_files import read_domain
@@ -96,7 +96,7 @@ GOLDEN = {
 TASTERS = "tasters@tidewater.example"
 
 DESCALED = "When is the kettle descaled?"
-PUBLISHED = PublishedDomains(snapshot=lambda name: cast("Snapshot", Shelf()), embed=embed)
+PUBLISHED = PublishedIndex(snapshot=lambda name: cast("Snapshot", Shelf()), embed=embed)
 Observe = Callable[["House", Mapping[str, Any]], object]
 """Looks at the product under a domain file; equal results mean that nothing changed."""
 
@@ -556,7 +556,7 @@ def reported(house: House, values: Mapping[str, Any]) -> object:
     desk.ask("who fills the samovar?", user="U0DANA")
     desk.settle()
     room.timers["gaps_look"]("tea")
-    kept_gaps = KeptGaps(desk.bot.engine)
+    kept_gaps = GapStore(desk.bot.engine)
     # Years ahead: the clock of the bot itself plans nothing meanwhile.
     kept_gaps.noted("tea", reported="2031-01-01T00:00")
     with desk.bot.engine.begin() as connection:

@@ -27,7 +27,7 @@ from pydantic import BaseModel
 
 from agents.answer import Question
 from agents.judging.judge import AnswerJudge, JudgeRequest
-from agents.observability import AskedThrough
+from agents.observability import QuestionOrigin
 from bot.connection import connect
 from config.embeddings import BATCH_TEXTS, build_embedder
 from config.errors import CopilotError
@@ -419,7 +419,7 @@ def question_line(town: Town, settings: Settings) -> object:
         copilot.ingest("tea")
         text = "how long does tea steep?"
         copilot.answering(
-            AskedThrough(id="tea-001", door="cli", text=text),
+            QuestionOrigin(id="tea-001", door="cli", text=text),
             [copilot.domain("tea")],
             lambda domain: Question(text=text),
             lambda domain, question: copilot.ask(domain.domain)(question, None),

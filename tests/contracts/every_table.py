@@ -8,25 +8,25 @@ from pathlib import Path
 
 from sqlalchemy import Engine
 
-from agents.confidence import KeptThresholds, built_in
+from agents.confidence import ThresholdStore, built_in
 from agents.judging.corrections import KeptCorrections
 from agents.judging.judge import kept_verdicts
 from bot.app import Bot, build_bot
 from enrichment.llm.ledger import SharedLedger
-from enrichment.llm.pictures import PictureShelf
+from enrichment.llm.pictures import PendingPictureStore
 from enrichment.llm.reply_cache import ReplyCache
 from index.store.schema import create_index_tables
 from index.store.vectors import UnpublishedVectors
-from jobs.canary.store import KeptCanary, KeptSight
+from jobs.canary.store import CanaryBaseline, CanaryStore
 from jobs.evaluation.agreement import ScoredTwice, agreement
 from jobs.evaluation.history import keep_run
-from jobs.evaluation.judge_card import KeptCards
-from jobs.evaluation.reply_store import KeptReplies
-from jobs.ingest.handoff_store import HandedOver
-from jobs.ingest.quarantine import Suspects
-from jobs.schedule.recorded_run import KeptNotices
-from jobs.schedule.runner import BegunRuns
-from jobs.schedule.runs import KeptRuns
+from jobs.evaluation.judge_card import JudgeCardStore
+from jobs.evaluation.reply_store import SqlReplyStore
+from jobs.ingest.handoff_store import PreparationStore
+from jobs.ingest.quarantine import CrashSuspects
+from jobs.schedule.recorded_run import NoticeStore
+from jobs.schedule.runner import RunAttemptStore
+from jobs.schedule.runs import RunStore
 from playground.slack_stand_in import SlackStandIn
 from tests.bot.conftest import settings_for
 from tests.bot.fakes import Agents, domain, spoken_of_in
@@ -57,18 +57,18 @@ def make_every_table(folder: Path, engine: Engine) -> None:
         """Its constructor makes the tables of all features."""
     ReplyCache(engine)
     kept_verdicts(engine)
-    PictureShelf(engine)
+    PendingPictureStore(engine)
     SharedLedger(engine, model="m", run="r")
-    HandedOver(engine, "security")
-    Suspects(engine, "security")
-    BegunRuns(engine).begin("r")
-    KeptNotices(engine).make_room()
-    assert KeptRuns(engine).find("none") is None
-    KeptReplies(engine, "security", "v")
+    PreparationStore(engine, "security")
+    CrashSuspects(engine, "security")
+    RunAttemptStore(engine).begin("r")
+    NoticeStore(engine).make_room()
+    assert RunStore(engine).find("none") is None
+    SqlReplyStore(engine, "security", "v")
     keep_run(engine, made_up_report(4, judged=False, beside=False))
-    KeptCanary(engine, "security").keep(
-        KeptSight(generation=1, version="v", configuration="c", seen={})
+    CanaryStore(engine, "security").keep(
+        CanaryBaseline(generation=1, version="v", configuration="c", seen={})
     )
-    KeptThresholds(engine, "m").keep("security", built_in(0.1))
+    ThresholdStore(engine, "m").keep("security", built_in(0.1))
     KeptCorrections(engine).keep("security", ())
-    KeptCards(engine).keep("security", "m", agreement([SCORED]))
+    JudgeCardStore(engine).keep("security", "m", agreement([SCORED]))

@@ -16,7 +16,7 @@ from structlog.testing import capture_logs
 from config.errors import ModelFailure, ModelUnavailable
 from config.models import ChatModel, Prompt, Usage
 from enrichment.llm.budget import Budget, BudgetSpent
-from enrichment.llm.ledger import PATIENCE_SECONDS, LedgerHere, ModelPace
+from enrichment.llm.ledger import PATIENCE_SECONDS, LocalLedger, ModelPace
 
 PROMPT = Prompt(name="enrich", version="1", system="s", user="u", max_tokens=10)
 
@@ -62,7 +62,7 @@ def started(
 ) -> tuple[Budget, Model, ChatModel]:
     clock = Clock()
     model: Any = Model(clock, refuses)
-    return Budget(sleep=clock.sleep, ledger=LedgerHere(lambda: clock.time), **limits), model, model
+    return Budget(sleep=clock.sleep, ledger=LocalLedger(lambda: clock.time), **limits), model, model
 
 
 class Failed(Exception):
@@ -122,7 +122,7 @@ def test_a_refusal_within_a_pause_is_forgotten_by_the_next_answer() -> None:
 
 def test_what_another_run_was_refused_costs_this_one_none_of_its_patience() -> None:
     clock = Clock()
-    ledger = LedgerHere(lambda: clock.time)
+    ledger = LocalLedger(lambda: clock.time)
     ledger.change_pace(lambda pace: pace.refused(0.0, 0.0))
     clock.time = 3_600.0
     model: Any = Model(clock, lambda now: None)
@@ -160,7 +160,7 @@ def test_a_model_that_fails_for_an_hour_is_done_without(kind: ModelFailure) -> N
         return ModelUnavailable("failed", kind=kind)
 
     model: Any = Model(clock, failing)
-    budget = Budget(sleep=clock.sleep, ledger=LedgerHere(lambda: clock.time))
+    budget = Budget(sleep=clock.sleep, ledger=LocalLedger(lambda: clock.time))
     assert ask(budget, model).word == "tea"
     clock.time = 1.0
 

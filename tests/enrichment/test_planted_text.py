@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from benchmarks.material.obedient_model import BENIGN, own_attacks
 from enrichment.pipeline import prepare
-from enrichment.safety.grounding import Grounds, Sieve, says_little
+from enrichment.safety.grounding import GroundingFilter, Grounds, says_little
 from enrichment.safety.injection import WITHHELD, addressing, kept, without_planted
 from loaders.files.markdown import parse_markdown
 
@@ -144,7 +144,7 @@ PASSED = TEXT.replace(" Peru's capital is Lima [1].", "").replace("- Flour, wate
 def test_the_gate_lets_grounded_sentences_out_with_their_citations_however_they_arrive(
     size: int,
 ) -> None:
-    gate = Sieve(SHOWN)
+    gate = GroundingFilter(SHOWN)
     pieces = [TEXT[at : at + size] for at in range(0, len(TEXT), size)]
     assert "".join(map(gate.feed, pieces)) + gate.close() == PASSED
     assert gate.strays == ["Peru's capital is Lima [1].", "- Flour, water and yeast."]
@@ -152,7 +152,7 @@ def test_the_gate_lets_grounded_sentences_out_with_their_citations_however_they_
 
 @given(st.text(alphabet="ab .[1]\n|-`", max_size=80), st.integers(min_value=1, max_value=9))
 def test_an_open_gate_changes_nothing(text: str, size: int) -> None:
-    gate = Sieve(None)
+    gate = GroundingFilter(None)
     pieces = [text[at : at + size] for at in range(0, len(text), size)]
     assert "".join(map(gate.feed, pieces)) + gate.close() == text
 

@@ -19,7 +19,7 @@ from index.permissions.live import (
     CheckReaders,
     DomainAccess,
 )
-from index.permissions.rules import EVERYONE, all_may_read, as_read_by, identities
+from index.permissions.rules import EVERYONE, all_may_read, identities, visible_to
 from index.search import SearchQuery, Snapshot
 from loaders.document import Permission
 from loaders.google.drive.source import current_readers
@@ -80,7 +80,7 @@ class House:
         return Domain(domain="security", title="Security", sources=sources, access=self.access)
 
     def view(self, readers: frozenset[str] | None = INES) -> Snapshot:
-        return as_read_by(self.doors.snapshot("security"), readers)
+        return visible_to(self.doors.snapshot("security"), readers)
 
     def found(self, readers: frozenset[str] | None = INES) -> set[str]:
         return {hit.chunk.document_id for hit in self.view(readers).search(ABOUT_BOTH)}
@@ -320,9 +320,9 @@ def test_what_a_door_forgets_to_open_is_open_to_everyone_alone(house: House) -> 
     house.google.drive.share("laptops", ANYONE)
     guarded = house.doors.snapshot("security")
     assert {hit.chunk.document_id for hit in guarded.search(ABOUT_BOTH)} == {"laptops"}
-    assert as_read_by(guarded, None) is house.whole
+    assert visible_to(guarded, None) is house.whole
     for readers in (BOB, None):
-        narrowed = as_read_by(house.view(BOB), readers)
+        narrowed = visible_to(house.view(BOB), readers)
         assert narrowed.chunks("key-rotation") == (), "what was closed is not opened again"
 
 

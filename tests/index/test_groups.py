@@ -16,10 +16,10 @@ from index.permissions.groups import (
     FRESH_SECONDS,
     REST_SECONDS,
     SERVED_SECONDS,
+    CachedMembers,
     Groups,
-    KnownMembers,
     Members,
-    untold,
+    no_directory,
 )
 from index.permissions.rules import EVERYONE, Person, identities
 from loaders.google.groups import open_groups
@@ -72,8 +72,8 @@ class Town:
         )
         self.groups = Groups(
             named=lambda name: frozenset({SEC, LEGAL}),
-            directory=KnownMembers(open_groups(settings), clock=self.clock),
-            slack=KnownMembers(open_user_groups(settings), clock=self.clock),
+            directory=CachedMembers(open_groups(settings), clock=self.clock),
+            slack=CachedMembers(open_user_groups(settings), clock=self.clock),
         )
 
     def of(self, person: Person, **groups: list[str]) -> set[str]:
@@ -154,10 +154,10 @@ def test_while_the_directory_is_away_known_members_count_for_a_while(town: Town)
 
 
 def test_without_a_source_a_group_is_closed_and_the_reason_is_kept() -> None:
-    never: dict[str, Any] = {"directory": KnownMembers(untold("nobody granted it"))}
+    never: dict[str, Any] = {"directory": CachedMembers(no_directory("nobody granted it"))}
     groups = Groups(
         named=lambda name: frozenset({SEC}),
-        slack=KnownMembers(open_user_groups(Settings(_env_file=None))),
+        slack=CachedMembers(open_user_groups(Settings(_env_file=None))),
         **never,
     )
     assert groups(domain(), INES) == identities(INES.email)
@@ -173,8 +173,8 @@ def test_an_outage_of_slack_ends_in_a_word_and_not_in_a_refusal() -> None:
 
     groups = Groups(
         named=lambda name: frozenset({SEC}),
-        directory=KnownMembers(untold("")),
-        slack=KnownMembers(away),
+        directory=CachedMembers(no_directory("")),
+        slack=CachedMembers(away),
     )
     with pytest.raises(PermissionsUnknown, match="Slack is away"):
         groups(domain(**{SEC: ["S0SECENG"]}), INES)

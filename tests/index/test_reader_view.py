@@ -10,7 +10,7 @@ import pytest
 
 from config.settings import Settings
 from index.permissions.reader_view import Guarded, ReaderView
-from index.permissions.rules import as_read_by, identities
+from index.permissions.rules import identities, visible_to
 from index.publish import Index, open_index
 from index.search import SearchQuery, Snapshot
 from loaders.document import Permission
@@ -138,7 +138,7 @@ def test_a_view_is_as_if_what_is_closed_were_not_there(
     name: str, pair: tuple[Snapshot, Snapshot]
 ) -> None:
     whole, without = pair
-    view = as_read_by(whole, BOB)
+    view = visible_to(whole, BOB)
     assert isinstance(view, ReaderView)
     seen, expected = SCOPED[name](view, without)
     assert seen == expected
@@ -157,7 +157,7 @@ def test_what_is_closed_would_be_seen_in_the_whole(
 
 
 def test_similarities_are_told_of_shown_chunks_alone(pair: tuple[Snapshot, Snapshot]) -> None:
-    view = as_read_by(pair[0], BOB)
+    view = visible_to(pair[0], BOB)
     ids = [chunk.id for _, chunks in make_corpus().values() for chunk in chunks]
     assert view.unit_similarities(QUESTION, ids) == {}
     shown = view.chunks(OPEN)

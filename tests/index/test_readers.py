@@ -10,10 +10,10 @@ from enrichment.chunk import DocumentCard
 from index.permissions.rules import (
     EVERYONE,
     all_may_read,
-    as_read_by,
     identities,
     may_read,
     readers_of,
+    visible_to,
 )
 from index.search import SearchQuery
 from loaders.document import Permission
@@ -139,16 +139,16 @@ def test_a_channel_s_domain_is_searched_without_asking_who_it_is() -> None:
 def test_a_generation_as_somebody_reads_it_holds_nothing_else() -> None:
     whole = snapshot(ROTATION, LAPTOPS, permissions={"laptops": PERMISSIONS["user"]})
     query = SearchQuery(variants=("how long until a screen locks or a key expires",), limit=50)
-    colleague = as_read_by(whole, identities("bob@tidewater.example"))
+    colleague = visible_to(whole, identities("bob@tidewater.example"))
     assert set(colleague.documents) == {"key-rotation"}
     assert {hit.chunk.document_id for hit in colleague.search(query)} == {"key-rotation"}
     assert colleague.chunks("laptops") == ()
     assert colleague.chunks("key-rotation") == whole.chunks("key-rotation")
-    member = as_read_by(whole, identities("ines@tidewater.example"))
+    member = visible_to(whole, identities("ines@tidewater.example"))
     assert set(member.documents) == {"key-rotation", "laptops"}
     assert member.search(query)[0].chunk.document_id == "laptops"
 
 
 def test_a_channel_reads_the_generation_itself() -> None:
     whole = snapshot(ROTATION, LAPTOPS)
-    assert as_read_by(whole, None) is whole
+    assert visible_to(whole, None) is whole

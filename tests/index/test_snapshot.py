@@ -11,7 +11,7 @@ import pytest
 from config.errors import ModelUnavailable
 from config.settings import Settings
 from enrichment.chunk import Chunk, DocumentCard
-from index.permissions.rules import as_read_by
+from index.permissions.rules import visible_to
 from index.publish import Index, open_index
 from index.search import Hit, SearchQuery, Snapshot
 from loaders.document import Permission
@@ -136,7 +136,7 @@ def filtered(
 
 def test_an_asker_finds_only_what_they_may_read(filtered: Snapshot) -> None:
     def found(*readers: str) -> set[str]:
-        seen = as_read_by(filtered, frozenset(readers))
+        seen = visible_to(filtered, frozenset(readers))
         return set(documents(seen.search(SearchQuery(variants=("keys",)))))
 
     assert found("ines@example.com") == {"mine", "anyone"}

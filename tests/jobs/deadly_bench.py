@@ -11,8 +11,8 @@ from sqlalchemy import create_engine
 
 from enrichment.chunk import Chunk
 from enrichment.pipeline import Enriched
-from jobs.ingest.handoff_store import HandedOver
-from jobs.ingest.shared_queue import Assignment, WorkBench, read_assignment
+from jobs.ingest.handoff_store import PreparationStore
+from jobs.ingest.shared_queue import PreparationTask, PreparationWorker, read_assignment
 from loaders.document import Document
 
 
@@ -20,17 +20,17 @@ class Deadly:
     def __init__(self, url: str) -> None:
         self._engine = create_engine(url)
 
-    def prepare(self, assignment: Assignment, document: Document) -> Enriched:
+    def prepare(self, assignment: PreparationTask, document: Document) -> Enriched:
         os.kill(os.getpid(), signal.SIGKILL)
         raise AssertionError("unreachable")
 
     def embed(self, domain: str, chunks: Sequence[Chunk]) -> int:
         return 0
 
-    def handed_over(self, domain: str) -> HandedOver:
-        return HandedOver(self._engine, domain)
+    def handed_over(self, domain: str) -> PreparationStore:
+        return PreparationStore(self._engine, domain)
 
 
 if __name__ == "__main__":
     _, url, told = sys.argv
-    WorkBench(Deadly(url), made_with="", at_once=1).do(read_assignment(told))
+    PreparationWorker(Deadly(url), made_with="", at_once=1).do(read_assignment(told))

@@ -19,7 +19,7 @@ from index.store.database import open_database
 from jobs.ingest.ports import IngestReport
 from jobs.schedule.recorded_run import Started, recorded
 from jobs.schedule.runner import JobRunner
-from jobs.schedule.runs import KeptRuns
+from jobs.schedule.runs import RunStore
 from tests.bot.fakes import domain
 
 DEADLY = "security@2026-11-05 03:00"
@@ -31,7 +31,7 @@ PATIENCE = 60.0
 def run_once(folder: Path, now: str) -> None:
     """Until a run is over, well or not."""
     engine = open_database(Settings(data_dir=folder, database_url=None))
-    runs = KeptRuns(engine)
+    runs = RunStore(engine)
 
     def tell(person: str, lines: list[str]) -> bool:
         with (folder / "told").open("a") as opened:

@@ -15,11 +15,11 @@ from config.settings import Settings
 from enrichment.chunk import DocumentCard
 from enrichment.pipeline import Enriched, prepare
 from index.publish import Index, open_index
-from jobs.ingest.executors import InThisProcess, Prepare, Way
-from jobs.ingest.handoff_store import HandedOver
+from jobs.ingest.executors import LocalExecutor, Prepare, Way
+from jobs.ingest.handoff_store import PreparationStore
 from jobs.ingest.job import ingest
-from jobs.ingest.ports import Found, IngestReport
-from jobs.ingest.quarantine import Suspects
+from jobs.ingest.ports import IngestReport, SourceChanges
+from jobs.ingest.quarantine import CrashSuspects
 from loaders.document import Document
 from tests.enrichment.writing import Writer, count_words
 from tests.index.conftest import WordEmbedder
@@ -53,14 +53,14 @@ class Shelves:
 
     def look(
         self, *, cursor: str, indexed: Mapping[str, DocumentCard], settled: Collection[str]
-    ) -> Found:
+    ) -> SourceChanges:
         kept = {
             one
             for one, says in self.says.items()
             if one in settled and one in indexed and indexed[one].version == says
         }
         wanted = [one for one in self.says if one not in kept]
-        return Found(
+        return SourceChanges(
             changed={one: partial(self._load, one) for one in wanted},
             kept=frozenset(kept),
             cursor="seen",
@@ -88,14 +88,14 @@ class Library:
         return self.index.engine
 
     @property
-    def handed(self) -> HandedOver:
-        return HandedOver(self.engine, DOMAIN)
+    def handed(self) -> PreparationStore:
+        return PreparationStore(self.engine, DOMAIN)
 
     def ways(self, model: Prepare | None = None) -> Mapping[Way, Prepare]:
         return {"extractive": plainly} if model is None else {"extractive": plainly, "model": model}
 
     def ingest(self, *, model: Prepare | None = None, **how: Any) -> IngestReport:
-        how.setdefault("workshop", InThisProcess(self.ways(model), at_once=2))
+        how.setdefault("workshop", LocalExecutor(self.ways(model), at_once=2))
         return ingest(
             DOMAIN,
             sources=[self.shelves],
@@ -103,7 +103,7 @@ class Library:
             pipeline=how.pop("pipeline", "1"),
             model=MODEL if model else "",
             handed=self.handed,
-            suspects=lambda: Suspects(self.engine, DOMAIN, pardon=how.get("full", False)),
+            suspects=lambda: CrashSuspects(self.engine, DOMAIN, pardon=how.get("full", False)),
             **how,
         )
 

@@ -14,7 +14,7 @@ from durable.lease import PostgresLease
 from jobs.ingest.ports import IngestReport
 from jobs.schedule.recorded_run import Started, recorded
 from jobs.schedule.runner import JobRunner
-from jobs.schedule.runs import KeptRuns
+from jobs.schedule.runs import RunStore
 from tests.bot.fakes import domain
 
 DOMAINS = ("security", "privacy", "platform")
@@ -23,7 +23,7 @@ DOMAINS = ("security", "privacy", "platform")
 def main() -> None:
     url, notes = os.environ["DATABASE_URL"], Path(os.environ["NOTES"])
     engine = create_engine(make_url(url).set(drivername="postgresql+psycopg"))
-    runs = KeptRuns(engine)
+    runs = RunStore(engine)
 
     def note(word: str, started: Started) -> None:
         with notes.open("a") as opened:

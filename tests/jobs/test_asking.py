@@ -22,7 +22,7 @@ from index.search import Hit
 from index.store.database import open_database
 from jobs.evaluation.asking import ask_all, version_of
 from jobs.evaluation.metrics.retrieval import Retrieved
-from jobs.evaluation.reply_store import VERSIONS, KeptReplies
+from jobs.evaluation.reply_store import VERSIONS, SqlReplyStore
 from jobs.golden.questions import GoldenQuestion
 
 ROOT = Path(__file__).parents[2]
@@ -111,10 +111,10 @@ def test_at_most_so_many_are_asked_at_a_time() -> None:
 
 
 def test_what_an_earlier_run_was_told_is_not_asked_again(engine: Engine) -> None:
-    kept = KeptReplies(engine, "security", "v1")
+    kept = SqlReplyStore(engine, "security", "v1")
     before, after = Asked(), Asked()
     told = ask_all(before, questions(3), kept=kept, repeats=2)
-    again = ask_all(after, questions(4), kept=KeptReplies(engine, "security", "v1"), repeats=2)
+    again = ask_all(after, questions(4), kept=SqlReplyStore(engine, "security", "v1"), repeats=2)
     assert after.questions == ["question 3", "question 3"]
     assert [one.answer for one in again[:6]] == [one.answer for one in told]
     assert [one.retrieved for one in again[:6]] == [one.retrieved for one in told]
@@ -122,7 +122,7 @@ def test_what_an_earlier_run_was_told_is_not_asked_again(engine: Engine) -> None
 
 
 def test_a_question_that_changed_is_asked_again(engine: Engine) -> None:
-    kept = KeptReplies(engine, "security", "v1")
+    kept = SqlReplyStore(engine, "security", "v1")
     one = questions(1)[0]
     ask_all(Asked(), [one], kept=kept)
     asked = Asked()
@@ -134,10 +134,10 @@ def test_a_question_that_changed_is_asked_again(engine: Engine) -> None:
 
 
 def test_another_version_and_anew_ask_again(engine: Engine) -> None:
-    ask_all(Asked(), questions(1), kept=KeptReplies(engine, "security", "v1"))
+    ask_all(Asked(), questions(1), kept=SqlReplyStore(engine, "security", "v1"))
     for kept in (
-        KeptReplies(engine, "security", "v2"),
-        KeptReplies(engine, "security", "v1", anew=True),
+        SqlReplyStore(engine, "security", "v2"),
+        SqlReplyStore(engine, "security", "v1", anew=True),
     ):
         asked = Asked()
         ask_all(asked, questions(1), kept=kept)
@@ -145,7 +145,7 @@ def test_another_version_and_anew_ask_again(engine: Engine) -> None:
 
 
 def test_what_an_outage_made_of_an_answer_is_not_kept(engine: Engine) -> None:
-    kept = KeptReplies(engine, "security", "v1")
+    kept = SqlReplyStore(engine, "security", "v1")
     ask_all(Asked(degraded=True), questions(2), kept=kept)
     asked = Asked()
     ask_all(asked, questions(2), kept=kept)
@@ -154,10 +154,10 @@ def test_what_an_outage_made_of_an_answer_is_not_kept(engine: Engine) -> None:
 
 def test_old_versions_of_a_domain_are_forgotten(engine: Engine) -> None:
     for number in range(VERSIONS + 2):
-        ask_all(Asked(), questions(1), kept=KeptReplies(engine, "security", f"v{number}"))
-    KeptReplies(engine, "security", "newer")
-    assert KeptReplies(engine, "security", "v0").find(questions(1)[0], 1) is None
-    last = KeptReplies(engine, "security", f"v{VERSIONS + 1}")
+        ask_all(Asked(), questions(1), kept=SqlReplyStore(engine, "security", f"v{number}"))
+    SqlReplyStore(engine, "security", "newer")
+    assert SqlReplyStore(engine, "security", "v0").find(questions(1)[0], 1) is None
+    last = SqlReplyStore(engine, "security", f"v{VERSIONS + 1}")
     assert last.find(questions(1)[0], 1) is not None
 
 
@@ -169,7 +169,7 @@ def test_without_an_index_the_run_ends_and_keeps_what_it_was_told(engine: Engine
             raise IndexUnavailable("nothing has been published")
         return good(question, progress)
 
-    kept = KeptReplies(engine, "security", "v1")
+    kept = SqlReplyStore(engine, "security", "v1")
     with pytest.raises(IndexUnavailable):
         ask_all(ask, questions(3), kept=kept, parallel=1)
     assert kept.find(questions(3)[0], 1) is not None
@@ -202,7 +202,7 @@ def test_a_run_that_was_killed_goes_on_and_asks_nothing_twice(tmp_path: Path) ->
     assert ended.returncode == -signal.SIGKILL
     engine = open_database(Settings.model_validate({"data_dir": tmp_path}))
     asked = Asked()
-    replies = ask_all(asked, questions(6), kept=KeptReplies(engine, "security", "v1"))
+    replies = ask_all(asked, questions(6), kept=SqlReplyStore(engine, "security", "v1"))
     engine.dispose()
     assert asked.questions == ["question 4", "question 5"]
     assert len(replies) == 6

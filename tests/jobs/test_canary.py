@@ -13,7 +13,7 @@ from pydantic import SecretStr
 
 from enrichment.chunk import Chunk
 from jobs.canary.canary import Canary
-from jobs.canary.store import KeptCanary
+from jobs.canary.store import CanaryStore
 from oncall import Copilot
 from playground.slack_stand_in import SlackStandIn
 from tests.jobs.watched_domain import EVERYTHING, WatchedDomain, watched_domain
@@ -141,7 +141,7 @@ def as_another_version(copilot: Copilot, told: list[str] | None = None) -> Canar
     """What the product is after an upgrade."""
     return Canary(
         copilot.domain("security"),
-        kept=KeptCanary(copilot.index.engine, "security"),
+        kept=CanaryStore(copilot.index.engine, "security"),
         version="another",
         tell_admins=(told if told is not None else []).extend,
     )

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from config.settings import Settings
 from index.store.database import open_database
-from jobs.schedule.runs import KeptRuns
+from jobs.schedule.runs import RunStore
 from tests.jobs.deadly_run import DEADLY, NEXT
 
 ROOT = Path(__file__).parents[2]
@@ -27,7 +27,7 @@ def test_a_run_in_which_six_runners_died_is_set_aside_until_its_next_time(tmp_pa
         "0 died, and the next ended with 0",
     ]
     engine = open_database(Settings(data_dir=tmp_path, database_url=None))
-    runs = KeptRuns(engine)
+    runs = RunStore(engine)
     deadly, following = runs.find(DEADLY), runs.find(NEXT)
     engine.dispose()
     assert deadly

@@ -7,17 +7,17 @@ from collections.abc import Iterator
 
 import pytest
 
-from jobs.ingest.executors import in_turn
+from jobs.ingest.executors import map_in_order
 
 
 @pytest.mark.parametrize("at_once", [1, 4])
 def test_results_come_in_order(at_once: int) -> None:
-    assert list(in_turn(str, range(50), at_once)) == [str(number) for number in range(50)]
+    assert list(map_in_order(str, range(50), at_once)) == [str(number) for number in range(50)]
 
 
 def test_as_many_are_at_work_as_may_be() -> None:
     together = threading.Barrier(4, timeout=30)
-    assert len(list(in_turn(lambda _: together.wait(), range(8), 4))) == 8
+    assert len(list(map_in_order(lambda _: together.wait(), range(8), 4))) == 8
 
 
 def test_no_more_is_asked_for_than_there_is_room() -> None:
@@ -29,7 +29,7 @@ def test_no_more_is_asked_for_than_there_is_room() -> None:
             given += 1
             yield given
 
-    results = in_turn(lambda number: number, endless(), 3)
+    results = map_in_order(lambda number: number, endless(), 3)
     assert [next(results) for _ in range(10)] == list(range(1, 11))
     results.close()
     assert given <= 10 + 2 * 3
@@ -41,7 +41,7 @@ def test_what_fails_ends_it() -> None:
             raise ValueError(number)
         return number
 
-    results = in_turn(act, range(100), 2)
+    results = map_in_order(act, range(100), 2)
     assert [next(results) for _ in range(3)] == [0, 1, 2]
     with pytest.raises(ValueError, match="3"):
         next(results)

@@ -24,7 +24,7 @@ from jobs.evaluation.human_scores import (
     read_scores,
     scored_twice,
 )
-from jobs.evaluation.judge_card import KeptCards, judge_card
+from jobs.evaluation.judge_card import JudgeCardStore, judge_card
 from jobs.evaluation.report import EvaluationReport
 
 
@@ -239,7 +239,7 @@ def test_two_people_are_held_against_each_other_and_the_lower_middle_counts(
 
 def test_a_card_is_kept_by_domain_and_judge(tmp_path: Path) -> None:
     engine = open_database(Settings.model_validate({"data_dir": tmp_path}))
-    cards = KeptCards(engine)
+    cards = JudgeCardStore(engine)
     assert cards.of("d", "wise") is None
     found: Agreement = agreement(twice((5, 5), (3, 4), (0, 0)))
     cards.keep("d", "wise", found)

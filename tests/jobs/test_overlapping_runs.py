@@ -20,9 +20,9 @@ from durable.worker import WorkQueue
 from index.store.database import open_database
 from jobs.ingest.ports import IngestReport
 from jobs.schedule.due import latest
-from jobs.schedule.recorded_run import KeptNotices, Started, recorded
-from jobs.schedule.runner import BegunRuns, JobRunner, Registration
-from jobs.schedule.runs import KEPT, IngestRun, KeptRuns
+from jobs.schedule.recorded_run import NoticeStore, Started, recorded
+from jobs.schedule.runner import JobRunner, Registration, RunAttemptStore
+from jobs.schedule.runs import KEPT, IngestRun, RunStore
 from tests.bot.fakes import domain
 from tests.databases import breakable_postgresql
 
@@ -47,7 +47,7 @@ class Works:
     def __init__(self, url: str, lease: Lease, engine: Engine, *, refresh: str) -> None:
         self.now = at("2026-11-05T03:00:10")
         self.engine = engine
-        self.runs = KeptRuns(engine)
+        self.runs = RunStore(engine)
         self.began: list[str] = []
         self.told: list[str] = []
         self.slack_is_up = True
@@ -274,7 +274,7 @@ def test_a_run_that_is_over_does_not_begin_again(tmp_path: Path, outcome: str) -
 
 def test_no_reading_of_runs_in_an_outage_is_taken_for_no_runs(tmp_path: Path) -> None:
     engine = create_engine(f"sqlite:///{tmp_path / 'state.sqlite'}")
-    runs = KeptRuns(engine)
+    runs = RunStore(engine)
     assert runs.of("security") == []
     runs.end(IngestRun(id="one", domain="security", started_at=at("2026-11-05T03:00")))
     engine.dispose()
@@ -306,7 +306,7 @@ def test_what_slack_did_not_take_is_told_later_and_once(tmp_path: Path) -> None:
 
 def test_a_notice_waits_for_the_next_try_of_any_runner(tmp_path: Path) -> None:
     engine = create_engine(f"sqlite:///{tmp_path / 'state.sqlite'}")
-    one, other, now = KeptNotices(engine), KeptNotices(engine), at("2026-11-05T03:00")
+    one, other, now = NoticeStore(engine), NoticeStore(engine), at("2026-11-05T03:00")
     tried: list[str] = []
 
     def tell_nobody(person: str, lines: Sequence[str]) -> bool:
@@ -332,7 +332,7 @@ def test_a_notice_waits_for_the_next_try_of_any_runner(tmp_path: Path) -> None:
 
 def test_a_runner_that_ends_by_intention_is_no_death(tmp_path: Path) -> None:
     engine = create_engine(f"sqlite:///{tmp_path / 'state.sqlite'}")
-    begun = BegunRuns(engine)
+    begun = RunAttemptStore(engine)
     for _ in range(3):
         assert begun.begin("security@2026-11-05 03:00") == 0
         begun.let_go("security@2026-11-05 03:00")
@@ -352,5 +352,5 @@ def test_work_that_a_stopped_runner_left_is_gone_on_with_and_counts_no_death(
         works.runner.plan()
         until(lambda: works.began)
         works.runner.stop(0.0)
-        assert BegunRuns(works.engine).begin(works.began[0]) == 0
+        assert RunAttemptStore(works.engine).begin(works.began[0]) == 0
         may_end.set()

@@ -10,8 +10,8 @@ import pytest
 
 from config.errors import LoadError, ModelUnavailable
 from enrichment.pipeline import Enriched
-from jobs.ingest.quarantine import Suspects
-from jobs.ingest.run import Steps
+from jobs.ingest.quarantine import CrashSuspects
+from jobs.ingest.run import PublishSchedule
 from loaders.document import Document, Image
 from tests.enrichment.writing import Writer
 from tests.jobs.library import DOMAIN, MODEL, Library, plainly, with_a_model
@@ -32,7 +32,7 @@ class Clock:
 
 def test_steps_take_a_tenth_of_the_time_at_most() -> None:
     clock = Clock()
-    steps = Steps(60.0, clock=clock)
+    steps = PublishSchedule(60.0, clock=clock)
     assert not steps.due(True)
     clock.now = 60.0
     assert steps.due(True)
@@ -58,7 +58,7 @@ def test_documents_answer_before_the_model_has_described_them(library: Library) 
         assert published.wait(30)
         return with_a_model(document)
 
-    class Watched(Steps):
+    class Watched(PublishSchedule):
         def took(self, publish: object) -> None:
             super().took(publish)  # type: ignore[arg-type]
             seen.extend(card.enriched_by for card in library.cards().values())
@@ -76,7 +76,7 @@ def test_the_steps_of_a_run_are_one_generation_to_roll_back(library: Library) ->
     before = library.ingest().generation
     for name in library.shelves.says:
         library.shelves.says[name] = "two"
-    report = library.ingest(steps=Steps(0.0))
+    report = library.ingest(steps=PublishSchedule(0.0))
     assert report.generation > before + 1, "it was published in steps"
     assert len(report.changed) == 4
     assert [one.number for one in library.index.generations(DOMAIN)] == [report.generation, before]
@@ -88,7 +88,7 @@ def test_what_is_gone_leaves_at_the_end_and_the_rest_stays(library: Library) -> 
     library.ingest()
     del library.shelves.says["book-0"]
     library.shelves.says["book-1"] = "two"
-    report = library.ingest(steps=Steps(0.0))
+    report = library.ingest(steps=PublishSchedule(0.0))
     assert report.removed == ("book-0",)
     assert sorted(library.cards()) == ["book-1", "book-2", "book-3"]
 
@@ -100,7 +100,7 @@ def test_a_run_that_broke_off_goes_on_where_it_was(library: Library) -> None:
 
     library.shelves.on_load = breaks
     with pytest.raises(ModelUnavailable):
-        library.ingest(steps=Steps(0.0))
+        library.ingest(steps=PublishSchedule(0.0))
     done = set(library.cards())
     assert done
     library.shelves.on_load = lambda name: None
@@ -123,11 +123,11 @@ def test_nobody_rolls_back_to_half_of_a_run_that_broke_off(library: Library) -> 
     library.shelves.on_load = breaks
     for _ in range(4):
         with pytest.raises(ModelUnavailable):
-            library.ingest(full=True, steps=Steps(0.0))
+            library.ingest(full=True, steps=PublishSchedule(0.0))
     half = [one.number for one in library.index.generations(DOMAIN)]
     assert half == [library.index.snapshot(DOMAIN).generation, began]
     library.shelves.on_load = lambda name: None
-    report = library.ingest(steps=Steps(0.0))
+    report = library.ingest(steps=PublishSchedule(0.0))
     assert [one.number for one in library.index.generations(DOMAIN)] == [report.generation, began]
     library.shelves.says["book-0"] = "three"
     following = library.ingest().generation
@@ -136,7 +136,7 @@ def test_nobody_rolls_back_to_half_of_a_run_that_broke_off(library: Library) -> 
 
 
 def test_a_last_step_that_was_everything_ends_its_run(library: Library) -> None:
-    library.ingest(steps=Steps(0.0))
+    library.ingest(steps=PublishSchedule(0.0))
     last = library.index.snapshot(DOMAIN).generation
     library.ingest()
     library.shelves.says["book-0"] = "two"
@@ -183,7 +183,7 @@ def test_another_pipeline_makes_everything_again_even_after_a_break(library: Lib
     library.shelves.on_load = breaks
     library.shelves.read.clear()
     with pytest.raises(ModelUnavailable):
-        library.ingest(pipeline="2", steps=Steps(0.0))
+        library.ingest(pipeline="2", steps=PublishSchedule(0.0))
     library.shelves.on_load = lambda name: None
     made = {name for name, card in library.cards().items() if card.made_by != old_mark(library)}
     library.shelves.read.clear()
@@ -215,7 +215,7 @@ def test_a_document_that_takes_its_readers_down_is_set_aside(
 
     library.shelves.on_load = dies
     with monkeypatch.context() as gone:
-        gone.setattr(Suspects, "close", lambda suspects: None)
+        gone.setattr(CrashSuspects, "close", lambda suspects: None)
         for _ in range(3):
             with pytest.raises(Killed):
                 library.ingest()
@@ -251,16 +251,16 @@ def test_where_a_picture_can_be_fetched_is_not_stored(library: Library) -> None:
 
 
 def test_what_was_read_well_is_no_suspect_of_a_later_death(library: Library) -> None:
-    suspects = Suspects(library.engine, DOMAIN)
+    suspects = CrashSuspects(library.engine, DOMAIN)
     for name in ("book-0", "book-1"):
         suspects.begin(name)
     for name in ("book-0", "book-1"):
         suspects.end(name)
-    assert Suspects(library.engine, DOMAIN).alone(["book-0", "book-1"]) == []
+    assert CrashSuspects(library.engine, DOMAIN).alone(["book-0", "book-1"]) == []
 
 
 def test_a_step_that_changes_nothing_is_no_reason_to_publish_no_more(library: Library) -> None:
-    class Eager(Steps):
+    class Eager(PublishSchedule):
         taken = 0
 
         def due(self, something: bool) -> bool:

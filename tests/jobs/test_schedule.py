@@ -12,7 +12,7 @@ from sqlalchemy import create_engine
 from config.domain import Refresh
 from jobs.schedule.due import Planned, due, is_overdue, latest, upcoming
 from jobs.schedule.freshness import freshness
-from jobs.schedule.runs import KEPT, IngestRun, KeptRuns, Outcome
+from jobs.schedule.runs import KEPT, IngestRun, Outcome, RunStore
 from tests.bot.fakes import domain
 
 NIGHTLY = Refresh(cron="0 3 * * *")
@@ -150,7 +150,7 @@ def test_a_failure_is_no_less_while_the_next_run_goes_on() -> None:
 
 def test_runs_are_kept_and_a_change_of_complaints_is_told_once(tmp_path: Any) -> None:
     engine = create_engine(f"sqlite:///{tmp_path}/state.sqlite")
-    kept, other = KeptRuns(engine), KeptRuns(engine)
+    kept, other = RunStore(engine), RunStore(engine)
     assert kept.of("security") == []
     kept.begin(run(1, "running"))
     kept.begin(run(2, "running"))

@@ -26,9 +26,14 @@ from enrichment.llm.budget import Budget, BudgetSpent
 from enrichment.llm.ledger import LONGEST_PAUSE, SharedLedger
 from enrichment.pipeline import Enriched
 from jobs.ingest.executors import Prepared
-from jobs.ingest.handoff_store import HandedOver
-from jobs.ingest.run import Steps
-from jobs.ingest.shared_queue import Assignment, ByWorkers, WorkBench, written_assignment
+from jobs.ingest.handoff_store import PreparationStore
+from jobs.ingest.run import PublishSchedule
+from jobs.ingest.shared_queue import (
+    PreparationTask,
+    PreparationWorker,
+    QueueExecutor,
+    written_assignment,
+)
 from loaders.document import Document
 from playground.google_stand_in import DEMO_FOLDER
 from playground.openai_stand_in import OpenAIStandIn
@@ -48,7 +53,7 @@ class Hands:
         self.does: Callable[[Document], object] = lambda document: None
         self.describe: Callable[[Document], Enriched] = with_a_model
 
-    def prepare(self, assignment: Assignment, document: Document) -> Enriched:
+    def prepare(self, assignment: PreparationTask, document: Document) -> Enriched:
         self.prepared.append((assignment.document, assignment.way))
         self.does(document)
         return (self.describe if assignment.way == "model" else plainly)(document)
@@ -56,7 +61,7 @@ class Hands:
     def embed(self, domain: str, chunks: Sequence[Chunk]) -> int:
         return self._library.index.embed_ahead(domain, chunks)
 
-    def handed_over(self, domain: str) -> HandedOver:
+    def handed_over(self, domain: str) -> PreparationStore:
         return self._library.handed
 
 
@@ -66,13 +71,13 @@ class Others:
     def __init__(self, library: Library) -> None:
         self.library = library
         self.hands = Hands(library)
-        self.bench = WorkBench(self.hands, made_with="", at_once=2)
-        self.given: list[Assignment] = []
+        self.bench = PreparationWorker(self.hands, made_with="", at_once=2)
+        self.given: list[PreparationTask] = []
         self.working = True
         self._more = threading.Condition()
 
-    def workshop(self, *, model: str = "", run: str = "run") -> ByWorkers:
-        return ByWorkers(
+    def workshop(self, *, model: str = "", run: str = "run") -> QueueExecutor:
+        return QueueExecutor(
             run=run,
             domain=DOMAIN,
             options=self.library.options,
@@ -81,7 +86,7 @@ class Others:
             assign=self._assign,
         )
 
-    def _assign(self, assignment: Assignment, work: str) -> None:
+    def _assign(self, assignment: PreparationTask, work: str) -> None:
         with self._more:
             self.given.append(assignment)
             self._more.notify_all()
@@ -208,7 +213,7 @@ def test_one_that_cannot_be_embedded_is_a_failure_of_its_own(
 def test_a_step_forgets_nothing_that_it_did_not_publish(library: Library, others: Others) -> None:
     """The model's answers come while the step before them is being published."""
 
-    class Slow(Steps):
+    class Slow(PublishSchedule):
         def took(self, publish: Callable[[], None]) -> None:
             until(lambda: "model" in dict(others.hands.prepared).values() and not others.given)
             time.sleep(0.2)
@@ -225,7 +230,7 @@ def test_documents_of_which_nothing_is_heard_are_handed_out_again(
     library: Library, others: Others, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("jobs.ingest.shared_queue.SILENCE_SECONDS", 0.5)
-    lost: list[Assignment] = []
+    lost: list[PreparationTask] = []
     workshop = others.workshop()
     kept, workshop._assign = workshop._assign, lambda assignment, work: lost.append(assignment)
     workshop.give(library.shelves._load("book-0"), "extractive")
@@ -257,7 +262,7 @@ def test_an_assignment_whose_document_changed_meanwhile_is_left_out(
     shelves.says["book-0"] = "two"
     handed.keep(shelves._load("book-0"))
     others.bench.do(
-        Assignment(
+        PreparationTask(
             run="r", start="s", domain=DOMAIN, document="book-0", loaded=loaded, way="extractive",
             options=library.options, model="",
         )
@@ -271,7 +276,7 @@ def test_one_that_kills_three_processes_is_set_aside_and_its_neighbours_are_not(
 ) -> None:
     handed = library.handed
     loaded = handed.keep(library.shelves._load("book-2"))
-    assignment = Assignment(
+    assignment = PreparationTask(
         run="r", start="s", domain=DOMAIN, document="book-2", loaded=loaded, way="extractive",
         options=library.options, model="",
     )  # fmt: skip

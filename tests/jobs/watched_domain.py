@@ -15,7 +15,7 @@ from config.settings import Settings
 from enrichment.chunk import Chunk
 from enrichment.pipeline import prepare
 from jobs.canary.outcome import CanaryOutcome
-from jobs.ingest.executors import InThisProcess
+from jobs.ingest.executors import LocalExecutor
 from jobs.ingest.job import ingest
 from oncall import Copilot
 
@@ -80,7 +80,7 @@ class WatchedDomain:
             stage=partial(
                 copilot.index.stage, accepts=lambda following: canary.accepts(following, serving)
             ),
-            workshop=InThisProcess({"extractive": enrich}),
+            workshop=LocalExecutor({"extractive": enrich}),
             reads=canary.reads,
             pipeline="another",
         )

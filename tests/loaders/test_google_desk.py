@@ -12,7 +12,7 @@ from config.errors import ConfigError
 from config.settings import Settings
 from loaders.google.drive.source import open_drive
 from loaders.google.errors import GoogleRefused
-from loaders.google.owners import GoogleDesk
+from loaders.google.owners import GoogleOwners
 from playground.google_stand_in import GoogleFault, GoogleStandIn, StoredFile
 
 INES, DANA = "ines@tidewater.example", "dana@tidewater.example"
@@ -45,13 +45,13 @@ def google() -> Iterator[GoogleStandIn]:
         yield running
 
 
-def desk(google: GoogleStandIn, folder: Path, *, comments: bool = True) -> GoogleDesk:
+def desk(google: GoogleStandIn, folder: Path, *, comments: bool = True) -> GoogleOwners:
     settings = Settings(
         google_credentials=google.write_credentials(folder / "key.json"),
         google_api_url=google.url,
         google_comments=comments,
     )
-    return GoogleDesk(settings, sleep=lambda seconds: None)
+    return GoogleOwners(settings, sleep=lambda seconds: None)
 
 
 def said(google: GoogleStandIn, document: str) -> list[str]:
@@ -125,4 +125,4 @@ def test_the_reading_token_can_write_nothing(google: GoogleStandIn, tmp_path: Pa
 
 def test_a_key_that_is_missing_is_named_when_it_is_needed() -> None:
     with pytest.raises(ConfigError, match="GOOGLE_APPLICATION_CREDENTIALS"):
-        GoogleDesk(Settings(google_comments=True)).owners("mine")
+        GoogleOwners(Settings(google_comments=True)).owners("mine")

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from agents.answer import Question
-from agents.observability import AskedThrough, observed
-from agents.routing.router import Answering
+from agents.observability import QuestionOrigin, with_metrics
+from agents.routing.router import DomainRouter
 from config.chat_model import build_chat_model
 from config.errors import ModelUnavailable
 from config.models import Usage
@@ -41,10 +41,10 @@ def asked_with_a_model(*faults: ModelFault) -> Collector:
             {"openai_base_url": server.base_url, "openai_api_key": "k", "chat_model": "scripted"}
         )
         ask = asking(model=build_chat_model(settings, retries=0))
-        watched = observed(lambda question, _: ask(question.text), "security")
+        watched = with_metrics(lambda question, _: ask(question.text), "security")
         return traced(
-            lambda: Answering(snapshot=lambda _: snapshot())(
-                AskedThrough(id="C1:1.0", door="mention", text=ASKED),
+            lambda: DomainRouter(snapshot=lambda _: snapshot())(
+                QuestionOrigin(id="C1:1.0", door="mention", text=ASKED),
                 [domain()],
                 lambda _: Question(text=ASKED),
                 lambda _, question: watched(question, None),

@@ -11,10 +11,10 @@ from collections.abc import Callable, Iterator
 
 from markdown_it.tree import SyntaxTreeNode
 
-from bot.blocks.sanitize.text import BREAK, Links, links_to, visible
+from bot.blocks.sanitize.text import BREAK, Links, links_to, strip_invisible
 from bot.blocks.sanitize.tree import apart, inline, numbered, tree_of, unsigned
 
-__all__ = ["Links", "defang", "links_to"]
+__all__ = ["Links", "links_to", "sanitize_markdown"]
 
 _DEFINITION = re.compile(r"\[[^\]^][^\]]*\](?=:)")
 """What would name an address for a `[label]` elsewhere; a footnote's does not."""
@@ -27,9 +27,9 @@ _NUMBER = re.compile(r"\d{1,9}(?=[.)])")
 _LANGUAGE = re.compile(r"[\w+#-]{1,20}")
 
 
-def defang(markdown: str, links: Links) -> str:
+def sanitize_markdown(markdown: str, links: Links) -> str:
     """The same words, harmless. What this returns, it returns again when given it."""
-    return _Writer(visible(markdown), links).written()
+    return _Writer(strip_invisible(markdown), links).written()
 
 
 class _Writer:

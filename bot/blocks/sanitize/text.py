@@ -46,7 +46,7 @@ _SIGNS = "([{}])*_\"'~“”‘’«»"
 _END = _SIGNS + ".,;:!?"
 
 
-def visible(text: str) -> str:
+def strip_invisible(text: str) -> str:
     """Without what nobody sees: zero widths, directions, control characters, halves of pairs.
 
     A word joiner stays: it takes apart, so that what was made harmless once stays as it is."""
@@ -82,12 +82,12 @@ def broken(word: str) -> str:
     return re.sub("[:：@＠](?!\u2060)", lambda sign: sign[0] + BREAK, word)
 
 
-def unlinked(text: str) -> str:
+def break_links(text: str) -> str:
     """Nothing to follow: every address is broken."""
     return WORD.sub(lambda word: broken(word[0]) if is_address(word[0]) else word[0], text)
 
 
-def unpinged(text: str) -> str:
+def break_mentions(text: str) -> str:
     """Nobody is called, by a name or by Slack's control sequences."""
     if "@" not in text and "<" not in text and text.isascii():
         return text
@@ -100,14 +100,14 @@ def unpinged(text: str) -> str:
     return "".join([*pieces, text[at:]])
 
 
-def plain(text: str) -> str:
+def sanitize_plain(text: str) -> str:
     """For Slack's `plain_text`, titles and cells."""
-    return unpinged(unlinked(visible(text)))
+    return break_mentions(break_links(strip_invisible(text)))
 
 
-def mrkdwn(text: str) -> str:
+def sanitize_mrkdwn(text: str) -> str:
     """For a mrkdwn text object: Slack's three control characters escaped, too."""
-    return unpinged(escaped(unlinked(visible(text))))
+    return break_mentions(escaped(break_links(strip_invisible(text))))
 
 
 def escaped(text: str) -> str:

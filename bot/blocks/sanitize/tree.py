@@ -19,13 +19,13 @@ from bot.blocks.sanitize.text import (
     LOOKALIKE,
     WORD,
     Links,
+    break_links,
+    break_mentions,
     broken,
     core,
     host_of,
     is_address,
-    unlinked,
-    unpinged,
-    visible,
+    strip_invisible,
     written,
 )
 from loaders.text.markdown import code_span, escape
@@ -160,7 +160,7 @@ def inline(node: SyntaxTreeNode, links: Links) -> str:
 
 def apart(code: str) -> str:
     """Code that a reader of fewer rules would see end at a backtick within: harmless as words."""
-    return unpinged(unlinked(code)).replace("](", f"]{BREAK}(")
+    return break_mentions(break_links(code)).replace("](", f"]{BREAK}(")
 
 
 def unsigned(code: str) -> str:
@@ -210,7 +210,7 @@ class _Spans:
         self._pieces.append(markdown)
 
     def _flush(self) -> None:
-        text = visible("".join(self._words)).replace("\n", " ")
+        text = strip_invisible("".join(self._words)).replace("\n", " ")
         self._words = []
         if text:
             self._pieces.append(self._prose(text))
@@ -240,7 +240,9 @@ class _Spans:
     def _slack_link(self, node: SyntaxTreeNode) -> None:
         url, words = node.content, str(node.meta["label"])
         if self._links.allow(url):
-            self._put(_linked(url, self._plain(_in_label(visible(words or url))), words or url))
+            self._put(
+                _linked(url, self._plain(_in_label(strip_invisible(words or url))), words or url)
+            )
         else:
             self._words.append(words or url)
 
@@ -270,7 +272,7 @@ class _Spans:
         text = text.replace("](", f"]{BREAK}(")
         text = _ENTITY.sub("&" + BREAK, text)
         text = TAG_START.sub("<" + BREAK, text)
-        return self._guard(unpinged(text)).replace("\\<", "<").replace("\\][", "][")
+        return self._guard(break_mentions(text)).replace("\\<", "<").replace("\\][", "][")
 
 
 def _joined(pieces: list[str]) -> str:
@@ -284,7 +286,7 @@ def _joined(pieces: list[str]) -> str:
 
 def _in_label(text: str) -> str:
     """A label can't end its own link early."""
-    return re.sub(r"[\[\]]", "", unlinked(text))
+    return re.sub(r"[\[\]]", "", break_links(text))
 
 
 def _linked(url: str, label: str, words: str) -> str:
@@ -292,7 +294,7 @@ def _linked(url: str, label: str, words: str) -> str:
     host = host_of(url)
     said = words.endswith(f"({host})")
     if not said and any(is_address(w) and not _leads(w, host) for w in WORD.findall(words)):
-        label = f"{label.strip()} ({unlinked(host)})"
+        label = f"{label.strip()} ({break_links(host)})"
     return f"[{label.strip() or 'link'}]({written(url)})"
 
 

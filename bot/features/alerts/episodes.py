@@ -15,7 +15,7 @@ from typing import Any
 
 from agents.alerts.alert import Alert, AlertStatus
 from agents.alerts.parser import alerts_in
-from bot.slack.events import Asked, read
+from bot.slack.events import IncomingMessage, read
 
 REOPENED_WITHIN = timedelta(minutes=30)
 """Fired again so soon after it was over, it is the same episode, in the same thread."""
@@ -150,7 +150,7 @@ _OVER = re.compile(r"\W*(?:\[|status:\s*)?(?:resolved|recovered|closed)\b", re.I
 
 @dataclass(frozen=True, kw_only=True)
 class AlertMessage:
-    asked: Asked
+    asked: IncomingMessage
     alerts: tuple[Alert, ...]
     """None where it was rewritten to words that name none any more; then `status` is of those that
     it named before."""
@@ -162,7 +162,7 @@ class AlertMessage:
 def alert_message(event: Mapping[str, Any], *, bot_user: str, team: str) -> AlertMessage | None:
     """None for every message that isn't of a bot, or tells of no alert."""
     asked = read(event, bot_user=bot_user, team=team)
-    if not isinstance(asked, Asked) or not asked.bot:
+    if not isinstance(asked, IncomingMessage) or not asked.bot:
         return None
     rewritten = event.get("subtype") == "message_changed"
     status = status_by_colour(event["message"] if rewritten else event)

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from bot.feature import AnswerAlert, Feature, FeatureTools
+from bot.feature import AnswerAlert, Feature, FeatureContext
 from bot.features.alerts.replies import ANSWER, COURSE, AlertReplies
-from bot.features.alerts.service import AGAIN, AlertDesk
-from bot.features.alerts.store import AlertFigures, KeptEpisodes
-from bot.questions.store import Records
+from bot.features.alerts.service import AGAIN, AlertService
+from bot.features.alerts.store import AlertCounts, EpisodeStore
+from bot.questions.store import QuestionStore
 
 
-def build_alerts(tools: FeatureTools, records: Records, answer_alert: AnswerAlert) -> Feature:
+def build_alerts(
+    tools: FeatureContext, records: QuestionStore, answer_alert: AnswerAlert
+) -> Feature:
     def is_gone(question: str) -> bool:
         record = records.get(question)
         return record is not None and record.state == "withdrawn"
@@ -17,11 +19,11 @@ def build_alerts(tools: FeatureTools, records: Records, answer_alert: AnswerAler
     replies = AlertReplies(
         tools=tools,
         records=records,
-        episodes=KeptEpisodes(tools.engine, is_gone=is_gone),
-        figures=AlertFigures(tools.engine),
+        episodes=EpisodeStore(tools.engine, is_gone=is_gone),
+        figures=AlertCounts(tools.engine),
         answer_alert=answer_alert,
     )
-    desk = AlertDesk(tools=tools, replies=replies)
+    desk = AlertService(tools=tools, replies=replies)
     return Feature(
         on_event=desk.on_event,
         items={ANSWER: replies.answer},

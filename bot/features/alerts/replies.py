@@ -15,13 +15,13 @@ import structlog
 
 from bot.blocks.kit import Json
 from bot.db import now
-from bot.feature import AnswerAlert, FeatureTools
+from bot.feature import AnswerAlert, FeatureContext
 from bot.features.alerts.episodes import Episode, Tally
-from bot.features.alerts.store import AlertFigures, KeptEpisodes
+from bot.features.alerts.store import AlertCounts, EpisodeStore
 from bot.features.alerts.views import with_course
-from bot.questions.store import Record, Records
+from bot.questions.store import QuestionRecord, QuestionStore
 from bot.slack.client import SlackRefused
-from bot.slack.events import Asked
+from bot.slack.events import IncomingMessage
 from config.domain import Domain
 
 log = structlog.get_logger()
@@ -44,13 +44,13 @@ A_BOT = "bot"
 
 @dataclass(frozen=True, kw_only=True)
 class AlertReplies:
-    tools: FeatureTools
-    records: Records
-    episodes: KeptEpisodes
-    figures: AlertFigures
+    tools: FeatureContext
+    records: QuestionStore
+    episodes: EpisodeStore
+    figures: AlertCounts
     answer_alert: AnswerAlert
 
-    def claim(self, event_id: str, asked: Asked, domain: Domain) -> Record | None:
+    def claim(self, event_id: str, asked: IncomingMessage, domain: Domain) -> QuestionRecord | None:
         """On record as any other question, and so audited, with feedback and a human to ask; None
         where another event of the same message was quicker."""
         return self.records.claim(
@@ -58,7 +58,7 @@ class AlertReplies:
             thread_ts=asked.thread_ts, asker=asked.user, text=asked.text, domain=domain.domain,
         )  # fmt: skip
 
-    def in_turn(self, record: Record) -> None:
+    def in_turn(self, record: QuestionRecord) -> None:
         """Have it answered: at once, or after those that wait already."""
         lately = now() - timedelta(hours=1)
         ahead = self.figures.waiting(record.channel, lately) - AT_ONCE
@@ -132,7 +132,9 @@ class AlertReplies:
             for one in told
         )
 
-    def _update(self, record: Record, ts: str, told: Sequence[tuple[Episode, Tally]]) -> None:
+    def _update(
+        self, record: QuestionRecord, ts: str, told: Sequence[tuple[Episode, Tally]]
+    ) -> None:
         try:
             found = self.tools.web.call(
                 "conversations.replies", channel=record.channel, ts=record.thread_ts,

@@ -16,9 +16,9 @@ from agents.alerts.parser import alerts_in
 from agents.runbooks.lookup import matched, worth_answering
 from agents.runbooks.matching import RunbookMatch
 from bot.access.gate import is_by_alert_bot
-from bot.blocks.sanitize.text import mrkdwn
+from bot.blocks.sanitize.text import sanitize_mrkdwn
 from bot.db import now
-from bot.feature import DigestPart, FeatureTools
+from bot.feature import DigestPart, FeatureContext
 from bot.features.alerts.episodes import (
     WITHOUT_RUNBOOK,
     AlertMessage,
@@ -29,11 +29,11 @@ from bot.features.alerts.episodes import (
     utc,
 )
 from bot.features.alerts.replies import A_BOT, AlertReplies
-from bot.questions.store import Record
-from bot.slack.events import Asked
+from bot.questions.store import QuestionRecord
+from bot.slack.events import IncomingMessage
 from config.domain import Domain, domain_of
 from config.errors import CopilotError, IndexUnavailable, NothingPublished
-from index.permissions.rules import EVERYONE, as_read_by
+from index.permissions.rules import EVERYONE, visible_to
 from index.search import Snapshot
 from telemetry import metrics
 
@@ -46,8 +46,8 @@ _OUTCOMES = {"found": "answered", "several": "asked_which"}
 
 
 @dataclass(frozen=True, kw_only=True)
-class AlertDesk:
-    tools: FeatureTools
+class AlertService:
+    tools: FeatureContext
     replies: AlertReplies
 
     def on_event(self, event_id: str, event: Mapping[str, Any], team: str) -> bool:
@@ -118,8 +118,8 @@ class AlertDesk:
         return True
 
     def _reopened(
-        self, event_id: str, asked: Asked, names: Sequence[str], domain: Domain
-    ) -> Record | None:
+        self, event_id: str, asked: IncomingMessage, names: Sequence[str], domain: Domain
+    ) -> QuestionRecord | None:
         """To be answered anew, in place of the answer before: the bot has added to its message."""
         record = self.replies.records.get(asked.id)
         if record is None or not asked.edited or record.state == "withdrawn":
@@ -149,7 +149,7 @@ class AlertDesk:
         if self.tools.published is None:
             raise NothingPublished(domain.domain)
         open_to = None if domain.access.audience == "channel" else EVERYONE
-        return as_read_by(self.tools.published.snapshot(domain.domain), open_to)
+        return visible_to(self.tools.published.snapshot(domain.domain), open_to)
 
     def _counted(self, seen: Occurrence, found: RunbookMatch, domain: Domain) -> Taken:
         taken = self.replies.episodes.take(seen, lambda: self._elsewhere(found, domain))
@@ -207,5 +207,5 @@ def _part(title: str, counted: Sequence[tuple[str, str, int]]) -> DigestPart:
     lines = []
     for name, _, fired in counted:
         often = "once" if fired == 1 else f"{fired} times"
-        lines.append(f"`{mrkdwn(name.replace('`', ''))[:120]}` fired {often}")
+        lines.append(f"`{sanitize_mrkdwn(name.replace('`', ''))[:120]}` fired {often}")
     return DigestPart(title=title, lines=lines, places=[channel for _, channel, _ in counted])

@@ -32,7 +32,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.exc import IntegrityError
 
-from bot.db import KeptTable
+from bot.db import PersonalTable
 from bot.features.alerts.episodes import (
     SAID_ONCE_FOR,
     WITHOUT_RUNBOOK,
@@ -84,8 +84,8 @@ alert_occurrences = Table(
 )
 
 KEPT_ALERTS = (
-    KeptTable(table=alert_episodes, at="last_at", question="question_id"),
-    KeptTable(table=alert_occurrences, at="at", question="question_id"),
+    PersonalTable(table=alert_episodes, at="last_at", question="question_id"),
+    PersonalTable(table=alert_occurrences, at="at", question="question_id"),
 )
 
 
@@ -95,7 +95,7 @@ def create_alert_tables(engine: Engine) -> None:
 
 
 @dataclass(frozen=True)
-class AlertFigures:
+class AlertCounts:
     engine: Engine
 
     def active(self, since: datetime) -> int:
@@ -157,7 +157,7 @@ class AlertFigures:
             return int(connection.scalar(query) or 0)
 
 
-class KeptEpisodes:
+class EpisodeStore:
     def __init__(self, engine: Engine, *, is_gone: Callable[[str], bool] = lambda _: False) -> None:
         """`is_gone`: whether somebody has deleted the message of this id, and so its thread."""
         self._engine = engine

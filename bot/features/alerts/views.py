@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from bot.blocks.kit import Json, section, short
-from bot.blocks.sanitize.text import mrkdwn
+from bot.blocks.sanitize.text import sanitize_mrkdwn
 from bot.features.alerts.episodes import Episode, Tally
 
 COURSE = "oncall_alert_course"
@@ -38,7 +38,7 @@ def course(episode: Episode, tally: Tally, *, named: bool = False) -> str:
     said = list(filter(None, (_state(episode, tally), _elsewhere(episode))))
     if not said:
         return ""
-    name = f"*{mrkdwn(short(episode.name, 80))}*: " if named else ""
+    name = f"*{sanitize_mrkdwn(short(episode.name, 80))}*: " if named else ""
     return name + " · ".join(said)
 
 
@@ -58,14 +58,16 @@ def _elsewhere(episode: Episode) -> str:
     if not episode.elsewhere:
         return ""
     name = short(episode.name, 80).replace("`", "")
-    return f"There is a runbook for `{mrkdwn(name)}` in <#{episode.elsewhere}>"
+    return f"There is a runbook for `{sanitize_mrkdwn(name)}` in <#{episode.elsewhere}>"
 
 
 def _listed(places: Sequence[str]) -> str:
     """`pod a, b and 3 more`; each as it is where one is a pod and the next a host."""
     of, more = {place.partition(" ")[0] for place in places}, len(places) - MOST_PLACES
     named = [place.partition(" ")[2] for place in places[1:]] if len(of) == 1 else places[1:]
-    shown = ", ".join(mrkdwn(short(place, 60)) for place in [*places[:1], *named][:MOST_PLACES])
+    shown = ", ".join(
+        sanitize_mrkdwn(short(place, 60)) for place in [*places[:1], *named][:MOST_PLACES]
+    )
     return f"{shown} and {more} more" if more > 0 else shown
 
 

@@ -6,13 +6,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from agents.answer import Answer, Ask, Conversation, Progress, Question, Turn
-from agents.observability import AskedThrough, QuestionDoor
-from agents.routing.router import Answering
+from agents.observability import QuestionDoor, QuestionOrigin
+from agents.routing.router import DomainRouter
 from agents.thread.store import slack_place
 from bot.access.directory import People
 from bot.db import now
-from bot.questions.store import Record, Records, decoded, encoded
-from bot.slack.events import Asked
+from bot.questions.store import QuestionRecord, QuestionStore, decoded, encoded
+from bot.slack.events import IncomingMessage
 from config.domain import Domain
 from config.models import Usage
 from index.permissions.rules import IdentitiesOf, readers_of
@@ -24,19 +24,19 @@ EveryoneMayRead = Callable[[str, frozenset[str]], bool]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Asking:
-    records: Records
+class AskService:
+    records: QuestionStore
     domains: Domains
     ask: AskOf
     people: People
     identities: IdentitiesOf
     everyone_may_read: EveryoneMayRead
-    answering: Answering
+    answering: DomainRouter
 
     def answer(
         self,
-        event: Asked,
-        record: Record,
+        event: IncomingMessage,
+        record: QuestionRecord,
         candidates: Sequence[Domain],
         text: str,
         history: Sequence[Turn],
@@ -52,7 +52,7 @@ class Asking:
         if record.answer and answered_in and answered_in.access.audience == "channel":
             return decoded(record.answer), answered_in
         answer, domain = self.answering(
-            AskedThrough(id=event.id, door=_door(event), text=text),
+            QuestionOrigin(id=event.id, door=_door(event), text=text),
             candidates,
             lambda domain: self._question_in(domain, event, text, history),
             lambda domain, question: self.ask(domain.domain)(
@@ -77,7 +77,7 @@ class Asking:
 
     def belongs_here(
         self,
-        event: Asked,
+        event: IncomingMessage,
         here: Domain,
         others: Sequence[Domain],
         text: str,
@@ -89,7 +89,7 @@ class Asking:
         )
 
     def _question_in(
-        self, domain: Domain, event: Asked, text: str, history: Sequence[Turn]
+        self, domain: Domain, event: IncomingMessage, text: str, history: Sequence[Turn]
     ) -> Question:
         return Question(
             text=text,
@@ -109,7 +109,7 @@ class Asking:
         )
 
 
-def _door(event: Asked) -> QuestionDoor:
+def _door(event: IncomingMessage) -> QuestionDoor:
     if event.direct:
         return "direct_message"
     if event.bot:

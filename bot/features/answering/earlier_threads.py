@@ -18,9 +18,9 @@ from urllib.parse import parse_qs, urlsplit
 import structlog
 
 from bot.blocks.kit import context, link, short
-from bot.blocks.render import Outgoing
-from bot.slack.client import SlackBusy, SlackRefused, SlackUnsure, Web
-from bot.slack.events import Asked
+from bot.blocks.render import SlackMessage
+from bot.slack.client import SlackBusy, SlackClient, SlackRefused, SlackUnsure
+from bot.slack.events import IncomingMessage
 from config.domain import Domain
 
 log = structlog.get_logger()
@@ -53,12 +53,14 @@ class EarlierThread:
     at: datetime
 
 
-Found = Callable[[Domain], Sequence[EarlierThread]]
+ThreadsForDomain = Callable[[Domain], Sequence[EarlierThread]]
 """For the domain that answered; waits no longer than a second after the search began."""
-Look = Callable[[Asked, Sequence[Domain], str], Found]
+ThreadSearch = Callable[[IncomingMessage, Sequence[Domain], str], ThreadsForDomain]
 
 
-def look_nowhere(event: Asked, domains: Sequence[Domain], text: str) -> Found:
+def no_thread_search(
+    event: IncomingMessage, domains: Sequence[Domain], text: str
+) -> ThreadsForDomain:
     return lambda domain: ()
 
 
@@ -67,7 +69,7 @@ class EarlierThreads:
 
     def __init__(
         self,
-        web: Web,
+        web: SlackClient,
         *,
         is_public: Callable[[str], bool],
         team_url: str,
@@ -83,11 +85,13 @@ class EarlierThreads:
         self.problem = ""
         """Why nothing is searched, for whoever runs the bot; empty while all is well."""
 
-    def __call__(self, event: Asked, domains: Sequence[Domain], text: str) -> Found:
+    def __call__(
+        self, event: IncomingMessage, domains: Sequence[Domain], text: str
+    ) -> ThreadsForDomain:
         wanted = event.action_token and any(one.answer.earlier_threads for one in domains)
         began = self._clock()
         if not wanted or began < self._rests_until or not self._free.acquire(blocking=False):
-            return look_nowhere(event, domains, text)
+            return no_thread_search(event, domains, text)
         looked: Future[Sequence[EarlierThread]] = Future()
 
         def look() -> None:
@@ -111,7 +115,7 @@ class EarlierThreads:
 
         return found
 
-    def _look(self, event: Asked, text: str) -> Sequence[EarlierThread]:
+    def _look(self, event: IncomingMessage, text: str) -> Sequence[EarlierThread]:
         try:
             reply = self._web.once(
                 "assistant.search.context",
@@ -136,7 +140,7 @@ class EarlierThreads:
         messages = (reply.get("results") or {}).get("messages") or []
         return self._places(messages, event)
 
-    def _places(self, messages: Sequence[Any], event: Asked) -> Sequence[EarlierThread]:
+    def _places(self, messages: Sequence[Any], event: IncomingMessage) -> Sequence[EarlierThread]:
         places: dict[tuple[str, str], EarlierThread] = {}
         for message in messages:
             channel, root = _place(message)
@@ -175,7 +179,9 @@ class EarlierThreads:
         log.warning("slack does not search for earlier threads", reason=code, fix=remedy)
 
 
-def with_earlier(messages: Sequence[Outgoing], threads: Sequence[EarlierThread]) -> list[Outgoing]:
+def with_earlier(
+    messages: Sequence[SlackMessage], threads: Sequence[EarlierThread]
+) -> list[SlackMessage]:
     """The answer with a line of links above its buttons."""
     if not messages or not threads or len(messages[-1].blocks) >= MOST_BLOCKS:
         return list(messages)

@@ -12,7 +12,7 @@ from slack_bolt import App
 from bot.blocks.kit import Json
 from bot.blocks.render import CLARIFY, LOOK_IN
 from bot.feature import Store
-from bot.slack.events import Asked, files_of
+from bot.slack.events import IncomingMessage, files_of
 from bot.slack.interactions import place_of, posted_at, team_of, user_of
 from bot.slack.manifest import SHORTCUT
 from bot.slack.messages import plain, words_of
@@ -51,7 +51,7 @@ def _clarifying(app: App, store: Store) -> None:
         app.action(f"{LOOK_IN}_{number}")(look_in)
 
 
-def shortcut_question(body: Json, bot_user: str) -> Asked | None:
+def shortcut_question(body: Json, bot_user: str) -> IncomingMessage | None:
     """The message that the shortcut was used on, as a question of who used it."""
     message = body.get("message") or {}
     ts = str(body.get("message_ts") or message.get("ts") or "")
@@ -60,7 +60,7 @@ def shortcut_question(body: Json, bot_user: str) -> Asked | None:
     if not (ts and (text or files["attached"])) or message.get("user") == bot_user:
         return None
     channel = str((body.get("channel") or {}).get("id") or "")
-    return Asked(
+    return IncomingMessage(
         channel=channel,
         ts=ts,
         thread_ts=str(message.get("thread_ts") or ts),
@@ -74,13 +74,13 @@ def shortcut_question(body: Json, bot_user: str) -> Asked | None:
     )
 
 
-def chosen_question(body: Json, action: Mapping[str, Any]) -> Asked:
+def chosen_question(body: Json, action: Mapping[str, Any]) -> IncomingMessage:
     """The option that was chosen, as a question of its own and of who chose it, whoever asked
     first; twice by the same person is once."""
     channel, thread_ts = place_of(body)
     post = posted_at(body)
     text = str(action.get("value") or "")
-    return Asked(
+    return IncomingMessage(
         channel=channel,
         ts=str(action.get("action_ts") or post),
         thread_ts=thread_ts or post,
@@ -94,7 +94,7 @@ def chosen_question(body: Json, action: Mapping[str, Any]) -> Asked:
     )
 
 
-def asked_of_another(body: Json, action: Mapping[str, Any]) -> Asked:
+def asked_of_another(body: Json, action: Mapping[str, Any]) -> IncomingMessage:
     """The same question, of the domain that was chosen for it; its words are on record."""
     domain, _, question_id = str(action.get("value") or "").partition(" ")
     chosen = str((action.get("text") or {}).get("text") or "")

@@ -8,13 +8,13 @@ from typing import Any
 
 import structlog
 
-from bot.access.gate import Door, Gate, Told, door_of
-from bot.blocks.render import said
+from bot.access.gate import EntryPoint, Gate, Told, door_of
+from bot.blocks.render import text_message
 from bot.features.answering.rules import decide
-from bot.features.answering.service import Attempts, Job
-from bot.questions.store import Record, Records
-from bot.slack.client import SlackBusy, SlackUnsure, Web
-from bot.slack.events import Asked, Deleted
+from bot.features.answering.service import AnsweringService, AnswerJob
+from bot.questions.store import QuestionRecord, QuestionStore
+from bot.slack.client import SlackBusy, SlackClient, SlackUnsure
+from bot.slack.events import IncomingMessage, MessageDeleted
 from bot.slack.messages import Message, fetch
 from config.domain import Domain, domain_of
 from telemetry import metrics
@@ -26,17 +26,17 @@ log = structlog.get_logger()
 class Intake:
     """Decides what is a question and which domains may answer it, and has it seen through."""
 
-    web: Web
-    records: Records
+    web: SlackClient
+    records: QuestionStore
     domains: Callable[[], Mapping[str, Domain]]
-    attempts: Attempts
+    attempts: AnsweringService
     gate: Gate
     bot_user: str
     forget_cached: Callable[[str], None]
     """See `bot.privacy.cached_words`; called while the answer is still on record."""
     told: Told = field(default_factory=Told)
 
-    def asked(self, event_id: str, event: Asked) -> None:
+    def asked(self, event_id: str, event: IncomingMessage) -> None:
         """Answer it if it is for the bot. The event that a crash left behind comes again."""
         if event.again:
             first = self.records.get(event.again)
@@ -51,11 +51,11 @@ class Intake:
         elif known is None or known.event_id == event_id:
             self._considered(event_id, event, resumed=known is not None)
 
-    def deleted(self, event_id: str, event: Deleted) -> None:
+    def deleted(self, event_id: str, event: MessageDeleted) -> None:
         """The question is gone: no answer, and none left standing."""
         if self.records.of_post(event.channel, event.ts):
             return
-        gone = Asked(
+        gone = IncomingMessage(
             channel=event.channel, ts=event.ts, thread_ts=event.ts, user="", team="", text=""
         )
         # Claimed even when unknown: the deletion may overtake the question.
@@ -67,7 +67,7 @@ class Intake:
             post = self.attempts.post(record.event, stream=self.attempts.streaming)
             post.withdraw()
 
-    def _considered(self, event_id: str, event: Asked, *, resumed: bool) -> None:
+    def _considered(self, event_id: str, event: IncomingMessage, *, resumed: bool) -> None:
         domain = domain_of(self.domains().values(), event.channel)
         if domain is None and not event.direct:
             if event.mentioned and not event.bot:
@@ -89,7 +89,9 @@ class Intake:
                 event, record, thread, domains, resumed=resumed, quiet=quiet, others=others
             )
 
-    def _decide(self, event: Asked, domain: Domain | None, thread: Sequence[Message]) -> str:
+    def _decide(
+        self, event: IncomingMessage, domain: Domain | None, thread: Sequence[Message]
+    ) -> str:
         if domain is None:
             return "ignore" if event.bot else "answer"
         askers = {r.asker for r in self.records.in_thread(event.channel, event.thread_ts)}
@@ -97,21 +99,21 @@ class Intake:
 
     def _attempt(
         self,
-        event: Asked,
-        record: Record,
+        event: IncomingMessage,
+        record: QuestionRecord,
         thread: Sequence[Message],
         domains: Sequence[Domain],
         **more: Any,
     ) -> None:
         owned = event.direct or domain_of(self.domains().values(), event.channel)
         self.attempts.respond(
-            Job(
+            AnswerJob(
                 event=event, record=record, thread=thread, domains=domains, privately=not owned,
                 **more,
             )
         )  # fmt: skip
 
-    def _open_to(self, event: Asked) -> list[Domain]:
+    def _open_to(self, event: IncomingMessage) -> list[Domain]:
         """The channel's domain, if the asker may ask it. In a direct message, and in a channel
         that has none, all that they may ask directly, or the one that they chose; in the agent
         pane that of the channel they came from alone, which is the client's word and counts only
@@ -120,19 +122,19 @@ class Intake:
         here = domain_of(known, event.channel)
         if here and not event.direct:
             return self.gate.open_to(door_of(event), event.user, [here])
-        door = door_of(event) if event.direct else Door.DIRECT_MESSAGE
+        door = door_of(event) if event.direct else EntryPoint.DIRECT_MESSAGE
         found = self.gate.open_to(door, event.user, known)
         if chosen := [one for one in found if one.domain == event.domain]:
             return chosen
         beside = domain_of(found, event.context_channel)
         return [beside] if beside else found
 
-    def _others(self, event: Asked, here: Domain) -> tuple[Domain, ...]:
+    def _others(self, event: IncomingMessage, here: Domain) -> tuple[Domain, ...]:
         """Domains beside that of the channel to which a question there may belong."""
         known = [one for one in self.domains().values() if one.domain != here.domain]
-        return tuple(self.gate.open_to(Door.DIRECT_MESSAGE, event.user, known))
+        return tuple(self.gate.open_to(EntryPoint.DIRECT_MESSAGE, event.user, known))
 
-    def _edited(self, event_id: str, event: Asked, known: Record) -> None:
+    def _edited(self, event_id: str, event: IncomingMessage, known: QuestionRecord) -> None:
         """The same post gets a new answer, when the words really changed."""
         again = known.event_id == event_id
         if known.state in {"withdrawn", "limited"} or (known.text == event.text and not again):
@@ -148,7 +150,7 @@ class Intake:
             notes = ("Answered again because the question was edited.",)
             self._attempt(event, record, self._thread(event), domains, resumed=True, notes=notes)
 
-    def _turn_away(self, event: Asked) -> None:
+    def _turn_away(self, event: IncomingMessage) -> None:
         """Nothing is asked, shown or kept; who addressed the bot is told why, and nobody else.
 
         What an attempt before a crash had begun to show is taken back."""
@@ -161,7 +163,7 @@ class Intake:
             metrics.REFUSALS.labels(here.domain if here else "", "not_allowed").inc()
             self.say_why_not(event)
 
-    def say_why_not(self, event: Asked) -> None:
+    def say_why_not(self, event: IncomingMessage) -> None:
         """To them alone, and not for ever."""
         if self.told.once(event.user, event.id):
             here = domain_of(self.domains().values(), event.channel)
@@ -169,7 +171,7 @@ class Intake:
             if why := self.gate.why_not(event.user, about):
                 self.attempts.tell_asker(event, why)
 
-    def _thread(self, event: Asked) -> list[Message]:
+    def _thread(self, event: IncomingMessage) -> list[Message]:
         """What was said before; who asks the bot itself is answered without it, if need be."""
         try:
             return [] if event.starts_thread else fetch(self.web, event.channel, event.thread_ts)
@@ -179,13 +181,15 @@ class Intake:
             log.warning("answering without the thread", question=event.id, reason=str(error))
             return []
 
-    def _claim(self, event_id: str, event: Asked, domain: str = "") -> Record | None:
+    def _claim(
+        self, event_id: str, event: IncomingMessage, domain: str = ""
+    ) -> QuestionRecord | None:
         return self.records.claim(
             question_id=event.id, event_id=event_id, channel=event.channel,
             thread_ts=event.thread_ts, asker=event.user, text=event.text, domain=domain,
         )  # fmt: skip
 
-    def _in_unknown_channel(self, event_id: str, event: Asked, *, resumed: bool) -> None:
+    def _in_unknown_channel(self, event_id: str, event: IncomingMessage, *, resumed: bool) -> None:
         """Answered privately: nobody says who of this channel may read which documents."""
         domains = self._open_to(event)
         if not domains:
@@ -196,7 +200,7 @@ class Intake:
             thread = self._thread(event)
             self._attempt(event, record, thread, domains, resumed=resumed)
 
-    def _no_documents_here(self, event_id: str, event: Asked) -> None:
+    def _no_documents_here(self, event_id: str, event: IncomingMessage) -> None:
         if self.gate.people.known(event.user).standing != "member":
             self._turn_away(event)
             return
@@ -210,5 +214,5 @@ class Intake:
             + (f"I answer in {places}. " if places else "")
             + f"To set this one up, add its id `{event.channel}` to a domain file."
         )
-        self.attempts.post(event, stream=False).finish([said(text)])
+        self.attempts.post(event, stream=False).finish([text_message(text)])
         self.records.mark(event.id, state="posted")

@@ -9,20 +9,20 @@ from datetime import timedelta
 from typing import Any, Literal
 
 from bot.access.gate import is_by_alert_bot
-from bot.blocks.sanitize.text import mrkdwn
+from bot.blocks.sanitize.text import sanitize_mrkdwn
 from bot.db import now
-from bot.questions.store import Record, Records
-from bot.slack.events import Asked
+from bot.questions.store import QuestionRecord, QuestionStore
+from bot.slack.events import IncomingMessage
 from bot.slack.messages import earlier, is_own, is_question
 from config.domain import Domain
 from enrichment.language.phrases import is_courtesy
 
 
 class Limiter:
-    def __init__(self, records: Records) -> None:
+    def __init__(self, records: QuestionStore) -> None:
         self._records = records
 
-    def refusal(self, question: Record, domain: Domain) -> str:
+    def refusal(self, question: QuestionRecord, domain: Domain) -> str:
         """Why `domain` does not answer this question now; empty when it does.
 
         Of questions that come at once, the first on record are answered."""
@@ -47,7 +47,8 @@ class Limiter:
             and self._records.tokens(day_ago, domain.domain) >= limits.tokens_per_day
         ):
             return (
-                f"{mrkdwn(domain.title)} has used up its daily budget for the language model. "
+                f"{sanitize_mrkdwn(domain.title)} has used up its daily budget "
+                "for the language model. "
                 "Please ask a human today, or ask me again tomorrow."
             )
         return ""
@@ -57,7 +58,7 @@ Decision = Literal["answer", "answer_if_confident", "ignore"]
 
 
 def decide(
-    event: Asked,
+    event: IncomingMessage,
     domain: Domain,
     *,
     thread: Sequence[Any] = (),
@@ -78,7 +79,7 @@ def decide(
     return "ignore"
 
 
-def _to_alert(event: Asked, domain: Domain) -> Decision:
+def _to_alert(event: IncomingMessage, domain: Domain) -> Decision:
     """Alert bots on the list; never other bots, which might answer back forever."""
     if not is_by_alert_bot(event, domain):
         return "ignore"
@@ -87,7 +88,7 @@ def _to_alert(event: Asked, domain: Domain) -> Decision:
     return "answer_if_confident" if event.starts_thread else "ignore"
 
 
-def _to_unmentioned(event: Asked, domain: Domain) -> Decision:
+def _to_unmentioned(event: IncomingMessage, domain: Domain) -> Decision:
     if domain.answer.when == "always":
         return "ignore" if is_courtesy(event.text) else "answer"
     if domain.answer.when == "question" and is_question(event.text) and not event.others_mentioned:
@@ -95,7 +96,9 @@ def _to_unmentioned(event: Asked, domain: Domain) -> Decision:
     return "ignore"
 
 
-def _continues(event: Asked, thread: Sequence[Any], askers: Collection[str], bot_user: str) -> bool:
+def _continues(
+    event: IncomingMessage, thread: Sequence[Any], askers: Collection[str], bot_user: str
+) -> bool:
     """The asker goes on talking with the bot, and nobody else has come between."""
     if event.others_mentioned or event.user not in askers or is_courtesy(event.text):
         return False

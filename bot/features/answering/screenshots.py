@@ -13,8 +13,8 @@ from sqlalchemy.exc import IntegrityError
 
 from agents.prompts import render
 from bot.questions.tables import questions, screenshots
-from bot.slack.client import SlackBusy, SlackRefused, SlackUnsure, Web
-from bot.slack.events import Asked, AttachedFile
+from bot.slack.client import SlackBusy, SlackClient, SlackRefused, SlackUnsure
+from bot.slack.events import AttachedFile, IncomingMessage
 from config.errors import ModelError
 from config.models import ChatModel, Usage
 from enrichment.safety.injection import WITHHELD, kept
@@ -97,13 +97,13 @@ _kept = TypeAdapter(tuple[ReadFile, ...])
 class Screenshots:
     """Reads the files of a question. Whatever happens, the question goes on."""
 
-    web: Web
+    web: SlackClient
     engine: Engine
     token: SecretStr | None = field(repr=False)
     api_url: str = ""
     model: ChatModel | None = None
 
-    def of(self, event: Asked) -> Attachments:
+    def of(self, event: IncomingMessage) -> Attachments:
         """Those of the message; what was read is kept with the question, so that a worker that
         takes over after a crash neither downloads nor asks again."""
         question = event.again or event.id

@@ -10,20 +10,25 @@ import structlog
 from agents.answer import LONGEST_QUESTION, Answer, bounded, shown_of_each
 from agents.confidence import worth_saying
 from bot.blocks.kit import short
-from bot.blocks.render import Outgoing, apology, render, said
-from bot.blocks.sanitize.text import mrkdwn
-from bot.feature import Additions, AnswerShown
-from bot.features.answering.ask import Asking, may_watch
-from bot.features.answering.earlier_threads import Found, Look, look_nowhere, with_earlier
+from bot.blocks.render import SlackMessage, apology, render, text_message
+from bot.blocks.sanitize.text import sanitize_mrkdwn
+from bot.feature import AnswerExtras, OutgoingAnswer
+from bot.features.answering.ask import AskService, may_watch
+from bot.features.answering.earlier_threads import (
+    ThreadSearch,
+    ThreadsForDomain,
+    no_thread_search,
+    with_earlier,
+)
 from bot.features.answering.rules import Limiter
 from bot.features.answering.screenshots import Attachments, Screenshots
 from bot.posting import posts as private
-from bot.posting.live_answer import Post
+from bot.posting.live_answer import LiveAnswer
 from bot.posting.posts import NO_WAY_IN
-from bot.posting.streaming import Pace
-from bot.questions.store import Record, Records
-from bot.slack.client import SlackBusy, SlackRefused, SlackUnsure, Web
-from bot.slack.events import Asked
+from bot.posting.streaming import UpdatePacer
+from bot.questions.store import QuestionRecord, QuestionStore
+from bot.slack.client import SlackBusy, SlackClient, SlackRefused, SlackUnsure
+from bot.slack.events import IncomingMessage
 from bot.slack.messages import Message, earlier, is_own, plain, turns, words_of
 from config.domain import Domain
 from config.errors import IndexUnavailable, PermissionsUnknown, new_reference
@@ -37,11 +42,11 @@ SLACK_TROUBLE = (SlackBusy, SlackUnsure, SlackRefused)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Job:
+class AnswerJob:
     """One question being answered."""
 
-    event: Asked
-    record: Record
+    event: IncomingMessage
+    record: QuestionRecord
     thread: Sequence[Message]
     domains: Sequence[Domain]
     """Those that may answer, the likeliest first; never empty."""
@@ -60,21 +65,21 @@ class Job:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Attempts:
-    web: Web
-    records: Records
-    asking: Asking
+class AnsweringService:
+    web: SlackClient
+    records: QuestionStore
+    asking: AskService
     limiter: Limiter
     audit: Audit
     bot_user: str
     screenshots: Screenshots
     streaming: bool = False
-    pace: Pace = field(default_factory=Pace)
-    earlier: Look = look_nowhere
-    additions: Callable[[AnswerShown], Additions] = lambda shown: Additions()
+    pace: UpdatePacer = field(default_factory=UpdatePacer)
+    earlier: ThreadSearch = no_thread_search
+    additions: Callable[[OutgoingAnswer], AnswerExtras] = lambda shown: AnswerExtras()
     """What stands below an answer besides; it has said all that it may when this is called."""
 
-    def respond(self, job: Job) -> None:
+    def respond(self, job: AnswerJob) -> None:
         """Answer, apologise, or stay quiet. Safe to walk again after a crash."""
         if job.resumed or job.alert:
             self._answered(job)
@@ -89,20 +94,25 @@ class Attempts:
             self.tell_asker(job.event, refusals[0])
 
     def answer_alert(
-        self, event: Asked, record: Record, domain: Domain, *, silently: bool = False
+        self,
+        event: IncomingMessage,
+        record: QuestionRecord,
+        domain: Domain,
+        *,
+        silently: bool = False,
     ) -> None:
         """The reply to a bot's alert, the first of its kind; `silently`: on record alone."""
         if silently:
             self.asking.answer(event, record, [domain], record.text, (), None)
             return
         self.respond(
-            Job(
+            AnswerJob(
                 event=event, record=record, thread=[], domains=[domain],
                 resumed=record.state == "answered", quiet=True, alert=True,
             )
         )  # fmt: skip
 
-    def _answered(self, job: Job) -> None:
+    def _answered(self, job: AnswerJob) -> None:
         watched = len(job.domains) == 1 and may_watch(job.domains[0]) and not job.privately
         stream = self.streaming and watched
         post = self.post(job.event, stream=stream, wanted=lambda: self._mine(job))
@@ -126,14 +136,14 @@ class Attempts:
         self._conclude(job, post, state=_state(messages, failed=failed))
 
     def post(
-        self, event: Asked, *, stream: bool, wanted: Callable[[], bool] = lambda: True
-    ) -> Post:
-        return Post(
+        self, event: IncomingMessage, *, stream: bool, wanted: Callable[[], bool] = lambda: True
+    ) -> LiveAnswer:
+        return LiveAnswer(
             self.web, self.records, event, bot_user=self.bot_user, pace=self.pace, stream=stream,
             wanted=wanted,
         )  # fmt: skip
 
-    def _conclude(self, job: Job, post: Post, *, state: str) -> None:
+    def _conclude(self, job: AnswerJob, post: LiveAnswer, *, state: str) -> None:
         """On record, unless the question was deleted or edited while the agents were thinking."""
         mine = self.records.advance(job.record, state=state)
         current = self.records.get(job.record.id)
@@ -143,17 +153,17 @@ class Attempts:
         if not mine and current and current.state == "withdrawn":
             post.withdraw()
 
-    def _mine(self, job: Job) -> bool:
+    def _mine(self, job: AnswerJob) -> bool:
         current = self.records.get(job.record.id)
         return bool(
             current and current.event_id == job.record.event_id and current.state != "withdrawn"
         )
 
-    def _messages(self, job: Job, post: Post) -> list[Outgoing]:
+    def _messages(self, job: AnswerJob, post: LiveAnswer) -> list[SlackMessage]:
         """The answer's messages; none when it is better to stay quiet."""
         text = self._question_text(job)
         if not text and not job.event.attached:
-            return self._delivered(job, [said(_help(job))], privately=job.privately)
+            return self._delivered(job, [text_message(_help(job))], privately=job.privately)
         if not job.quiet:
             shown = post.begin(THINKING, resumed=job.resumed)
             if shown and (waited := job.event.waited) is not None:
@@ -163,7 +173,7 @@ class Attempts:
             post.resume()
         read = Attachments() if job.quiet else self.screenshots.of(job.event)
         if not text and not read.words:
-            return [said(_nothing_read(read))]
+            return [text_message(_nothing_read(read))]
         history = turns(job.thread, before=job.event.ts, bot_user=self.bot_user)
         asked = bounded("\n\n".join(filter(None, (text, read.words))))
         if job.others and not self.asking.belongs_here(
@@ -182,8 +192,8 @@ class Attempts:
         return self._rendered(job, text, answer, domain, found)
 
     def _rendered(
-        self, job: Job, text: str, answer: Answer, domain: Domain, found: Found
-    ) -> list[Outgoing]:
+        self, job: AnswerJob, text: str, answer: Answer, domain: Domain, found: ThreadsForDomain
+    ) -> list[SlackMessage]:
         """For the thread; the answer itself goes elsewhere when some there may not read it."""
         privately = job.privately or (
             not job.event.direct and self.asking.is_private(domain, answer)
@@ -191,30 +201,34 @@ class Attempts:
         for shown, of in self._shown(job, answer, domain, privately=privately):
             self.audit(shown, of)
         added = self._added(job, answer, domain, privately=privately)
-        asked = f"You asked in <#{job.event.channel}>: {mrkdwn(short(text, 300))}"
+        asked = f"You asked in <#{job.event.channel}>: {sanitize_mrkdwn(short(text, 300))}"
         messages = render(
             answer,
             question_id=job.event.id,
             allowed_hosts=domain.answer.links,
             notes=[*job.notes, *_about_length(job.event, answer), *added.notes],
             more=added.buttons,
-            lead=asked if privately else mrkdwn(short(job.event.lead, 300)),
+            lead=asked if privately else sanitize_mrkdwn(short(job.event.lead, 300)),
         )
         if answer.path not in ("small_talk", "ambiguous_query"):
             messages = with_earlier(messages, found(domain))
         return self._delivered(job, messages, privately=privately)
 
-    def _added(self, job: Job, answer: Answer, domain: Domain, *, privately: bool) -> Additions:
+    def _added(
+        self, job: AnswerJob, answer: Answer, domain: Domain, *, privately: bool
+    ) -> AnswerExtras:
         """An answer goes out without them where they fail."""
         record = self.records.get(job.event.id) or job.record
-        shown = AnswerShown(record=record, answer=answer, domain=domain, privately=privately)
+        shown = OutgoingAnswer(record=record, answer=answer, domain=domain, privately=privately)
         try:
             return self.additions(shown)
         except Exception as error:
             log.warning("nothing is added to an answer", cause=type(error).__name__)
-            return Additions()
+            return AnswerExtras()
 
-    def _delivered(self, job: Job, messages: list[Outgoing], *, privately: bool) -> list[Outgoing]:
+    def _delivered(
+        self, job: AnswerJob, messages: list[SlackMessage], *, privately: bool
+    ) -> list[SlackMessage]:
         """What the thread is told: where the asker alone reads it, that they were answered."""
         if not privately:
             return messages
@@ -222,7 +236,7 @@ class Attempts:
         return [private.send(self.web, self.records, job.record, messages, why)]
 
     def _shown(
-        self, job: Job, answer: Answer, domain: Domain, *, privately: bool
+        self, job: AnswerJob, answer: Answer, domain: Domain, *, privately: bool
     ) -> Iterator[tuple[Shown, Domain]]:
         """For the audit log of each domain. `privately`: the asker alone sees the answer."""
         event, known = job.event, {one.domain: one for one in job.domains}
@@ -241,7 +255,7 @@ class Attempts:
                 known.get(name, domain),
             )
 
-    def _sorry(self, job: Job, error: Exception) -> list[Outgoing]:
+    def _sorry(self, job: AnswerJob, error: Exception) -> list[SlackMessage]:
         """What the asker is told; the log holds the rest, under the same reference."""
         mark, domain = new_reference(), job.domains[0]
         metrics.FAILED.labels(domain.domain).inc()
@@ -251,7 +265,7 @@ class Attempts:
             return []
         if isinstance(error, PermissionsUnknown):
             return [
-                said(
+                text_message(
                     "I can't check who may read these documents right now, so I don't answer from "
                     f"them. Please ask again in a few minutes. Reference: `{mark}`"
                 )
@@ -259,17 +273,19 @@ class Attempts:
         if isinstance(error, IndexUnavailable):
             # Where the domains are not the channel's, not everyone may know of them.
             of, name = (
-                ("", "") if job.privately else (f" of {mrkdwn(domain.title)}", f" {domain.domain}")
+                ("", "")
+                if job.privately
+                else (f" of {sanitize_mrkdwn(domain.title)}", f" {domain.domain}")
             )
             return [
-                said(
+                text_message(
                     f"I have nothing to answer from yet: the documents{of} have not been read. "
                     f"An operator can run `oncall ingest{name}`. Reference: `{mark}`"
                 )
             ]
         return [apology(mark, question_id=job.event.id)]
 
-    def _question_text(self, job: Job) -> str:
+    def _question_text(self, job: AnswerJob) -> str:
         """A bare mention in a thread asks about what was said before it."""
         event = job.event
         if event.text.strip() or event.starts_thread:
@@ -278,7 +294,7 @@ class Attempts:
         words = [plain(words_of(message), bot_user=self.bot_user) for message in before]
         return next((text for text in reversed(words) if text), "")
 
-    def tell_asker(self, event: Asked, text: str) -> None:
+    def tell_asker(self, event: IncomingMessage, text: str) -> None:
         """Only they see it."""
         where, thread_ts = event.channel, event.thread_ts
         try:
@@ -296,18 +312,18 @@ class Attempts:
             log.info("could not tell the asker why there is no answer", reason=refused.code)
 
 
-def _state(messages: Sequence[Outgoing], *, failed: bool) -> str:
+def _state(messages: Sequence[SlackMessage], *, failed: bool) -> str:
     if not messages:
         return "silent"
     return "failed" if failed else "posted"
 
 
-def _help(job: Job) -> str:
-    about = ", ".join(mrkdwn(domain.title) for domain in job.domains[:5])
+def _help(job: AnswerJob) -> str:
+    about = ", ".join(sanitize_mrkdwn(domain.title) for domain in job.domains[:5])
     return f"What would you like to know? I answer from the documents of {about}, with sources."
 
 
-def _about_length(event: Asked, answer: Answer) -> list[str]:
+def _about_length(event: IncomingMessage, answer: Answer) -> list[str]:
     notes = []
     if event.cut:
         notes.append(
@@ -321,10 +337,10 @@ def _about_length(event: Asked, answer: Answer) -> list[str]:
 
 def _nothing_read(read: Attachments) -> str:
     """Of a message that has files and no words."""
-    return "\n".join(mrkdwn(note) for note in read.notes)
+    return "\n".join(sanitize_mrkdwn(note) for note in read.notes)
 
 
-def _about_files(event: Asked) -> list[str]:
+def _about_files(event: IncomingMessage) -> list[str]:
     if not event.files:
         return []
     names = ", ".join(event.files[:3])

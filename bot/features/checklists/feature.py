@@ -18,26 +18,34 @@ import structlog
 from slack_bolt import App
 
 from agents.answer import Answer
-from bot.access.gate import Door
+from bot.access.gate import EntryPoint
 from bot.blocks.kit import Json, button, input_block, link, modal, submitted, text_input
-from bot.feature import Additions, AnswerShown, Feature, FeatureTools, IsPrivate, SayWhyNot, Store
+from bot.feature import (
+    AnswerExtras,
+    Feature,
+    FeatureContext,
+    IsPrivate,
+    OutgoingAnswer,
+    SayWhyNot,
+    Store,
+)
 from bot.features.checklists.posts import ChecklistPosts
 from bot.features.checklists.progress import WHOLE, Checklist
-from bot.features.checklists.runbook import FoundRunbook, runbook_of
+from bot.features.checklists.runbook import RunbookRef, runbook_of
 from bot.features.checklists.service import (
     SHOW,
     SUM_UP,
-    ChecklistKeeper,
+    ChecklistService,
     half_done,
     moment,
     written_name,
 )
 from bot.features.checklists.step_views import DONE, MORE, NOT_NEEDED, REPORT, UNDO
-from bot.features.checklists.store import KeptChecklists, checklist_id
+from bot.features.checklists.store import ChecklistStore, checklist_id
 from bot.features.checklists.views import FINISH, TAKE_OVER
-from bot.questions.store import Record, Records, decoded
-from bot.slack.client import SlackBusy, SlackRefused, SlackUnsure, Web
-from bot.slack.events import Asked, read
+from bot.questions.store import QuestionRecord, QuestionStore, decoded
+from bot.slack.client import SlackBusy, SlackClient, SlackRefused, SlackUnsure
+from bot.slack.events import IncomingMessage, read
 from config.domain import Domain
 from index.audit import Shown
 
@@ -50,7 +58,7 @@ REPORT_VIEW = "checklist_report"
 Ack = Callable[..., Any]
 
 
-def listen_to_buttons(app: App, store: Store, web: Web) -> None:
+def listen_to_buttons(app: App, store: Store, web: SlackClient) -> None:
     def start(ack: Ack, body: Json, action: Json) -> None:
         question, user = str(action.get("value") or ""), _user(body)
         item = {"question_id": question, "user": user, "at": str(action.get("action_ts") or "")}
@@ -149,17 +157,17 @@ _WANTED = re.compile(
 
 @dataclass(frozen=True, kw_only=True)
 class StartingChecklists:
-    tools: FeatureTools
-    records: Records
-    keeper: ChecklistKeeper
+    tools: FeatureContext
+    records: QuestionStore
+    keeper: ChecklistService
     is_private: IsPrivate
 
-    def additions(self, shown: AnswerShown) -> Additions:
+    def additions(self, shown: OutgoingAnswer) -> AnswerExtras:
         """Not below what its asker alone may read: a checklist is worked on together, so it is made
         of what everybody in the thread may read, or not at all."""
         if shown.privately or self._steps(shown.record, shown.answer, shown.domain) is None:
-            return Additions()
-        return Additions(buttons=(button("Start checklist", START, shown.record.id),))
+            return AnswerExtras()
+        return AnswerExtras(buttons=(button("Start checklist", START, shown.record.id),))
 
     def pressed(self, event_id: str, item: Mapping[str, Any]) -> None:
         record = self.records.get(str(item["question_id"]))
@@ -173,7 +181,12 @@ class StartingChecklists:
     def on_event(self, event_id: str, event: Mapping[str, Any], team: str) -> bool:
         """`@copilot checklist`, or *start the checklist*, below an answer that leads to steps."""
         asked = read(event, bot_user=self.tools.identity.user, team=team)
-        if not isinstance(asked, Asked) or asked.bot or asked.edited or asked.starts_thread:
+        if (
+            not isinstance(asked, IncomingMessage)
+            or asked.bot
+            or asked.edited
+            or asked.starts_thread
+        ):
             return False
         words = _WANTED.fullmatch(asked.text)
         if not words or not (asked.mentioned or words["verb"]):
@@ -185,14 +198,14 @@ class StartingChecklists:
                 return True
         return False
 
-    def _of(self, record: Record) -> tuple[Domain, FoundRunbook] | None:
+    def _of(self, record: QuestionRecord) -> tuple[Domain, RunbookRef] | None:
         domain = self.tools.domains().get(record.domain)
         if domain is None or not record.answer or record.state not in ("answered", "posted"):
             return None
         found = self._steps(record, decoded(record.answer), domain)
         return (domain, found) if found else None
 
-    def _steps(self, record: Record, answer: Answer, domain: Domain) -> FoundRunbook | None:
+    def _steps(self, record: QuestionRecord, answer: Answer, domain: Domain) -> RunbookRef | None:
         direct = record.channel.startswith("D")
         if self.tools.published is None or not (direct or record.channel in domain.channels):
             return None
@@ -200,17 +213,17 @@ class StartingChecklists:
             return None
         return runbook_of(answer, domain.domain, self.tools.published.snapshot)
 
-    def _may(self, user: str, record: Record, pressed: str) -> bool:
+    def _may(self, user: str, record: QuestionRecord, pressed: str) -> bool:
         if record.channel.startswith("D"):
             return user == record.asker
         domain = self.tools.domains().get(record.domain)
-        if domain and self.tools.gate.open_to(Door.HAND_OFF, user, [domain]):
+        if domain and self.tools.gate.open_to(EntryPoint.HAND_OFF, user, [domain]):
             return self.tools.gate.may_see(user, record.channel)
         self.keeper.say_why_not(replace(record.event, user=user, ts=pressed))
         return False
 
     def _start(
-        self, record: Record, domain: Domain, found: FoundRunbook, *, user: str, at: datetime
+        self, record: QuestionRecord, domain: Domain, found: RunbookRef, *, user: str, at: datetime
     ) -> None:
         """Once, however many ask for it; who comes later sees it stand there."""
         runbook = found.runbook
@@ -269,12 +282,12 @@ class StartingChecklists:
 
 
 def build_checklists(
-    tools: FeatureTools, records: Records, is_private: IsPrivate, say_why_not: SayWhyNot
+    tools: FeatureContext, records: QuestionStore, is_private: IsPrivate, say_why_not: SayWhyNot
 ) -> Feature:
     """Runbooks as checklists. Without published documents there is nothing to offer."""
-    kept = KeptChecklists(tools.engine)
+    kept = ChecklistStore(tools.engine)
     posts = ChecklistPosts(web=tools.web, kept=kept, name_of=partial(written_name, tools.web))
-    keeper = ChecklistKeeper(tools=tools, kept=kept, posts=posts, say_why_not=say_why_not)
+    keeper = ChecklistService(tools=tools, kept=kept, posts=posts, say_why_not=say_why_not)
     starting = StartingChecklists(
         tools=tools, records=records, keeper=keeper, is_private=is_private
     )

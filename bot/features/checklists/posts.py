@@ -9,9 +9,9 @@ from dataclasses import dataclass, field
 import structlog
 
 from bot.blocks.kit import Json
-from bot.blocks.render import Outgoing
-from bot.features.checklists.progress import Checklist, ChecklistStanding
-from bot.features.checklists.store import KeptChecklists
+from bot.blocks.render import SlackMessage
+from bot.features.checklists.progress import Checklist, ChecklistProgress
+from bot.features.checklists.store import ChecklistStore
 from bot.features.checklists.views import (
     NameOf,
     checklist_message,
@@ -19,8 +19,8 @@ from bot.features.checklists.views import (
     pages,
     summary_messages,
 )
-from bot.posting.posts import post_once, richest
-from bot.slack.client import SlackRefused, Web
+from bot.posting.posts import post_once, post_with_fallback
+from bot.slack.client import SlackClient, SlackRefused
 from bot.slack.messages import fetch, part_of
 
 log = structlog.get_logger()
@@ -35,13 +35,13 @@ GONE = {"message_not_found", "cant_update_message", "channel_not_found", "is_arc
 
 @dataclass(frozen=True, kw_only=True)
 class ChecklistPosts:
-    web: Web
-    kept: KeptChecklists
+    web: SlackClient
+    kept: ChecklistStore
     name_of: NameOf
     _lock: threading.Lock = field(default_factory=threading.Lock)
     _asked_for: dict[str, set[int]] = field(default_factory=dict)
     """Checklist that somebody is showing → parts that are to be shown anew after that."""
-    _shown: dict[tuple[str, int], Outgoing] = field(default_factory=dict)
+    _shown: dict[tuple[str, int], SlackMessage] = field(default_factory=dict)
     """What this process showed last."""
 
     def post(self, checklist: Checklist) -> None:
@@ -96,7 +96,7 @@ class ChecklistPosts:
             if self._is_newest(checklist, standing):
                 return
 
-    def _is_newest(self, checklist: Checklist, standing: ChecklistStanding) -> bool:
+    def _is_newest(self, checklist: Checklist, standing: ChecklistProgress) -> bool:
         now = self.kept.get(checklist.id)
         if now is None:
             return True
@@ -108,7 +108,7 @@ class ChecklistPosts:
     def _update(
         self,
         checklist: Checklist,
-        standing: ChecklistStanding,
+        standing: ChecklistProgress,
         part: int,
         ts: str,
         wanted: set[int],
@@ -124,7 +124,7 @@ class ChecklistPosts:
             "metadata": self._metadata(checklist, part),
         }
         try:
-            richest(self.web, self.web.call, "chat.update", message, arguments)
+            post_with_fallback(self.web, self.web.call, "chat.update", message, arguments)
         except SlackRefused as refused:
             if refused.code not in GONE:
                 raise
@@ -132,14 +132,14 @@ class ChecklistPosts:
         self._remember(key, message)
 
     def _message(
-        self, checklist: Checklist, standing: ChecklistStanding, part: int
-    ) -> Outgoing | None:
+        self, checklist: Checklist, standing: ChecklistProgress, part: int
+    ) -> SlackMessage | None:
         if part < SUMMARY:
             return checklist_message(checklist, standing, part)
-        made: Sequence[Outgoing] = summary_messages(checklist, standing, self.name_of)
+        made: Sequence[SlackMessage] = summary_messages(checklist, standing, self.name_of)
         return made[part - SUMMARY] if part - SUMMARY < len(made) else None
 
-    def _post(self, checklist: Checklist, part: int, message: Outgoing) -> None:
+    def _post(self, checklist: Checklist, part: int, message: SlackMessage) -> None:
         if part in self.kept.posts(checklist):
             return
 
@@ -157,7 +157,7 @@ class ChecklistPosts:
         self.kept.posted(checklist, part, ts)
         self._remember((checklist.id, part), message)
 
-    def _remember(self, key: tuple[str, int], message: Outgoing) -> None:
+    def _remember(self, key: tuple[str, int], message: SlackMessage) -> None:
         if len(self._shown) >= MOST_REMEMBERED:
             self._shown.clear()
         self._shown[key] = message

@@ -92,7 +92,7 @@ class StepMark:
 
 
 @dataclass(frozen=True, kw_only=True)
-class ChecklistStanding:
+class ChecklistProgress:
     marks: Mapping[int, StepMark]
     """Step → how it was ticked off; open steps are missing."""
     driver: str
@@ -111,7 +111,7 @@ class ChecklistStanding:
 
 def standing_of(
     checklist: Checklist, presses: Iterable[Press], reports: Iterable[StepReport] = ()
-) -> ChecklistStanding:
+) -> ChecklistProgress:
     """The first who ticks a step has ticked it; what is pressed after the end counts no more."""
     ordered = sorted(presses, key=lambda one: (one.at, one.id))
     marks: dict[int, StepMark] = {}
@@ -130,7 +130,7 @@ def standing_of(
     said: dict[int, list[StepReport]] = {}
     for report in sorted(reports, key=lambda one: (one.at, one.id)):
         said.setdefault(report.step, []).append(report)
-    return ChecklistStanding(
+    return ChecklistProgress(
         marks=marks,
         driver=driver,
         driving_since=since,

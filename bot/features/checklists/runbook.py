@@ -20,7 +20,7 @@ log = structlog.get_logger()
 
 
 @dataclass(frozen=True, kw_only=True)
-class FoundRunbook:
+class RunbookRef:
     document: str
     runbook: Runbook
     generation: int
@@ -28,7 +28,7 @@ class FoundRunbook:
 
 def runbook_of(
     answer: Answer, domain: str, snapshot_of: Callable[[str], Snapshot]
-) -> FoundRunbook | None:
+) -> RunbookRef | None:
     """None where the answer leads to no steps, or to some that not everybody may read."""
     if not answer.citations:
         return None
@@ -37,7 +37,7 @@ def runbook_of(
         section = cited_steps(answer, snapshot, lambda url: _opened(snapshot, url))
         if section is None:
             return None
-        return FoundRunbook(
+        return RunbookRef(
             document=section.document,
             runbook=_runbook(section, snapshot),
             generation=snapshot.generation,

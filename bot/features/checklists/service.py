@@ -13,27 +13,27 @@ from typing import Any
 
 import structlog
 
-from bot.access.gate import Door
+from bot.access.gate import EntryPoint
 from bot.blocks.kit import MAX_TEXT, link, short
 from bot.bus.events import Suggestion
 from bot.db import now
-from bot.feature import DigestPart, FeatureTools, SayWhyNot
+from bot.feature import DigestPart, FeatureContext, SayWhyNot
 from bot.features.checklists.posts import ChecklistPosts
 from bot.features.checklists.progress import (
     ACTS,
     WHOLE,
     Checklist,
-    ChecklistStanding,
+    ChecklistProgress,
     Press,
     StepReport,
     clock,
 )
 from bot.features.checklists.runbook import what_became
 from bot.features.checklists.step_views import first_words
-from bot.features.checklists.store import KeptChecklists
+from bot.features.checklists.store import ChecklistStore
 from bot.features.checklists.views import progress
-from bot.slack.client import SlackBusy, SlackRefused, SlackUnsure, Web
-from bot.slack.events import Asked
+from bot.slack.client import SlackBusy, SlackClient, SlackRefused, SlackUnsure
+from bot.slack.events import IncomingMessage
 from bot.slack.messages import ERASED, mention
 from config.domain import Domain
 
@@ -48,9 +48,9 @@ WATCHED = timedelta(days=14)
 
 
 @dataclass(frozen=True, kw_only=True)
-class ChecklistKeeper:
-    tools: FeatureTools
-    kept: KeptChecklists
+class ChecklistService:
+    tools: FeatureContext
+    kept: ChecklistStore
     posts: ChecklistPosts
     say_why_not: SayWhyNot
 
@@ -112,10 +112,10 @@ class ChecklistKeeper:
             return user == checklist.started_by
         domain = self.domain_of(checklist)
         gate = self.tools.gate
-        if domain and gate.open_to(Door.HAND_OFF, user, [domain]):
+        if domain and gate.open_to(EntryPoint.HAND_OFF, user, [domain]):
             return gate.may_see(user, checklist.channel)
         self.say_why_not(
-            Asked(
+            IncomingMessage(
                 channel=checklist.channel,
                 ts=pressed,
                 thread_ts=checklist.thread_ts,
@@ -178,7 +178,7 @@ LATELY = timedelta(days=7)
 
 
 def half_done(
-    kept: KeptChecklists, team_url: str, domain: Domain, since: datetime
+    kept: ChecklistStore, team_url: str, domain: Domain, since: datetime
 ) -> Sequence[DigestPart]:
     """Of the domain's channels, the one touched last first; `since` matters to none of them, as
     what is half done is half done. What goes on in direct messages is nobody else's, and what goes
@@ -193,7 +193,7 @@ def half_done(
     return [part] if lines else []
 
 
-def _line(checklist: Checklist, standing: ChecklistStanding, team_url: str) -> str:
+def _line(checklist: Checklist, standing: ChecklistProgress, team_url: str) -> str:
     title = link(thread_link(team_url, checklist), short(checklist.runbook.name, 150))
     driver = f"{mention(standing.driver)} drives since {clock(standing.driving_since)}"
     return f"{title} · {progress(checklist, standing)} · {driver}"
@@ -202,7 +202,7 @@ def _line(checklist: Checklist, standing: ChecklistStanding, team_url: str) -> s
 NOBODY_KNOWN = "somebody"
 
 
-def written_name(web: Web, user: str) -> str:
+def written_name(web: SlackClient, user: str) -> str:
     """The name on somebody's profile; `somebody` where they were erased, or Slack won't say."""
     if not user or user == ERASED:
         return NOBODY_KNOWN

@@ -8,11 +8,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from agents.runbooks.step import RunbookStep, StepPart
 from bot.blocks.kit import Json, actions, button, section, short
 from bot.blocks.markdown import as_mrkdwn, fitting
-from bot.blocks.sanitize.markdown import defang
-from bot.blocks.sanitize.text import Links, links_to, mrkdwn
+from bot.blocks.sanitize.markdown import sanitize_markdown
+from bot.blocks.sanitize.text import Links, links_to, sanitize_mrkdwn
 from bot.features.checklists.progress import (
     Checklist,
-    ChecklistStanding,
+    ChecklistProgress,
     StepMark,
     StepReport,
     clock,
@@ -34,7 +34,7 @@ _UNLESS = re.compile(r"unless\s+", re.IGNORECASE)
 
 
 def step_blocks(
-    checklist: Checklist, standing: ChecklistStanding, place: int, *, is_next: bool = False
+    checklist: Checklist, standing: ChecklistProgress, place: int, *, is_next: bool = False
 ) -> list[Json]:
     """`is_next`: the one that is to be done now."""
     steps = checklist.runbook.steps
@@ -85,7 +85,7 @@ def _lines(
     """Each fits a section."""
     if step.lead:
         yield f"_{_in_a_line(plain_text(step.lead))[:LONGEST_SECTION]}_"
-    sign = f"{MARKS[mark.act if mark else '']} *{mrkdwn(step.number)}*  "
+    sign = f"{MARKS[mark.act if mark else '']} *{sanitize_mrkdwn(step.number)}*  "
     body = list(_body(step, mark, links))
     head = f"{sign}{_condition(step, links)}"
     if body and not body[0].startswith("```") and len(head) + len(body[0]) < LONGEST_SECTION:
@@ -151,7 +151,7 @@ def _fenced(code: str) -> str:
 
 
 def _shown(markdown: str, links: Links) -> str:
-    return as_mrkdwn(defang(markdown, links), links)
+    return as_mrkdwn(sanitize_markdown(markdown, links), links)
 
 
 def _leads(step: RunbookStep, steps: Sequence[RunbookStep]) -> Iterator[str]:
@@ -160,12 +160,12 @@ def _leads(step: RunbookStep, steps: Sequence[RunbookStep]) -> Iterator[str]:
     if 0 < len(step.leads_to) <= 2:
         for number in step.leads_to:
             begins = _in_a_line(first_words(named[number], 80))
-            yield f":arrow_right: _Step {mrkdwn(number)}: {begins}_"
+            yield f":arrow_right: _Step {sanitize_mrkdwn(number)}: {begins}_"
 
 
 def _in_a_line(text: str) -> str:
     """mrkdwn that can't begin a block of code, which would turn all blocks below it inside out."""
-    return mrkdwn(" ".join(text.split()).replace("```", "'''"))
+    return sanitize_mrkdwn(" ".join(text.split()).replace("```", "'''"))
 
 
 def _reported(said: Sequence[StepReport]) -> Iterator[str]:

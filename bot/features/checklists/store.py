@@ -30,10 +30,10 @@ from sqlalchemy import (
 )
 from sqlalchemy.exc import IntegrityError
 
-from bot.db import KeptTable
+from bot.db import PersonalTable
 from bot.features.checklists.progress import (
     Checklist,
-    ChecklistStanding,
+    ChecklistProgress,
     Press,
     Runbook,
     StepReport,
@@ -101,10 +101,10 @@ checklist_posts = Table(
 )
 
 CHECKLISTS_KEPT = (
-    KeptTable(table=checklists, at="started_at", people=("started_by",)),
-    KeptTable(table=presses, at="began", people=("by",)),
-    KeptTable(table=reports, at="began", people=("by",), words={"words": "by"}),
-    KeptTable(table=checklist_posts, at="began"),
+    PersonalTable(table=checklists, at="started_at", people=("started_by",)),
+    PersonalTable(table=presses, at="began", people=("by",)),
+    PersonalTable(table=reports, at="began", people=("by",), words={"words": "by"}),
+    PersonalTable(table=checklist_posts, at="began"),
 )
 
 
@@ -122,7 +122,7 @@ def checklist_id(channel: str, thread_ts: str, document: str, place: Collection[
     return hashlib.sha256(named.encode()).hexdigest()[:24]
 
 
-class KeptChecklists:
+class ChecklistStore:
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
         create_checklist_tables(engine)
@@ -184,7 +184,7 @@ class KeptChecklists:
             **vars(report),
         )
 
-    def standing(self, checklist: Checklist) -> ChecklistStanding:
+    def standing(self, checklist: Checklist) -> ChecklistProgress:
         of_it = presses.c.checklist == checklist.id
         about = reports.c.checklist == checklist.id
         with self._engine.connect() as connection:

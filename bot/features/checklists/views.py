@@ -14,11 +14,11 @@ from typing import Any
 
 from bot.blocks.body import bodies, prose_blocks
 from bot.blocks.kit import Json, actions, button, context, link, section, short
-from bot.blocks.render import Outgoing
-from bot.blocks.sanitize.text import Links, mrkdwn, plain
+from bot.blocks.render import SlackMessage
+from bot.blocks.sanitize.text import Links, sanitize_mrkdwn, sanitize_plain
 from bot.features.checklists.progress import (
     Checklist,
-    ChecklistStanding,
+    ChecklistProgress,
     StepMark,
     StepReport,
     clock,
@@ -37,22 +37,22 @@ NameOf = Callable[[str], str]
 
 
 def summary_messages(
-    checklist: Checklist, standing: ChecklistStanding, name_of: NameOf
-) -> list[Outgoing]:
+    checklist: Checklist, standing: ChecklistProgress, name_of: NameOf
+) -> list[SlackMessage]:
     text = "\n".join(_lines(checklist, standing, name_of)).replace("```", "'''")
     fence = f"```\n{text}\n```"
     took = lasted(checklist.started_at, standing.finished_at or standing.last_at)
     who = mention(standing.finished_by)
-    title = mrkdwn(short(checklist.runbook.name, 250))
+    title = sanitize_mrkdwn(short(checklist.runbook.name, 250))
     head = f":checkered_flag: *{title}*: finished by {who} in {took}. For the review:"
     sized: list[tuple[Json, int]] = [(section(head), len(head)), *prose_blocks(fence, Links())]
     return [
-        Outgoing(text=head if n == 0 else title, blocks=body)
+        SlackMessage(text=head if n == 0 else title, blocks=body)
         for n, body in enumerate(bodies(sized))
     ]
 
 
-def _lines(checklist: Checklist, standing: ChecklistStanding, name_of: NameOf) -> Iterator[str]:
+def _lines(checklist: Checklist, standing: ChecklistProgress, name_of: NameOf) -> Iterator[str]:
     start, end = checklist.started_at, standing.finished_at or standing.last_at
     steps, marks = checklist.runbook.steps, standing.marks
     yield _flat(checklist.runbook.name)
@@ -92,7 +92,7 @@ def _lines(checklist: Checklist, standing: ChecklistStanding, name_of: NameOf) -
 
 def _flat(text: str) -> str:
     """One line, in which nothing is opened or called."""
-    return plain(" ".join(text.split()))
+    return sanitize_plain(" ".join(text.split()))
 
 
 TAKE_OVER = "checklist_take"
@@ -126,7 +126,7 @@ def page_of(checklist: Checklist, place: int) -> int:
     return next((at for at, page in enumerate(pages(checklist)) if place in page), 0)
 
 
-def checklist_message(checklist: Checklist, standing: ChecklistStanding, part: int) -> Outgoing:
+def checklist_message(checklist: Checklist, standing: ChecklistProgress, part: int) -> SlackMessage:
     shown = pages(checklist)
     is_last = part == len(shown) - 1
     open_ones = (at for at in range(len(checklist.runbook.steps)) if at not in standing.marks)
@@ -138,18 +138,17 @@ def checklist_message(checklist: Checklist, standing: ChecklistStanding, part: i
         blocks += step_blocks(checklist, standing, place, is_next=place == next_one)
     if is_last:
         blocks += _foot(checklist, standing)
-    text = (
-        f"Checklist: {mrkdwn(short(checklist.runbook.name, 200))}, {progress(checklist, standing)}"
-    )
-    return Outgoing(text=text, blocks=blocks)
+    name = sanitize_mrkdwn(short(checklist.runbook.name, 200))
+    text = f"Checklist: {name}, {progress(checklist, standing)}"
+    return SlackMessage(text=text, blocks=blocks)
 
 
-def progress(checklist: Checklist, standing: ChecklistStanding) -> str:
+def progress(checklist: Checklist, standing: ChecklistProgress) -> str:
     """`4 of 11 steps`."""
     return f"{len(standing.marks)} of {len(checklist.runbook.steps)} steps"
 
 
-def _head(checklist: Checklist, standing: ChecklistStanding) -> Iterator[Json]:
+def _head(checklist: Checklist, standing: ChecklistProgress) -> Iterator[Json]:
     runbook = checklist.runbook
     title = link(runbook.url, short(runbook.name, 250))
     yield section(f":clipboard: *{title}*", block_id="checklist_title")
@@ -177,11 +176,11 @@ def _head(checklist: Checklist, standing: ChecklistStanding) -> Iterator[Json]:
 def _goes_on(checklist: Checklist, page: range) -> Json:
     steps = checklist.runbook.steps
     span = f"steps {steps[page.start].number} to {steps[page.stop - 1].number}"
-    name = mrkdwn(short(checklist.runbook.name, 200))
+    name = sanitize_mrkdwn(short(checklist.runbook.name, 200))
     return context([f":clipboard: *{name}*, {span}"], block_id="checklist_title")
 
 
-def _foot(checklist: Checklist, standing: ChecklistStanding) -> Iterator[Json]:
+def _foot(checklist: Checklist, standing: ChecklistProgress) -> Iterator[Json]:
     if standing.is_finished:
         return
     left = len(checklist.runbook.steps) - len(standing.marks)
@@ -211,7 +210,7 @@ def _largest(checklist: Checklist, place: int) -> tuple[int, int]:
     forms = [
         step_blocks(
             checklist,
-            ChecklistStanding(
+            ChecklistProgress(
                 marks=marks, driver=who, driving_since=at, last_at=at, reports={place: said}
             ),
             place,

@@ -4,22 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence, Set
 
-from bot.feature import Feature, FeatureTools, WaitingForHuman
+from bot.feature import Feature, FeatureContext, WaitingForHuman
 from bot.features.digest.service import DIGEST, PartsOf, ShiftDigest
-from bot.features.digest.store import KeptDigests
+from bot.features.digest.store import DigestStore
 from bot.features.digest.views import OpenQuestions
-from bot.questions.store import Records
-from bot.rotas.on_call import WhomToCall
+from bot.questions.store import QuestionStore
+from bot.rotas.on_call import OnCallResolver
 
 
 def build_digest(
-    tools: FeatureTools,
-    records: Records,
+    tools: FeatureContext,
+    records: QuestionStore,
     *,
     parts: Sequence[PartsOf],
     waiting: WaitingForHuman,
     alerts: Callable[[str], Set[str]],
-    whom: WhomToCall,
+    whom: OnCallResolver,
 ) -> Feature:
     """`parts`: what the other features have to say in it; `alerts`: see `OpenQuestions`."""
     made = ShiftDigest(
@@ -28,7 +28,7 @@ def build_digest(
         timers=tools.timers,
         gate=tools.gate,
         whom=whom,
-        kept=KeptDigests(tools.engine),
+        kept=DigestStore(tools.engine),
         open_questions=OpenQuestions(
             records=records,
             engine=tools.engine,

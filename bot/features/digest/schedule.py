@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from zoneinfo import ZoneInfo
 
-from bot.rotas.rota import SeenRota, zone_of
+from bot.rotas.rota import CachedRota, zone_of
 from bot.rotas.shifts import begins_after
 from config.domain import SHIFT_CHANGE, Domain
 from config.parsing.schedules import wall_times
@@ -37,7 +37,7 @@ class Period:
         return cls(domain, datetime.strptime(at, _FORM).replace(tzinfo=UTC))
 
 
-def next_due(domain: Domain, seen: SeenRota | None, after: datetime) -> datetime | None:
+def next_due(domain: Domain, seen: CachedRota | None, after: datetime) -> datetime | None:
     """The first time after that one; None while none is known.
 
     A time of a cron that the clock skips in spring comes when it goes on, one that comes twice in
@@ -55,7 +55,7 @@ def next_due(domain: Domain, seen: SeenRota | None, after: datetime) -> datetime
     return next((one for one in times if one > after), None)
 
 
-def is_due(domain: Domain, seen: SeenRota | None, period: Period) -> bool:
+def is_due(domain: Domain, seen: CachedRota | None, period: Period) -> bool:
     """Still as the schedule says; a rota that can't be read is believed as it was."""
     if domain.digest and domain.digest.at == SHIFT_CHANGE and seen is None:
         return True

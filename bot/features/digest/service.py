@@ -9,17 +9,17 @@ from datetime import UTC, datetime, timedelta
 
 import structlog
 
-from bot.access.gate import Door, Gate
-from bot.blocks.render import Outgoing
-from bot.bus.timers import Timers
+from bot.access.gate import EntryPoint, Gate
+from bot.blocks.render import SlackMessage
+from bot.bus.timers import TimerStore
 from bot.feature import DigestPart
 from bot.features.digest.schedule import Period, is_due, next_due
-from bot.features.digest.store import EMPTY, KeptDigests
+from bot.features.digest.store import EMPTY, DigestStore
 from bot.features.digest.views import MaySee, OpenQuestions, as_read_by, digest
 from bot.posting.posts import metadata_of, post_once
-from bot.rotas.on_call import OnCall, WhomToCall
-from bot.rotas.rota import FOR_A_CALL_SECONDS, FRESH_SECONDS, SeenRota
-from bot.slack.client import SlackRefused, Web
+from bot.rotas.on_call import OnCall, OnCallResolver
+from bot.rotas.rota import FOR_A_CALL_SECONDS, FRESH_SECONDS, CachedRota
+from bot.slack.client import SlackClient, SlackRefused
 from bot.slack.messages import ERASED, is_own, question_id
 from config.domain import Domain
 from config.errors import ConfigError
@@ -36,12 +36,12 @@ LOOKED_AT = 100
 
 @dataclass(frozen=True, kw_only=True)
 class ShiftDigest:
-    web: Web
+    web: SlackClient
     domains: Callable[[], Mapping[str, Domain]]
-    timers: Timers
+    timers: TimerStore
     gate: Gate
-    whom: WhomToCall
-    kept: KeptDigests
+    whom: OnCallResolver
+    kept: DigestStore
     open_questions: OpenQuestions
     parts: Sequence[PartsOf]
     """Of other features."""
@@ -100,7 +100,7 @@ class ShiftDigest:
         self.kept.done(period, ts)
         return True
 
-    def _posted(self, period: Period, message: Outgoing, to: str) -> str:
+    def _posted(self, period: Period, message: SlackMessage, to: str) -> str:
         return self._find(period, to) or post_once(
             self.web,
             message,
@@ -135,7 +135,7 @@ class ShiftDigest:
         who = on_call.who if on_call else ("" if domain.escalation.rota else domain.escalation.user)
         wanted = domain.digest is not None and domain.digest.to == "on_call"
         if wanted and who.startswith(("U", "W")):
-            may_ask = self.gate.open_to(Door.DIRECT_MESSAGE, who, [domain])
+            may_ask = self.gate.open_to(EntryPoint.DIRECT_MESSAGE, who, [domain])
             return who if may_ask else domain.channels[0]
         return domain.channels[0]
 
@@ -159,7 +159,7 @@ class ShiftDigest:
     def _since(self, period: Period) -> datetime:
         return self.kept.before(period) or period.at - FIRST_LOOKS_BACK
 
-    def _rota(self, domain: Domain, within: float) -> SeenRota | None:
+    def _rota(self, domain: Domain, within: float) -> CachedRota | None:
         if not (domain.digest and domain.escalation.rota):
             return None
         try:

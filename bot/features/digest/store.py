@@ -22,7 +22,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.exc import IntegrityError
 
-from bot.db import KeptTable
+from bot.db import PersonalTable
 from bot.features.digest.schedule import Period
 from durable.migration import migrate
 
@@ -37,7 +37,7 @@ digests = Table(
     Column("channel", String(40), nullable=False, default="", comment="as Slack told it"),
     Column("ts", String(40), nullable=False, default="", comment="'' not posted; '-' was empty"),
 )
-KEPT_DIGESTS = KeptTable(table=digests, at="at", people=("recipient",))
+KEPT_DIGESTS = PersonalTable(table=digests, at="at", people=("recipient",))
 
 
 def create_digests(engine: Engine) -> None:
@@ -56,7 +56,7 @@ class KeptDigest:
     """Empty while it is not known to be sent."""
 
 
-class KeptDigests:
+class DigestStore:
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
         create_digests(engine)

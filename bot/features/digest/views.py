@@ -13,11 +13,11 @@ from datetime import UTC, datetime, timedelta
 from sqlalchemy import Engine, select
 
 from bot.blocks.kit import Json, link, section, short
-from bot.blocks.render import Outgoing
-from bot.blocks.sanitize.text import mrkdwn
+from bot.blocks.render import SlackMessage
+from bot.blocks.sanitize.text import sanitize_mrkdwn
 from bot.feature import DigestPart, WaitingForHuman
 from bot.questions.outcomes import is_question, outcome, went_wrong
-from bot.questions.store import Record, Records
+from bot.questions.store import QuestionRecord, QuestionStore
 from bot.questions.tables import WITHDRAWN, feedback, questions
 from bot.rotas.on_call import OnCall
 from bot.rotas.rota import said_at
@@ -35,7 +35,7 @@ TEXT = 120
 
 @dataclass(frozen=True, kw_only=True)
 class OpenQuestions:
-    records: Records
+    records: QuestionStore
     engine: Engine
     waiting: WaitingForHuman
     alerts: Callable[[str], Set[str]]
@@ -78,7 +78,7 @@ class OpenQuestions:
             if part.lines:
                 yield as_read_by(part, may_see)
 
-    def _unhelped(self, domain: Domain, since: datetime) -> list[Record]:
+    def _unhelped(self, domain: Domain, since: datetime) -> list[QuestionRecord]:
         query = (
             select(questions.c.id)
             .join(feedback, feedback.c.question_id == questions.c.id)
@@ -90,7 +90,7 @@ class OpenQuestions:
             ids = sorted(set(connection.scalars(query)))
         return [record for one in ids if (record := self.records.get(one))]
 
-    def _line(self, record: Record, said: str) -> str:
+    def _line(self, record: QuestionRecord, said: str) -> str:
         text = short(record.text, TEXT) or "a question asked long ago"
         return f"{link(permalink(self.team_url, record), text)} · {said}"
 
@@ -111,14 +111,16 @@ def _is_seen(channel: str, may_see: MaySee) -> bool:
     return not channel.startswith("D") and may_see(channel)
 
 
-def _is_unanswered(record: Record) -> bool:
+def _is_unanswered(record: QuestionRecord) -> bool:
     return not record.resolved_by and (went_wrong(record) or record.state == "limited")
 
 
-def _repeated(asked: Sequence[Record], may_see: MaySee) -> Iterator[tuple[Record, str]]:
+def _repeated(
+    asked: Sequence[QuestionRecord], may_see: MaySee
+) -> Iterator[tuple[QuestionRecord, str]]:
     """The last of each, the most often asked first; alike but for case and punctuation. Where else
     it was asked the count doesn't tell."""
-    alike: dict[str, list[Record]] = defaultdict(list)
+    alike: dict[str, list[QuestionRecord]] = defaultdict(list)
     for record in asked:  # the newest first
         if is_question(record) and _is_seen(record.channel, may_see):
             alike[" ".join(re.findall(r"\w+", record.text.casefold()))].append(record)
@@ -127,9 +129,9 @@ def _repeated(asked: Sequence[Record], may_see: MaySee) -> Iterator[tuple[Record
             yield records[0], f"asked {len(records)} times"
 
 
-def _each_once(unanswered: Sequence[Record]) -> Iterator[tuple[Record, str]]:
+def _each_once(unanswered: Sequence[QuestionRecord]) -> Iterator[tuple[QuestionRecord, str]]:
     """The last of each in its channel, and how often; alike as above."""
-    alike: dict[tuple[str, ...], list[Record]] = defaultdict(list)
+    alike: dict[tuple[str, ...], list[QuestionRecord]] = defaultdict(list)
     for record in unanswered:  # the newest first
         alike[record.channel, *re.findall(r"\w+", record.text.casefold())].append(record)
     for first, *more in alike.values():
@@ -145,9 +147,9 @@ PART, WHOLE = 2_900, 11_000
 
 def digest(
     domain: Domain, parts: Sequence[DigestPart], on_call: OnCall | None, *, to: str
-) -> Outgoing:
+) -> SlackMessage:
     """`on_call`: None where no rota can be read. `to`: a person or a channel."""
-    title = f"*{mrkdwn(domain.title)}: what is open*"
+    title = f"*{sanitize_mrkdwn(domain.title)}: what is open*"
     head = title
     if line := _shift_line(domain, on_call, to):
         head += f"\n{line}"
@@ -156,12 +158,12 @@ def digest(
     blocks: list[Json] = [section(head)]
     blocks += [section(part_text(part, room)) for part in told]
     names = ", ".join(part.title for part in told)
-    return Outgoing(text=f"{title}: {mrkdwn(names)}"[:2_000], blocks=blocks)
+    return SlackMessage(text=f"{title}: {sanitize_mrkdwn(names)}"[:2_000], blocks=blocks)
 
 
 def part_text(part: DigestPart, room: int) -> str:
     """Whole lines, as many as there is room for; then how many more there are."""
-    title = f"*{mrkdwn(part.title)}*"
+    title = f"*{sanitize_mrkdwn(part.title)}*"
     shown = list(_that_fit(part.lines, room - len(title) - 30))
     more = len(part.lines) - len(shown)
     rest = [f"and {more} more"] if more else []

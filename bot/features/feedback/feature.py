@@ -12,7 +12,7 @@ from bot.blocks.kit import Json, submitted
 from bot.blocks.render import FEEDBACK
 from bot.feature import Feature, Store
 from bot.features.feedback.store import REASON_VIEW, Feedback, reason_view
-from bot.slack.client import Web
+from bot.slack.client import SlackClient
 from bot.slack.interactions import open_modal, place_of, user_of, whisper
 from telemetry import metrics
 
@@ -21,14 +21,14 @@ Ack = Callable[..., Any]
 THANKS = "Thank you, noted."
 
 
-def build_feedback(web: Web, feedback: Feedback) -> Feature:
+def build_feedback(web: SlackClient, feedback: Feedback) -> Feature:
     def listen(app: App, _: Store) -> None:
         _feedback(app, web, feedback)
 
     return Feature(listen=listen)
 
 
-def _feedback(app: App, web: Web, feedback: Feedback) -> None:
+def _feedback(app: App, web: SlackClient, feedback: Feedback) -> None:
     def keep(ack: Ack, body: Json, action: Json) -> None:
         verdict, _, question_id = str(action.get("value") or "").partition(" ")
         if question_id and verdict in {"helpful", "unhelpful"}:

@@ -17,13 +17,13 @@ from sqlalchemy import Engine, Row, Table, func, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
 from agents.answer import CITED, Answer, Contradiction
-from agents.freshness.cited_places import KnownPlace, as_it_is_now, has_changed, text_of_place
+from agents.freshness.cited_places import CitedSection, as_it_is_now, has_changed, text_of_place
 from bot.blocks.kit import short
 from bot.bus.events import Suggestion
 from bot.db import now
 from bot.features.freshness.places import SnapshotOf, kept_as, kept_place, place_meant
 from bot.features.freshness.store import contradictions, contradictions_met
-from bot.questions.store import Records, decoded
+from bot.questions.store import QuestionStore, decoded
 from config.domain import Domain
 from enrichment.chunk import is_out_of_force
 
@@ -39,8 +39,8 @@ class Sides:
     id: str
     domain: str
     about: str
-    one: KnownPlace
-    other: KnownPlace
+    one: CitedSection
+    other: CitedSection
     one_says: str
     other_says: str
     one_url: str
@@ -81,14 +81,14 @@ _LONGEST_ABOUT = 200
 class _Pair:
     id: str
     """The same in either order."""
-    first: KnownPlace
-    second: KnownPlace
+    first: CitedSection
+    second: CitedSection
 
 
 @dataclass(frozen=True, kw_only=True)
-class ContradictionQueue:
+class ContradictionStore:
     engine: Engine
-    records: Records
+    records: QuestionStore
     domains: Callable[[], dict[str, Domain]]
     snapshot_of: SnapshotOf
     suggest: Callable[[Suggestion], None]

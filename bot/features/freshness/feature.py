@@ -7,15 +7,23 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
 from typing import Any
 
-from agents.freshness.cited_places import KnownPlace
+from agents.freshness.cited_places import CitedSection
 from bot.blocks.kit import Json, link, short
-from bot.blocks.sanitize.text import mrkdwn
-from bot.feature import Additions, AnswerShown, DigestPart, Feature, FeatureTools, IsPrivate, Store
-from bot.features.freshness.contradictions import ContradictionQueue
-from bot.features.freshness.flags import OutdatedFlags, flag_item
+from bot.blocks.sanitize.text import sanitize_mrkdwn
+from bot.feature import (
+    AnswerExtras,
+    DigestPart,
+    Feature,
+    FeatureContext,
+    IsPrivate,
+    OutgoingAnswer,
+    Store,
+)
+from bot.features.freshness.contradictions import ContradictionStore
+from bot.features.freshness.flags import FlagService, flag_item
 from bot.features.freshness.overdue import OverdueDocuments
-from bot.features.freshness.places import HelpedPlaces, SnapshotOf, places_of, snapshots
-from bot.features.freshness.store import CitationCounts, create_aging_tables, today_utc
+from bot.features.freshness.places import HelpfulPlaceStore, SnapshotOf, places_of, snapshots
+from bot.features.freshness.store import CitationCountStore, create_aging_tables, today_utc
 from bot.features.freshness.views import (
     FLAG,
     KEEP,
@@ -24,7 +32,7 @@ from bot.features.freshness.views import (
     listen_for_decisions,
     listen_for_flags,
 )
-from bot.questions.store import Records
+from bot.questions.store import QuestionStore
 from bot.slack.messages import permalink
 from config.domain import Domain
 
@@ -35,19 +43,19 @@ _AFTER_MIDNIGHT = timedelta(minutes=10)
 _MOST_LINES = 5
 
 
-def build_aging(tools: FeatureTools, records: Records, is_private: IsPrivate) -> Feature:
+def build_aging(tools: FeatureContext, records: QuestionStore, is_private: IsPrivate) -> Feature:
     create_aging_tables(tools.engine)
     snapshot_of = snapshots(tools.published.snapshot if tools.published else None)
-    counts = CitationCounts(engine=tools.engine)
+    counts = CitationCountStore(engine=tools.engine)
     room = AgingRoom(
         tools=tools,
         snapshot_of=snapshot_of,
         counts=counts,
-        helped=HelpedPlaces(engine=tools.engine, records=records, snapshot_of=snapshot_of),
+        helped=HelpfulPlaceStore(engine=tools.engine, records=records, snapshot_of=snapshot_of),
         overdue=OverdueDocuments(
             engine=tools.engine, counts=counts, snapshot_of=snapshot_of, suggest=tools.suggest
         ),
-        outdated=OutdatedFlags(
+        outdated=FlagService(
             engine=tools.engine,
             records=records,
             domains=tools.domains,
@@ -57,7 +65,7 @@ def build_aging(tools: FeatureTools, records: Records, is_private: IsPrivate) ->
             suggest=tools.suggest,
             address=lambda record: permalink(tools.identity.team_url.rstrip("/"), record),
         ),
-        queue=ContradictionQueue(
+        queue=ContradictionStore(
             engine=tools.engine,
             records=records,
             domains=lambda: dict(tools.domains()),
@@ -87,13 +95,13 @@ def build_aging(tools: FeatureTools, records: Records, is_private: IsPrivate) ->
 class AgingRoom:
     """Its parts, and what they do together."""
 
-    tools: FeatureTools
+    tools: FeatureContext
     snapshot_of: SnapshotOf
-    counts: CitationCounts
-    helped: HelpedPlaces
+    counts: CitationCountStore
+    helped: HelpfulPlaceStore
     overdue: OverdueDocuments
-    outdated: OutdatedFlags
-    queue: ContradictionQueue
+    outdated: FlagService
+    queue: ContradictionStore
     _planned_for: date = date.min
     """The day on which all domains were found to be counted: nothing is left to plan then."""
 
@@ -123,14 +131,14 @@ class AgingRoom:
             self.counts.count(domain, today_utc())
             self.overdue.remind(domain)
 
-    def additions(self, shown: AnswerShown) -> Additions:
+    def additions(self, shown: OutgoingAnswer) -> AnswerExtras:
         answer, name = shown.answer, shown.domain.domain
         if answer.contradictions:
             item = {"question_id": shown.record.id}
             self.tools.put(f"{MET}-{shown.record.event_id}", {MET: item})
         snapshot = self.snapshot_of(name) if answer.citations else None
         places = list(places_of(answer, snapshot)) if snapshot else []
-        return Additions(
+        return AnswerExtras(
             notes=(
                 *self.queue.notes(name, answer),
                 *self.outdated.notes(name, places),
@@ -160,8 +168,9 @@ class AgingRoom:
             for one in self.overdue.due_since(domain, since)
         ]
         pairs = [
-            f"{mrkdwn(short(one.one.name, 120))} and {mrkdwn(short(one.other.name, 120))}"
-            + (f": {mrkdwn(short(one.about, 120))}" if one.about else "")
+            f"{sanitize_mrkdwn(short(one.one.name, 120))} and "
+            f"{sanitize_mrkdwn(short(one.other.name, 120))}"
+            + (f": {sanitize_mrkdwn(short(one.about, 120))}" if one.about else "")
             for one in self.queue.waiting(name, most=_MOST_LINES, since=after)
         ]
         parts = (
@@ -171,10 +180,10 @@ class AgingRoom:
         )
         return [part for part in parts if part.lines]
 
-    def _named(self, domain: str, place: KnownPlace) -> str:
+    def _named(self, domain: str, place: CitedSection) -> str:
         """Nobody learns here of a document that not everybody may read."""
         snapshot = self.snapshot_of(domain)
         if not snapshot or not snapshot.cards([place.document]):
             return "a document that is gone, or that not everybody may read"
         row = f" › {' '.join(place.row)}" if place.row else ""
-        return mrkdwn(short(f"{place.name}{row}", 200))
+        return sanitize_mrkdwn(short(f"{place.name}{row}", 200))

@@ -12,30 +12,30 @@ from sqlalchemy import ColumnElement, Engine, and_, func, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
 from agents.answer import Answer
-from agents.freshness.cited_places import KnownPlace, has_changed
+from agents.freshness.cited_places import CitedSection, has_changed
 from agents.freshness.stale_documents import on_day
-from bot.access.gate import Door, Gate
+from bot.access.gate import EntryPoint, Gate
 from bot.blocks.kit import MAX_TEXT, short
 from bot.bus.events import Suggestion
 from bot.db import now
 from bot.feature import IsPrivate
 from bot.features.freshness.places import SnapshotOf, kept_as, kept_place, place_meant
 from bot.features.freshness.store import flags
-from bot.questions.store import Record, Records, decoded
+from bot.questions.store import QuestionRecord, QuestionStore, decoded
 from config.domain import Domain
 
 MOST_NOTES = 2
 MOST_A_DAY = 20
 """Flags of one person: an owner hears of five suggestions a day, and others have some, too."""
 OUTCOMES = frozenset({"accepted", "dismissed", "gone"})
-Address = Callable[[Record], str]
+Address = Callable[[QuestionRecord], str]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Flaggable:
     """An answer of which this person may flag a source."""
 
-    record: Record
+    record: QuestionRecord
     answer: Answer
     domain: Domain
     private: bool
@@ -44,16 +44,16 @@ class Flaggable:
 
 @dataclass(frozen=True, kw_only=True)
 class Flag:
-    place: KnownPlace
+    place: CitedSection
     """As it was then."""
     at: datetime
     is_accepted: bool
 
 
 @dataclass(frozen=True, kw_only=True)
-class OutdatedFlags:
+class FlagService:
     engine: Engine
-    records: Records
+    records: QuestionStore
     domains: Callable[[], Mapping[str, Domain]]
     is_private: IsPrivate
     gate: Gate
@@ -72,7 +72,7 @@ class OutdatedFlags:
         private = direct or self.is_private(domain, answer)
         if private and user != record.asker:
             return None
-        if not self.gate.open_to(Door.HAND_OFF, user, [domain]):
+        if not self.gate.open_to(EntryPoint.HAND_OFF, user, [domain]):
             return None
         return Flaggable(record=record, answer=answer, domain=domain, private=private)
 
@@ -139,7 +139,7 @@ class OutdatedFlags:
         with self.engine.begin() as connection:
             connection.execute(change.values(outcome=outcome, decided_by=by[:40]))
 
-    def notes(self, domain: str, places: Sequence[KnownPlace]) -> Iterator[str]:
+    def notes(self, domain: str, places: Sequence[CitedSection]) -> Iterator[str]:
         """Of those that say the same as when they were flagged: until somebody decides, and where
         the flag was accepted, until they say something else."""
         told: set[str] = set()
@@ -189,7 +189,7 @@ class OutdatedFlags:
             ]
 
 
-def _is_of(flagged: KnownPlace, place: KnownPlace) -> bool:
+def _is_of(flagged: CitedSection, place: CitedSection) -> bool:
     """Whether it is the place that was flagged, as it was then. Of one without marks only its
     nearest heading is known."""
     if not flagged.exact:
@@ -197,7 +197,7 @@ def _is_of(flagged: KnownPlace, place: KnownPlace) -> bool:
     return place.is_in(flagged) and not has_changed(flagged, place)
 
 
-def _where(place: KnownPlace) -> str:
+def _where(place: CitedSection) -> str:
     """The row, where it is one, and its heading."""
     return " › ".join(filter(None, (place.path, " ".join(place.row))))
 

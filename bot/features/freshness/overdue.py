@@ -18,11 +18,11 @@ from agents.freshness.stale_documents import (
     stale_documents,
 )
 from bot.blocks.kit import Json, header, link, section, short
-from bot.blocks.sanitize.text import plain
+from bot.blocks.sanitize.text import sanitize_plain
 from bot.bus.events import Suggestion
 from bot.db import now
 from bot.features.freshness.places import SnapshotOf
-from bot.features.freshness.store import CitationCounts, owners_reminded, today_utc
+from bot.features.freshness.store import CitationCountStore, owners_reminded, today_utc
 from config.domain import Domain
 
 MOST_REMINDED = 3
@@ -36,7 +36,7 @@ _THE_WEEK = ""
 @dataclass(frozen=True, kw_only=True)
 class OverdueDocuments:
     engine: Engine
-    counts: CitationCounts
+    counts: CitationCountStore
     snapshot_of: SnapshotOf
     suggest: Callable[[Suggestion], None]
     clock: Callable[[], datetime] = now
@@ -102,7 +102,7 @@ class OverdueDocuments:
             if more > 0:
                 command = f"`oncall docs stale {domain.domain}`"
                 lines[_SHOWN:] = [f"and {more} more: {command} lists them"]
-            yield header(f"{plain(domain.title)}: documents to look over")
+            yield header(f"{sanitize_plain(domain.title)}: documents to look over")
             yield section("\n".join(lines), block_id=f"aging_stale_{domain.domain}")
 
     def _now(self) -> datetime:

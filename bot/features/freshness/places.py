@@ -18,7 +18,7 @@ from sqlalchemy.exc import IntegrityError
 
 from agents.answer import Answer, Citation
 from agents.freshness.cited_places import (
-    KnownPlace,
+    CitedSection,
     changed_cell,
     has_changed,
     places_cited,
@@ -28,23 +28,23 @@ from agents.freshness.stale_documents import on_day
 from bot.blocks.kit import short
 from bot.db import now
 from bot.features.freshness.store import helped_places, helpful_seen
-from bot.questions.store import Records, decoded
+from bot.questions.store import QuestionStore, decoded
 from bot.questions.tables import feedback
 from config.errors import CopilotError
 from index.search import Snapshot
 
 log = structlog.get_logger()
 
-_places = TypeAdapter(KnownPlace)
+_places = TypeAdapter(CitedSection)
 SnapshotOf = Callable[[str], Snapshot | None]
 """Domain name → what everybody may read of it now; None where nothing is published."""
 
 
-def kept_as(place: KnownPlace) -> str:
+def kept_as(place: CitedSection) -> str:
     return _places.dump_json(place).decode()
 
 
-def kept_place(text: str) -> KnownPlace:
+def kept_place(text: str) -> CitedSection:
     return _places.validate_json(text)
 
 
@@ -63,7 +63,7 @@ def snapshots(published: Callable[[str], Snapshot] | None) -> SnapshotOf:
     return of
 
 
-def places_of(answer: Answer, snapshot: Snapshot) -> Iterator[KnownPlace]:
+def places_of(answer: Answer, snapshot: Snapshot) -> Iterator[CitedSection]:
     """Of all its citations, each once."""
     seen: set[str] = set()
     for citation in answer.citations:
@@ -73,7 +73,7 @@ def places_of(answer: Answer, snapshot: Snapshot) -> Iterator[KnownPlace]:
                 yield place
 
 
-def place_meant(citation: Citation, snapshot: Snapshot | None) -> KnownPlace:
+def place_meant(citation: Citation, snapshot: Snapshot | None) -> CitedSection:
     """The nearest that is known of it; without marks where nobody in particular may read it, or it
     is gone."""
     if snapshot:
@@ -81,7 +81,7 @@ def place_meant(citation: Citation, snapshot: Snapshot | None) -> KnownPlace:
         if place := found or whole_section(citation, snapshot):
             return place
     heading = "" if citation.heading == citation.title else citation.heading
-    return KnownPlace(document=citation.document, title=citation.title, path=heading)
+    return CitedSection(document=citation.document, title=citation.title, path=heading)
 
 
 MOST_NOTES = 2
@@ -92,9 +92,9 @@ _LONGEST_CELL = 60
 
 
 @dataclass(frozen=True, kw_only=True)
-class HelpedPlaces:
+class HelpfulPlaceStore:
     engine: Engine
-    records: Records
+    records: QuestionStore
     snapshot_of: SnapshotOf
 
     def look(self) -> None:
@@ -131,7 +131,7 @@ class HelpedPlaces:
             except IntegrityError:
                 continue  # another worker has just done it
 
-    def notes(self, domain: str, places: Sequence[KnownPlace]) -> Iterator[str]:
+    def notes(self, domain: str, places: Sequence[CitedSection]) -> Iterator[str]:
         """Of those that say something else than when an answer from them last helped."""
         documents = {place.document for place in places}
         if not documents:
@@ -172,7 +172,7 @@ class HelpedPlaces:
             return [(row[0], row[1]) for row in connection.execute(query)]
 
 
-def _told(kept: KnownPlace, place: KnownPlace, day: str) -> str:
+def _told(kept: CitedSection, place: CitedSection, day: str) -> str:
     named = short(place.name, 200)
     if place.row:
         named = f"The row “{short(' '.join(place.row), 80)}” of {named}"

@@ -27,7 +27,7 @@ from sqlalchemy import (
 )
 
 from agents.freshness.stale_documents import COUNTED_DAYS
-from bot.db import KeptTable
+from bot.db import PersonalTable
 from bot.questions.store import decoded
 from bot.questions.tables import questions
 from config.domain import Domain
@@ -114,18 +114,18 @@ contradictions_met = Table(
 )
 
 AGING_KEPT = (
-    KeptTable(table=helpful_seen, at="given_at", question="question_id"),
-    KeptTable(table=helped_places, at="marked_at", question="question_id"),
-    KeptTable(table=cited_days, at="day"),
-    KeptTable(
+    PersonalTable(table=helpful_seen, at="given_at", question="question_id"),
+    PersonalTable(table=helped_places, at="marked_at", question="question_id"),
+    PersonalTable(table=cited_days, at="day"),
+    PersonalTable(
         table=flags,
         at="flagged_at",
         people=("flagged_by", "decided_by"),
         words={"words": "flagged_by"},
         question="question_id",
     ),
-    KeptTable(table=contradictions, at="met_at", people=("decided_by",)),
-    KeptTable(table=contradictions_met, at="met_at", question="question_id"),
+    PersonalTable(table=contradictions, at="met_at", people=("decided_by",)),
+    PersonalTable(table=contradictions_met, at="met_at", question="question_id"),
 )
 
 
@@ -141,7 +141,7 @@ _COUNTED = ""
 
 
 @dataclass(frozen=True, kw_only=True)
-class CitationCounts:
+class CitationCountStore:
     engine: Engine
 
     def is_done(self, domain: str, today: date) -> bool:

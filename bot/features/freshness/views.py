@@ -13,7 +13,7 @@ import structlog
 from slack_bolt import App
 
 from agents.answer import Answer
-from agents.freshness.cited_places import KnownPlace
+from agents.freshness.cited_places import CitedSection
 from bot.blocks.body import place_name
 from bot.blocks.kit import (
     BUTTON_TEXT,
@@ -30,11 +30,11 @@ from bot.blocks.kit import (
     text_input,
     words,
 )
-from bot.blocks.sanitize.text import mrkdwn, plain
+from bot.blocks.sanitize.text import sanitize_mrkdwn, sanitize_plain
 from bot.feature import Store
-from bot.features.freshness.contradictions import CHOICES, ContradictionQueue
-from bot.features.freshness.flags import MOST_A_DAY, Flaggable, OutdatedFlags
-from bot.slack.client import SlackBusy, SlackRefused, SlackUnsure, Web
+from bot.features.freshness.contradictions import CHOICES, ContradictionStore
+from bot.features.freshness.flags import MOST_A_DAY, Flaggable, FlagService
+from bot.slack.client import SlackBusy, SlackClient, SlackRefused, SlackUnsure
 from config.domain import Domain
 
 KEEP = "settle_contradiction"
@@ -44,15 +44,15 @@ _LONGEST_SIDE, _LONGEST_FIELD = 700, 2_000
 _LABELS = {"one": "Keep A", "other": "Keep B", "none": "No contradiction"}
 
 
-def contradiction_blocks(queue: ContradictionQueue, domains: Sequence[Domain]) -> Iterator[Json]:
+def contradiction_blocks(queue: ContradictionStore, domains: Sequence[Domain]) -> Iterator[Json]:
     for domain in domains:
         waiting = queue.waiting(domain.domain, most=_SHOWN + 1)
         if not waiting:
             continue
-        yield header(f"{plain(domain.title)}: sources that say different things")
+        yield header(f"{sanitize_plain(domain.title)}: sources that say different things")
         for pair in waiting[:_SHOWN]:
             often = "once" if pair.met == 1 else f"{pair.met} times"
-            about = mrkdwn(short(pair.about, 200)) or "The same subject"
+            about = sanitize_mrkdwn(short(pair.about, 200)) or "The same subject"
             fields = [
                 words(_side("A", pair.one, pair.one_url, pair.one_says)),
                 words(_side("B", pair.other, pair.other_url, pair.other_says)),
@@ -91,15 +91,15 @@ def listen_for_decisions(app: App, store: Store) -> None:
     app.action(re.compile(rf"^{KEEP}_\w+$"))(decided)
 
 
-def _side(letter: str, place: KnownPlace, url: str, says: str) -> str:
+def _side(letter: str, place: CitedSection, url: str, says: str) -> str:
     name = short(place.name, 150)
     head = f"*{letter}* {link(url, name)}\n"
     if len(head) > _LONGEST_FIELD // 2:
-        head = f"*{letter}* {mrkdwn(name)}\n"
-    shown, most = mrkdwn(short(says, _LONGEST_SIDE)), _LONGEST_SIDE
+        head = f"*{letter}* {sanitize_mrkdwn(name)}\n"
+    shown, most = sanitize_mrkdwn(short(says, _LONGEST_SIDE)), _LONGEST_SIDE
     while len(shown) > _LONGEST_FIELD - len(head):
         most = most * 9 // 10
-        shown = mrkdwn(short(says, most))
+        shown = sanitize_mrkdwn(short(says, most))
     return head + shown
 
 
@@ -139,7 +139,7 @@ def flag_view(found: Flaggable, remember: str) -> Json:
         {
             "text": {
                 "type": "plain_text",
-                "text": short(plain(f"[{one.number}] {place_name(one)}"), BUTTON_TEXT),
+                "text": short(sanitize_plain(f"[{one.number}] {place_name(one)}"), BUTTON_TEXT),
             },
             "value": str(one.number),
         }
@@ -165,7 +165,7 @@ def flag_view(found: Flaggable, remember: str) -> Json:
     )
 
 
-def listen_for_flags(app: App, store: Store, *, web: Web, outdated: OutdatedFlags) -> None:
+def listen_for_flags(app: App, store: Store, *, web: SlackClient, outdated: FlagService) -> None:
     def open_form(body: Json, action: Json) -> None:
         user, (channel, thread_ts) = _user(body), _place(body)
         question_id = str(action.get("value") or "")
@@ -209,7 +209,7 @@ def listen_for_flags(app: App, store: Store, *, web: Web, outdated: OutdatedFlag
     app.view(FLAG_VIEW)(ack=flagged, lazy=[thank])
 
 
-def _whisper(web: Web, user: str, channel: str, thread_ts: str, text: str) -> None:
+def _whisper(web: SlackClient, user: str, channel: str, thread_ts: str, text: str) -> None:
     _tried(
         lambda: web.once(
             "chat.postEphemeral",

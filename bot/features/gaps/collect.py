@@ -13,12 +13,12 @@ import structlog
 
 from agents.gap_clusters import nearest_gap
 from bot.bus.events import Suggestion
-from bot.feature import PublishedDomains
-from bot.features.gaps.drafts import GapDrafts, HumanWords
+from bot.feature import PublishedIndex
+from bot.features.gaps.drafts import GapDrafts, HumanAnswer
 from bot.features.gaps.gap import joined, known_gaps, make_anew
 from bot.features.gaps.naming import NOWHERE, NearestPlace, nearest_place
 from bot.features.gaps.questions import (
-    Signs,
+    FailureSignals,
     WhyFailed,
     alert_gap,
     alert_name,
@@ -27,8 +27,8 @@ from bot.features.gaps.questions import (
     why_failed,
     words_asked,
 )
-from bot.features.gaps.store import KeptGaps, Member
-from bot.questions.store import Record, Records, decoded
+from bot.features.gaps.store import GapStore, Member
+from bot.questions.store import QuestionRecord, QuestionStore, decoded
 from bot.slack.messages import permalink
 from config.errors import NothingPublished
 from enrichment.language.words import written_out
@@ -42,7 +42,7 @@ MOST_AT_ONCE = 200
 
 @dataclass(frozen=True, kw_only=True)
 class _New:
-    signs: Signs
+    signs: FailureSignals
     why: WhyFailed
     text: str
     alert: str
@@ -50,11 +50,11 @@ class _New:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Gathering:
-    kept: KeptGaps
+class GapCollector:
+    kept: GapStore
     drafts: GapDrafts
-    records: Records
-    published: PublishedDomains
+    records: QuestionStore
+    published: PublishedIndex
     is_bot: Callable[[str], bool]
     """By Slack user id; what nobody can tell is left to the next look."""
     suggest: Callable[[Suggestion], None]
@@ -98,14 +98,14 @@ class Gathering:
         finally:
             self.kept.looked(domain)
 
-    def _drop(self, now: Mapping[str, Signs], known: dict[str, Member]) -> None:
+    def _drop(self, now: Mapping[str, FailureSignals], known: dict[str, Member]) -> None:
         """Those that were taken back, edited, erased, or whose asker thinks better of it."""
         gone = [n for n, one in known.items() if n not in now or _edited(one, now[n])]
         self.kept.drop(gone)
         for name in gone:
             del known[name]
 
-    def _look_again(self, now: Mapping[str, Signs], known: dict[str, Member]) -> None:
+    def _look_again(self, now: Mapping[str, FailureSignals], known: dict[str, Member]) -> None:
         for name, member in list(known.items()):
             signs = now[name]
             if member.marks == signs.marks:
@@ -117,7 +117,9 @@ class Gathering:
                 self.kept.drop([name])
                 del known[name]
 
-    def _new(self, now: Mapping[str, Signs], known: Mapping[str, Member]) -> Iterator[_New]:
+    def _new(
+        self, now: Mapping[str, FailureSignals], known: Mapping[str, Member]
+    ) -> Iterator[_New]:
         unknown = [name for name in now if name not in known][:MOST_AT_ONCE]
         texts = words_asked(self.kept.engine, unknown)
         for name in unknown:
@@ -128,7 +130,7 @@ class Gathering:
             else:
                 self.kept.add(now[name], gap="")
 
-    def _why(self, signs: Signs) -> WhyFailed | None:
+    def _why(self, signs: FailureSignals) -> WhyFailed | None:
         record = self.records.get(signs.question_id)
         if record is None or not record.answer:
             return None
@@ -136,7 +138,7 @@ class Gathering:
         is_alert = self._by_bot(signs.asker) if silent else bool(self._alert(record))
         return why_failed(signs, decoded(record.answer), is_alert=is_alert)
 
-    def _alert(self, record: Record | None) -> str:
+    def _alert(self, record: QuestionRecord | None) -> str:
         return alert_name(record.text, lambda: self._by_bot(record.asker)) if record else ""
 
     def _by_bot(self, user: str) -> bool:
@@ -162,7 +164,7 @@ class Gathering:
             )  # fmt: skip
             self._asked_since(gap, one.signs)
 
-    def _asked_since(self, gap: str, signs: Signs) -> None:
+    def _asked_since(self, gap: str, signs: FailureSignals) -> None:
         """What was closed is open again when it is asked in vain after that."""
         found = self.kept.get(gap)
         if found and found.state == "closed" and signs.asked_at > found.changed_at:
@@ -187,7 +189,9 @@ class Gathering:
             if gap.state in ("open", "reopened", "dismissed"):
                 self.kept.move(gap, "proposed", by=said.by)
 
-    def _suggestion(self, said: HumanWords, record: Record, place: NearestPlace) -> Suggestion:
+    def _suggestion(
+        self, said: HumanAnswer, record: QuestionRecord, place: NearestPlace
+    ) -> Suggestion:
         answer = decoded(record.answer) if record.answer else None
         return Suggestion(
             id=said.id,
@@ -203,7 +207,7 @@ class Gathering:
             permalink=permalink(self.team_url, record),
         )
 
-    def _place(self, domain: str, record: Record, said: HumanWords) -> NearestPlace:
+    def _place(self, domain: str, record: QuestionRecord, said: HumanAnswer) -> NearestPlace:
         """Where the answer was taken from, or the nearest that everybody may read."""
         snapshot = self._snapshot(domain)
         if snapshot is None:
@@ -222,10 +226,10 @@ class Gathering:
             return None
 
 
-def _edited(member: Member, signs: Signs) -> bool:
+def _edited(member: Member, signs: FailureSignals) -> bool:
     return member.marks.partition(" ")[0] != signs.marks.partition(" ")[0]
 
 
-def _id_of(signs: Signs) -> str:
+def _id_of(signs: FailureSignals) -> str:
     """The same, whoever makes it of this question first."""
     return f"gap-{hashlib.sha256(signs.question_id.encode()).hexdigest()[:16]}"

@@ -21,7 +21,7 @@ OUTCOMES = ("accepted", "dismissed", "gone")
 
 
 @dataclass(frozen=True, kw_only=True)
-class HumanWords:
+class HumanAnswer:
     """Somebody's answer to a question that failed."""
 
     question_id: str
@@ -53,7 +53,7 @@ class GapDrafts:
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
 
-    def said(self, ids: Collection[str]) -> Iterator[HumanWords]:
+    def said(self, ids: Collection[str]) -> Iterator[HumanAnswer]:
         """What people said to these questions: resolving a hand-off, or correcting an answer. None
         of what was asked in a direct message, which is its asker's alone."""
         for batch in batches(one for one in ids if not one.startswith("D")):
@@ -71,7 +71,7 @@ class GapDrafts:
                 ).all()
             for question_id, by, words in (*resolved, *corrected):
                 if by and by != ERASED:
-                    yield HumanWords(question_id=question_id, by=by, words=words.strip())
+                    yield HumanAnswer(question_id=question_id, by=by, words=words.strip())
 
     def known(self, ids: Collection[str]) -> set[str]:
         """Which suggestions of these questions were made."""
@@ -88,7 +88,7 @@ class GapDrafts:
         with self._engine.connect() as connection:
             return {row[0]: int(row[1]) for row in connection.execute(query)}
 
-    def add(self, said: HumanWords, *, gap: str, domain: str, document: str, heading: str) -> None:
+    def add(self, said: HumanAnswer, *, gap: str, domain: str, document: str, heading: str) -> None:
         values = {
             "id": said.id, "gap": gap, "question_id": said.question_id, "domain": domain,
             "by": said.by, "outcome": "", "decided_by": "", "words": "", "words_by": "",

@@ -11,17 +11,17 @@ from typing import Any
 import structlog
 
 from bot.blocks.kit import Json
-from bot.feature import DigestPart, Feature, FeatureTools
+from bot.feature import DigestPart, Feature, FeatureContext
 from bot.features.gaps import views as gap_lines
-from bot.features.gaps.collect import Gathering
+from bot.features.gaps.collect import GapCollector
 from bot.features.gaps.drafts import GapDrafts
 from bot.features.gaps.gap import Gap, shown_gaps
 from bot.features.gaps.naming import name_gaps, where
 from bot.features.gaps.questions import UNANSWERED, state_after
-from bot.features.gaps.recheck import ASK_GAP, AskedAgain
+from bot.features.gaps.recheck import ASK_GAP, GapRecheck
 from bot.features.gaps.report import SEND_REPORT, WeeklyReport
-from bot.features.gaps.store import KeptGaps
-from bot.questions.store import Records
+from bot.features.gaps.store import GapStore
+from bot.questions.store import QuestionStore
 from bot.slack.client import SlackBusy, SlackUnsure
 from config.domain import Domain
 from config.errors import CopilotError, IndexUnavailable
@@ -33,16 +33,16 @@ LOOK, ASK_ALL = "gaps_look", "gaps_ask"
 """Kinds of its timers: look over a domain's record; ask again after its documents changed."""
 
 
-def build_gaps(tools: FeatureTools, records: Records) -> Feature:
+def build_gaps(tools: FeatureContext, records: QuestionStore) -> Feature:
     """Does nothing where nothing is known of the documents."""
     if tools.published is None or tools.ask_anew is None:
         return Feature()
-    kept, drafts = KeptGaps(tools.engine), GapDrafts(tools.engine)
+    kept, drafts = GapStore(tools.engine), GapDrafts(tools.engine)
     room = _GapsRoom(
         tools=tools,
         kept=kept,
         drafts=drafts,
-        gathering=Gathering(
+        gathering=GapCollector(
             kept=kept,
             drafts=drafts,
             records=records,
@@ -51,7 +51,7 @@ def build_gaps(tools: FeatureTools, records: Records) -> Feature:
             suggest=tools.suggest,
             team_url=tools.identity.team_url.rstrip("/"),
         ),
-        again=AskedAgain(
+        again=GapRecheck(
             kept=kept,
             drafts=drafts,
             published=tools.published,
@@ -91,11 +91,11 @@ def _where(snapshot: Callable[[str], Any]) -> gap_lines.WhereIs:
 
 @dataclass(frozen=True, kw_only=True)
 class _GapsRoom:
-    tools: FeatureTools
-    kept: KeptGaps
+    tools: FeatureContext
+    kept: GapStore
     drafts: GapDrafts
-    gathering: Gathering
-    again: AskedAgain
+    gathering: GapCollector
+    again: GapRecheck
     where: gap_lines.WhereIs
 
     def plan(self, weekly: WeeklyReport) -> None:

@@ -14,9 +14,9 @@ from sqlalchemy import Engine, select, update
 
 from agents.gap_clusters import MOST_COMPARED, KnownGap, central
 from bot.db import batches
-from bot.feature import PublishedDomains
+from bot.feature import PublishedIndex
 from bot.features.gaps.questions import UNANSWERED, GapState, is_of_alerts, words_asked
-from bot.features.gaps.store import KeptGaps, gap_changes, gap_questions, gap_vectors
+from bot.features.gaps.store import GapStore, gap_changes, gap_questions, gap_vectors
 from config.models import Vectors
 from enrichment.language.words import written_out
 
@@ -32,7 +32,7 @@ def vectors_of(engine: Engine, ids: Collection[str]) -> dict[str, Vectors]:
     return found
 
 
-def known_gaps(kept: KeptGaps, domain: str) -> dict[str, KnownGap]:
+def known_gaps(kept: GapStore, domain: str) -> dict[str, KnownGap]:
     """By id, in the order in which they were opened; what is asked in other words never joins an
     alert."""
     members = [
@@ -55,7 +55,7 @@ def joined(known: KnownGap | None, gap: str, text: str, vector: Vectors) -> Know
     return known.with_one(text, vector)
 
 
-def make_anew(engine: Engine, domain: str, published: PublishedDomains) -> None:
+def make_anew(engine: Engine, domain: str, published: PublishedIndex) -> None:
     """Vectors of an embedder that is no longer in use."""
     of_another = select(gap_vectors.c.question_id).where(
         gap_vectors.c.domain == domain, gap_vectors.c.embedder != published.embedder
@@ -82,7 +82,7 @@ as far as one refusal tells; see `benchmarks/gap_clusters.py`."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class AskedInVain:
+class UnansweredQuestion:
     """One question of a gap."""
 
     question_id: str
@@ -117,7 +117,7 @@ class Gap:
     document: str
     heading: str
     changed_at: datetime
-    questions: tuple[AskedInVain, ...]
+    questions: tuple[UnansweredQuestion, ...]
     history: tuple[GapChange, ...] = ()
 
     @property
@@ -149,7 +149,7 @@ class Gap:
     def people_since(self, since: datetime) -> int:
         return len({one.asker for one in self.questions if one.asked_at >= since})
 
-    def seen(self, may_see: Callable[[str], bool]) -> tuple[AskedInVain, ...]:
+    def seen(self, may_see: Callable[[str], bool]) -> tuple[UnansweredQuestion, ...]:
         """Those whose words somebody may read; what was asked in a direct message is its asker's
         alone. `may_see`: by channel."""
         known: dict[str, bool] = {}
@@ -163,7 +163,7 @@ class Gap:
 
 
 def gaps_of(
-    kept: KeptGaps, domain: str, states: Collection[str] = UNANSWERED, *, history: bool = False
+    kept: GapStore, domain: str, states: Collection[str] = UNANSWERED, *, history: bool = False
 ) -> list[Gap]:
     """Worst first: by people, by times, the longest open."""
     wanted = [one for one in kept.of(domain) if one.state in states]
@@ -190,7 +190,7 @@ def gaps_of(
     return sorted(found, key=lambda gap: (-gap.people, -gap.times, gap.since, gap.id))
 
 
-def shown_gaps(kept: KeptGaps, domain: str, *, history: bool = False) -> list[Gap]:
+def shown_gaps(kept: GapStore, domain: str, *, history: bool = False) -> list[Gap]:
     """Of those that nothing answers yet, the ones to speak of."""
     return [gap for gap in gaps_of(kept, domain, history=history) if not gap.is_aside]
 
@@ -201,7 +201,7 @@ def growing(gap: Gap, since: datetime, until: datetime) -> bool:
     return gap.since < since and gap.times_since(since) > max(1, before)
 
 
-def _members(engine: Engine, domain: str) -> dict[str, list[AskedInVain]]:
+def _members(engine: Engine, domain: str) -> dict[str, list[UnansweredQuestion]]:
     query = (
         select(
             gap_questions.c.gap, gap_questions.c.question_id, gap_questions.c.asker,
@@ -211,22 +211,22 @@ def _members(engine: Engine, domain: str) -> dict[str, list[AskedInVain]]:
         .where(gap_questions.c.domain == domain, gap_questions.c.gap != "")
         .order_by(gap_questions.c.asked_at, gap_questions.c.question_id)
     )  # fmt: skip
-    found: dict[str, list[AskedInVain]] = defaultdict(list)
+    found: dict[str, list[UnansweredQuestion]] = defaultdict(list)
     with engine.connect() as connection:
         for row in connection.execute(query).mappings():
             values = dict(row)
-            found[values.pop("gap")].append(AskedInVain(**values))
+            found[values.pop("gap")].append(UnansweredQuestion(**values))
     return found
 
 
-def _with_text(one: AskedInVain, texts: dict[str, str]) -> AskedInVain:
-    values = {name: getattr(one, name) for name in AskedInVain.__dataclass_fields__}
-    return AskedInVain(**(values | {"text": texts.get(one.question_id, "")}))
+def _with_text(one: UnansweredQuestion, texts: dict[str, str]) -> UnansweredQuestion:
+    values = {name: getattr(one, name) for name in UnansweredQuestion.__dataclass_fields__}
+    return UnansweredQuestion(**(values | {"text": texts.get(one.question_id, "")}))
 
 
 def _telling_first(
-    asked: Sequence[AskedInVain], vectors: dict[str, np.ndarray]
-) -> tuple[AskedInVain, ...]:
+    asked: Sequence[UnansweredQuestion], vectors: dict[str, np.ndarray]
+) -> tuple[UnansweredQuestion, ...]:
     """The one that is nearest to all the others leads."""
     newest = [one for one in asked if one.question_id in vectors and one.text][-MOST_COMPARED:]
     if len({vectors[one.question_id].shape for one in newest}) > 1:

@@ -14,7 +14,7 @@ from pydantic import BaseModel, Field
 
 from bot.features.gaps.gap import gaps_of
 from bot.features.gaps.prompts import render
-from bot.features.gaps.store import KeptGaps
+from bot.features.gaps.store import GapStore
 from config.errors import CopilotError, ModelError
 from config.models import ChatModel
 from config.prompts import Foreign
@@ -34,7 +34,7 @@ class GapName(BaseModel):
     name: str = Field(description="Three to eight words")
 
 
-def name_gaps(kept: KeptGaps, model: ChatModel, domain: str) -> None:
+def name_gaps(kept: GapStore, model: ChatModel, domain: str) -> None:
     """Those that were asked more than once, by the question that leads them. What fails is tried
     by the next look."""
     leaders = (gap.questions[0] for gap in gaps_of(kept, domain) if gap.times > 1)

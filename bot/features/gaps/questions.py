@@ -67,7 +67,7 @@ SEEN_THROUGH = ("posted", "silent")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Signs:
+class FailureSignals:
     """All that the record says of a question, but its words."""
 
     question_id: str
@@ -90,7 +90,7 @@ class Signs:
         return f"{self.event_id} {self.path} {self.handed_off:d} {said} {self.words}"
 
 
-def why_failed(signs: Signs, answer: Answer, *, is_alert: bool) -> WhyFailed | None:
+def why_failed(signs: FailureSignals, answer: Answer, *, is_alert: bool) -> WhyFailed | None:
     """None: no gap in the documents. `is_alert`: an alert, whoever put it there."""
     if signs.path in NEVER or (signs.state == "silent" and not is_alert):
         return None
@@ -105,7 +105,7 @@ def why_failed(signs: Signs, answer: Answer, *, is_alert: bool) -> WhyFailed | N
     return "alert" if is_alert else "refused"
 
 
-def failing(engine: Engine) -> dict[str, Signs]:
+def failing(engine: Engine) -> dict[str, FailureSignals]:
     """By question id, in the order in which they were asked."""
     disliked = select(feedback.c.question_id).where(feedback.c.verdict == "unhelpful")
     query = (
@@ -138,7 +138,7 @@ def failing(engine: Engine) -> dict[str, Signs]:
     words.update(one.question_id for one in called if one.resolution)
     handed_off = {one.question_id for one in called}
     return {
-        row.id: Signs(
+        row.id: FailureSignals(
             question_id=row.id,
             event_id=row.event_id,
             domain=row.domain,
@@ -167,7 +167,7 @@ def words_asked(engine: Engine, ids: Collection[str]) -> dict[str, str]:
     return found
 
 
-def answered_in_vain(engine: Engine, ids: Collection[str]) -> set[str]:
+def unanswered(engine: Engine, ids: Collection[str]) -> set[str]:
     """Those that were answered from the documents all the same."""
     found: set[str] = set()
     with engine.connect() as connection:

@@ -18,21 +18,21 @@ import structlog
 from agents.answer import Answer, Ask, Passage, Question
 from agents.checks.groundedness import FINE, groundedness
 from agents.context.sources import Source
-from bot.bus.timers import Timers
+from bot.bus.timers import TimerStore
 from bot.db import now
-from bot.feature import PublishedDomains
+from bot.feature import PublishedIndex
 from bot.features.gaps.drafts import GapDraft, GapDrafts
-from bot.features.gaps.gap import AskedInVain, Gap, gaps_of
+from bot.features.gaps.gap import Gap, UnansweredQuestion, gaps_of
 from bot.features.gaps.naming import nearest_place, state_of
-from bot.features.gaps.questions import UNANSWERED, answered_in_vain
-from bot.features.gaps.store import KeptGap, KeptGaps
-from bot.questions.store import Records
+from bot.features.gaps.questions import UNANSWERED, unanswered
+from bot.features.gaps.store import GapRow, GapStore
+from bot.questions.store import QuestionStore
 from config.domain import Domain
 from config.errors import CopilotError
 from enrichment.chunk import Chunk
 from enrichment.chunking.chunker import split
 from enrichment.language.words import naming_words, stems
-from index.permissions.rules import as_read_by
+from index.permissions.rules import visible_to
 from index.search import Snapshot
 from loaders.files.markdown import parse_markdown
 from telemetry import metrics
@@ -134,14 +134,14 @@ _ORDER = {"accepted": 0, "proposed": 1, "closed": 2, "reopened": 3, "open": 4}
 
 
 @dataclass(frozen=True, kw_only=True)
-class AskedAgain:
-    kept: KeptGaps
+class GapRecheck:
+    kept: GapStore
     drafts: GapDrafts
-    published: PublishedDomains
+    published: PublishedIndex
     ask_anew: Callable[[str], Ask]
-    timers: Timers
+    timers: TimerStore
     domains: Callable[[], Mapping[str, Domain]]
-    records: Records
+    records: QuestionStore
 
     def changed(self, domain: str) -> bool:
         """Whether there is a generation after which nobody has asked yet."""
@@ -175,7 +175,7 @@ class AskedAgain:
         try:
             snapshot = self.published.snapshot(found.domain)
             state = self._watched(gap, snapshot)
-            outcome = self._outcome(gap, as_read_by(snapshot, None))
+            outcome = self._outcome(gap, visible_to(snapshot, None))
         except CopilotError as error:
             log.info("a gap can't be asked again now", gap=gap_id, reason=str(error))
             outcome = "unknown"
@@ -191,7 +191,7 @@ class AskedAgain:
         most = domain.limits.tokens_per_day if domain else 0
         return most > 0 and self.records.tokens(now() - timedelta(days=1), name) >= most
 
-    def _moved(self, gap: KeptGap, outcome: Outcome, snapshot: Snapshot) -> None:
+    def _moved(self, gap: GapRow, outcome: Outcome, snapshot: Snapshot) -> None:
         if outcome == "answered" and gap.state in UNANSWERED:
             if self.kept.move(gap, "closed", generation=snapshot.generation):
                 metrics.GAPS_CLOSED.labels(gap.domain).inc()
@@ -208,7 +208,7 @@ class AskedAgain:
         asked = _to_ask(gap, draft)
         if not asked:
             return "unanswered"
-        in_vain = answered_in_vain(self.kept.engine, [one.question_id for one in asked])
+        in_vain = unanswered(self.kept.engine, [one.question_id for one in asked])
         outcomes: list[Outcome] = []
         for question in asked[:1] if gap.state == "closed" else asked:
             answer = self.ask_anew(gap.domain)(Question(text=question.text), None)
@@ -240,7 +240,7 @@ class AskedAgain:
         """What the nearest document is like, and the one that its answer was accepted for. Nobody
         is told of it, so it counts as well what not everybody may read; the place that is shown is
         the nearest that everybody may."""
-        whole = as_read_by(snapshot, None)
+        whole = visible_to(snapshot, None)
         documents = _waited_for(_accepted(self.drafts.of(gap.id)), whole)
         text = next((one.text for one in gap.questions if one.text), "")
         if text:
@@ -261,10 +261,10 @@ def _waited_for(draft: GapDraft | None, whole: Snapshot) -> list[str]:
     return [card.id for card in whole.cards(named)]
 
 
-def _to_ask(gap: Gap, draft: GapDraft | None) -> list[AskedInVain]:
+def _to_ask(gap: Gap, draft: GapDraft | None) -> list[UnansweredQuestion]:
     """The question whose answer was accepted leads, or else the most telling one."""
     leading = [one for one in gap.questions if draft and one.question_id == draft.question_id]
-    by_text: dict[str, AskedInVain] = {}
+    by_text: dict[str, UnansweredQuestion] = {}
     for one in (*leading, *gap.questions):
         if one.text:
             by_text.setdefault(one.text, one)

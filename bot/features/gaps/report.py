@@ -13,15 +13,15 @@ import structlog
 
 from bot.access.gate import Gate
 from bot.blocks.kit import Json, context
-from bot.blocks.render import Outgoing
-from bot.blocks.sanitize.text import mrkdwn, plain
-from bot.bus.timers import Timers
+from bot.blocks.render import SlackMessage
+from bot.blocks.sanitize.text import sanitize_mrkdwn, sanitize_plain
+from bot.bus.timers import TimerStore
 from bot.features.gaps.gap import Gap, gaps_of, growing, shown_gaps
-from bot.features.gaps.store import KeptGaps
+from bot.features.gaps.store import GapStore
 from bot.features.gaps.views import MaySee, WhereIs, day, in_sections, line
 from bot.posting.posts import metadata_of, post_once
-from bot.questions.store import Records
-from bot.slack.client import SlackRefused, Web
+from bot.questions.store import QuestionStore
+from bot.slack.client import SlackClient, SlackRefused
 from bot.slack.messages import question_id
 from config.domain import Domain
 
@@ -39,7 +39,7 @@ _RECENT = 50
 
 
 @dataclass(frozen=True, kw_only=True)
-class GapsUnderTitle:
+class ReportSection:
     """The gaps of one title."""
 
     title: str
@@ -48,11 +48,11 @@ class GapsUnderTitle:
 
 @dataclass(frozen=True, kw_only=True)
 class WeeklyReport:
-    web: Web
-    records: Records
-    kept: KeptGaps
+    web: SlackClient
+    records: QuestionStore
+    kept: GapStore
     gate: Gate
-    timers: Timers
+    timers: TimerStore
     domains: Callable[[], Mapping[str, Domain]]
     where: WhereIs
 
@@ -85,7 +85,7 @@ class WeeklyReport:
                 self._send_once(f"gaps {subject} {place}"[:80], place, message)
         self.kept.noted(name, reported=planned)
 
-    def _told(self, domain: str, since: datetime, until: datetime) -> Iterator[GapsUnderTitle]:
+    def _told(self, domain: str, since: datetime, until: datetime) -> Iterator[ReportSection]:
         """Planned times of the report before and of this one, UTC without a zone."""
         waiting = shown_gaps(self.kept, domain)
         new = [gap for gap in waiting if gap.since >= since]
@@ -102,7 +102,7 @@ class WeeklyReport:
             ("Answered by now", done),
         ):
             if found:
-                yield GapsUnderTitle(title=title, gaps=found)
+                yield ReportSection(title=title, gaps=found)
 
     def _readers(self, domain: Domain) -> Iterator[tuple[str, MaySee]]:
         """To whom it goes, each with what they may see."""
@@ -121,7 +121,7 @@ class WeeklyReport:
             return channel == here
         return channels.is_public(channel)
 
-    def _send_once(self, key: str, place: str, message: Outgoing) -> None:
+    def _send_once(self, key: str, place: str, message: SlackMessage) -> None:
         """`place`: a channel, or a person, of whose conversation Slack doesn't tell the id before
         something is posted there: better the same twice in private than nothing."""
         if self.records.place_of(key):
@@ -158,10 +158,10 @@ class WeeklyReport:
 
 
 def report(
-    domain: Domain, told: Sequence[GapsUnderTitle], may_see: MaySee, where: WhereIs
-) -> Outgoing:
+    domain: Domain, told: Sequence[ReportSection], may_see: MaySee, where: WhereIs
+) -> SlackMessage:
     """Gaps that are told of under two titles stand under the first."""
-    title = f"{plain(domain.title)}: gaps in the documents"
+    title = f"{sanitize_plain(domain.title)}: gaps in the documents"
     shown: list[Json] = [{"type": "header", "text": {"type": "plain_text", "text": title[:150]}}]
     before: set[str] = set()
     for one in told:
@@ -174,7 +174,9 @@ def report(
             lines.append(f"… and {more} more")
         shown += in_sections([f"*{one.title}*", *lines])
     shown.append(context([f"All of them: `oncall gaps {domain.domain}`, or App Home for admins."]))
-    return Outgoing(text=f"Gaps in the documents of {mrkdwn(domain.title)}", blocks=shown)
+    return SlackMessage(
+        text=f"Gaps in the documents of {sanitize_mrkdwn(domain.title)}", blocks=shown
+    )
 
 
 def latest(cron: str, time_zone: str, at: datetime) -> datetime:

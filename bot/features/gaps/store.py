@@ -32,8 +32,8 @@ from sqlalchemy import (
 )
 from sqlalchemy.exc import IntegrityError
 
-from bot.db import KeptTable, batches, now
-from bot.features.gaps.questions import GapState, Signs
+from bot.db import PersonalTable, batches, now
+from bot.features.gaps.questions import FailureSignals, GapState
 from config.models import Vectors
 from durable.migration import migrate
 
@@ -127,17 +127,17 @@ gap_looks = Table(
 )
 
 KEPT_OF_GAPS = (
-    KeptTable(
+    PersonalTable(
         table=gap_questions, at="asked_at", people=("asker",), words={"name": "asker"},
         question="question_id",
     ),
-    KeptTable(table=gap_vectors, at="asked_at", question="question_id"),
-    KeptTable(
+    PersonalTable(table=gap_vectors, at="asked_at", question="question_id"),
+    PersonalTable(
         table=gap_drafts, at="made_at", people=("by", "decided_by", "words_by"),
         words={"words": "words_by"}, question="question_id",
     ),
-    KeptTable(table=gap_changes, at="at", people=("by",)),
-    KeptTable(table=gaps, at="touched_at"),
+    PersonalTable(table=gap_changes, at="at", people=("by",)),
+    PersonalTable(table=gaps, at="touched_at"),
 )  # fmt: skip
 
 
@@ -162,7 +162,7 @@ class Member:
 
 
 @dataclass(frozen=True, kw_only=True)
-class KeptGap:
+class GapRow:
     id: str
     domain: str
     state: GapState
@@ -173,7 +173,7 @@ class KeptGap:
     changed_at: datetime
 
 
-class KeptGaps:
+class GapStore:
     """Thread-safe."""
 
     def __init__(self, engine: Engine) -> None:
@@ -192,7 +192,7 @@ class KeptGaps:
             return {row["question_id"]: Member(**row) for row in rows}
 
     def add(
-        self, signs: Signs, *, gap: str, why: str = "", near: float = 0.0,
+        self, signs: FailureSignals, *, gap: str, why: str = "", near: float = 0.0,
         vector: Vectors | None = None, embedder: str = "", name: str = "",
     ) -> None:  # fmt: skip
         """A question that was looked at; one that is known already stays where it is."""
@@ -220,7 +220,7 @@ class KeptGaps:
         except IntegrityError:
             return
 
-    def note(self, signs: Signs, why: str) -> None:
+    def note(self, signs: FailureSignals, why: str) -> None:
         """What is known of a question by now; it stays in its gap."""
         change = update(gap_questions).where(gap_questions.c.question_id == signs.question_id)
         with self.engine.begin() as connection:
@@ -252,13 +252,13 @@ class KeptGaps:
             return False
         return True
 
-    def get(self, gap: str) -> KeptGap | None:
+    def get(self, gap: str) -> GapRow | None:
         return next(iter(self._gaps(gaps.c.id == gap)), None)
 
-    def of(self, domain: str) -> list[KeptGap]:
+    def of(self, domain: str) -> list[GapRow]:
         return self._gaps(gaps.c.domain == domain)
 
-    def move(self, gap: KeptGap, state: GapState, *, by: str = "", generation: int = 0) -> bool:
+    def move(self, gap: GapRow, state: GapState, *, by: str = "", generation: int = 0) -> bool:
         """To another state, if nobody has moved it since; its history tells."""
         if state == gap.state:
             return False
@@ -334,11 +334,11 @@ class KeptGaps:
         except IntegrityError:
             return
 
-    def _gaps(self, where: ColumnElement[bool]) -> list[KeptGap]:
-        columns = [gaps.c[name] for name in KeptGap.__dataclass_fields__]
+    def _gaps(self, where: ColumnElement[bool]) -> list[GapRow]:
+        columns = [gaps.c[name] for name in GapRow.__dataclass_fields__]
         query = select(*columns).where(where).order_by(gaps.c.opened_at, gaps.c.id)
         with self.engine.connect() as connection:
-            return [KeptGap(**row) for row in connection.execute(query).mappings()]
+            return [GapRow(**row) for row in connection.execute(query).mappings()]
 
     @staticmethod
     def _changed(

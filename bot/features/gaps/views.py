@@ -6,8 +6,8 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from datetime import datetime
 
 from bot.blocks.kit import LONGEST_WORDS, Json, context, link, section, short
-from bot.blocks.sanitize.text import mrkdwn, plain
-from bot.features.gaps.gap import AskedInVain, Gap
+from bot.blocks.sanitize.text import sanitize_mrkdwn, sanitize_plain
+from bot.features.gaps.gap import Gap, UnansweredQuestion
 from bot.features.gaps.questions import SAID, is_of_alerts
 from config.domain import Domain
 
@@ -25,7 +25,7 @@ def titled(gap: Gap, may_see: MaySee) -> str:
         return f"_asked {_hidden(gap.questions)}_"
     leader = seen[0]
     said = leader.name if leader is gap.questions[0] and leader.name else leader.text
-    return f"*{mrkdwn(short(said, _LONGEST_TITLE))}*"
+    return f"*{sanitize_mrkdwn(short(said, _LONGEST_TITLE))}*"
 
 
 def counted(gap: Gap) -> str:
@@ -58,7 +58,7 @@ def blocks(domain: Domain, gaps: Sequence[Gap], may_see: MaySee, where: WhereIs)
     """For App Home; nothing where there is no gap."""
     if not gaps:
         return
-    title = f"{plain(domain.title)}: gaps in the documents"
+    title = f"{sanitize_plain(domain.title)}: gaps in the documents"
     yield {"type": "header", "text": {"type": "plain_text", "text": title[:150]}}
     shown = [line(gap, may_see, where) for gap in gaps[:MOST_SHOWN]]
     yield from in_sections([f"{number}. {one}" for number, one in enumerate(shown, start=1)])
@@ -85,7 +85,7 @@ def _people(count: int) -> str:
     return "1 person" if count == 1 else f"{count} people"
 
 
-def _hidden(asked: Collection[AskedInVain]) -> str:
+def _hidden(asked: Collection[UnansweredQuestion]) -> str:
     """Where it was asked, for somebody who may not read it."""
     direct = sum(one.channel.startswith("D") for one in asked)
     if direct == len(asked):

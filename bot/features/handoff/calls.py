@@ -13,7 +13,7 @@ from datetime import datetime, timedelta
 from sqlalchemy import Column, DateTime, Engine, MetaData, String, Table, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
-from bot.db import KeptTable, now
+from bot.db import PersonalTable, now
 from config.domain import Escalation, EscalationLevel
 from durable.migration import expanding, migrate
 
@@ -31,7 +31,7 @@ calls = Table(
     Column("ts", String(40), nullable=False, default="", comment="of its message, once posted"),
     Column("channel", String(40), nullable=False, server_default="", comment="of a direct message"),
 )
-KEPT_CALLS = KeptTable(table=calls, at="called_at", people=("who",), question="question_id")
+KEPT_CALLS = PersonalTable(table=calls, at="called_at", people=("who",), question="question_id")
 _STEPS = (expanding("ALTER TABLE bot_calls ADD COLUMN channel VARCHAR(40) NOT NULL DEFAULT ''"),)
 
 
@@ -71,7 +71,7 @@ class HandoffCall:
     """Of a direct message, as Slack told it."""
 
 
-class Calls:
+class CallStore:
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
         create_calls(engine)

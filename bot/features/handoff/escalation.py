@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import UTC, timedelta
 
 from bot.access.directory import People
-from bot.bus.timers import Timers
+from bot.bus.timers import TimerStore
 from bot.db import now
 from bot.feature import Store
 from bot.features.handoff.calls import (
@@ -20,10 +20,10 @@ from bot.features.handoff.calls import (
     NextCall,
     next_call,
 )
-from bot.features.handoff.notifications import AskerTold, CallPosts, news_of
-from bot.features.handoff.service import Handoffs
+from bot.features.handoff.notifications import AskerNotifier, CallMessages, news_of
+from bot.features.handoff.service import HandoffService
 from bot.features.handoff.views import Handoff
-from bot.questions.store import Record, Records
+from bot.questions.store import QuestionRecord, QuestionStore
 from bot.questions.tables import WITHDRAWN
 from bot.rotas.shifts import begins_after
 from bot.slack.messages import ERASED
@@ -44,12 +44,12 @@ LOOK_AGAIN = timedelta(hours=1)
 
 
 @dataclass(frozen=True, kw_only=True)
-class HandoffClock:
-    handoffs: Handoffs
-    records: Records
-    timers: Timers
-    posts: CallPosts
-    told: AskerTold
+class EscalationTimer:
+    handoffs: HandoffService
+    records: QuestionStore
+    timers: TimerStore
+    posts: CallMessages
+    told: AskerNotifier
     people: People
     put: Store
 
@@ -122,10 +122,10 @@ class HandoffClock:
         elif handoff.taken_at and handoff.taken_at <= now() - TAKER_ASKED_AFTER:
             self.told.remind_taker(record, handoff, domain.domain if domain else "")
 
-    def _known(self, question_id: str) -> tuple[Handoff | None, Record | None]:
+    def _known(self, question_id: str) -> tuple[Handoff | None, QuestionRecord | None]:
         return self.handoffs.get(question_id), self.records.get(question_id)
 
-    def _post_calls(self, record: Record, handoff: Handoff) -> None:
+    def _post_calls(self, record: QuestionRecord, handoff: Handoff) -> None:
         """Each as an item of its own. Its id has the hour: an item that Slack's absence outlasted
         is followed by another."""
         for call in self.posts.waiting(record, handoff):
@@ -133,7 +133,7 @@ class HandoffClock:
             hour = (now() - call.called_at) // timedelta(hours=1)
             self.put(f"called-{record.id}-{call.step}-{hour}", {CALLED: about})
 
-    def _due(self, record: Record, domain: Domain) -> NextCall | None:
+    def _due(self, record: QuestionRecord, domain: Domain) -> NextCall | None:
         """Who is called next; None when that is nobody as far as is known."""
         called = self.handoffs.calls.of(record.id)
         if not called:
@@ -144,7 +144,7 @@ class HandoffClock:
         return min(shifts, key=lambda one: one.due_at, default=None)
 
     def _next_shifts(
-        self, record: Record, domain: Domain, called: Sequence[HandoffCall]
+        self, record: QuestionRecord, domain: Domain, called: Sequence[HandoffCall]
     ) -> Iterator[NextCall]:
         """Of the rota, and of levels that nobody was to be called for, as in a gap."""
         told_by_digest = (
@@ -180,13 +180,13 @@ class HandoffClock:
             step = CallStep(f"{prefix}{begins:%Y%m%dT%H%M%S}", NOT_AT_ALL, level)
             yield NextCall(step, begins.replace(tzinfo=None))
 
-    def _call_next(self, record: Record, domain: Domain, step: CallStep) -> None:
+    def _call_next(self, record: QuestionRecord, domain: Domain, step: CallStep) -> None:
         whom, level = self.handoffs.whom, step.level
         reached = whom.level(domain, level) if level else whom.first(domain)
         label = level.name if level else ""
         self._keep(record, domain, step.name, who=reached.who, why=reached.why, label=label)
 
-    def _keep(self, record: Record, domain: Domain, step: str, **more: str) -> None:
+    def _keep(self, record: QuestionRecord, domain: Domain, step: str, **more: str) -> None:
         if self.handoffs.calls.keep(record.id, step, domain.domain, **more) and more["who"]:
             kind = next((one for one in (SHIFT, FREED) if step.startswith(one)), step).rstrip("-")
             metrics.HANDOFF_CALLS.labels(domain.domain, kind).inc()
@@ -194,7 +194,7 @@ class HandoffClock:
     def _is_gone(self, taker: str) -> bool:
         return taker == ERASED or self.people.known(taker).standing == "gone"
 
-    def _free(self, record: Record, handoff: Handoff, domain: Domain | None) -> None:
+    def _free(self, record: QuestionRecord, handoff: Handoff, domain: Domain | None) -> None:
         """Somebody else is called at once: whoever asked believes that they are helped."""
         if domain:
             reached = self.handoffs.whom.first(domain)
@@ -204,7 +204,7 @@ class HandoffClock:
         self.call(record.id)
 
 
-def _is_over(record: Record, handoff: Handoff) -> bool:
+def _is_over(record: QuestionRecord, handoff: Handoff) -> bool:
     """Nobody is to be called for it any more."""
     age = now() - handoff.requested_at if handoff.requested_at else timedelta()
     done = bool(handoff.resolved_by) or handoff.is_taken or record.state == WITHDRAWN

@@ -12,28 +12,28 @@ from slack_bolt import App
 
 from bot.blocks.kit import Json, submitted
 from bot.blocks.render import ASK_HUMAN
-from bot.feature import Feature, FeatureTools, Store
+from bot.feature import Feature, FeatureContext, Store
 from bot.features.handoff.escalation import (
     CALL,
     CALLED,
     LOOK_AGAIN,
     TAKER,
     TOLD_ASKER,
-    HandoffClock,
+    EscalationTimer,
 )
-from bot.features.handoff.notifications import AskerTold, CallPosts
+from bot.features.handoff.notifications import AskerNotifier, CallMessages
 from bot.features.handoff.report import HandoffReport
-from bot.features.handoff.service import Handoffs
+from bot.features.handoff.service import HandoffService
 from bot.features.handoff.views import RESOLVE, RESOLVE_VIEW, TAKE, resolution_view
-from bot.questions.store import Records
-from bot.slack.client import Web
+from bot.questions.store import QuestionStore
+from bot.slack.client import SlackClient
 from bot.slack.interactions import open_modal, place_of, posted_at, user_of
 from bot.slack.messages import ERASED
 
 Ack = Callable[..., Any]
 
 
-def listen_for_steps(app: App, store: Store, web: Web) -> None:
+def listen_for_steps(app: App, store: Store, web: SlackClient) -> None:
     def ask_human(ack: Ack, body: Json, action: Json) -> None:
         question_id = str(action.get("value") or "")
         user = user_of(body)
@@ -67,7 +67,9 @@ def listen_for_steps(app: App, store: Store, web: Web) -> None:
     app.view(RESOLVE_VIEW)(resolved)
 
 
-def handoff_report(tools: FeatureTools, records: Records, handoffs: Handoffs) -> HandoffReport:
+def handoff_report(
+    tools: FeatureContext, records: QuestionStore, handoffs: HandoffService
+) -> HandoffReport:
     return HandoffReport(
         handoffs=handoffs,
         records=records,
@@ -78,16 +80,16 @@ def handoff_report(tools: FeatureTools, records: Records, handoffs: Handoffs) ->
 
 
 def build_escalating(
-    tools: FeatureTools, records: Records, handoffs: Handoffs, report: HandoffReport
+    tools: FeatureContext, records: QuestionStore, handoffs: HandoffService, report: HandoffReport
 ) -> Feature:
     calls, bot_user = handoffs.calls, tools.identity.user
     team_url = tools.identity.team_url.rstrip("/")
-    clock = HandoffClock(
+    clock = EscalationTimer(
         handoffs=handoffs,
         records=records,
         timers=tools.timers,
-        posts=CallPosts(web=tools.web, calls=calls, bot_user=bot_user),
-        told=AskerTold(
+        posts=CallMessages(web=tools.web, calls=calls, bot_user=bot_user),
+        told=AskerNotifier(
             web=tools.web,
             calls=calls,
             people=tools.gate.people,

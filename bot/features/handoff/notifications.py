@@ -13,8 +13,8 @@ import structlog
 
 from bot.access.directory import People
 from bot.blocks.kit import actions, button, link, section, short
-from bot.blocks.render import Outgoing
-from bot.blocks.sanitize.text import mrkdwn
+from bot.blocks.render import SlackMessage
+from bot.blocks.sanitize.text import sanitize_mrkdwn
 from bot.features.handoff.calls import (
     AGAIN,
     DIRECT,
@@ -24,15 +24,15 @@ from bot.features.handoff.calls import (
     LEVEL,
     SHIFT,
     TOLD,
-    Calls,
+    CallStore,
     HandoffCall,
     lasting,
 )
 from bot.features.handoff.views import TAKE, Handoff
 from bot.posting.posts import metadata_of, own_messages, post_once
-from bot.questions.store import Record
+from bot.questions.store import QuestionRecord
 from bot.questions.tables import WITHDRAWN
-from bot.slack.client import SlackRefused, Web, user_group_members
+from bot.slack.client import SlackClient, SlackRefused, user_group_members
 from bot.slack.messages import ERASED, Message, mention, permalink, question_id
 
 log = structlog.get_logger()
@@ -43,14 +43,14 @@ MAX_RESOLUTION = 600
 
 
 @dataclass(frozen=True, kw_only=True)
-class AskerTold:
-    web: Web
-    calls: Calls
+class AskerNotifier:
+    web: SlackClient
+    calls: CallStore
     people: People
     team_url: str
     bot_user: str
 
-    def tell_asker(self, record: Record, handoff: Handoff, domain: str) -> None:
+    def tell_asker(self, record: QuestionRecord, handoff: Handoff, domain: str) -> None:
         """What became of their hand-off. Safe to repeat, and not to be done twice at once."""
         by = handoff.resolved_by or handoff.taken_by
         whom = self._asker(record, handoff)
@@ -62,11 +62,11 @@ class AskerTold:
             return
         text = f":white_check_mark: {mention(by)} resolved {about}."
         if handoff.resolution:
-            quoted = mrkdwn(short(handoff.resolution, MAX_RESOLUTION))
+            quoted = sanitize_mrkdwn(short(handoff.resolution, MAX_RESOLUTION))
             text += f"\n> {quoted}"
         self._tell(record, domain, news, whom, text)
 
-    def remind_taker(self, record: Record, handoff: Handoff, domain: str) -> None:
+    def remind_taker(self, record: QuestionRecord, handoff: Handoff, domain: str) -> None:
         """Once each time that it is taken."""
         text = (
             f"You took {self._about(record, 'a question')} a day ago, and it isn't marked as "
@@ -82,20 +82,20 @@ class AskerTold:
         what = f"taker-{_taken(handoff)}"
         self._tell(record, domain, what, handoff.taken_by, text, directly=True)
 
-    def _asker(self, record: Record, handoff: Handoff) -> str:
+    def _asker(self, record: QuestionRecord, handoff: Handoff) -> str:
         """Of an alert, whoever asked for a human."""
         if record.asker and self.people.known(record.asker).standing != "bot":
             return record.asker
         return handoff.requested_by
 
-    def _about(self, record: Record, nameless: str = "your question") -> str:
+    def _about(self, record: QuestionRecord, nameless: str = "your question") -> str:
         if record.channel.startswith("D") or not record.text.strip():
             return nameless
         return f"{nameless} ({link(permalink(self.team_url, record), short(record.text, 150))})"
 
     def _tell(
         self,
-        record: Record,
+        record: QuestionRecord,
         domain: str,
         what: str,
         whom: str,
@@ -119,7 +119,7 @@ class AskerTold:
         try:
             ts = find() or post_once(
                 self.web,
-                Outgoing(text=text, blocks=[section(text)]),
+                SlackMessage(text=text, blocks=[section(text)]),
                 channel=record.channel if in_thread else whom,
                 thread_ts=record.thread_ts if in_thread else None,
                 metadata=metadata_of(TOLD_EVENT, record.id, step=step),
@@ -140,7 +140,7 @@ def _taken(handoff: Handoff) -> str:
     return f"{handoff.taken_at:%Y%m%d%H%M%S%f}" if handoff.taken_at else ""
 
 
-def _is_notice_of(message: Message, record: Record, step: str) -> bool:
+def _is_notice_of(message: Message, record: QuestionRecord, step: str) -> bool:
     payload = (message.get("metadata") or {}).get("event_payload") or {}
     return question_id(message, TOLD_EVENT) == record.id and payload.get("step") == step
 
@@ -151,12 +151,12 @@ MOST_MEMBERS = 15
 
 
 @dataclass(frozen=True, kw_only=True)
-class CallPosts:
-    web: Web
-    calls: Calls
+class CallMessages:
+    web: SlackClient
+    calls: CallStore
     bot_user: str
 
-    def waiting(self, record: Record, handoff: Handoff) -> list[HandoffCall]:
+    def waiting(self, record: QuestionRecord, handoff: Handoff) -> list[HandoffCall]:
         """Those on record that have no message yet; the first one's is the card."""
         found = []
         for call in self.calls.of(record.id):
@@ -169,7 +169,7 @@ class CallPosts:
                 found.append(call)
         return found
 
-    def post(self, record: Record, handoff: Handoff, call: HandoffCall) -> None:
+    def post(self, record: QuestionRecord, handoff: Handoff, call: HandoffCall) -> None:
         """Safe to repeat, and not to be done twice at once: neither would find what the other is
         about to post."""
         if record.channel.startswith("D"):
@@ -181,7 +181,7 @@ class CallPosts:
         """Somebody came before it was posted."""
         self.calls.posted(call.question_id, call.step, GIVEN_UP)
 
-    def settle(self, record: Record, handoff: Handoff) -> None:
+    def settle(self, record: QuestionRecord, handoff: Handoff) -> None:
         """Somebody came, or nobody has to any more: calls offer nothing."""
         for call in self.calls.everything_of(record.id):
             if call.step.startswith(TOLD) or call.ts in ("", GIVEN_UP, handoff.card_ts):
@@ -203,7 +203,7 @@ class CallPosts:
             except SlackRefused as refused:
                 log.debug("a call still shows its button", reason=refused.code)
 
-    def _others_before(self, record: Record, call: HandoffCall) -> bool:
+    def _others_before(self, record: QuestionRecord, call: HandoffCall) -> bool:
         """Somebody else was reached earlier, if only by a release that kept no calls: the card's
         mention was theirs."""
         if call.step != FIRST and not call.step.startswith(LEVEL):
@@ -211,7 +211,7 @@ class CallPosts:
         reached = [one for one in self.calls.of(record.id) if one.who]
         return reached[0].step != call.step
 
-    def _post(self, record: Record, handoff: Handoff, call: HandoffCall) -> None:
+    def _post(self, record: QuestionRecord, handoff: Handoff, call: HandoffCall) -> None:
         def find() -> str | None:
             own = own_messages(self.web, record.event, self.bot_user)
             return next((str(one["ts"]) for one in own if _is_call_of(one, call)), None)
@@ -220,7 +220,7 @@ class CallPosts:
         try:
             ts = find() or post_once(
                 self.web,
-                Outgoing(text=text, blocks=[section(text), _take(record)]),
+                SlackMessage(text=text, blocks=[section(text), _take(record)]),
                 channel=record.channel,
                 thread_ts=record.thread_ts,
                 metadata=metadata_of(CALL_EVENT, record.id, step=call.step),
@@ -231,7 +231,7 @@ class CallPosts:
             ts = GIVEN_UP
         self.calls.posted(record.id, call.step, ts)
 
-    def _call_directly(self, record: Record, call: HandoffCall) -> None:
+    def _call_directly(self, record: QuestionRecord, call: HandoffCall) -> None:
         """Nobody but the asker sees a direct message: who is called hears of it in their own, and
         is told who asks and not what."""
         text = f":raising_hand: {mention(record.asker)} asked me in a direct message and would "
@@ -247,7 +247,7 @@ class CallPosts:
             try:
                 ts = post_once(
                     self.web,
-                    Outgoing(text=text, blocks=[section(text), _take(record)]),
+                    SlackMessage(text=text, blocks=[section(text), _take(record)]),
                     channel=person,
                     thread_ts=None,
                     metadata=metadata_of(CALL_EVENT, record.id, step=step),
@@ -272,7 +272,7 @@ class CallPosts:
 
 
 def call_text(call: HandoffCall, handoff: Handoff) -> str:
-    label = f" ({mrkdwn(call.label)})" if call.label else ""
+    label = f" ({sanitize_mrkdwn(call.label)})" if call.label else ""
     whom = f":raising_hand: {mention(call.who)}{label}"
     came = handoff.is_taken or handoff.resolved_by
     waits = lasting(call.called_at - handoff.requested_at) if handoff.requested_at else "a while"
@@ -286,7 +286,7 @@ def call_text(call: HandoffCall, handoff: Handoff) -> str:
     return f"{whom}{again} nobody has taken this for {waits}. Can you help?"
 
 
-def settled_text(call: HandoffCall, record: Record, handoff: Handoff) -> str:
+def settled_text(call: HandoffCall, record: QuestionRecord, handoff: Handoff) -> str:
     """To who was called in a direct message of their own."""
     asker = mention(record.asker)
     if record.state == WITHDRAWN:
@@ -299,7 +299,7 @@ def settled_text(call: HandoffCall, record: Record, handoff: Handoff) -> str:
     return f":eyes: {taker} took this: {asker} asked me in a direct message."
 
 
-def _take(record: Record) -> dict[str, object]:
+def _take(record: QuestionRecord) -> dict[str, object]:
     return actions([button("I'll take it", TAKE, record.id, style="primary")])
 
 

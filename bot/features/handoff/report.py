@@ -9,12 +9,12 @@ from statistics import median
 
 from bot.access.gate import Gate
 from bot.blocks.kit import Json, link, section, short
-from bot.blocks.sanitize.text import mrkdwn
+from bot.blocks.sanitize.text import sanitize_mrkdwn
 from bot.db import now
 from bot.features.handoff.calls import lasting
-from bot.features.handoff.service import Handoffs
+from bot.features.handoff.service import HandoffService
 from bot.features.handoff.views import Handoff
-from bot.questions.store import Record, Records
+from bot.questions.store import QuestionRecord, QuestionStore
 from bot.questions.tables import WITHDRAWN
 from bot.slack.messages import mention, permalink
 from config.domain import Domain
@@ -30,7 +30,7 @@ class AskedFor:
     """A hand-off with its question."""
 
     handoff: Handoff
-    record: Record
+    record: QuestionRecord
 
     @property
     def waits(self) -> timedelta:
@@ -40,8 +40,8 @@ class AskedFor:
 
 @dataclass(frozen=True, kw_only=True)
 class HandoffReport:
-    handoffs: Handoffs
-    records: Records
+    handoffs: HandoffService
+    records: QuestionStore
     domains: Callable[[], Mapping[str, Domain]]
     gate: Gate
     team_url: str
@@ -56,7 +56,7 @@ class HandoffReport:
                 found[domain.domain].append(AskedFor(handoff, record))
         return found
 
-    def waiting(self, domain: Domain, within: timedelta) -> list[tuple[Record, str]]:
+    def waiting(self, domain: Domain, within: timedelta) -> list[tuple[QuestionRecord, str]]:
         """Open hand-offs, each with how it stands: those that nobody took before the others."""
         still_open = [
             one for one in self.by_domain(within)[domain.domain] if not one.handoff.resolved_by
@@ -78,13 +78,15 @@ class HandoffReport:
         asked = self.by_domain() if domains else {}
         for domain in domains:
             broken = list(self._broken(domain))
-            lines = [f":warning: {mrkdwn(short(one, 300))}" for one in broken[:BROKEN_SHOWN]]
+            lines = [
+                f":warning: {sanitize_mrkdwn(short(one, 300))}" for one in broken[:BROKEN_SHOWN]
+            ]
             if len(broken) > BROKEN_SHOWN:
                 lines.append(f"and {len(broken) - BROKEN_SHOWN} more rotas can't be read")
             if week := asked.get(domain.domain):
                 lines += self._lines(viewer, week)
             if lines:
-                title = f"*Hand-offs of {mrkdwn(domain.title)}, 7 days*"
+                title = f"*Hand-offs of {sanitize_mrkdwn(domain.title)}, 7 days*"
                 yield section("\n".join([title, *lines]))
 
     def _broken(self, domain: Domain) -> Iterator[str]:
@@ -107,7 +109,7 @@ class HandoffReport:
         if len(still_open) > OPEN_SHOWN:
             yield f"and {len(still_open) - OPEN_SHOWN} more are open"
 
-    def _where(self, viewer: str, record: Record) -> str:
+    def _where(self, viewer: str, record: QuestionRecord) -> str:
         if record.channel.startswith("D"):
             return "a direct message"
         if not self.gate.may_see(viewer, record.channel):

@@ -13,16 +13,16 @@ from sqlalchemy.exc import IntegrityError
 
 from agents.answer import Answer
 from bot.blocks.kit import Json
-from bot.blocks.render import Outgoing
+from bot.blocks.render import SlackMessage
 from bot.db import now
-from bot.features.handoff.calls import FIRST, LEVEL, Calls
+from bot.features.handoff.calls import FIRST, LEVEL, CallStore
 from bot.features.handoff.views import Handoff, card, show_used
-from bot.posting.posts import find_post, metadata_of, post_key, post_once, richest
-from bot.questions.store import Record, Records, decoded
+from bot.posting.posts import find_post, metadata_of, post_key, post_once, post_with_fallback
+from bot.questions.store import QuestionRecord, QuestionStore, decoded
 from bot.questions.tables import handoffs
-from bot.rotas.on_call import WhomToCall
-from bot.rotas.rota import KnownRotas
-from bot.slack.client import SlackRefused, Web
+from bot.rotas.on_call import OnCallResolver
+from bot.rotas.rota import RotaCache
+from bot.slack.client import SlackClient, SlackRefused
 from bot.slack.messages import ERASED
 from config.domain import Domain
 from config.domain import domain_of as channel_owner
@@ -35,14 +35,14 @@ CARD_EVENT = "oncall_handoff"
 DONE_EMOJI = "white_check_mark"
 
 
-class Handoffs:
+class HandoffService:
     """Calls a human once per question, and remembers who came and what they said."""
 
     def __init__(
         self,
-        web: Web,
+        web: SlackClient,
         engine: Engine,
-        records: Records,
+        records: QuestionStore,
         *,
         domains: Callable[[], Mapping[str, Domain]],
         bot_user: str,
@@ -55,9 +55,9 @@ class Handoffs:
         self._domains = domains
         self._bot_user = bot_user
         self._is_private = is_private
-        self.rotas = KnownRotas()
-        self.whom = WhomToCall(web, self.rotas)
-        self.calls = Calls(engine)
+        self.rotas = RotaCache()
+        self.whom = OnCallResolver(web, self.rotas)
+        self.calls = CallStore(engine)
         self._followers: list[Callable[[str], None]] = []
 
     def follow(self, changed: Callable[[str], None]) -> None:
@@ -96,7 +96,7 @@ class Handoffs:
         show_used(self._web, self._records, record, known)
         self._tell_followers(question_id)
 
-    def _post_card(self, record: Record, known: Handoff, domain: Domain | None) -> None:
+    def _post_card(self, record: QuestionRecord, known: Handoff, domain: Domain | None) -> None:
         event = record.event
 
         def find() -> str | None:
@@ -195,15 +195,17 @@ class Handoffs:
         }
         shown = self._card(record, known, self.domain_of(record))
         try:
-            richest(self._web, self._web.call, "chat.update", shown, arguments)
+            post_with_fallback(self._web, self._web.call, "chat.update", shown, arguments)
         except SlackRefused as refused:
             log.warning("the hand-off card could not be updated", reason=refused.code)
 
-    def _card(self, record: Record, handoff: Handoff, domain: Domain | None) -> Outgoing:
+    def _card(
+        self, record: QuestionRecord, handoff: Handoff, domain: Domain | None
+    ) -> SlackMessage:
         called = self.calls.of(record.id)
         return card(record, handoff, domain, private=self._hides(record, domain), called=called)
 
-    def _hides(self, record: Record, domain: Domain | None) -> bool:
+    def _hides(self, record: QuestionRecord, domain: Domain | None) -> bool:
         """Some who see the card may not read what was answered: where the channel is none of the
         domain's, nobody says that they may."""
         if not (record.answer and domain):
@@ -230,7 +232,7 @@ class Handoffs:
         except SlackRefused as refused:
             log.debug("no tick on the thread", reason=refused.code)
 
-    def _call_first(self, record: Record, domain: Domain | None) -> str:
+    def _call_first(self, record: QuestionRecord, domain: Domain | None) -> str:
         """Slack id of the first who can be reached, on record with those who couldn't be."""
         if domain is None:
             return ""
@@ -245,16 +247,16 @@ class Handoffs:
         # After a crash what was decided before it stands.
         return next((one.who for one in self.calls.of(record.id) if one.who), "")
 
-    def _keep_call(self, record: Record, step: str, domain: Domain, **more: str) -> None:
+    def _keep_call(self, record: QuestionRecord, step: str, domain: Domain, **more: str) -> None:
         if self.calls.keep(record.id, step, domain.domain, **more) and more["who"]:
             metrics.HANDOFF_CALLS.labels(domain.domain, step).inc()
 
-    def domain_of(self, record: Record) -> Domain | None:
+    def domain_of(self, record: QuestionRecord) -> Domain | None:
         """Whose question it is; None when no domain file knows its channel any more."""
         known = self._domains()
         return known.get(record.domain) or channel_owner(known.values(), record.channel)
 
-    def _insert(self, record: Record, user: str, called: str) -> None:
+    def _insert(self, record: QuestionRecord, user: str, called: str) -> None:
         values = {
             "question_id": record.id, "channel": record.channel, "called": called,
             "requested_by": user, "requested_at": now(),

@@ -7,12 +7,12 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
-from bot.access.gate import Door, Gate
+from bot.access.gate import EntryPoint, Gate
 from bot.feature import SayWhyNot
-from bot.features.handoff.service import Handoffs
-from bot.questions.store import Record, Records
-from bot.slack.client import Web
-from bot.slack.events import Reacted
+from bot.features.handoff.service import HandoffService
+from bot.questions.store import QuestionRecord, QuestionStore
+from bot.slack.client import SlackClient
+from bot.slack.events import ReactionAdded
 from bot.slack.messages import earlier, fetch, is_own, plain, words_of
 
 RESOLVED = {"white_check_mark", "heavy_check_mark", "ballot_box_with_check"}
@@ -22,9 +22,9 @@ RESOLVED = {"white_check_mark", "heavy_check_mark", "ballot_box_with_check"}
 class HandoffSteps:
     """Safe to repeat after a crash."""
 
-    web: Web
-    records: Records
-    handoffs: Handoffs
+    web: SlackClient
+    records: QuestionStore
+    handoffs: HandoffService
     gate: Gate
     bot_user: str
     say_why_not: SayWhyNot
@@ -42,19 +42,19 @@ class HandoffSteps:
     def _act(self, act: Callable[..., None], pressed: Mapping[str, Any]) -> None:
         """A step of a hand-off, if whoever pressed its button may ask in the question's domain."""
         record = self.records.get(pressed["question_id"])
-        if record and self._may_act(Door.HAND_OFF, pressed["user"], record):
+        if record and self._may_act(EntryPoint.HAND_OFF, pressed["user"], record):
             act(**pressed)
         elif record and not record.channel.startswith("D"):
             self.say_why_not(replace(record.event, user=pressed["user"]))
 
-    def _may_act(self, door: Door, user: str, record: Record) -> bool:
+    def _may_act(self, door: EntryPoint, user: str, record: QuestionRecord) -> bool:
         """What was asked in a direct message is its asker's alone, and whose they had called."""
         if record.channel.startswith("D") and user != record.asker:
-            return door is Door.HAND_OFF and self.handoffs.was_called(record.id, user)
+            return door is EntryPoint.HAND_OFF and self.handoffs.was_called(record.id, user)
         domain = self.handoffs.domain_of(record)
         return bool(domain and self.gate.open_to(door, user, [domain]))
 
-    def reacted(self, event: Reacted) -> None:
+    def reacted(self, event: ReactionAdded) -> None:
         """A tick by a person: on an answer, a question, a card, or the reply that solved it."""
         if event.reaction not in RESOLVED or event.user == self.bot_user:
             return
@@ -63,7 +63,7 @@ class HandoffSteps:
         )
         card = self.handoffs.of_card(event.channel, event.ts)
         about = record or (self.records.get(card.question_id) if card else None)
-        if about and not self._may_act(Door.REACTION, event.user, about):
+        if about and not self._may_act(EntryPoint.REACTION, event.user, about):
             return
         if record:
             self.records.mark(record.id, resolved_by=event.user)
@@ -74,7 +74,7 @@ class HandoffSteps:
         elif not record and self.handoffs.any_open(event.channel):
             self._solved_by(event)
 
-    def _solved_by(self, event: Reacted) -> None:
+    def _solved_by(self, event: ReactionAdded) -> None:
         """The ticked message is a reply in a thread that waits for a human."""
         for message in fetch(self.web, event.channel, event.ts):
             if message.get("ts") != event.ts:
@@ -83,7 +83,7 @@ class HandoffSteps:
             words = plain(words_of(message), bot_user=self.bot_user)
             for handoff in self.handoffs.open_in(event.channel, thread_ts):
                 record = self.records.get(handoff.question_id)
-                if record and self._may_act(Door.REACTION, event.user, record):
+                if record and self._may_act(EntryPoint.REACTION, event.user, record):
                     self.handoffs.resolve(handoff.question_id, event.user, words)
 
     def _last_words(self, question_id: str) -> str:

@@ -15,14 +15,14 @@ from agents.confidence import in_words
 from bot.blocks.body import source_lines
 from bot.blocks.kit import Json, actions, button, context, input_block, modal, section, text_input
 from bot.blocks.markdown import excerpt
-from bot.blocks.render import ASK_HUMAN, Outgoing
-from bot.blocks.sanitize.text import mrkdwn
+from bot.blocks.render import ASK_HUMAN, SlackMessage
+from bot.blocks.sanitize.text import sanitize_mrkdwn
 from bot.features.handoff.calls import AGAIN, FIRST, HandoffCall
 from bot.posting.posts import post_key
-from bot.questions.store import Record, Records, decoded
+from bot.questions.store import QuestionRecord, QuestionStore, decoded
 from bot.questions.tables import FORGOTTEN, WITHDRAWN
 from bot.rotas.rota import said_at
-from bot.slack.client import SlackRefused, Web
+from bot.slack.client import SlackClient, SlackRefused
 from bot.slack.messages import ERASED, Message, fetch, mention
 from config.domain import Domain
 
@@ -60,14 +60,14 @@ class Handoff:
 
 
 def card(
-    record: Record,
+    record: QuestionRecord,
     handoff: Handoff,
     domain: Domain | None,
     now: datetime | None = None,
     *,
     private: bool = False,
     called: Sequence[HandoffCall] = (),
-) -> Outgoing:
+) -> SlackMessage:
     """Who is on it, the question, what was tried and cited; once resolved, the human's answer.
 
     `private`: what was answered is not for everyone who sees the card. `called`: so far, in time
@@ -77,14 +77,14 @@ def card(
     headline = _headline(handoff, domain, called)
     if record.state == WITHDRAWN:
         gone = ":wastebasket: The question was taken back"
-        return Outgoing(text=gone, blocks=[section(gone)])
+        return SlackMessage(text=gone, blocks=[section(gone)])
     forgotten = record.state == FORGOTTEN
     asked = "_Asked too long ago to be kept here._" if forgotten else _quote(record.text)
     blocks = [section(headline), section(f"*Question* from {mention(asker)}\n{asked}")]
     if handoff.resolved_by:
         if handoff.resolution:
             blocks.append(section(f"*Answer*\n{_quote(handoff.resolution)}"))
-        return Outgoing(text=headline, blocks=blocks)
+        return SlackMessage(text=headline, blocks=blocks)
     if lines := called_lines(called, domain.escalation.time_zone if domain else None):
         blocks.append(context(["\n".join(lines)[:MAX_CALLED]], block_id="oncall_called"))
     if not forgotten:
@@ -93,7 +93,7 @@ def card(
     if not handoff.is_taken:
         buttons.insert(0, button("I'll take it", TAKE, record.id, style="primary"))
     blocks.append(actions(buttons))
-    return Outgoing(text=f"{headline} {mrkdwn(record.text)[:300]}", blocks=blocks)
+    return SlackMessage(text=f"{headline} {sanitize_mrkdwn(record.text)[:300]}", blocks=blocks)
 
 
 def resolution_view(question_id: str, suggestion: str = "") -> Json:
@@ -130,13 +130,13 @@ def _called_line(call: HandoffCall, time_zone: str | None, *, first: bool) -> st
     when = said_at(at, time_zone) if time_zone else slack_time(at)
     if time_zone and first:
         when += f" ({time_zone})"
-    label = mrkdwn(call.label)
+    label = sanitize_mrkdwn(call.label)
     if not call.who:
-        why = mrkdwn(call.why) or "nobody is configured"
+        why = sanitize_mrkdwn(call.why) or "nobody is configured"
         return f"{when}: {label or _STEPS.get(call.step, 'The next')} not called: {why}"
     told = f" ({label})" if label else ""
     again = " again" if call.step == AGAIN else ""
-    why = f"; {mrkdwn(call.why)}" if call.why else ""
+    why = f"; {sanitize_mrkdwn(call.why)}" if call.why else ""
     return f"{when}: called {mention(call.who)}{told}{again}{why}"
 
 
@@ -158,7 +158,7 @@ def _headline(handoff: Handoff, domain: Domain | None, called: Sequence[HandoffC
         return ":raising_hand: Nobody is configured to be called here; can somebody help?"
     message = domain.escalation.message if domain else ""
     call = f":raising_hand: {mention(handoff.called)} can you help here?"
-    return f"{call}\n{mrkdwn(message)}" if message else call
+    return f"{call}\n{sanitize_mrkdwn(message)}" if message else call
 
 
 def _tried(answer: Answer | None, now: datetime, *, private: bool) -> Iterator[Json]:
@@ -170,7 +170,7 @@ def _tried(answer: Answer | None, now: datetime, *, private: bool) -> Iterator[J
         )
     else:
         told = "I gave no answer, only passages that speak of it."
-        tried = told if answer.passages else mrkdwn(excerpt(answer.text, MAX_TRIED))
+        tried = told if answer.passages else sanitize_mrkdwn(excerpt(answer.text, MAX_TRIED))
         yield section(f"*What I tried*\n{tried}")
         if lines := source_lines(answer, now):
             yield section("\n".join(lines))
@@ -180,7 +180,7 @@ def _tried(answer: Answer | None, now: datetime, *, private: bool) -> Iterator[J
 
 def _quote(text: str) -> str:
     shown = text if len(text) <= 1_500 else f"{text[:1_499]}…"
-    return "\n".join(f"> {mrkdwn(line)}" for line in shown.splitlines())
+    return "\n".join(f"> {sanitize_mrkdwn(line)}" for line in shown.splitlines())
 
 
 log = structlog.get_logger()
@@ -188,7 +188,9 @@ log = structlog.get_logger()
 USED = "oncall_human_asked"
 
 
-def show_used(web: Web, records: Records, record: Record, handoff: Handoff) -> None:
+def show_used(
+    web: SlackClient, records: QuestionStore, record: QuestionRecord, handoff: Handoff
+) -> None:
     """Wherever this question was answered. Safe to repeat."""
     threads: dict[tuple[str, str], set[str]] = {}
     for channel, ts in records.places(record.id, post_key(record.event_id)):
@@ -200,7 +202,7 @@ def show_used(web: Web, records: Records, record: Record, handoff: Handoff) -> N
                 _show(web, channel, message, handoff)
 
 
-def _show(web: Web, channel: str, message: Message, handoff: Handoff) -> None:
+def _show(web: SlackClient, channel: str, message: Message, handoff: Handoff) -> None:
     blocks = with_used_button(message["blocks"], handoff)
     if blocks == message["blocks"]:
         return

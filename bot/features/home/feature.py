@@ -13,7 +13,7 @@ from typing import Any
 import structlog
 from slack_bolt import App
 
-from bot.access.gate import Door, Gate
+from bot.access.gate import EntryPoint, Gate
 from bot.blocks.kit import Json
 from bot.db import now
 from bot.feature import Feature, Store, VerdictsOf
@@ -28,8 +28,8 @@ from bot.features.home.views import (
     blocks,
 )
 from bot.questions.outcomes import is_question, went_wrong
-from bot.questions.store import Records
-from bot.slack.client import SlackBusy, SlackRefused, SlackUnsure, Web
+from bot.questions.store import QuestionStore
+from bot.slack.client import SlackBusy, SlackClient, SlackRefused, SlackUnsure
 from bot.slack.interactions import team_of, user_of
 from config.domain import Domain
 
@@ -47,8 +47,8 @@ StatusOf = Callable[[str], IndexStatus | None]
 class Home:
     def __init__(
         self,
-        web: Web,
-        records: Records,
+        web: SlackClient,
+        records: QuestionStore,
         verdicts: VerdictsOf,
         *,
         domains: Callable[[], Mapping[str, Domain]],
@@ -74,7 +74,7 @@ class Home:
     def publish(self, user: str, just_asked: JustAsked | None = None) -> None:
         """Show the user their home."""
         domains = list(self._domains().values())
-        theirs = self._gate.open_to(Door.HOME, user, domains)
+        theirs = self._gate.open_to(EntryPoint.HOME, user, domains)
         offered = [self._offered(user, domain) for domain in theirs]
         why_not = "" if theirs else self._gate.why_not(user, domains)
         reports = [self._report(domain, user) for domain in domains if user in domain.admins]

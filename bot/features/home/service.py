@@ -9,17 +9,17 @@ from dataclasses import dataclass
 
 import structlog
 
-from bot.access.gate import Door, Gate
+from bot.access.gate import EntryPoint, Gate
 from bot.blocks.kit import short
-from bot.blocks.render import said
-from bot.blocks.sanitize.text import mrkdwn, plain
+from bot.blocks.render import text_message
+from bot.blocks.sanitize.text import sanitize_mrkdwn, sanitize_plain
 from bot.features.home.feature import Home
 from bot.features.home.suggestions import Suggest, of_several, only_examples
 from bot.features.home.views import JustAsked
 from bot.posting.posts import metadata_of, post_key
-from bot.questions.store import Records
-from bot.slack.client import SlackBusy, SlackRefused, SlackUnsure, Web, backoff
-from bot.slack.events import Asked, PaneOpened
+from bot.questions.store import QuestionStore
+from bot.slack.client import SlackBusy, SlackClient, SlackRefused, SlackUnsure, backoff
+from bot.slack.events import AssistantOpened, IncomingMessage
 from config.domain import Domain, domain_of
 
 METADATA = "oncall_example"
@@ -31,9 +31,9 @@ PATIENCE = 60.0
 class ExampleAsked:
     """Safe to walk again after a crash."""
 
-    web: Web
-    records: Records
-    ask: Callable[[str, Asked], None]
+    web: SlackClient
+    records: QuestionStore
+    ask: Callable[[str, IncomingMessage], None]
     """(event id, question): answers it."""
     gate: Gate
     home: Home
@@ -42,7 +42,7 @@ class ExampleAsked:
 
     def __call__(self, event_id: str, *, user: str, team: str, domain: str, question: str) -> None:
         known = self.domains().get(domain)
-        if known is None or not self.gate.open_to(Door.HOME, user, [known]):
+        if known is None or not self.gate.open_to(EntryPoint.HOME, user, [known]):
             self.home.publish(user)  # as it is for them now
             return
         channel, ts = self._root(event_id, user, question)
@@ -50,7 +50,7 @@ class ExampleAsked:
         address = place if self.team_url else ""
         asked = JustAsked(question=question, address=address)
         self.home.publish(user, asked)
-        event = Asked(
+        event = IncomingMessage(
             channel=channel,
             ts=ts,
             thread_ts=ts,
@@ -69,7 +69,7 @@ class ExampleAsked:
         key = post_key(event_id)  # goes with the question
         if done := self.records.place_of(key):
             return done
-        message = said(f"You asked in *Home*:\n> {mrkdwn(question)}")
+        message = text_message(f"You asked in *Home*:\n> {sanitize_mrkdwn(question)}")
         pauses = backoff(PATIENCE)
         while True:
             try:
@@ -99,12 +99,16 @@ MAX_PROMPTS = 4
 
 
 def greet(
-    web: Web, event: PaneOpened, domains: Iterable[Domain], gate: Gate, suggest: Suggest
+    web: SlackClient,
+    event: AssistantOpened,
+    domains: Iterable[Domain],
+    gate: Gate,
+    suggest: Suggest,
 ) -> None:
     """Suggested questions, of domains that they may ask: that of the channel they came from, else
     one of each."""
     try:
-        theirs = gate.open_to(Door.SUGGESTED_PROMPTS, event.user, domains)
+        theirs = gate.open_to(EntryPoint.SUGGESTED_PROMPTS, event.user, domains)
         prompts = suggested(theirs, event.context_channel, suggest)
         if not (prompts and event.channel):
             return
@@ -125,4 +129,7 @@ def suggested(
 ) -> list[dict[str, str]]:
     here = domain_of(domains, context_channel)
     questions = of_several(suggest, [here] if here else domains, MAX_PROMPTS)
-    return [{"title": plain(short(q, 60)), "message": plain(q)[:300]} for q in questions]
+    return [
+        {"title": sanitize_plain(short(q, 60)), "message": sanitize_plain(q)[:300]}
+        for q in questions
+    ]

@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from bot.blocks.kit import Json, age, button, context, link, section, short, words
-from bot.blocks.sanitize.text import mrkdwn, plain
+from bot.blocks.sanitize.text import sanitize_mrkdwn, sanitize_plain
 from bot.feature import Verdicts
 from bot.questions.outcomes import outcome
-from bot.questions.store import Record
+from bot.questions.store import QuestionRecord
 from bot.slack.messages import permalink
 from config.domain import Domain
 
@@ -48,7 +48,7 @@ class Report:
     asked: int
     passages: int
     """Of those asked, how many were given passages and no answer."""
-    failing: Sequence[Record]
+    failing: Sequence[QuestionRecord]
     readable: Set[str]
     """Channels whose questions this admin may read."""
     troubles: Sequence[str] = ()
@@ -75,7 +75,7 @@ class JustAsked:
 def blocks(
     offered: Sequence[Offered],
     reports: Sequence[Report],
-    mine: Sequence[Record],
+    mine: Sequence[QuestionRecord],
     team_url: str,
     why_not: str = "",
     just_asked: JustAsked | None = None,
@@ -101,15 +101,19 @@ def blocks(
     )
     for report in reports[:8]:
         yield {"type": "divider"}
-        title = f"{plain(report.domain.title)}, for admins"
+        title = f"{sanitize_plain(report.domain.title)}, for admins"
         yield {"type": "header", "text": {"type": "plain_text", "text": title[:150]}}
         yield {"type": "section", "fields": [words(fact) for fact in _facts(report)]}
         if report.index and report.index.problems:
-            told = "\n".join(f":warning: {mrkdwn(line)}" for line in report.index.problems[:5])
+            told = "\n".join(
+                f":warning: {sanitize_mrkdwn(line)}" for line in report.index.problems[:5]
+            )
             yield section(told)
         if report.troubles:
             yield section(
-                "\n".join(f":warning: {mrkdwn(short(line, 400))}" for line in report.troubles[:5])
+                "\n".join(
+                    f":warning: {sanitize_mrkdwn(short(line, 400))}" for line in report.troubles[:5]
+                )
             )
         if report.failing:
             failing = _questions(report.failing, team_url, readable=report.readable)
@@ -128,18 +132,18 @@ def _examples(offered: Sequence[Offered]) -> Iterator[Json]:
     each = max(1, min(EXAMPLES, MOST_EXAMPLES // max(1, len(offered))))
     for place, one in enumerate(offered):
         channels = " ".join(f"<#{channel}>" for channel in one.domain.channels[:5])
-        yield section(f"*{mrkdwn(one.domain.title)}* {channels}".strip())
+        yield section(f"*{sanitize_mrkdwn(one.domain.title)}* {channels}".strip())
         for number, question in enumerate(one.questions[:each]):
             value = json.dumps({"domain": one.domain.domain, "question": question})
-            label = f"Ask: {plain(short(question, 60))}"
+            label = f"Ask: {sanitize_plain(short(question, 60))}"
             ask = button("Ask", f"{EXAMPLE}_{place}_{number}", value, accessibility_label=label)
-            yield section(mrkdwn(short(question, 300)), accessory=ask)
+            yield section(sanitize_mrkdwn(short(question, 300)), accessory=ask)
     if any(one.questions for one in offered):
         yield context(["The answer comes as a direct message, under *Messages*."])
 
 
 def _asked_here(asked: JustAsked) -> Json:
-    question = mrkdwn(short(asked.question, 200))
+    question = sanitize_mrkdwn(short(asked.question, 200))
     where = link(asked.address, "Open the answer in Messages") if asked.address else ""
     return section(
         f"You asked: *{question}*\n{where or 'The answer is on its way.'}",
@@ -156,7 +160,7 @@ def _facts(report: Report) -> Iterator[str]:
         when = age(index.published_at, datetime.now(UTC)).removeprefix("updated ") or "unknown"
         yield f"*Last change*\n{when} (generation {index.generation})"
         if index.refreshed:
-            yield f"*Refreshed*\n{mrkdwn(index.refreshed)}"
+            yield f"*Refreshed*\n{sanitize_mrkdwn(index.refreshed)}"
     passages = f" ({report.passages} of them given passages only)" if report.passages else ""
     yield f"*Asked in 7 days*\n{report.asked}{passages}"
     yield (
@@ -165,7 +169,9 @@ def _facts(report: Report) -> Iterator[str]:
     )
 
 
-def _questions(records: Sequence[Record], team_url: str, *, readable: Set[str] | None) -> str:
+def _questions(
+    records: Sequence[QuestionRecord], team_url: str, *, readable: Set[str] | None
+) -> str:
     """One line each; `readable`: the channels that others' questions may be shown of, None for
     one's own. What others asked in direct messages stays between them and the bot."""
     lines = []

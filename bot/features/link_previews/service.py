@@ -11,15 +11,15 @@ from typing import Any
 import structlog
 
 from agents.linked_section import LinkedSection, find
-from bot.access.gate import Door, Gate
+from bot.access.gate import EntryPoint, Gate
 from bot.blocks.kit import Json
 from bot.features.link_previews.views import SHOWN_BESIDE, entity, preview
-from bot.slack.client import ABOUT_THE_TOKEN, SlackBusy, SlackRefused, SlackUnsure, Web
+from bot.slack.client import ABOUT_THE_TOKEN, SlackBusy, SlackClient, SlackRefused, SlackUnsure
 from bot.slack.events import LinksShared
 from config.domain import Domain, domain_of
 from config.errors import CopilotError
 from index.audit import Audit, Shown
-from index.permissions.rules import IdentitiesOf, as_read_by, readers_of
+from index.permissions.rules import IdentitiesOf, readers_of, visible_to
 from index.search import Snapshot
 
 log = structlog.get_logger()
@@ -42,7 +42,7 @@ class LinkPreviews:
 
     def __init__(
         self,
-        web: Web,
+        web: SlackClient,
         *,
         domains: Callable[[], Mapping[str, Domain]],
         gate: Gate,
@@ -64,7 +64,7 @@ class LinkPreviews:
         domain = domain_of(self._domains().values(), event.channel)
         if domain is None or not domain.answer.link_previews:
             return
-        if not self._gate.open_to(Door.LINK, event.user, [domain]):
+        if not self._gate.open_to(EntryPoint.LINK, event.user, [domain]):
             return
         found = dict(self._found(domain, event))
         if not found:
@@ -92,14 +92,14 @@ class LinkPreviews:
         url = str(event.get("app_unfurl_url") or event.get("entity_url") or "")
         domain = domain_of(self._domains().values(), channel)
         nothing: dict[str, Json] = {"error": {"status": "not_found"}}
-        if domain is None or not self._gate.open_to(Door.DIRECT_MESSAGE, user, [domain]):
+        if domain is None or not self._gate.open_to(EntryPoint.DIRECT_MESSAGE, user, [domain]):
             return nothing
         readers = readers_of(
             domain.access.audience,
             lambda: self._identities(domain, self._gate.people.person(user)),
         )
         try:
-            snapshot = as_read_by(self._snapshot(domain.domain), readers)
+            snapshot = visible_to(self._snapshot(domain.domain), readers)
             linked = find(snapshot, url)
         except CopilotError as error:
             log.info("no details of a linked document", reason=str(error))

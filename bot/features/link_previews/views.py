@@ -9,7 +9,7 @@ from typing import Any
 from agents.linked_section import LinkedSection
 from bot.blocks.kit import Json, age, context, link, section, short
 from bot.blocks.markdown import excerpt
-from bot.blocks.sanitize.text import mrkdwn, plain
+from bot.blocks.sanitize.text import sanitize_mrkdwn, sanitize_plain
 from enrichment.chunk import is_out_of_force, standing
 
 SHOWN = 280
@@ -22,9 +22,9 @@ ENTITY = "slack#/entities/content_item"
 def preview(linked: LinkedSection, now: datetime) -> Json:
     """For `chat.unfurl`: what Slack shows below a link."""
     words = excerpt(linked.text, SHOWN)
-    quoted = "\n".join(f"> {mrkdwn(line)}" for line in words.splitlines())
+    quoted = "\n".join(f"> {sanitize_mrkdwn(line)}" for line in words.splitlines())
     title = f"*{link(linked.url, _name(linked))}*"
-    below = [mrkdwn(fact) for fact in _facts(linked, now)]
+    below = [sanitize_mrkdwn(fact) for fact in _facts(linked, now)]
     blocks = [section("\n".join(filter(None, (title, quoted))))]
     if warning := _warning(linked):
         blocks.append(context([warning]))
@@ -36,17 +36,17 @@ def entity(linked: LinkedSection, now: datetime, *, posted: str = "", shown: int
     card = linked.card
     fields: dict[str, Any] = {}
     if words := excerpt(linked.text, shown):
-        fields["description"] = {"value": plain(words), "long": True}
+        fields["description"] = {"value": sanitize_plain(words), "long": True}
     if card.owner:
         fields["created_by"] = {
             "type": "string",
             "label": "Owner",
-            "value": plain(short(card.owner, 80)),
+            "value": sanitize_plain(short(card.owner, 80)),
         }
     more = list(_custom(linked, now))
     payload: Json = {
         "attributes": {
-            "title": {"text": plain(short(card.title, 200))},
+            "title": {"text": sanitize_plain(short(card.title, 200))},
             "display_type": "Document",
         },
         "fields": fields,
@@ -72,9 +72,9 @@ def entity(linked: LinkedSection, now: datetime, *, posted: str = "", shown: int
 
 def _custom(linked: LinkedSection, now: datetime) -> Iterator[Json]:
     if linked.heading:
-        yield _text("section", "Section", plain(short(linked.heading, 200)))
+        yield _text("section", "Section", sanitize_plain(short(linked.heading, 200)))
     if is_out_of_force(linked.card):
-        yield _text("standing", "Status", plain(_standing(linked)))
+        yield _text("standing", "Status", sanitize_plain(_standing(linked)))
     if when := age(linked.card.modified_at, now).removeprefix("updated "):
         yield _text("age", "Updated", when)
 
@@ -101,7 +101,7 @@ def _warning(linked: LinkedSection) -> str:
     if linked.successor:
         title = short(linked.successor.title, 120)
         return f":warning: superseded by {link(linked.successor.url, title)}"
-    return f":warning: {mrkdwn(_standing(linked))}"
+    return f":warning: {sanitize_mrkdwn(_standing(linked))}"
 
 
 def _standing(linked: LinkedSection) -> str:

@@ -12,11 +12,11 @@ from typing import Any
 import structlog
 
 from bot.bus.events import Suggestion
-from bot.bus.timers import Timers
+from bot.bus.timers import TimerStore
 from bot.db import now
-from bot.feature import DocumentDesk
+from bot.feature import DocumentOwners
 from bot.features.owner_drafts.posts import DraftPosts, DraftRights
-from bot.features.owner_drafts.store import DAY, REMINDER, Drafts, OwnerDraft
+from bot.features.owner_drafts.store import DAY, REMINDER, DraftStore, OwnerDraft
 from bot.slack.messages import ERASED
 from config.errors import CopilotError
 from index.search import Snapshot
@@ -79,10 +79,10 @@ NOBODY_KNOWN = OwnersFound()
 class DraftDelivery:
     """Every method is safe to repeat."""
 
-    drafts: Drafts
+    drafts: DraftStore
     posts: DraftPosts
-    desk: DocumentDesk | None
-    timers: Timers
+    desk: DocumentOwners | None
+    timers: TimerStore
     gone: Callable[[str], None]
     """Called with the key of a draft whose document is."""
 

@@ -14,18 +14,18 @@ import structlog
 from slack_bolt import App
 
 from bot.blocks.kit import Json, actions, button, context, section
-from bot.feature import Feature, FeatureTools, Store
+from bot.feature import Feature, FeatureContext, Store
 from bot.features.owner_drafts.delivery import REMIND, SEND, DraftDelivery
 from bot.features.owner_drafts.posts import DraftPosts, DraftRights
 from bot.features.owner_drafts.service import COMMENT, NOT_YOURS, DraftDecisions
-from bot.features.owner_drafts.store import Drafts, OwnerDraft
+from bot.features.owner_drafts.store import DraftStore, OwnerDraft
 from bot.features.owner_drafts.views import (
     ACCEPT,
     DISMISS,
     DISMISS_VIEW,
     EDIT,
     EDIT_VIEW,
-    Sight,
+    DraftVisibility,
     draft_message,
     home_line,
     reason_form,
@@ -51,7 +51,7 @@ Ack = Callable[..., Any]
 
 
 @dataclass(frozen=True, kw_only=True)
-class DraftPresses:
+class DraftActions:
     posts: DraftPosts
 
     def listen(self, app: App, store: Store) -> None:
@@ -88,14 +88,18 @@ class DraftPresses:
     def _asks_why(self, body: Json, action: Json) -> None:
         self._open(body, str(action.get("value") or ""), reason_form)
 
-    def _open(self, body: Json, key: str, form: Callable[[OwnerDraft, Sight], Json]) -> None:
+    def _open(
+        self, body: Json, key: str, form: Callable[[OwnerDraft, DraftVisibility], Json]
+    ) -> None:
         try:
             view = self._form(_user(body), key, form)
             self.posts.web.once("views.open", trigger_id=body.get("trigger_id"), view=view)
         except (SlackRefused, SlackUnsure, SlackBusy) as error:
             log.warning("a form did not open", reason=str(error))
 
-    def _form(self, user: str, key: str, form: Callable[[OwnerDraft, Sight], Json]) -> Json:
+    def _form(
+        self, user: str, key: str, form: Callable[[OwnerDraft, DraftVisibility], Json]
+    ) -> Json:
         """For whoever may decide on a draft that still waits; else why not."""
         draft = self.posts.drafts.get(key)
         if draft is None:
@@ -141,8 +145,8 @@ class WaitingAtHome:
 WITHDRAWN = "owner_withdrawn"
 
 
-def build_owner_drafts(tools: FeatureTools, identities: IdentitiesOf) -> Feature:
-    drafts = Drafts(tools.engine)
+def build_owner_drafts(tools: FeatureContext, identities: IdentitiesOf) -> Feature:
+    drafts = DraftStore(tools.engine)
     rights = DraftRights(
         gate=tools.gate, domains=tools.domains, identities=identities, published=tools.published
     )
@@ -180,7 +184,7 @@ def build_owner_drafts(tools: FeatureTools, identities: IdentitiesOf) -> Feature
         posts.withdraw(str(item["key"]), int(item["part"]))
 
     return Feature(
-        listen=DraftPresses(posts=posts).listen,
+        listen=DraftActions(posts=posts).listen,
         items={
             "suggestion": delivery.suggested,
             ACCEPTED: decisions.accept,

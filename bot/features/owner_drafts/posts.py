@@ -9,17 +9,30 @@ from dataclasses import dataclass
 
 import structlog
 
-from bot.access.gate import Door, Gate
+from bot.access.gate import EntryPoint, Gate
 from bot.blocks.kit import Json
-from bot.blocks.render import Outgoing
-from bot.feature import DocumentDesk, PublishedDomains
-from bot.features.owner_drafts.store import MOST_A_DAY, REMINDER, DraftMessage, Drafts, OwnerDraft
-from bot.features.owner_drafts.views import Sight, draft_message, gone_message
-from bot.posting.posts import metadata_of, richest
-from bot.slack.client import LONGEST_WAIT, SlackBusy, SlackRefused, SlackUnsure, Web, backoff
+from bot.blocks.render import SlackMessage
+from bot.feature import DocumentOwners, PublishedIndex
+from bot.features.owner_drafts.store import (
+    MOST_A_DAY,
+    REMINDER,
+    DraftMessage,
+    DraftStore,
+    OwnerDraft,
+)
+from bot.features.owner_drafts.views import DraftVisibility, draft_message, gone_message
+from bot.posting.posts import metadata_of, post_with_fallback
+from bot.slack.client import (
+    LONGEST_WAIT,
+    SlackBusy,
+    SlackClient,
+    SlackRefused,
+    SlackUnsure,
+    backoff,
+)
 from config.domain import Domain
 from config.errors import CopilotError
-from index.permissions.rules import IdentitiesOf, as_read_by
+from index.permissions.rules import IdentitiesOf, visible_to
 from index.search import Snapshot
 
 OF_DRIVE = frozenset({"owner", "editor", "manager"})
@@ -33,7 +46,7 @@ class DraftRights:
     gate: Gate
     domains: Callable[[], Mapping[str, Domain]]
     identities: IdentitiesOf
-    published: PublishedDomains | None
+    published: PublishedIndex | None
 
     def is_colleague(self, user: str) -> bool:
         return bool(user) and self.gate.people.known(user).standing == "member"
@@ -53,7 +66,7 @@ class DraftRights:
         domain = self.domains().get(draft.domain)
         if domain is None:
             return False
-        return user in domain.admins or bool(self.gate.open_to(Door.HOME, user, [domain]))
+        return user in domain.admins or bool(self.gate.open_to(EntryPoint.HOME, user, [domain]))
 
     def reads(self, user: str, draft: OwnerDraft) -> bool:
         """Whether they may read the document, and so how it and its headings are called."""
@@ -63,7 +76,7 @@ class DraftRights:
         if domain is None:
             return False
         if domain.access.audience == "channel":
-            return user in domain.admins or bool(self.gate.open_to(Door.HOME, user, [domain]))
+            return user in domain.admins or bool(self.gate.open_to(EntryPoint.HOME, user, [domain]))
         snapshot = self.snapshot_for(user, domain)
         return bool(snapshot and draft.document in snapshot.documents)
 
@@ -77,7 +90,7 @@ class DraftRights:
         if domain is None or self.published is None:
             return False
         try:
-            whole = as_read_by(self.published.snapshot(domain.domain), None)
+            whole = visible_to(self.published.snapshot(domain.domain), None)
             card = whole.documents.get(draft.document)
         except CopilotError:
             return False
@@ -92,7 +105,7 @@ class DraftRights:
             if domain.access.audience == "channel":
                 return snapshot
             person = self.gate.people.person(user)
-            return as_read_by(snapshot, self.identities(domain, person))
+            return visible_to(snapshot, self.identities(domain, person))
         except CopilotError:
             return None
 
@@ -106,15 +119,15 @@ LOOKED_THROUGH = 50
 
 @dataclass(frozen=True, kw_only=True)
 class DraftPosts:
-    web: Web
-    drafts: Drafts
+    web: SlackClient
+    drafts: DraftStore
     rights: DraftRights
-    desk: DocumentDesk | None
+    desk: DocumentOwners | None
     domains: Callable[[], Mapping[str, Domain]]
 
-    def sight(self, user: str, draft: OwnerDraft) -> Sight:
+    def sight(self, user: str, draft: OwnerDraft) -> DraftVisibility:
         domain = self.domains().get(draft.domain)
-        return Sight(
+        return DraftVisibility(
             words=self.rights.sees_words(user, draft),
             place=self.rights.reads(user, draft),
             public=self.rights.said_in_public(draft),
@@ -169,7 +182,9 @@ class DraftPosts:
         pauses = backoff(LONGEST_WAIT)
         while True:
             try:
-                posted = richest(self.web, self.web.once, "chat.postMessage", message, arguments)
+                posted = post_with_fallback(
+                    self.web, self.web.once, "chat.postMessage", message, arguments
+                )
                 return str(posted.get("channel") or ""), str(posted["ts"])
             except SlackBusy as busy:
                 self.web.wait(pauses, exactly=busy.after, cause=busy)
@@ -202,7 +217,7 @@ class DraftPosts:
                 return channel, str(message["ts"])
         return None
 
-    def _update(self, message: DraftMessage, shown: Outgoing) -> None:
+    def _update(self, message: DraftMessage, shown: SlackMessage) -> None:
         if not message.ts:
             return
         arguments: Json = {
@@ -211,6 +226,6 @@ class DraftPosts:
             "metadata": metadata_of(DRAFT_EVENT, message.key, part=message.part),
         }
         try:
-            richest(self.web, self.web.call, "chat.update", shown, arguments)
+            post_with_fallback(self.web, self.web.call, "chat.update", shown, arguments)
         except SlackRefused as refused:
             log.info("a draft's message could not be changed", reason=refused.code)

@@ -9,13 +9,13 @@ from typing import Any
 
 import structlog
 
-from bot.bus.timers import Timers
+from bot.bus.timers import TimerStore
 from bot.connection import Identity
 from bot.db import now
-from bot.feature import DocumentDesk, Store
+from bot.feature import DocumentOwners, Store
 from bot.features.owner_drafts.posts import DraftPosts
-from bot.features.owner_drafts.store import Drafts, OwnerDraft
-from bot.slack.client import SlackBusy, SlackRefused, SlackUnsure, Web
+from bot.features.owner_drafts.store import DraftStore, OwnerDraft
+from bot.slack.client import SlackBusy, SlackClient, SlackRefused, SlackUnsure
 from config.errors import CopilotError
 from loaders.google.owners import Commented
 
@@ -32,11 +32,11 @@ REVIEW_FIRST = "Please open it at my *Home* tab and review it there before you a
 class DraftDecisions:
     """Every method is safe to repeat under the same event id."""
 
-    web: Web
-    drafts: Drafts
+    web: SlackClient
+    drafts: DraftStore
     posts: DraftPosts
-    desk: DocumentDesk | None
-    timers: Timers
+    desk: DocumentOwners | None
+    timers: TimerStore
     put: Store
     identity: Identity
 

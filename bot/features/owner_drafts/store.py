@@ -34,7 +34,7 @@ from sqlalchemy import (
 from sqlalchemy.exc import IntegrityError
 
 from bot.bus.events import Suggestion
-from bot.db import KeptTable, now
+from bot.db import PersonalTable, now
 from bot.slack.messages import ERASED
 from durable.migration import migrate
 
@@ -101,7 +101,7 @@ owner_messages = Table(
 )
 
 KEPT_OF_OWNERS = (
-    KeptTable(
+    PersonalTable(
         table=owner_drafts,
         at="made_at",
         people=("by", "addressee", "decided_by", "final_by"),
@@ -110,7 +110,7 @@ KEPT_OF_OWNERS = (
         },
         question="question_id",
     ),
-    KeptTable(table=owner_messages, at="at", people=("addressee",)),
+    PersonalTable(table=owner_messages, at="at", people=("addressee",)),
 )  # fmt: skip
 
 
@@ -180,7 +180,7 @@ def key_of(suggestion_id: str) -> str:
     return hashlib.sha256(suggestion_id.encode()).hexdigest()[:16]
 
 
-class Drafts:
+class DraftStore:
     """Thread-safe."""
 
     def __init__(self, engine: Engine) -> None:

@@ -21,8 +21,8 @@ from bot.blocks.kit import (
     submitted,
     text_input,
 )
-from bot.blocks.render import Outgoing
-from bot.blocks.sanitize.text import mrkdwn, visible
+from bot.blocks.render import SlackMessage
+from bot.blocks.sanitize.text import sanitize_mrkdwn, strip_invisible
 from bot.features.owner_drafts.store import OwnerDraft
 from bot.slack.messages import ERASED, mention
 
@@ -52,7 +52,7 @@ _WHY = {
 
 
 @dataclass(frozen=True, kw_only=True)
-class Sight:
+class DraftVisibility:
     """What whoever looks may see, and what deciding leads to."""
 
     words: bool
@@ -67,8 +67,8 @@ class Sight:
 
 
 def draft_message(
-    draft: OwnerDraft, sight: Sight, *, reminder: bool = False, last: bool = False
-) -> Outgoing:
+    draft: OwnerDraft, sight: DraftVisibility, *, reminder: bool = False, last: bool = False
+) -> SlackMessage:
     """`last`: no other will come today."""
     if not draft.waits:
         return _decided(draft, sight)
@@ -81,10 +81,10 @@ def draft_message(
     blocks += _said(draft, sight)
     blocks.append(context([*_notes(draft, sight), *_about(draft, sight, last=last)]))
     blocks.append(actions(buttons(draft, sight)))
-    return Outgoing(text=headline, blocks=blocks)
+    return SlackMessage(text=headline, blocks=blocks)
 
 
-def buttons(draft: OwnerDraft, sight: Sight) -> list[Json]:
+def buttons(draft: OwnerDraft, sight: DraftVisibility) -> list[Json]:
     dismiss = button("Dismiss…", DISMISS, draft.key)
     if not (sight.words and draft.words):
         return [button("Write…", EDIT, draft.key), dismiss]
@@ -95,13 +95,13 @@ def buttons(draft: OwnerDraft, sight: Sight) -> list[Json]:
     return [accept, button("Edit…", EDIT, draft.key), dismiss]
 
 
-def gone_message() -> Outgoing:
+def gone_message() -> SlackMessage:
     """In place of a draft whose question was erased."""
     text = "A suggestion stood here. What it was about is no longer kept."
-    return Outgoing(text=text, blocks=[section(text)])
+    return SlackMessage(text=text, blocks=[section(text)])
 
 
-def audience_note(draft: OwnerDraft, sight: Sight) -> str:
+def audience_note(draft: OwnerDraft, sight: DraftVisibility) -> str:
     """Who will read what is accepted; a sentence or two."""
     if not draft.document:
         return "Nobody knows which document this belongs to: accept it, and copy the words."
@@ -113,12 +113,12 @@ def audience_note(draft: OwnerDraft, sight: Sight) -> str:
     return who
 
 
-def place_of(draft: OwnerDraft, sight: Sight) -> str:
+def place_of(draft: OwnerDraft, sight: DraftVisibility) -> str:
     """mrkdwn: the document and the heading, as far as they may be named."""
     if not draft.document:
-        return f"*{mrkdwn(sight.domain)}*"
+        return f"*{sanitize_mrkdwn(sight.domain)}*"
     if not sight.place:
-        return f"a document of {mrkdwn(sight.domain)} that you may not read"
+        return f"a document of {sanitize_mrkdwn(sight.domain)} that you may not read"
     title = short(draft.title or draft.document, 150)
     heading = short(draft.final_heading or draft.heading, 150)
     return f"*{link(draft.url, f'{title} › {heading}' if heading else title)}*"
@@ -129,16 +129,16 @@ def asked(draft: OwnerDraft) -> Json:
     return section(f"*{title}*\n{quoted(draft.question)}")
 
 
-def home_line(draft: OwnerDraft, sight: Sight) -> str:
+def home_line(draft: OwnerDraft, sight: DraftVisibility) -> str:
     return _headline(draft, sight)
 
 
-def _headline(draft: OwnerDraft, sight: Sight) -> str:
+def _headline(draft: OwnerDraft, sight: DraftVisibility) -> str:
     told = _WHAT.get(draft.kind, "Somebody suggests a change to {place}.")
     return told.replace("{place}", place_of(draft, sight))
 
 
-def _said(draft: OwnerDraft, sight: Sight) -> Iterator[Json]:
+def _said(draft: OwnerDraft, sight: DraftVisibility) -> Iterator[Json]:
     if not sight.words:
         yield section(
             "_It comes from a conversation that you can't see, so its words aren't shown._"
@@ -152,20 +152,20 @@ def _said(draft: OwnerDraft, sight: Sight) -> Iterator[Json]:
         yield section("_Whoever suggested this had their words erased._")
 
 
-def _notes(draft: OwnerDraft, sight: Sight) -> Iterator[str]:
+def _notes(draft: OwnerDraft, sight: DraftVisibility) -> Iterator[str]:
     if draft.role in _WHY:
-        yield _WHY[draft.role].format(domain=mrkdwn(sight.domain))
+        yield _WHY[draft.role].format(domain=sanitize_mrkdwn(sight.domain))
     yield audience_note(draft, sight)
 
 
-def _about(draft: OwnerDraft, sight: Sight, *, last: bool) -> Iterator[str]:
+def _about(draft: OwnerDraft, sight: DraftVisibility, *, last: bool) -> Iterator[str]:
     if sight.words and draft.permalink:
         yield link(draft.permalink, "Open the conversation")
     if last:
         yield "This is the last message of today: whatever else comes waits in my *Home* tab."
 
 
-def _decided(draft: OwnerDraft, sight: Sight) -> Outgoing:
+def _decided(draft: OwnerDraft, sight: DraftVisibility) -> SlackMessage:
     who, at = mention(draft.decided_by) if draft.decided_by else "", when(draft.decided_at)
     place = place_of(draft, sight)
     headline = {
@@ -178,10 +178,10 @@ def _decided(draft: OwnerDraft, sight: Sight) -> Outgoing:
         blocks.append(section(f"*Reason*\n{quoted(draft.reason)}"))
     elif draft.state != "dismissed":
         blocks += _accepted(draft, sight)
-    return Outgoing(text=headline, blocks=blocks)
+    return SlackMessage(text=headline, blocks=blocks)
 
 
-def _accepted(draft: OwnerDraft, sight: Sight) -> Iterator[Json]:
+def _accepted(draft: OwnerDraft, sight: DraftVisibility) -> Iterator[Json]:
     words = draft.final_words or (draft.words if draft.state == "gone" else "")
     if not (sight.words and words):
         if outcome := _outcome(draft):
@@ -197,7 +197,7 @@ def _accepted(draft: OwnerDraft, sight: Sight) -> Iterator[Json]:
 
 def _outcome(draft: OwnerDraft) -> str:
     """What became of the comment."""
-    reason = f" ({mrkdwn(draft.comment_why)})" if draft.comment_why else ""
+    reason = f" ({sanitize_mrkdwn(draft.comment_why)})" if draft.comment_why else ""
     return {
         "made": "The words stand as a comment on the document.",
         "off": "I don't write comments here: please put the words into the document.",
@@ -208,14 +208,14 @@ def _outcome(draft: OwnerDraft) -> str:
 
 def copied(words: str) -> Json:
     """As they are, to be copied: Slack makes neither links nor pings of a preformatted text."""
-    text = visible(words)[:LONGEST_COPY]
+    text = strip_invisible(words)[:LONGEST_COPY]
     part = {"type": "rich_text_preformatted", "elements": [{"type": "text", "text": text}]}
     return {"type": "rich_text", "elements": [part]}
 
 
 def quoted(text: str) -> str:
     shown = text if len(text) <= LONGEST else f"{text[: LONGEST - 1]}…"
-    return "\n".join(f"> {mrkdwn(line)}" for line in shown.splitlines())[:2_900]
+    return "\n".join(f"> {sanitize_mrkdwn(line)}" for line in shown.splitlines())[:2_900]
 
 
 def when(at: datetime | None) -> str:
@@ -232,7 +232,7 @@ DISMISS_VIEW = "owner_draft_reason"
 LONGEST_HEADING = 300
 
 
-def words_form(draft: OwnerDraft, sight: Sight) -> Json:
+def words_form(draft: OwnerDraft, sight: DraftVisibility) -> Json:
     """The words and the heading, to be accepted."""
     words = draft.words if sight.words else ""
     heading = draft.heading if sight.place else ""
@@ -257,7 +257,7 @@ def words_form(draft: OwnerDraft, sight: Sight) -> Json:
     )
 
 
-def reason_form(draft: OwnerDraft, sight: Sight) -> Json:
+def reason_form(draft: OwnerDraft, sight: DraftVisibility) -> Json:
     blocks = [
         section(f"For {place_of(draft, sight)}"),
         input_block("reason", "Why?", text_input(multiline=True)),

@@ -17,11 +17,11 @@ from sqlalchemy.engine import make_url
 from agents.answer import Answer, Citation, Question, Turn
 from agents.answer_cache import store as kept_answers
 from agents.answer_cache.cache import CachedAnswer, SemanticCache
-from agents.answer_cache.store import KeptAnswers
+from agents.answer_cache.store import CachedAnswerStore
 from config.domain import Domain
 from config.models import Usage, Vectors
 from config.settings import Settings
-from index.permissions.rules import as_read_by
+from index.permissions.rules import visible_to
 from index.search import Snapshot
 from index.store.database import open_database
 from loaders.document import Permission
@@ -92,7 +92,7 @@ def cache_on(
     embedder: Words | None = None,
 ) -> SemanticCache:
     return SemanticCache(
-        kept=lambda: KeptAnswers(engine),
+        kept=lambda: CachedAnswerStore(engine),
         embedder=embedder or Words(),
         domain=file or domain("standard"),
         model=model,
@@ -277,23 +277,23 @@ def shared(**readers: Sequence[str]) -> MemorySnapshot:
 
 def test_readers_of_the_same_documents_share_answers(engine: Engine) -> None:
     cache, known = cache_on(engine), shared()
-    cache.keep(GIVEN, asked(ASKED, readers=ANN), as_read_by(known, ANN))
-    assert found(cache, ASKED, as_read_by(known, BOB), readers=BOB) is not None
+    cache.keep(GIVEN, asked(ASKED, readers=ANN), visible_to(known, ANN))
+    assert found(cache, ASKED, visible_to(known, BOB), readers=BOB) is not None
 
 
 def test_who_may_not_read_the_source_or_may_read_more_is_answered_anew(engine: Engine) -> None:
     for known in (shared(key_rotation=["ann"]), shared(laptops=["bob"])):
         cache = cache_on(engine)
-        KeptAnswers(engine).clear()
-        cache.keep(GIVEN, asked(ASKED, readers=ANN), as_read_by(known, ANN))
-        assert found(cache, ASKED, as_read_by(known, BOB), readers=BOB) is None
-        assert found(cache, ASKED, as_read_by(known, ANN), readers=ANN) is not None
+        CachedAnswerStore(engine).clear()
+        cache.keep(GIVEN, asked(ASKED, readers=ANN), visible_to(known, ANN))
+        assert found(cache, ASKED, visible_to(known, BOB), readers=BOB) is None
+        assert found(cache, ASKED, visible_to(known, ANN), readers=ANN) is not None
 
 
 def test_a_permission_taken_away_counts_at_once(engine: Engine) -> None:
     cache = cache_on(engine)
-    cache.keep(GIVEN, asked(ASKED, readers=BOB), as_read_by(shared(), BOB))
-    now_closed = as_read_by(shared(key_rotation=["ann"]), BOB)
+    cache.keep(GIVEN, asked(ASKED, readers=BOB), visible_to(shared(), BOB))
+    now_closed = visible_to(shared(key_rotation=["ann"]), BOB)
     assert found(cache, ASKED, now_closed, readers=BOB) is None
 
 
@@ -308,7 +308,7 @@ def test_an_old_answer_is_not_given_again(
 
 
 def test_clearing_counts_at_once_in_every_process(engine: Engine) -> None:
-    cache, elsewhere = kept(engine), KeptAnswers(engine)
+    cache, elsewhere = kept(engine), CachedAnswerStore(engine)
     assert found(cache, ASKED) is not None
     assert elsewhere.clear("another") == 0
     assert elsewhere.clear("security") == 1
@@ -328,7 +328,7 @@ def test_two_workers_that_keep_the_same_at_once_leave_one_answer(engine: Engine)
         one.start()
     for one in threads:
         one.join()
-    assert KeptAnswers(engine).counts()["security"][0] == 1
+    assert CachedAnswerStore(engine).counts()["security"][0] == 1
 
 
 def damage(engine: Engine, statement: str) -> None:
@@ -375,7 +375,7 @@ def test_while_another_process_writes_it_is_read_and_nothing_is_kept(tmp_path: P
         writer.cursor().execute("BEGIN IMMEDIATE")
         cache.keep(GIVEN, asked("How old may a webhook secret get?"), snapshot())
         assert found(cache, ASKED) is not None
-    assert KeptAnswers(engine).counts()["security"][0] == 1
+    assert CachedAnswerStore(engine).counts()["security"][0] == 1
 
 
 def test_the_newest_five_thousand_of_a_domain_are_kept(tmp_path: Path) -> None:
@@ -391,5 +391,5 @@ def test_the_newest_five_thousand_of_a_domain_are_kept(tmp_path: Path) -> None:
         FROM cached_answers, n"""
     damage(engine, filled)
     cache = kept(engine, words="How old may a TLS certificate get?")
-    assert KeptAnswers(engine).counts()["security"][0] == kept_answers.MOST_PER_DOMAIN
+    assert CachedAnswerStore(engine).counts()["security"][0] == kept_answers.MOST_PER_DOMAIN
     assert found(cache, "How old may a TLS certificate get?") is not None
