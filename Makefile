@@ -22,8 +22,8 @@ test: $(VENV)/.ready-dev ## Run the tests, one more at a time than there are cor
 	@$(BIN)/python -m pytest --numprocesses auto --maxprocesses 4 --dist loadfile $(ARGS)
 
 test-rerank: $(VENV)/.ready-rerank ## Run the tests of the cross-encoders, which `make test` skips without torch
-	@$(BIN)/python -m pytest -k 'rerank or entailment or cross_encoder' tests/index/test_rerank.py \
-	  tests/agents/test_entailment_model.py tests/config/test_every_setting_works.py \
+	@$(BIN)/python -m pytest -k 'rerank or entailment or cross_encoder' tests/index/ranking/test_rerank.py \
+	  tests/agents/checks/test_entailment_model.py tests/config/test_every_setting_works.py \
 	  tests/test_supply_chain.py
 
 check: $(VENV)/.ready-dev ## Lint, types, layering, code that nothing calls

@@ -23,7 +23,7 @@ from pathlib import Path
 from playground.slack_stand_in import SlackStandIn
 from tests.bot.conftest import answered
 from tests.bot.fakes import CHANNEL
-from tests.bot.test_bot_crash import said, up, worker
+from tests.bot.features.answering.test_bot_crash import said, up, worker
 from tests.databases import Server, breakable_postgresql
 
 WORKERS = 3

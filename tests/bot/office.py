@@ -18,7 +18,7 @@ from oncall import Copilot
 from playground.google_stand_in import DEMO_FOLDER, GoogleStandIn
 from playground.openai_stand_in import ModelFault, OpenAIStandIn, Request, Scripted
 from playground.slack_stand_in import SlackStandIn
-from tests.agents.tool_servers import listening
+from tests.agents.tools.servers import listening
 from tests.pictures import drawn
 from tests.stand_ins import connected_settings
 

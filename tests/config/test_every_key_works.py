@@ -45,11 +45,11 @@ from playground.google_stand_in import GoogleStandIn, StoredFile
 from playground.openai_stand_in import OpenAIStandIn, Request
 from playground.slack.tidewater import SlackUser
 from playground.slack_stand_in import SlackStandIn
-from tests.agents import tool_servers
+from tests.agents.tools import servers as tool_servers
 from tests.api.front import here
 from tests.bot.conftest import Desk, running
 from tests.bot.fakes import CHANNEL, Agents, answer, domain
-from tests.bot.rewound import rewind
+from tests.bot.features.handoff.rewound import rewind
 from tests.bot.shelf import AGE, Shelf, embed
 
 BASE: dict[str, Any] = {

@@ -45,7 +45,7 @@ from telemetry.metrics import exposition
 from telemetry.tracing import carried, span
 from tests.api.front import here
 from tests.cross_encoder import tiny_cross_encoder
-from tests.loaders.google_source import Clock
+from tests.loaders.google.source import Clock
 
 BOSS, TASTERS = "boss@tidewater.example", "tasters@tidewater.example"
 DOMAIN = "domain: {name}\ntitle: Tea help\nchannels: [C0SECURITY]\nsources: {sources}\n"

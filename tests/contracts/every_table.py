@@ -30,7 +30,7 @@ from jobs.schedule.runs import RunStore
 from playground.slack_stand_in import SlackStandIn
 from tests.bot.conftest import settings_for
 from tests.bot.fakes import Agents, domain, spoken_of_in
-from tests.jobs.made_up_report import made_up_report
+from tests.jobs.evaluation.made_up_report import made_up_report
 
 SCORED = ScoredTwice(person=3, judge=4, person_incorrect=False, judge_incorrect=False)
 
