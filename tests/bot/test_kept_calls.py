@@ -13,12 +13,12 @@ from bot.handoff.kept_calls import FIRST, Calls
 from bot.memory.call_tables import calls
 from bot.memory.kept_table import now
 from durable.migration import migrate
-from tests.databases import postgresql_server
+from tests.databases import postgresql_database
 
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[str]:
-    with postgresql_server() as url:
+    with postgresql_database() as url:
         yield url
 
 
