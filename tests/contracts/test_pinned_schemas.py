@@ -60,7 +60,9 @@ def is_prose(name: str, value: Any) -> bool:
     """A key that is named so itself has a schema as its value."""
     if name in ("description", "summary"):
         return isinstance(value, str)
-    named = isinstance(value, dict) and all("value" in one for one in value.values())
+    named = isinstance(value, dict) and all(
+        isinstance(one, dict) and "value" in one for one in value.values()
+    )
     return name == "example" or (name == "examples" and (isinstance(value, list) or named))
 
 

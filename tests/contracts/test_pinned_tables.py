@@ -14,7 +14,7 @@ from sqlalchemy import Engine, create_engine, inspect, text
 from tests.contracts.every_table import make_every_table
 from tests.contracts.pins import PINNED, check_text
 from tests.contracts.product_code import source
-from tests.databases import postgresql_server
+from tests.databases import postgresql_database
 
 RELEASED = "released.sql"
 
@@ -106,7 +106,7 @@ def test_a_new_sqlite_database_has_the_same_tables(new_database: Engine) -> None
 
 
 def test_a_new_postgresql_database_has_the_same_tables(tmp_path: Path) -> None:
-    with postgresql_server() as url:
+    with postgresql_database() as url:
         engine = create_engine(url.replace("postgresql://", "postgresql+psycopg://"))
         try:
             make_every_table(tmp_path, engine)
