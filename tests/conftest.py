@@ -14,6 +14,7 @@ import structlog
 from hypothesis import HealthCheck, settings
 
 from config.minilm import threads
+from tests.databases import close_shared_server
 
 LOOPBACK = ("127.", "::1", "localhost", "0.0.0.0")  # noqa: S104 - compared, never bound
 ROOT = Path(__file__).parents[1]
@@ -33,6 +34,10 @@ settings.load_profile("suite")
 def pytest_xdist_auto_num_workers() -> int:
     """One more than there are cores for us: a fifth of the time a test waits for something."""
     return threads() + 1
+
+
+def pytest_sessionfinish() -> None:
+    close_shared_server()
 
 
 @pytest.fixture(autouse=True, scope="session")

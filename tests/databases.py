@@ -1,4 +1,8 @@
-"""A real PostgreSQL, from a wheel, for the tests that need one."""
+"""A real PostgreSQL, from a wheel, for the tests that need one.
+
+Each process of the tests has one server, which starts with the first test that asks for it. A test
+gets a database of its own there. Tests that stop or freeze a server start one of their own.
+"""
 
 from __future__ import annotations
 
@@ -6,13 +10,20 @@ import shutil
 import signal
 import subprocess
 import tempfile
+import uuid
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from types import ModuleType
 from typing import Any
 
 import psutil
+import psycopg
 import pytest
+from sqlalchemy.engine import make_url
+
+_process = ExitStack()
+"""Closed by tests/conftest.py at the end of the process's tests."""
+_servers: list[str] = []
 
 
 class Server:
@@ -43,10 +54,34 @@ class Server:
 
 
 @contextmanager
-def postgresql_server() -> Iterator[str]:
-    """A server of its own; its URL."""
-    with breakable_postgresql() as server:
-        yield server.url
+def postgresql_database() -> Iterator[str]:
+    """An empty database on this process's server; its URL."""
+    server, name = shared_server(), f"test_{uuid.uuid4().hex}"
+    with psycopg.connect(server, autocommit=True) as connection:
+        connection.execute(f"CREATE DATABASE {name}")
+    try:
+        yield make_url(server).set(database=name).render_as_string(hide_password=False)
+    finally:
+        with psycopg.connect(server, autocommit=True) as connection:
+            connection.execute(f"DROP DATABASE {name} WITH (FORCE)")
+
+
+def shared_server() -> str:
+    """The URL of the one server of this process."""
+    if not _servers:
+        server = _process.enter_context(breakable_postgresql())
+        with psycopg.connect(server.url, autocommit=True) as connection:
+            # Nothing here outlives the process, so nothing is waited for on the disk.
+            for setting in ("fsync", "full_page_writes", "synchronous_commit"):
+                connection.execute(f"ALTER SYSTEM SET {setting} = off")
+            connection.execute("SELECT pg_reload_conf()")
+        _servers.append(server.url)
+    return _servers[0]
+
+
+def close_shared_server() -> None:
+    _servers.clear()
+    _process.close()
 
 
 @contextmanager

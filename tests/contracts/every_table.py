@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from sqlalchemy import Engine
 
@@ -12,6 +13,8 @@ from agents.confidence import ThresholdStore, built_in
 from agents.judging.corrections import KeptCorrections
 from agents.judging.judge import kept_verdicts
 from bot.app import Bot, build_bot
+from bot.feature import PublishedIndex
+from config.errors import NothingPublished
 from enrichment.llm.ledger import SharedLedger
 from enrichment.llm.pictures import PendingPictureStore
 from enrichment.llm.reply_cache import ReplyCache
@@ -35,6 +38,10 @@ from tests.jobs.evaluation.made_up_report import made_up_report
 SCORED = ScoredTwice(person=3, judge=4, person_incorrect=False, judge_incorrect=False)
 
 
+def nothing_published(name: str) -> Any:
+    raise NothingPublished(name)
+
+
 @contextmanager
 def built_bot(folder: Path, engine: Engine) -> Iterator[Bot]:
     """All of the bot, never started."""
@@ -46,6 +53,8 @@ def built_bot(folder: Path, engine: Engine) -> Iterator[Bot]:
             ask=agents,
             answering=spoken_of_in(agents),
             engine=engine,
+            published=PublishedIndex(snapshot=nothing_published, embed=lambda texts: texts),
+            ask_anew=agents,
         )
 
 

@@ -23,7 +23,7 @@ from enrichment.chunk import DocumentCard
 from index.audit import Shown
 from index.store.database import open_database
 from oncall import Copilot
-from tests.databases import postgresql_server
+from tests.databases import postgresql_database
 from tests.index.conftest import make_chunk
 from tests.newer_release import expand_everything
 
@@ -52,7 +52,7 @@ def tables(*columns: str) -> MetaData:
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[str]:
-    with postgresql_server() as url:
+    with postgresql_database() as url:
         yield url
 
 

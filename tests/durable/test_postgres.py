@@ -8,12 +8,12 @@ import pytest
 
 from durable.database import end, postgres_engine
 from durable.lease import PostgresLease
-from tests.databases import postgresql_server
+from tests.databases import postgresql_database
 
 
 @pytest.fixture(scope="module")
 def url() -> Iterator[str]:
-    with postgresql_server() as url:
+    with postgresql_database() as url:
         yield url
 
 

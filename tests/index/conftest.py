@@ -24,7 +24,7 @@ from config.settings import Settings
 from enrichment.chunk import Chunk, ChunkTable, DocumentCard, Entity, Faq, Unit
 from index.publish import Index, open_index
 from index.search import Snapshot
-from tests.databases import postgresql_server
+from tests.databases import postgresql_database
 
 DIMENSIONS = 32
 
@@ -172,8 +172,8 @@ def corpus() -> dict[str, tuple[DocumentCard, list[Chunk]]]:
 
 @pytest.fixture(scope="session")
 def postgresql() -> Iterator[str]:
-    """A real PostgreSQL of its own; its URL."""
-    with postgresql_server() as url:
+    """A database of a real PostgreSQL; its URL."""
+    with postgresql_database() as url:
         yield url
 
 

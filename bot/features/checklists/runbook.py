@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import structlog
 
 from agents.answer import Answer
-from agents.linked_section import find
+from agents.context.linked_section import find
 from agents.runbooks.cited_steps import cited_steps, section_steps
 from agents.runbooks.step import RunbookStep, StepSection
 from bot.features.checklists.progress import Checklist, Runbook

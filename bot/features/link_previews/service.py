@@ -10,7 +10,7 @@ from typing import Any
 
 import structlog
 
-from agents.linked_section import LinkedSection, find
+from agents.context.linked_section import LinkedSection, find
 from bot.access.gate import EntryPoint, Gate
 from bot.blocks.kit import Json
 from bot.features.link_previews.views import SHOWN_BESIDE, entity, preview

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 from typing import Any
 
-from agents.linked_section import LinkedSection
+from agents.context.linked_section import LinkedSection
 from bot.blocks.kit import Json, age, context, link, section, short
 from bot.blocks.markdown import excerpt
 from bot.blocks.sanitize.text import sanitize_mrkdwn, sanitize_plain

@@ -27,7 +27,7 @@ from index.store.database import open_database
 from loaders.document import Permission
 from tests.agents.corpus import domain, snapshot
 from tests.agents.memory import MemorySnapshot, bag_of_words
-from tests.databases import postgresql_server
+from tests.databases import postgresql_database
 
 ASKED = "How old may an API signing key get?"
 REWORDED = "Could you tell me how old an API signing key may get?"
@@ -67,7 +67,7 @@ class Words:
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[str]:
-    with postgresql_server() as url:
+    with postgresql_database() as url:
         yield url
 
 

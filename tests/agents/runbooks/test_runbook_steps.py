@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agents.linked_section import find
+from agents.context.linked_section import find
 from agents.runbooks.cited_steps import cited_steps
 from agents.runbooks.step import RunbookStep, condition_end
 from agents.runbooks.step_lists import joined_text, sections_of, steps_in

@@ -27,14 +27,14 @@ from agents.thread.store import (
 from config.settings import Settings
 from index.store.database import open_database
 from tests.agents.corpus import LAPTOPS, ROTATION, domain, snapshot
-from tests.databases import postgresql_server
+from tests.databases import postgresql_database
 
 OPTIONS = ("How old may a signing key get?", "How old may a webhook secret get?")
 
 
 @pytest.fixture(scope="module")
 def postgresql() -> Iterator[str]:
-    with postgresql_server() as url:
+    with postgresql_database() as url:
         yield url
 
 

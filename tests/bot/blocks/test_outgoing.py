@@ -15,7 +15,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agents.linked_section import LinkedSection
+from agents.context.linked_section import LinkedSection
 from bot.blocks.fallbacks import fallback_versions, plain_version
 from bot.blocks.plan import ProgressPlan, changes
 from bot.blocks.render import fallback, render, text_message, working

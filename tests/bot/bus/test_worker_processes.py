@@ -16,13 +16,13 @@ from playground.slack_stand_in import SlackStandIn
 from tests.bot.conftest import answered
 from tests.bot.fakes import CHANNEL
 from tests.bot.features.answering.test_bot_crash import kill, said, up, worker
-from tests.databases import postgresql_server
+from tests.databases import postgresql_database
 from tests.newer_release import expand_everything
 
 
 @pytest.fixture(scope="module")
 def database() -> Iterator[str]:
-    with postgresql_server() as url:
+    with postgresql_database() as url:
         yield url
 
 

@@ -27,7 +27,7 @@ from playground.slack_stand_in import SlackStandIn
 from tests.bot.conftest import Desk, answered, eventually, running, settings_for, words
 from tests.bot.fakes import CHANNEL, Agents, answer, domain
 from tests.bot.features.answering.test_bot_crash import up, worker
-from tests.databases import postgresql_server
+from tests.databases import postgresql_database
 
 SECRET = "heliotrope 4711"
 DOMAINS = {"security": domain(limits={"questions_per_user_per_hour": 10_000})}
@@ -251,7 +251,7 @@ def test_without_a_bot_there_is_no_inbox_and_none_is_made(tmp_path: Path) -> Non
 
 def test_postgresql_hands_out_and_erases_alike(slack: SlackStandIn, tmp_path: Path) -> None:
     """From another process than the worker's, as the command does it."""
-    with postgresql_server() as url:
+    with postgresql_database() as url:
         settings = Settings(_env_file=None, data_dir=tmp_path / "var", database_url=url)
         with stored_items(inbox_url(settings)) as items:
             assert items is None

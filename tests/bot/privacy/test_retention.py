@@ -26,7 +26,7 @@ from playground.slack.tidewater import SlackUser
 from playground.slack_stand_in import SlackStandIn
 from tests.bot.conftest import Desk, eventually, running, words
 from tests.bot.fakes import CHANNEL, Agents, answer, domain
-from tests.databases import postgresql_server
+from tests.databases import postgresql_database
 
 SECRET = "my badge number is heliotrope 4711"
 OLD = "C1:1.0"
@@ -208,7 +208,7 @@ def test_it_is_done_once_a_day(tmp_path: Path) -> None:
 
 
 def test_of_several_workers_one_purges() -> None:
-    with postgresql_server() as url:
+    with postgresql_database() as url:
         address = make_url(url).set(drivername="postgresql+psycopg")
         engines = [create_engine(address) for _ in range(4)]
         an_old_question(engines[0], OLD)

@@ -37,7 +37,7 @@ from jobs.ingest.shared_queue import (
 from loaders.document import Document
 from playground.google_stand_in import DEMO_FOLDER
 from playground.openai_stand_in import OpenAIStandIn
-from tests.databases import postgresql_server
+from tests.databases import postgresql_database
 from tests.jobs.ingest.library import DOMAIN, MODEL, Library, plainly, with_a_model
 
 ROOT = Path(__file__).parents[3]
@@ -341,7 +341,7 @@ def test_suspects_are_worked_on_alone(library: Library, others: Others) -> None:
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[str]:
-    with postgresql_server() as url:
+    with postgresql_database() as url:
         yield url
 
 

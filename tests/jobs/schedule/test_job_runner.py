@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.databases import postgresql_server
+from tests.databases import postgresql_database
 from tests.jobs.schedule.runner_process import DOMAINS
 
 ROOT = Path(__file__).parents[3]
@@ -36,7 +36,7 @@ def runner(database: str, notes: Path, now: str) -> Iterator[subprocess.Popen[st
 
 @pytest.fixture(scope="module")
 def database() -> Iterator[str]:
-    with postgresql_server() as url:
+    with postgresql_database() as url:
         yield url
 
 

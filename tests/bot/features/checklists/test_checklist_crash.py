@@ -15,7 +15,7 @@ from playground.slack_stand_in import NoAnswerError, SlackStandIn
 from tests.bot.conftest import answered, words
 from tests.bot.fakes import CHANNEL
 from tests.bot.features.answering.test_bot_crash import kill, said, up, worker
-from tests.databases import postgresql_server
+from tests.databases import postgresql_database
 
 THOROUGH = bool(os.environ.get("ONCALL_THOROUGH"))
 KILLS, STEPS = (10, 60) if THOROUGH else (3, 24)
@@ -110,7 +110,7 @@ def test_two_workers_on_one_postgresql_show_the_newest_of_both(
 ) -> None:
     slack.api.enforce_rate_limits = False
     total = 20
-    with postgresql_server() as url:
+    with postgresql_database() as url:
         shared = {"DATABASE_URL": url, "STEPS": "12"}
         with (
             worker(slack, tmp_path / "a", module=MODULE, **shared) as first,

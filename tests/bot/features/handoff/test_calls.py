@@ -12,12 +12,12 @@ from sqlalchemy import Column, Engine, MetaData, Table, create_engine, insert, i
 from bot.db import now
 from bot.features.handoff.calls import FIRST, CallStore, calls
 from durable.migration import migrate
-from tests.databases import postgresql_server
+from tests.databases import postgresql_database
 
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[str]:
-    with postgresql_server() as url:
+    with postgresql_database() as url:
         yield url
 
 

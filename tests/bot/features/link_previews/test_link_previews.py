@@ -8,7 +8,7 @@ from typing import Any, cast
 
 import pytest
 
-from agents.linked_section import find
+from agents.context.linked_section import find
 from bot.feature import PublishedIndex
 from config.domain import Domain
 from config.errors import NothingPublished, PermissionsUnknown
