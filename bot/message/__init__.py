@@ -1,1 +1,0 @@
-"""An answer as Slack messages: rendered, shown while it grows, delivered once."""
