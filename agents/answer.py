@@ -146,7 +146,7 @@ class Citation:
 
     number: int
     document: str
-    """Empty: what a tool of others said, see `agents/asked_tools/`; the title names it."""
+    """Empty: what a tool of others said, see `agents/tools/`; the title names it."""
     title: str
     heading: str
     url: str
@@ -172,7 +172,7 @@ class Passage:
 
 @dataclass(frozen=True, kw_only=True)
 class AlternativeDomain:
-    """Another domain that may be the one that is meant; see `agents/which_domain/`."""
+    """Another domain that may be the one that is meant; see `agents/routing/`."""
 
     domain: str
     title: str

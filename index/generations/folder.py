@@ -47,7 +47,7 @@ class Damaged(Exception):
 @dataclass(frozen=True, kw_only=True)
 class Manifest:
     digest: str
-    """Of the revisions inside, see `index/store/generation_info.digest_of`."""
+    """Of the revisions inside, see `index/store/documents.digest_of`."""
     embedder: str
     dimensions: int
     files: dict[str, tuple[int, ...]] = field(default_factory=dict)
