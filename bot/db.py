@@ -1,15 +1,18 @@
-"""What the tables of the bot share: the time, batches of ids, and how a table that holds something
-of people is purged, handed out and erased."""
+"""What the tables of the bot share: insert-once, batches of ids, the time, and how a table with
+personal data is purged, exported and erased."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from typing import cast
 
-from sqlalchemy import Table
+from sqlalchemy import Engine, Table, insert
+from sqlalchemy.exc import IntegrityError
+from sqlalchemy.orm import DeclarativeBase
 
-_AT_ONCE = 500
+_BATCH_SIZE = 500
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -18,23 +21,37 @@ class PersonalTable:
 
     table: Table
     at: str
-    """When a row began, UTC without a zone; `retention.days` of its domain later it goes."""
+    """When a row began, UTC without a zone; `retention.days` of its domain later it is deleted."""
     domain: str = "domain"
     people: tuple[str, ...] = ()
     """Slack user ids."""
     words: Mapping[str, str] = field(default_factory=dict)
-    """Column of words → the column of whose words they are; erased with that person."""
+    """Column of text → the column of its author; erased with that person."""
     question: str = ""
-    """The question with which a row goes, if it goes with one."""
+    """Column of the question id whose deletion deletes the row; empty: none."""
+
+
+def table_of(mapped: type[DeclarativeBase]) -> Table:
+    return cast("Table", mapped.__table__)
+
+
+def insert_once(engine: Engine, table: Table | type[DeclarativeBase], /, **values: object) -> bool:
+    """Insert a row in a transaction of its own. False, and no change, where its key exists."""
+    try:
+        with engine.begin() as connection:
+            connection.execute(insert(table).values(**values))
+    except IntegrityError:
+        return False
+    return True
 
 
 def now() -> datetime:
-    """UTC without a zone: what both SQLite and PostgreSQL keep alike."""
+    """UTC without a zone: SQLite and PostgreSQL store it the same."""
     return datetime.now(UTC).replace(tzinfo=None)
 
 
 def batches(ids: Iterable[str]) -> Iterator[list[str]]:
-    """Few enough at a time for any database."""
-    held = list(ids)
-    for first in range(0, len(held), _AT_ONCE):
-        yield held[first : first + _AT_ONCE]
+    """Lists short enough for one statement of any database."""
+    remaining = list(ids)
+    for first in range(0, len(remaining), _BATCH_SIZE):
+        yield remaining[first : first + _BATCH_SIZE]
