@@ -99,9 +99,10 @@ def metrics() -> str:
     """Every metric with its type, its unit, what tells its series apart, and its meaning."""
     from prometheus_client import Counter, Gauge, Histogram
 
+    import bot.features.registry  # noqa: F401 - features define their own
     from telemetry.metrics import registry
 
-    rows = ["| metric | type | unit | labels | meaning |", "|---|---|---|---|---|"]
+    rows = []
     for one in registry._collector_to_names:
         if not isinstance(one, Counter | Gauge | Histogram):
             continue  # of the process, by the client library
@@ -110,7 +111,9 @@ def metrics() -> str:
         unit = next((unit for unit in UNITS if unit in family.name.split("_")), "")
         labels = ", ".join(f"`{label}`" for label in one._labelnames)
         rows.append(f"| `{name}` | {family.type} | {unit} | {labels} | {family.documentation} |")
-    return "\n".join(rows)
+    # By name: the order in the registry is that of imports.
+    head = ["| metric | type | unit | labels | meaning |", "|---|---|---|---|---|"]
+    return "\n".join([*head, *sorted(rows)])
 
 
 def environment() -> str:

@@ -1,7 +1,8 @@
-"""Prometheus metrics: all of the product's, each defined here and observed where it happens.
+"""Prometheus metrics in one registry: those of the core, and what a feature makes its own with.
 
-A registry of its own, so that two bots in one process don't collide. Labels have few values: names
-of domains, of models that are set, of kinds. No word of a question or an answer is one."""
+The registry is separate from the client library's, so two bots in one process don't collide. Labels
+have few values: names of domains, configured models, kinds. No label holds text of a question or an
+answer."""
 
 from __future__ import annotations
 
@@ -34,47 +35,47 @@ HUMAN = (60.0, 300.0, 900.0, 1_800.0, 3_600.0, 14_400.0, 86_400.0, 604_800.0)
 STEP = (0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0)
 
 
-def _counter(name: str, meaning: str, *labels: str) -> Counter:
+def counter(name: str, meaning: str, *labels: str) -> Counter:
     return Counter(name, meaning, labels, registry=registry)
 
 
-def _gauge(name: str, meaning: str, *labels: str) -> Gauge:
+def gauge(name: str, meaning: str, *labels: str) -> Gauge:
     return Gauge(name, meaning, labels, registry=registry)
 
 
-def _seconds(name: str, meaning: str, *labels: str, buckets: tuple[float, ...]) -> Histogram:
+def histogram(name: str, meaning: str, *labels: str, buckets: tuple[float, ...]) -> Histogram:
     return Histogram(name, meaning, labels, buckets=buckets, registry=registry)
 
 
 # What people wait for.
 
-STORED = _seconds(
+STORED = histogram(
     "oncall_event_stored_seconds",
     "From an event's arrival to its safe storage; the ack follows at once",
     buckets=(0.005, 0.01, 0.025, 0.05, 0.1, 0.3, 1.0, 3.0),
 )
-FIRST_SIGN = _seconds(
+FIRST_SIGN = histogram(
     "oncall_first_sign_seconds",
     "From a question's time in Slack to the first thing that its asker sees of the answer",
     buckets=SOON,
 )
-MENTION_TO_ANSWER = _seconds(
+MENTION_TO_ANSWER = histogram(
     "oncall_mention_to_answer_seconds",
     "From a question's time in Slack to its whole answer in the thread",
     "domain",
     buckets=(*SOON, 300.0),
 )
-ASKED = _seconds(
+ASKED = histogram(
     "oncall_answer_seconds", "What the agents took, behind every door", "domain", "path",
     buckets=SOON,
 )  # fmt: skip
-NODE = _seconds(
+NODE = histogram(
     "oncall_node_seconds",
     "What one of the agents took for one question, all its runs together",
     "node",
     buckets=STEP,
 )
-MODEL_CALL = _seconds(
+MODEL_CALL = histogram(
     "oncall_model_seconds",
     "One call of a chat model to its last word, retries included; `outcome`: ok, left (nobody "
     "reads the stream any more), or the kind of failure",
@@ -85,78 +86,68 @@ MODEL_CALL = _seconds(
 
 # What came of it.
 
-FAILED = _counter(
+FAILED = counter(
     "oncall_questions_failed_total", "Questions that ended in an apology or an error", "domain"
 )
-DEGRADED = _counter(
+DEGRADED = counter(
     "oncall_degraded_total", "Answers with an agent that went on without its model", "domain"
 )
-FALLBACKS = _counter(
+FALLBACKS = counter(
     "oncall_fallbacks_total",
     "Agents that took their second way, by the kind of failure",
     "domain",
     "node",
     "reason",
 )
-REFUSALS = _counter(
+REFUSALS = counter(
     "oncall_refusals_total",
     "Questions without an answer, by reason: nothing_found, too_little, not_in_documents (a model "
     "read them and says so), limit, not_allowed",
     "domain",
     "reason",
 )
-TOKENS = _counter("oncall_tokens_total", "Language model tokens", "domain", "kind")
-COST = _counter(
+TOKENS = counter("oncall_tokens_total", "Language model tokens", "domain", "kind")
+COST = counter(
     "oncall_cost_dollars_total",
     "US dollars that answers cost, by `ONCALL_PRICES`; absent without it",
     "domain",
 )
-ANSWER_CACHE = _counter(
+ANSWER_CACHE = counter(
     "oncall_answer_cache_total", "Look-ups in the answer cache: hit, miss, unavailable",
     "domain", "outcome",
 )  # fmt: skip
-ALERTS = _counter(
-    "oncall_alerts_total",
-    "Alerts that listed bots posted: answered, asked_which (its labels left several entries), "
-    "no_runbook, repeated (counted in the thread of the first), resolved",
-    "domain",
-    "outcome",
-)
-VERDICTS = _counter("oncall_feedback_total", "Feedback given", "verdict")
-GAPS_OPEN = _gauge(
+GAPS_OPEN = gauge(
     "oncall_gaps_open",
     "Gaps in the documents that nothing answers yet: questions asked in vain, put together",
     "domain",
 )
-GAPS_CLOSED = _counter(
-    "oncall_gaps_closed_total", "Gaps that the documents answer by now", "domain"
-)
+GAPS_CLOSED = counter("oncall_gaps_closed_total", "Gaps that the documents answer by now", "domain")
 
 # Hand-offs to humans.
 
-HANDOFF_TAKEN = _seconds(
+HANDOFF_TAKEN = histogram(
     "oncall_handoff_taken_seconds",
     "From asking for a human to somebody's taking it",
     "domain",
     buckets=HUMAN,
 )
-HANDOFF_RESOLVED = _seconds(
+HANDOFF_RESOLVED = histogram(
     "oncall_handoff_resolved_seconds",
     "From asking for a human to its being resolved",
     "domain",
     buckets=HUMAN,
 )
-HANDOFF_CALLS = _counter(
+HANDOFF_CALLS = counter(
     "oncall_handoff_calls_total",
     "Calls of people: first, again, level-1, …, shift (to who came on call later), freed (whoever "
     "had taken it is gone)",
     "domain",
     "step",
 )
-HANDOFFS_WAITING = _gauge(
+HANDOFFS_WAITING = gauge(
     "oncall_handoffs_waiting", "Hand-offs of the last week that nobody has taken", "domain"
 )
-HANDOFFS_OLDEST = _gauge(
+HANDOFFS_OLDEST = gauge(
     "oncall_handoffs_oldest_seconds",
     "Age of the one among them that waits longest; 0 for none",
     "domain",
@@ -164,73 +155,73 @@ HANDOFFS_OLDEST = _gauge(
 
 # Slack, Google, and the process itself.
 
-SLACK_WAITS = _counter("oncall_slack_waits_total", "Waits for Slack, by reason", "reason")
-SOCKET_CONNECTED = _gauge(
+SLACK_WAITS = counter("oncall_slack_waits_total", "Waits for Slack, by reason", "reason")
+SOCKET_CONNECTED = gauge(
     "oncall_socket_connected",
     "1 while a Socket Mode connection is open; NaN in a process that needs none",
 )
 SOCKET_CONNECTED.set(float("nan"))
-SOCKET_RECONNECTS = _counter(
+SOCKET_RECONNECTS = counter(
     "oncall_socket_reconnects_total", "Socket Mode connections opened after the first"
 )
-PERMISSION_CHECKS = _counter(
+PERMISSION_CHECKS = counter(
     "oncall_permission_checks_total",
     "Checks of who may read documents now: heard; kept (nobody answered, and what was heard lately "
     "still counts); unknown (it is too old, and the question gets no answer)",
     "outcome",
 )
 PERMISSION_CHECKS.labels("unknown")  # 0 before the first one, or that one would be no rise
-READY = _gauge("oncall_ready", "1 when a question asked now would be answered")
-NOT_READY = _gauge("oncall_not_ready", "1 for each thing that readiness waits for", "missing")
-LEASE_HELD = _gauge(
+READY = gauge("oncall_ready", "1 when a question asked now would be answered")
+NOT_READY = gauge("oncall_not_ready", "1 for each thing that readiness waits for", "missing")
+LEASE_HELD = gauge(
     "oncall_lease_held",
     "1 while this worker may begin work, which needs the database; NaN in a process without work",
 )
 LEASE_HELD.set(float("nan"))
-WORK_RECOVERED = _counter(
+WORK_RECOVERED = counter(
     "oncall_work_recovered_total", "Work of dead workers given back to its queue"
 )
-BACKLOG = _gauge("oncall_inbox_backlog", "Stored items not yet worked off")
-OLDEST = _gauge(
+BACKLOG = gauge("oncall_inbox_backlog", "Stored items not yet worked off")
+OLDEST = gauge(
     "oncall_inbox_oldest_seconds", "Age of the stored item that waits longest; 0 for none"
 )
-DISK_FREE = _gauge("oncall_disk_free_bytes", "Free for this process on the disk of its data folder")
-DISK_SIZE = _gauge("oncall_disk_size_bytes", "Size of the disk of the data folder")
-BUILD = _gauge("oncall_build_info", "1, for what runs here", "version", "python")
+DISK_FREE = gauge("oncall_disk_free_bytes", "Free for this process on the disk of its data folder")
+DISK_SIZE = gauge("oncall_disk_size_bytes", "Size of the disk of the data folder")
+BUILD = gauge("oncall_build_info", "1, for what runs here", "version", "python")
 
 # Documents and their index, in the process of `oncall jobs run`.
 
-INDEX_AGE = _gauge(
+INDEX_AGE = gauge(
     "oncall_index_age_seconds", "Since the last ingest run that ended well began", "domain"
 )
-INDEX_OVERDUE = _gauge(
+INDEX_OVERDUE = gauge(
     "oncall_index_overdue", "1 when a run is later than the domain's schedule allows", "domain"
 )
-DOCUMENTS_FAILING = _gauge(
+DOCUMENTS_FAILING = gauge(
     "oncall_documents_failing", "Documents that three runs in a row could not read", "domain"
 )
-INGEST_RUNS = _counter(
+INGEST_RUNS = counter(
     "oncall_ingest_runs_total",
     "Ingest runs by how they ended: published, unchanged, held back (by the canary), skipped "
     "(another run was at it), failed",
     "domain",
     "outcome",
 )
-INGEST_DOCUMENTS = _counter(
+INGEST_DOCUMENTS = counter(
     "oncall_ingest_documents_total",
     "Documents that ingest runs prepared for publication, or failed on",
     "domain",
     "outcome",
 )
-INGEST_QUEUE = _gauge(
+INGEST_QUEUE = gauge(
     "oncall_ingest_queue_depth", "Documents that this process's run waits for, being prepared"
 )
-INGEST_MODEL_CALLS = _counter(
+INGEST_MODEL_CALLS = counter(
     "oncall_ingest_model_calls_total",
     "Requests of enrichment to the model: ok, or the kind of failure",
     "outcome",
 )
-INGEST_SECONDS = _seconds(
+INGEST_SECONDS = histogram(
     "oncall_ingest_run_seconds",
     "What an ingest run took",
     "domain",

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 import yaml
 
+import bot.features.registry  # noqa: F401 - features define their own metrics
 from telemetry.metrics import registry
 from tests.promql import grouping_labels, selectors, tokens
 

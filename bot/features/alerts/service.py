@@ -39,6 +39,14 @@ from telemetry import metrics
 
 log = structlog.get_logger()
 
+ALERTS = metrics.counter(
+    "oncall_alerts_total",
+    "Alerts that listed bots posted: answered, asked_which (its labels left several entries), "
+    "no_runbook, repeated (counted in the thread of the first), resolved",
+    "domain",
+    "outcome",
+)
+
 AGAIN = "alert_again"
 """Kind of the timer of an alert that couldn't be looked up."""
 AGAIN_AFTER, AGAIN_FOR = timedelta(seconds=30), timedelta(hours=6)
@@ -160,7 +168,7 @@ class AlertService:
                 outcome = "resolved"
             elif begins:
                 outcome = _OUTCOMES.get(seen.outcome, "no_runbook")
-            metrics.ALERTS.labels(seen.domain, outcome).inc()
+            ALERTS.labels(seen.domain, outcome).inc()
         return taken
 
     def _elsewhere(self, found: RunbookMatch, here: Domain) -> str:

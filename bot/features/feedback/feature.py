@@ -19,6 +19,7 @@ from telemetry import metrics
 Ack = Callable[..., Any]
 
 THANKS = "Thank you, noted."
+VERDICTS = metrics.counter("oncall_feedback_total", "Feedback given", "verdict")
 
 
 def build_feedback(web: SlackClient, feedback: Feedback) -> Feature:
@@ -33,7 +34,7 @@ def _feedback(app: App, web: SlackClient, feedback: Feedback) -> None:
         verdict, _, question_id = str(action.get("value") or "").partition(" ")
         if question_id and verdict in {"helpful", "unhelpful"}:
             feedback.give(question_id, user_of(body), verdict)
-            metrics.VERDICTS.labels(verdict).inc()
+            VERDICTS.labels(verdict).inc()
         ack()
 
     def ask_why(body: Json, action: Json) -> None:
