@@ -35,6 +35,8 @@ from tests.bot.conftest import settings_for
 from tests.bot.fakes import Agents, domain, spoken_of_in
 from tests.jobs.evaluation.made_up_report import made_up_report
 
+LISTENING = {"when": "always", "alert_bots": ["B0BEACON"]}
+"""To whatever is said, by whomever."""
 SCORED = ScoredTwice(person=3, judge=4, person_incorrect=False, judge_incorrect=False)
 
 
@@ -49,7 +51,7 @@ def built_bot(folder: Path, engine: Engine) -> Iterator[Bot]:
     with SlackStandIn() as slack:
         yield build_bot(
             settings_for(slack, folder),
-            domains={"security": domain()},
+            domains={"security": domain(admins=["U0INES"], answer=LISTENING)},
             ask=agents,
             answering=spoken_of_in(agents),
             engine=engine,
