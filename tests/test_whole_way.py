@@ -9,9 +9,10 @@ from datetime import UTC, datetime
 from typing import Any
 
 import pytest
+from sqlalchemy import select
 
 from bot.blocks.render import FEEDBACK
-from bot.questions.tables import feedback
+from bot.questions.tables import FeedbackRow
 from config.errors import UsageError
 from index.permissions.rules import identities
 from oncall import Copilot
@@ -118,7 +119,7 @@ def test_feedback_is_kept(house: House) -> None:
 
     def stored() -> list[Any]:
         with house.copilot.index.engine.connect() as connection:
-            return list(connection.execute(feedback.select()))
+            return list(connection.execute(select(FeedbackRow)))
 
     house.slack.wait_for(stored, 10)
     assert "helpful" in str(stored())

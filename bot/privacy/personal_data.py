@@ -11,7 +11,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Column, Connection, Engine, Table, delete, or_, select, update
+from sqlalchemy import Connection, Engine, delete, or_, select, update
+from sqlalchemy.orm import InstrumentedAttribute
 
 from agents.answer_cache.store import create_table, drop_saying
 from agents.thread.store import create_thread_tables, forget_threads_of, kept_of
@@ -27,7 +28,7 @@ from bot.privacy.tables import (
     rows_of,
 )
 from bot.questions.store import answers_of, cached_of
-from bot.questions.tables import create_tables, feedback, handoffs, questions, screenshots
+from bot.questions.tables import FeedbackRow, HandoffRow, QuestionRow, ScreenshotRow, create_tables
 from bot.slack.messages import ERASED
 from config.domain import Domain
 from config.settings import Settings
@@ -71,18 +72,17 @@ class PersonalData:
         self._create_tables()
         askers = _names(user, email)
         with self.engine.connect() as connection:
-            asked = _rows(connection, questions, questions.c.asker)
-            own = ids_of(connection, select(questions.c.id).where(questions.c.asker == user))
+            own = ids_of(connection, select(QuestionRow.id).where(QuestionRow.asker == user))
             held = {
-                "questions": asked(user),
+                "questions": _rows(connection, user, QuestionRow.asker),
                 "screenshots": [
                     row
                     for one in sorted(own)
-                    for row in _rows(connection, screenshots, screenshots.c.question_id)(one)
+                    for row in _rows(connection, one, ScreenshotRow.question_id)
                 ],
-                "feedback": _rows(connection, feedback, feedback.c.user)(user),
-                "handoffs": _rows(connection, handoffs, *_PEOPLE)(user),
-                "resolved": _rows(connection, questions, questions.c.resolved_by)(user),
+                "feedback": _rows(connection, user, FeedbackRow.user),
+                "handoffs": _rows(connection, user, *_PEOPLE),
+                "resolved": _rows(connection, user, QuestionRow.resolved_by),
                 "threads": kept_of(connection, askers),
                 **rows_of(connection, user, self.features.tables),
             }
@@ -109,18 +109,18 @@ class PersonalData:
         self._create_tables()
         with self.engine.begin() as connection:
             # Before their answers go, which lead there.
-            drop_saying(connection, answers_of(connection, questions.c.asker == user))
+            drop_saying(connection, answers_of(connection, QuestionRow.asker == user))
         self._withdraw(user)
         forgotten, working = self._empty_inbox(user)
         events = [one.id for one in working]
         with self.engine.begin() as connection:
             kept = forget_threads_of(connection, _names(user, email))
-            mine = select(questions.c.id).where(questions.c.asker == user)
-            busy = ids_of(connection, mine.where(questions.c.event_id.in_(events)))
+            mine = select(QuestionRow.id).where(QuestionRow.asker == user)
+            busy = ids_of(connection, mine.where(QuestionRow.event_id.in_(events)))
             gone = delete_questions(
                 connection, ids_of(connection, mine) - busy, self.features.tables
             )
-            said = connection.execute(delete(feedback).where(feedback.c.user == user)).rowcount
+            said = connection.execute(delete(FeedbackRow).where(FeedbackRow.user == user)).rowcount
             helped = _forget_helper(connection, user)
             erase_in_features(connection, user, self.features.tables)
         return Erased(
@@ -137,13 +137,13 @@ class PersonalData:
     def _withdraw(self, user: str) -> None:
         """Their questions that are being answered are taken back, as if they had deleted them."""
         change = (
-            update(questions)
-            .where(questions.c.asker == user, questions.c.state.in_(["working", "answered"]))
+            update(QuestionRow)
+            .where(QuestionRow.asker == user, QuestionRow.state.in_(["working", "answered"]))
             .values(state="withdrawn", text="", answer=None)
         )
         with self.engine.begin() as connection:
-            mine = select(questions.c.id).where(
-                questions.c.asker == user, questions.c.state.in_(["working", "answered"])
+            mine = select(QuestionRow.id).where(
+                QuestionRow.asker == user, QuestionRow.state.in_(["working", "answered"])
             )
             forget_screenshots(connection, ids_of(connection, mine))
             connection.execute(change)
@@ -154,7 +154,7 @@ class PersonalData:
             return 0, ()
         count, pauses = 0, iter([1.0] * int(PATIENCE_SECONDS))
         with self.engine.connect() as connection:
-            asked = ids_of(connection, select(questions.c.id).where(questions.c.asker == user))
+            asked = ids_of(connection, select(QuestionRow.id).where(QuestionRow.asker == user))
         while True:
             held = self.inbox.of(user, asked)
             idle = [one.id for one in held if not one.is_started]
@@ -173,36 +173,34 @@ def _names(user: str, email: str) -> list[str]:
 
 
 _PEOPLE = (
-    handoffs.c.requested_by, handoffs.c.taken_by, handoffs.c.resolved_by, handoffs.c.called,
+    HandoffRow.requested_by, HandoffRow.taken_by, HandoffRow.resolved_by, HandoffRow.called,
 )  # fmt: skip
 
 
 def _rows(
-    connection: Connection, table: Table, *people: Column[Any]
-) -> Callable[[str], list[Mapping[str, Any]]]:
-    def of(user: str) -> list[Mapping[str, Any]]:
-        query = select(table).where(or_(*(column == user for column in people)))
-        return [
-            {name: value for name, value in row.items() if name not in _SECRET}
-            for row in connection.execute(query).mappings()
-        ]
-
-    return of
+    connection: Connection, user: str, *people: InstrumentedAttribute[str]
+) -> list[Mapping[str, Any]]:
+    """Rows of one table in which a column of `people` equals `user`."""
+    query = select(people[0].class_).where(or_(*(column == user for column in people)))
+    return [
+        {name: value for name, value in row.items() if name not in _SECRET}
+        for row in connection.execute(query).mappings()
+    ]
 
 
 def _forget_helper(connection: Connection, user: str) -> int:
     """Others' hand-offs stay taken and resolved, by nobody in particular and without words."""
     touched = ids_of(
         connection,
-        select(handoffs.c.question_id).where(or_(*(column == user for column in _PEOPLE))),
+        select(HandoffRow.question_id).where(or_(*(column == user for column in _PEOPLE))),
     )
     for column in _PEOPLE:
-        values: dict[str, Any] = {column.name: "" if column.name == "called" else ERASED}
-        if column.name == "resolved_by":
+        values: dict[str, Any] = {column.key: "" if column.key == "called" else ERASED}
+        if column.key == "resolved_by":
             values["resolution"] = ""
-        connection.execute(update(handoffs).where(column == user).values(**values))
+        connection.execute(update(HandoffRow).where(column == user).values(**values))
     connection.execute(
-        update(questions).where(questions.c.resolved_by == user).values(resolved_by=ERASED)
+        update(QuestionRow).where(QuestionRow.resolved_by == user).values(resolved_by=ERASED)
     )
     return len(touched)
 

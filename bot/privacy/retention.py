@@ -36,7 +36,14 @@ from bot.privacy.tables import (
     ids_of,
     purge_features,
 )
-from bot.questions.tables import FORGOTTEN, create_tables, feedback, handoffs, posts, questions
+from bot.questions.tables import (
+    FORGOTTEN,
+    FeedbackRow,
+    HandoffRow,
+    PostRow,
+    QuestionRow,
+    create_tables,
+)
 from config.domain import Domain, RetentionPolicy
 from durable.migration import migrate
 from index.audit import AuditLog, days_ago
@@ -133,7 +140,7 @@ class Retention:
             return domains[name].retention.days if name in domains else shortest
 
         gone = blanked = 0
-        for name in connection.scalars(select(questions.c.domain).distinct()).all():
+        for name in connection.scalars(select(QuestionRow.domain).distinct()).all():
             days = days_of(name)
             expired = _asked_before(connection, name, days, unfinished)
             waiting = expired & _open_handoffs(connection)
@@ -166,14 +173,14 @@ def _days_cached(domain: Domain | None) -> int:
 def _asked_before(
     connection: Connection, domain: str, days: int, unfinished: Collection[str]
 ) -> set[str]:
-    query = select(questions.c.id, questions.c.event_id).where(
-        questions.c.domain == domain, questions.c.asked_at < now() - timedelta(days=days)
+    query = select(QuestionRow.id, QuestionRow.event_id).where(
+        QuestionRow.domain == domain, QuestionRow.asked_at < now() - timedelta(days=days)
     )
     return {row.id for row in connection.execute(query) if row.event_id not in unfinished}
 
 
 def _open_handoffs(connection: Connection) -> set[str]:
-    return ids_of(connection, select(handoffs.c.question_id).where(handoffs.c.resolved_by == ""))
+    return ids_of(connection, select(HandoffRow.question_id).where(HandoffRow.resolved_by == ""))
 
 
 def _blank(connection: Connection, ids: Collection[str]) -> int:
@@ -181,12 +188,12 @@ def _blank(connection: Connection, ids: Collection[str]) -> int:
     count = 0
     for one in ids:
         changed = connection.execute(
-            update(questions)
-            .where(questions.c.id == one, questions.c.state != FORGOTTEN)
+            update(QuestionRow)
+            .where(QuestionRow.id == one, QuestionRow.state != FORGOTTEN)
             .values(text="", answer=None, state=FORGOTTEN)
         )
         count += changed.rowcount
-        connection.execute(delete(feedback).where(feedback.c.question_id == one))
+        connection.execute(delete(FeedbackRow).where(FeedbackRow.question_id == one))
         forget_screenshots(connection, [one])
     return count
 
@@ -194,16 +201,20 @@ def _blank(connection: Connection, ids: Collection[str]) -> int:
 def _delete_strays(connection: Connection, days: int) -> None:
     """What came after its question had gone, as a press on an old button does."""
     before = now() - timedelta(days=days)
-    known = select(questions.c.id)
+    known = select(QuestionRow.id)
     connection.execute(
-        delete(feedback).where(feedback.c.given_at < before, feedback.c.question_id.not_in(known))
-    )
-    connection.execute(
-        delete(handoffs).where(
-            handoffs.c.requested_at < before, handoffs.c.question_id.not_in(known)
+        delete(FeedbackRow).where(
+            FeedbackRow.given_at < before, FeedbackRow.question_id.not_in(known)
         )
     )
-    private = select(func.substr(questions.c.event_id + "/private", 1, 80))
     connection.execute(
-        delete(posts).where(posts.c.question_id.not_in(known), posts.c.question_id.not_in(private))
+        delete(HandoffRow).where(
+            HandoffRow.requested_at < before, HandoffRow.question_id.not_in(known)
+        )
+    )
+    private = select(func.substr(QuestionRow.event_id + "/private", 1, 80))
+    connection.execute(
+        delete(PostRow).where(
+            PostRow.question_id.not_in(known), PostRow.question_id.not_in(private)
+        )
     )

@@ -14,7 +14,7 @@ from sqlalchemy import Connection, Engine, Select, delete, or_, select, update
 from agents.thread.store import forget_places, slack_place
 from bot.db import PersonalTable, batches, now
 from bot.posting.posts import post_key
-from bot.questions.tables import feedback, handoffs, posts, questions, screenshots
+from bot.questions.tables import FeedbackRow, HandoffRow, PostRow, QuestionRow, ScreenshotRow
 from bot.slack.messages import ERASED
 
 
@@ -110,23 +110,23 @@ def delete_questions(
     """With their answers, posts, feedback and hand-offs, whoever gave them, and what the agents
     keep of their threads. `tables`: of features."""
     for batch in batches(ids):
-        events = connection.scalars(select(questions.c.event_id).where(questions.c.id.in_(batch)))
+        events = connection.scalars(select(QuestionRow.event_id).where(QuestionRow.id.in_(batch)))
         keys = [*batch, *map(post_key, events)]
-        places = select(questions.c.channel, questions.c.thread_ts).where(questions.c.id.in_(batch))
+        places = select(QuestionRow.channel, QuestionRow.thread_ts).where(QuestionRow.id.in_(batch))
         forget_places(connection, (slack_place(*row) for row in connection.execute(places)))
-        connection.execute(delete(posts).where(posts.c.question_id.in_(keys)))
+        connection.execute(delete(PostRow).where(PostRow.question_id.in_(keys)))
         forget_screenshots(connection, batch)
-        connection.execute(delete(feedback).where(feedback.c.question_id.in_(batch)))
-        connection.execute(delete(handoffs).where(handoffs.c.question_id.in_(batch)))
+        connection.execute(delete(FeedbackRow).where(FeedbackRow.question_id.in_(batch)))
+        connection.execute(delete(HandoffRow).where(HandoffRow.question_id.in_(batch)))
         forget_with_questions(connection, batch, tables)
-        connection.execute(delete(questions).where(questions.c.id.in_(batch)))
+        connection.execute(delete(QuestionRow).where(QuestionRow.id.in_(batch)))
     return len(ids)
 
 
 def forget_screenshots(connection: Connection, ids: Collection[str]) -> None:
     """What was read in the pictures of questions whose words go."""
     for batch in batches(ids):
-        connection.execute(delete(screenshots).where(screenshots.c.question_id.in_(batch)))
+        connection.execute(delete(ScreenshotRow).where(ScreenshotRow.question_id.in_(batch)))
 
 
 def ids_of(connection: Connection, query: Select[Any]) -> set[str]:

@@ -33,7 +33,7 @@ from agents.answer import Answer
 from agents.answer_cache.store import create_table, drop_saying, kept_saying
 from agents.thread.store import create_thread_tables, forget_places, slack_place
 from bot.db import now
-from bot.questions.tables import create_tables, handoffs, posts, questions, screenshots
+from bot.questions.tables import HandoffRow, PostRow, QuestionRow, ScreenshotRow, create_tables
 from bot.slack.events import IncomingMessage
 
 _answers = TypeAdapter(Answer)
@@ -113,7 +113,7 @@ class QuestionStore:
         }  # fmt: skip
         try:
             with self._engine.begin() as connection:
-                connection.execute(insert(questions).values(**values))
+                connection.execute(insert(QuestionRow).values(**values))
         except IntegrityError:
             record = self.get(question_id)
             return record if record and record.event_id == event_id else None
@@ -121,19 +121,21 @@ class QuestionStore:
 
     def get(self, question_id: str) -> QuestionRecord | None:
         with self._engine.connect() as connection:
-            row = connection.execute(select(questions).where(questions.c.id == question_id)).first()
+            row = connection.execute(
+                select(QuestionRow).where(QuestionRow.id == question_id)
+            ).first()
         return _record(row) if row else None
 
     def mark(self, question_id: str, **values: object) -> None:
         """Set these columns of a question."""
-        change = update(questions).where(questions.c.id == question_id).values(**values)
+        change = update(QuestionRow).where(QuestionRow.id == question_id).values(**values)
         with self._engine.begin() as connection:
             connection.execute(change)
 
     def withdraw(self, question_id: str) -> None:
         """Taken back: its words go, also those that the agents keep of its thread."""
         self.mark(question_id, state="withdrawn", text="", answer=None)
-        gone = delete(screenshots).where(screenshots.c.question_id == question_id)
+        gone = delete(ScreenshotRow).where(ScreenshotRow.question_id == question_id)
         with self._engine.begin() as connection:
             connection.execute(gone)
         if record := self.get(question_id):
@@ -147,9 +149,9 @@ class QuestionStore:
     def advance(self, record: QuestionRecord, **values: object) -> bool:
         """Set columns, unless the question was deleted or edited since `record` was read."""
         change = (
-            update(questions)
-            .where(questions.c.id == record.id, questions.c.event_id == record.event_id)
-            .where(questions.c.state != "withdrawn")
+            update(QuestionRow)
+            .where(QuestionRow.id == record.id, QuestionRow.event_id == record.event_id)
+            .where(QuestionRow.state != "withdrawn")
             .values(**values)
         )
         with self._engine.begin() as connection:
@@ -162,9 +164,9 @@ class QuestionStore:
     def in_thread(self, channel: str, thread_ts: str) -> list[QuestionRecord]:
         """Questions of a thread, oldest first."""
         query = (
-            select(questions)
-            .where(questions.c.channel == channel, questions.c.thread_ts == thread_ts)
-            .order_by(questions.c.id)
+            select(QuestionRow)
+            .where(QuestionRow.channel == channel, QuestionRow.thread_ts == thread_ts)
+            .order_by(QuestionRow.id)
         )
         with self._engine.connect() as connection:
             return [_record(row) for row in connection.execute(query)]
@@ -172,9 +174,9 @@ class QuestionStore:
     def of_post(self, channel: str, ts: str) -> QuestionRecord | None:
         """The question that the bot's message at `ts` answers."""
         query = (
-            select(questions)
-            .join(posts, posts.c.question_id == questions.c.id)
-            .where(posts.c.channel == channel, posts.c.ts == ts)
+            select(QuestionRow)
+            .join(PostRow, PostRow.question_id == QuestionRow.id)
+            .where(PostRow.channel == channel, PostRow.ts == ts)
         )
         with self._engine.connect() as connection:
             row = connection.execute(query).first()
@@ -183,28 +185,28 @@ class QuestionStore:
     def recent(self, *, limit: int, **equal: str) -> list[QuestionRecord]:
         """Newest first, where the named columns equal the values; none that were taken back, or
         that the bot kept quiet about."""
-        query = select(questions).order_by(questions.c.asked_at.desc()).limit(limit)
-        query = query.where(questions.c.state.not_in(["withdrawn", "silent"]))
+        query = select(QuestionRow).order_by(QuestionRow.asked_at.desc()).limit(limit)
+        query = query.where(QuestionRow.state.not_in(["withdrawn", "silent"]))
         for column, value in equal.items():
-            query = query.where(questions.c[column] == value)
+            query = query.where(QuestionRow.__table__.c[column] == value)
         with self._engine.connect() as connection:
             return [_record(row) for row in connection.execute(query)]
 
     def count(self, since: datetime, *, before: QuestionRecord | None = None, **equal: str) -> int:
         """Questions put to the agents since then, and `before` another one."""
-        query = select(func.count()).select_from(questions)
-        query = query.where(questions.c.asked_at >= since, questions.c.state != "limited")
+        query = select(func.count()).select_from(QuestionRow)
+        query = query.where(QuestionRow.asked_at >= since, QuestionRow.state != "limited")
         if before is not None:
             query = query.where(
-                tuple_(questions.c.asked_at, questions.c.id) < (before.asked_at, before.id)
+                tuple_(QuestionRow.asked_at, QuestionRow.id) < (before.asked_at, before.id)
             )
         for column, value in equal.items():
-            query = query.where(questions.c[column] == value)
+            query = query.where(QuestionRow.__table__.c[column] == value)
         return int(self._scalar(query))
 
     def tokens(self, since: datetime, domain: str) -> int:
-        query = select(func.coalesce(func.sum(questions.c.tokens), 0)).where(
-            questions.c.asked_at >= since, questions.c.domain == domain
+        query = select(func.coalesce(func.sum(QuestionRow.tokens), 0)).where(
+            QuestionRow.asked_at >= since, QuestionRow.domain == domain
         )
         return int(self._scalar(query))
 
@@ -214,7 +216,7 @@ class QuestionStore:
 
     def posts(self, question_id: str) -> Mapping[int, str]:
         """Part → timestamp of the bot's messages that answer this question."""
-        query = select(posts.c.part, posts.c.ts).where(posts.c.question_id == question_id)
+        query = select(PostRow.part, PostRow.ts).where(PostRow.question_id == question_id)
         with self._engine.connect() as connection:
             return {row.part: row.ts for row in connection.execute(query)}
 
@@ -223,15 +225,15 @@ class QuestionStore:
         values = {"question_id": question_id, "part": part, "channel": channel, "ts": ts}
         try:
             with self._engine.begin() as connection:
-                connection.execute(insert(posts).values(**values))
+                connection.execute(insert(PostRow).values(**values))
         except IntegrityError:
             return self.posts(question_id).get(part) == ts
         return True
 
     def place_of(self, question_id: str) -> tuple[str, str] | None:
         """Channel and timestamp of the first message under this id."""
-        query = select(posts.c.channel, posts.c.ts).where(
-            posts.c.question_id == question_id, posts.c.part == 0
+        query = select(PostRow.channel, PostRow.ts).where(
+            PostRow.question_id == question_id, PostRow.part == 0
         )
         with self._engine.connect() as connection:
             row = connection.execute(query).first()
@@ -240,21 +242,21 @@ class QuestionStore:
     def places(self, *question_ids: str) -> list[tuple[str, str]]:
         """(channel, timestamp) of all messages under these ids; of those that were sent to a person
         the channel is the person's id, until `found_in` says better."""
-        query = select(posts.c.channel, posts.c.ts).where(posts.c.question_id.in_(question_ids))
+        query = select(PostRow.channel, PostRow.ts).where(PostRow.question_id.in_(question_ids))
         with self._engine.connect() as connection:
             return [(row.channel, row.ts) for row in connection.execute(query)]
 
     def found_in(self, question_id: str, ts: str, channel: str) -> None:
         """The channel of a message that was sent to a person."""
-        change = update(posts).where(posts.c.question_id == question_id, posts.c.ts == ts)
+        change = update(PostRow).where(PostRow.question_id == question_id, PostRow.ts == ts)
         with self._engine.begin() as connection:
             connection.execute(change.values(channel=channel))
 
     def owned(self, channel: str, timestamps: list[str]) -> frozenset[str]:
         """Those of these messages that are on record: answers and hand-off cards."""
-        post = select(posts.c.ts).where(posts.c.channel == channel, posts.c.ts.in_(timestamps))
-        card = select(handoffs.c.card_ts).where(
-            handoffs.c.channel == channel, handoffs.c.card_ts.in_(timestamps)
+        post = select(PostRow.ts).where(PostRow.channel == channel, PostRow.ts.in_(timestamps))
+        card = select(HandoffRow.card_ts).where(
+            HandoffRow.channel == channel, HandoffRow.card_ts.in_(timestamps)
         )
         with self._engine.connect() as connection:
             return frozenset(connection.scalars(post)) | frozenset(connection.scalars(card))
@@ -262,7 +264,7 @@ class QuestionStore:
     def forget_post(self, question_id: str, part: int) -> None:
         with self._engine.begin() as connection:
             connection.execute(
-                delete(posts).where(posts.c.question_id == question_id, posts.c.part == part)
+                delete(PostRow).where(PostRow.question_id == question_id, PostRow.part == part)
             )
 
 
@@ -280,7 +282,7 @@ def forget_cached(engine: Engine, question_id: str) -> None:
     try:
         create_table(engine)
         with engine.begin() as connection:
-            drop_saying(connection, answers_of(connection, questions.c.id == question_id))
+            drop_saying(connection, answers_of(connection, QuestionRow.id == question_id))
     except SQLAlchemyError as error:
         log.error("the answer cache can't be written", cause=type(error).__name__)
 
@@ -288,13 +290,13 @@ def forget_cached(engine: Engine, question_id: str) -> None:
 def cached_of(engine: Engine, user: str) -> list[dict[str, Any]]:
     create_table(engine)
     with engine.connect() as connection:
-        return kept_saying(connection, answers_of(connection, questions.c.asker == user))
+        return kept_saying(connection, answers_of(connection, QuestionRow.asker == user))
 
 
 def answers_of(connection: Connection, which: ColumnElement[bool]) -> set[str]:
     """Texts of the answers that these questions were given from documents."""
     stored = connection.scalars(
-        select(questions.c.answer).where(which, questions.c.answer.is_not(None))
+        select(QuestionRow.answer).where(which, QuestionRow.answer.is_not(None))
     )
     return {text for one in stored if one and (text := _text_of(one))}
 

@@ -1,110 +1,115 @@
-"""What the bot remembers in the shared database, so that any worker can carry on."""
+"""Questions, their posts, feedback and hand-offs in the shared database: any worker can go on."""
 
 from __future__ import annotations
 
+from datetime import datetime
+
 from sqlalchemy import (
-    Column,
-    DateTime,
     Engine,
     Float,
     Index,
-    Integer,
-    MetaData,
     String,
-    Table,
     Text,
     UniqueConstraint,
 )
+from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
 from durable.migration import migrate
 
-metadata = MetaData()
+
+class Base(DeclarativeBase):
+    """Migration part `bot`: `migrate` makes its tables once, so they stay in one module."""
+
+
 FORGOTTEN = "forgotten"
-"""State of a question whose words are gone while its hand-off is still open."""
+"""State of a question whose text was deleted while its hand-off is still open."""
 WITHDRAWN = "withdrawn"
-"""State of a question that was taken back: its words are gone, and it wants nothing any more."""
+"""State of a question that its asker deleted: its text is deleted, and nothing more is done."""
 
-questions = Table(
-    "bot_questions",
-    metadata,
-    Column("id", String(80), primary_key=True, comment="channel:ts of the asking message"),
-    Column("event_id", String(120), nullable=False, comment="the event that owns the answer"),
-    Column("domain", String(64), nullable=False, default=""),
-    Column("channel", String(40), nullable=False),
-    Column("thread_ts", String(40), nullable=False),
-    Column("asker", String(40), nullable=False),
-    Column("text", Text, nullable=False),
-    Column(
-        "state",
+
+class QuestionRow(Base):
+    __tablename__ = "bot_questions"
+    __table_args__ = (
+        Index("bot_questions_thread", "channel", "thread_ts"),
+        Index("bot_questions_asker", "asker", "asked_at"),
+        Index("bot_questions_domain", "domain", "asked_at"),
+    )
+    id: Mapped[str] = mapped_column(
+        String(80), primary_key=True, comment="channel:ts of the asking message"
+    )
+    event_id: Mapped[str] = mapped_column(String(120), comment="the event that owns the answer")
+    domain: Mapped[str] = mapped_column(String(64), default="")
+    channel: Mapped[str] = mapped_column(String(40))
+    thread_ts: Mapped[str] = mapped_column(String(40))
+    asker: Mapped[str] = mapped_column(String(40))
+    text: Mapped[str] = mapped_column(Text)
+    state: Mapped[str] = mapped_column(
         String(16),
-        nullable=False,
         comment="working | answered | posted | failed | silent | limited | withdrawn | forgotten",
-    ),
-    Column("answer", Text, comment="the answer as JSON, kept before it is posted"),
-    Column("path", String(40), nullable=False, default=""),
-    Column("confidence", Float, nullable=False, default=0.0),
-    Column("generation", Integer, nullable=False, default=0),
-    Column("tokens", Integer, nullable=False, default=0),
-    Column("reference", String(16), nullable=False, default=""),
-    Column("resolved_by", String(40), nullable=False, default=""),
-    Column("asked_at", DateTime, nullable=False),
-    Column("answered_at", DateTime),
-    Index("bot_questions_thread", "channel", "thread_ts"),
-    Index("bot_questions_asker", "asker", "asked_at"),
-    Index("bot_questions_domain", "domain", "asked_at"),
-)
-
-posts = Table(
-    "bot_posts",
-    metadata,
-    Column("question_id", String(80), primary_key=True),
-    Column("part", Integer, primary_key=True, comment="0 is the placeholder's own message"),
-    Column("channel", String(40), nullable=False),
-    Column("ts", String(40), nullable=False),
-    UniqueConstraint("channel", "ts", name="bot_posts_message"),
-)
-
-feedback = Table(
-    "bot_feedback",
-    metadata,
-    Column("question_id", String(80), primary_key=True),
-    Column("user", String(40), primary_key=True),
-    Column("verdict", String(16), nullable=False, comment="helpful | unhelpful"),
-    Column("reason", String(40), nullable=False, default=""),
-    Column("correction", Text, nullable=False, default=""),
-    Column("source", Text, nullable=False, default="", comment="where the right answer is"),
-    Column("given_at", DateTime, nullable=False),
-)
-
-handoffs = Table(
-    "bot_handoffs",
-    metadata,
-    Column("question_id", String(80), primary_key=True),
-    Column("channel", String(40), nullable=False),
-    Column("card_ts", String(40), nullable=False, default=""),
-    Column(
-        "called", String(40), nullable=False, default="", comment="user or group that was called"
-    ),
-    Column("requested_by", String(40), nullable=False),
-    Column("taken_by", String(40), nullable=False, default=""),
-    Column("resolved_by", String(40), nullable=False, default=""),
-    Column("resolution", Text, nullable=False, default=""),
-    Column("requested_at", DateTime, nullable=False),
-    Column("taken_at", DateTime),
-    Column("resolved_at", DateTime),
-)
+    )
+    answer: Mapped[str | None] = mapped_column(
+        Text, comment="the answer as JSON, kept before it is posted"
+    )
+    path: Mapped[str] = mapped_column(String(40), default="")
+    confidence: Mapped[float] = mapped_column(Float, default=0.0)
+    generation: Mapped[int] = mapped_column(default=0)
+    tokens: Mapped[int] = mapped_column(default=0)
+    reference: Mapped[str] = mapped_column(String(16), default="")
+    resolved_by: Mapped[str] = mapped_column(String(40), default="")
+    asked_at: Mapped[datetime]
+    answered_at: Mapped[datetime | None]
 
 
-_read_pictures = MetaData()
-screenshots = Table(
-    "bot_screenshots",
-    _read_pictures,
-    Column("question_id", String(80), primary_key=True),
-    Column("said", Text, nullable=False, comment="what was read in its pictures, as JSON"),
-)
+class PostRow(Base):
+    __tablename__ = "bot_posts"
+    __table_args__ = (UniqueConstraint("channel", "ts", name="bot_posts_message"),)
+    question_id: Mapped[str] = mapped_column(String(80), primary_key=True)
+    part: Mapped[int] = mapped_column(
+        primary_key=True, comment="0 is the placeholder's own message"
+    )
+    channel: Mapped[str] = mapped_column(String(40))
+    ts: Mapped[str] = mapped_column(String(40))
+
+
+class FeedbackRow(Base):
+    __tablename__ = "bot_feedback"
+    question_id: Mapped[str] = mapped_column(String(80), primary_key=True)
+    user: Mapped[str] = mapped_column(String(40), primary_key=True)
+    verdict: Mapped[str] = mapped_column(String(16), comment="helpful | unhelpful")
+    reason: Mapped[str] = mapped_column(String(40), default="")
+    correction: Mapped[str] = mapped_column(Text, default="")
+    source: Mapped[str] = mapped_column(Text, default="", comment="where the right answer is")
+    given_at: Mapped[datetime]
+
+
+class HandoffRow(Base):
+    __tablename__ = "bot_handoffs"
+    question_id: Mapped[str] = mapped_column(String(80), primary_key=True)
+    channel: Mapped[str] = mapped_column(String(40))
+    card_ts: Mapped[str] = mapped_column(String(40), default="")
+    called: Mapped[str] = mapped_column(
+        String(40), default="", comment="user or group that was called"
+    )
+    requested_by: Mapped[str] = mapped_column(String(40))
+    taken_by: Mapped[str] = mapped_column(String(40), default="")
+    resolved_by: Mapped[str] = mapped_column(String(40), default="")
+    resolution: Mapped[str] = mapped_column(Text, default="")
+    requested_at: Mapped[datetime]
+    taken_at: Mapped[datetime | None]
+    resolved_at: Mapped[datetime | None]
+
+
+class ScreenshotBase(DeclarativeBase):
+    """Migration part `bot-screenshots`."""
+
+
+class ScreenshotRow(ScreenshotBase):
+    __tablename__ = "bot_screenshots"
+    question_id: Mapped[str] = mapped_column(String(80), primary_key=True)
+    said: Mapped[str] = mapped_column(Text, comment="what was read in its pictures, as JSON")
 
 
 def create_tables(engine: Engine) -> None:
     """Create what is missing; safe when several workers start at once."""
-    migrate(engine, metadata, "bot")
-    migrate(engine, _read_pictures, "bot-screenshots")
+    migrate(engine, Base.metadata, "bot")
+    migrate(engine, ScreenshotBase.metadata, "bot-screenshots")

@@ -30,7 +30,7 @@ from bot.features.digest.schedule import Period, next_due
 from bot.features.digest.store import digests
 from bot.features.freshness.store import cited_days, owners_reminded, today_utc
 from bot.features.gaps.store import GapStore, gap_questions
-from bot.questions.tables import handoffs, posts, questions
+from bot.questions.tables import HandoffRow, PostRow, QuestionRow
 from config.domain import Domain
 from config.domain_files import read_domain
 from config.models import Usage
@@ -165,7 +165,7 @@ class House:
         self.domains.clear()
         self.domains[read.domain] = read
         with self.desk.bot.engine.begin() as connection:
-            for table in (questions, posts, handoffs):
+            for table in (QuestionRow, PostRow, HandoffRow):
                 connection.execute(delete(table))
         self.desk.agents.reset()
         return self.desk
@@ -506,7 +506,7 @@ def kept(house: House, values: Mapping[str, Any]) -> object:
     desk.settle()
     with desk.bot.engine.begin() as connection:
         asked = datetime.now(UTC).replace(tzinfo=None) - timedelta(days=50)
-        connection.execute(update(questions).values(asked_at=asked))
+        connection.execute(update(QuestionRow).values(asked_at=asked))
     desk.bot.retention.purge()
     return len(desk.bot.records.recent(limit=5))
 

@@ -42,7 +42,7 @@ from bot.features.alerts.episodes import (
     Tally,
     tally_of,
 )
-from bot.questions.tables import questions
+from bot.questions.tables import QuestionRow
 from durable.migration import migrate
 
 _METADATA = MetaData()
@@ -109,10 +109,10 @@ class AlertCounts:
         query = (
             select(func.count())
             .select_from(alert_episodes)
-            .join(questions, questions.c.id == alert_episodes.c.question_id)
+            .join(QuestionRow, QuestionRow.id == alert_episodes.c.question_id)
             .where(alert_episodes.c.channel == channel, alert_episodes.c.last_at >= since)
             .where(alert_episodes.c.outcome != "none")
-            .where(questions.c.state.in_(("working", "answered")))
+            .where(QuestionRow.state.in_(("working", "answered")))
         )
         return self._count(query)
 

@@ -12,7 +12,7 @@ from sqlalchemy import Engine, delete, insert, select
 from sqlalchemy.exc import IntegrityError
 
 from agents.prompts import render
-from bot.questions.tables import questions, screenshots
+from bot.questions.tables import QuestionRow, ScreenshotRow
 from bot.slack.client import SlackBusy, SlackClient, SlackRefused, SlackUnsure
 from bot.slack.events import AttachedFile, IncomingMessage
 from config.errors import ModelError
@@ -194,19 +194,21 @@ class Screenshots:
     def _known(self, question: str) -> Attachments | None:
         with self.engine.connect() as connection:
             said = connection.scalar(
-                select(screenshots.c.said).where(screenshots.c.question_id == question)
+                select(ScreenshotRow.said).where(ScreenshotRow.question_id == question)
             )
         return None if said is None else Attachments(files=_kept.validate_json(said))
 
     def _keep(self, question: str, found: Attachments) -> None:
         """Nothing of a question that was taken back while its pictures were looked at."""
         row = {"question_id": question, "said": _kept.dump_json(found.files).decode()}
-        state = select(questions.c.state).where(questions.c.id == question).with_for_update()
+        state = select(QuestionRow.state).where(QuestionRow.id == question).with_for_update()
         try:
             with self.engine.begin() as connection:
-                connection.execute(delete(screenshots).where(screenshots.c.question_id == question))
+                connection.execute(
+                    delete(ScreenshotRow).where(ScreenshotRow.question_id == question)
+                )
                 if connection.scalar(state) != "withdrawn":
-                    connection.execute(insert(screenshots).values(row))
+                    connection.execute(insert(ScreenshotRow).values(row))
         except IntegrityError:
             return  # another worker kept the same a moment ago
 

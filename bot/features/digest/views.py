@@ -18,7 +18,7 @@ from bot.blocks.sanitize.text import sanitize_mrkdwn
 from bot.feature import DigestPart, WaitingForHuman
 from bot.questions.outcomes import is_question, outcome, went_wrong
 from bot.questions.store import QuestionRecord, QuestionStore
-from bot.questions.tables import WITHDRAWN, feedback, questions
+from bot.questions.tables import WITHDRAWN, FeedbackRow, QuestionRow
 from bot.rotas.on_call import OnCall
 from bot.rotas.rota import said_at
 from bot.slack.messages import mention, permalink
@@ -80,11 +80,11 @@ class OpenQuestions:
 
     def _unhelped(self, domain: Domain, since: datetime) -> list[QuestionRecord]:
         query = (
-            select(questions.c.id)
-            .join(feedback, feedback.c.question_id == questions.c.id)
-            .where(questions.c.domain == domain.domain, questions.c.resolved_by == "")
-            .where(questions.c.state != WITHDRAWN)
-            .where(feedback.c.verdict == "unhelpful", feedback.c.given_at >= since)
+            select(QuestionRow.id)
+            .join(FeedbackRow, FeedbackRow.question_id == QuestionRow.id)
+            .where(QuestionRow.domain == domain.domain, QuestionRow.resolved_by == "")
+            .where(QuestionRow.state != WITHDRAWN)
+            .where(FeedbackRow.verdict == "unhelpful", FeedbackRow.given_at >= since)
         )
         with self.engine.connect() as connection:
             ids = sorted(set(connection.scalars(query)))

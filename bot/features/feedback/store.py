@@ -12,7 +12,7 @@ from bot.blocks.kit import MAX_TEXT, Json, input_block, modal, text_input
 from bot.db import now
 from bot.feature import Verdicts
 from bot.questions.store import forget_cached
-from bot.questions.tables import create_tables, feedback, questions
+from bot.questions.tables import FeedbackRow, QuestionRow, create_tables
 
 REASON_VIEW = "feedback_reason"
 REASONS = {
@@ -37,7 +37,7 @@ class Feedback:
         key = {"question_id": question_id, "user": user}
         try:
             with self._engine.begin() as connection:
-                connection.execute(insert(feedback).values(**key, **values))
+                connection.execute(insert(FeedbackRow).values(**key, **values))
         except IntegrityError:
             self._update(question_id, user, values)
         if verdict == "unhelpful":
@@ -58,26 +58,26 @@ class Feedback:
 
     def verdicts(self, domain: str, since: datetime, until: datetime) -> Verdicts:
         query = (
-            select(feedback.c.verdict, func.count())
-            .join(questions, questions.c.id == feedback.c.question_id)
-            .where(questions.c.domain == domain)
-            .where(feedback.c.given_at >= since, feedback.c.given_at < until)
-            .group_by(feedback.c.verdict)
+            select(FeedbackRow.verdict, func.count())
+            .join(QuestionRow, QuestionRow.id == FeedbackRow.question_id)
+            .where(QuestionRow.domain == domain)
+            .where(FeedbackRow.given_at >= since, FeedbackRow.given_at < until)
+            .group_by(FeedbackRow.verdict)
         )
         with self._engine.connect() as connection:
             counts = {verdict: count for verdict, count in connection.execute(query)}  # noqa: C416 - rows are not tuples to mypy
         return Verdicts(helpful=counts.get("helpful", 0), unhelpful=counts.get("unhelpful", 0))
 
     def _exists(self, question_id: str, user: str) -> bool:
-        query = select(feedback.c.user).where(
-            feedback.c.question_id == question_id, feedback.c.user == user
+        query = select(FeedbackRow.user).where(
+            FeedbackRow.question_id == question_id, FeedbackRow.user == user
         )
         with self._engine.connect() as connection:
             return connection.execute(query).first() is not None
 
     def _update(self, question_id: str, user: str, values: dict[str, Any]) -> None:
-        change = update(feedback).where(
-            feedback.c.question_id == question_id, feedback.c.user == user
+        change = update(FeedbackRow).where(
+            FeedbackRow.question_id == question_id, FeedbackRow.user == user
         )
         with self._engine.begin() as connection:
             connection.execute(change.values(**values))

@@ -29,7 +29,7 @@ from bot.blocks.kit import short
 from bot.db import now
 from bot.features.freshness.store import helped_places, helpful_seen
 from bot.questions.store import QuestionStore, decoded
-from bot.questions.tables import feedback
+from bot.questions.tables import FeedbackRow
 from config.errors import CopilotError
 from index.search import Snapshot
 
@@ -136,7 +136,7 @@ class HelpfulPlaceStore:
         documents = {place.document for place in places}
         if not documents:
             return
-        helped = select(feedback.c.question_id).where(feedback.c.verdict == "helpful")
+        helped = select(FeedbackRow.question_id).where(FeedbackRow.verdict == "helpful")
         query = (
             select(helped_places.c.kept, helped_places.c.marked_at)
             .where(helped_places.c.domain == domain, helped_places.c.document.in_(documents))
@@ -158,15 +158,15 @@ class HelpfulPlaceStore:
 
     def _new_verdicts(self) -> list[tuple[str, datetime]]:
         seen = and_(
-            helpful_seen.c.question_id == feedback.c.question_id,
-            helpful_seen.c.given_at >= feedback.c.given_at,
+            helpful_seen.c.question_id == FeedbackRow.question_id,
+            helpful_seen.c.given_at >= FeedbackRow.given_at,
         )
         query = (
-            select(feedback.c.question_id, func.max(feedback.c.given_at))
+            select(FeedbackRow.question_id, func.max(FeedbackRow.given_at))
             .outerjoin(helpful_seen, seen)
-            .where(feedback.c.verdict == "helpful", helpful_seen.c.question_id.is_(None))
-            .where(feedback.c.given_at >= now() - _LOOKED_BACK)
-            .group_by(feedback.c.question_id)
+            .where(FeedbackRow.verdict == "helpful", helpful_seen.c.question_id.is_(None))
+            .where(FeedbackRow.given_at >= now() - _LOOKED_BACK)
+            .group_by(FeedbackRow.question_id)
         )
         with self.engine.connect() as connection:
             return [(row[0], row[1]) for row in connection.execute(query)]

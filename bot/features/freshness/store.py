@@ -29,7 +29,7 @@ from sqlalchemy import (
 from agents.freshness.stale_documents import COUNTED_DAYS
 from bot.db import PersonalTable
 from bot.questions.store import decoded
-from bot.questions.tables import questions
+from bot.questions.tables import QuestionRow
 from config.domain import Domain
 from durable.migration import migrate
 
@@ -191,16 +191,16 @@ class CitationCountStore:
         """(document, day) → answers, read a page at a time."""
         counts: Counter[tuple[str, datetime]] = Counter()
         after = (first, "")
-        columns = questions.c.asked_at, questions.c.id, questions.c.answer
+        columns = QuestionRow.asked_at, QuestionRow.id, QuestionRow.answer
         while True:
             at, last = after
             query = (
                 select(*columns)
-                .where(questions.c.domain == domain, questions.c.asked_at < end)
-                .where(questions.c.asked_at >= at)
-                .where((questions.c.asked_at > at) | (questions.c.id > last))
-                .where(questions.c.state == "posted", questions.c.answer.is_not(None))
-                .order_by(questions.c.asked_at, questions.c.id)
+                .where(QuestionRow.domain == domain, QuestionRow.asked_at < end)
+                .where(QuestionRow.asked_at >= at)
+                .where((QuestionRow.asked_at > at) | (QuestionRow.id > last))
+                .where(QuestionRow.state == "posted", QuestionRow.answer.is_not(None))
+                .order_by(QuestionRow.asked_at, QuestionRow.id)
                 .limit(_PAGE)
             )
             with self.engine.connect() as connection:

@@ -13,7 +13,7 @@ from sqlalchemy.exc import IntegrityError
 
 from bot.db import batches, now
 from bot.features.gaps.store import gap_drafts
-from bot.questions.tables import feedback, handoffs
+from bot.questions.tables import FeedbackRow, HandoffRow
 from bot.slack.messages import ERASED
 
 OUTCOMES = ("accepted", "dismissed", "gone")
@@ -59,15 +59,15 @@ class GapDrafts:
         for batch in batches(one for one in ids if not one.startswith("D")):
             with self._engine.connect() as connection:
                 resolved = connection.execute(
-                    select(handoffs.c.question_id, handoffs.c.resolved_by, handoffs.c.resolution)
-                    .where(handoffs.c.question_id.in_(batch), handoffs.c.resolution != "")
-                    .order_by(handoffs.c.question_id)
+                    select(HandoffRow.question_id, HandoffRow.resolved_by, HandoffRow.resolution)
+                    .where(HandoffRow.question_id.in_(batch), HandoffRow.resolution != "")
+                    .order_by(HandoffRow.question_id)
                 ).all()
                 corrected = connection.execute(
-                    select(feedback.c.question_id, feedback.c.user, feedback.c.correction)
-                    .where(feedback.c.question_id.in_(batch), feedback.c.correction != "")
-                    .where(feedback.c.verdict == "unhelpful")
-                    .order_by(feedback.c.question_id, feedback.c.given_at)
+                    select(FeedbackRow.question_id, FeedbackRow.user, FeedbackRow.correction)
+                    .where(FeedbackRow.question_id.in_(batch), FeedbackRow.correction != "")
+                    .where(FeedbackRow.verdict == "unhelpful")
+                    .order_by(FeedbackRow.question_id, FeedbackRow.given_at)
                 ).all()
             for question_id, by, words in (*resolved, *corrected):
                 if by and by != ERASED:

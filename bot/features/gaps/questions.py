@@ -24,7 +24,7 @@ from agents.alerts.alert import name_key
 from agents.alerts.parser import alerts_in
 from agents.answer import UNSURE, Answer
 from bot.db import batches
-from bot.questions.tables import feedback, handoffs, questions
+from bot.questions.tables import FeedbackRow, HandoffRow, QuestionRow
 
 _PREFIX = "alert-"
 
@@ -107,30 +107,30 @@ def why_failed(signs: FailureSignals, answer: Answer, *, is_alert: bool) -> WhyF
 
 def failing(engine: Engine) -> dict[str, FailureSignals]:
     """By question id, in the order in which they were asked."""
-    disliked = select(feedback.c.question_id).where(feedback.c.verdict == "unhelpful")
+    disliked = select(FeedbackRow.question_id).where(FeedbackRow.verdict == "unhelpful")
     query = (
         select(
-            questions.c.id, questions.c.event_id, questions.c.domain, questions.c.asker,
-            questions.c.path, questions.c.state, questions.c.asked_at,
+            QuestionRow.id, QuestionRow.event_id, QuestionRow.domain, QuestionRow.asker,
+            QuestionRow.path, QuestionRow.state, QuestionRow.asked_at,
         )
-        .where(questions.c.state.in_(SEEN_THROUGH), questions.c.path.not_in(NEVER))
+        .where(QuestionRow.state.in_(SEEN_THROUGH), QuestionRow.path.not_in(NEVER))
         .where(
             or_(
-                questions.c.path.in_(FAILED_PATHS),
-                questions.c.id.in_(disliked),
-                questions.c.id.in_(select(handoffs.c.question_id)),
+                QuestionRow.path.in_(FAILED_PATHS),
+                QuestionRow.id.in_(disliked),
+                QuestionRow.id.in_(select(HandoffRow.question_id)),
             )
         )
-        .order_by(questions.c.asked_at, questions.c.id)
+        .order_by(QuestionRow.asked_at, QuestionRow.id)
     )  # fmt: skip
     with engine.connect() as connection:
         rows = connection.execute(query).all()
         verdicts = connection.execute(
-            select(feedback.c.question_id, feedback.c.reason, feedback.c.correction).where(
-                feedback.c.verdict == "unhelpful"
+            select(FeedbackRow.question_id, FeedbackRow.reason, FeedbackRow.correction).where(
+                FeedbackRow.verdict == "unhelpful"
             )
         ).all()
-        called = connection.execute(select(handoffs.c.question_id, handoffs.c.resolution)).all()
+        called = connection.execute(select(HandoffRow.question_id, HandoffRow.resolution)).all()
     reasons: dict[str, set[str]] = defaultdict(set)
     for verdict in verdicts:
         reasons[verdict.question_id].add(verdict.reason)
@@ -159,8 +159,8 @@ def words_asked(engine: Engine, ids: Collection[str]) -> dict[str, str]:
     found: dict[str, str] = {}
     with engine.connect() as connection:
         for batch in batches(ids):
-            query = select(questions.c.id, questions.c.text, questions.c.answer)
-            query = query.where(questions.c.id.in_(batch), questions.c.state.in_(SEEN_THROUGH))
+            query = select(QuestionRow.id, QuestionRow.text, QuestionRow.answer)
+            query = query.where(QuestionRow.id.in_(batch), QuestionRow.state.in_(SEEN_THROUGH))
             for row in connection.execute(query):
                 if text := _standalone(row.answer) or row.text.strip():
                     found[row.id] = text
@@ -172,8 +172,8 @@ def unanswered(engine: Engine, ids: Collection[str]) -> set[str]:
     found: set[str] = set()
     with engine.connect() as connection:
         for batch in batches(ids):
-            query = select(questions.c.id).where(questions.c.path.in_(ANSWERED_PATHS))
-            found |= set(connection.scalars(query.where(questions.c.id.in_(batch))))
+            query = select(QuestionRow.id).where(QuestionRow.path.in_(ANSWERED_PATHS))
+            found |= set(connection.scalars(query.where(QuestionRow.id.in_(batch))))
     return found
 
 

@@ -19,7 +19,7 @@ from bot.features.handoff.calls import FIRST, LEVEL, CallStore
 from bot.features.handoff.views import Handoff, card, show_used
 from bot.posting.posts import find_post, metadata_of, post_key, post_once, post_with_fallback
 from bot.questions.store import QuestionRecord, QuestionStore, decoded
-from bot.questions.tables import handoffs
+from bot.questions.tables import HandoffRow
 from bot.rotas.on_call import OnCallResolver
 from bot.rotas.rota import RotaCache
 from bot.slack.client import SlackClient, SlackRefused
@@ -66,7 +66,7 @@ class HandoffService:
         self._followers.append(changed)
 
     def get(self, question_id: str) -> Handoff | None:
-        query = select(handoffs).where(handoffs.c.question_id == question_id)
+        query = select(HandoffRow).where(HandoffRow.question_id == question_id)
         with self._engine.connect() as connection:
             row = connection.execute(query).mappings().first()
         return _handoff(row) if row else None
@@ -115,14 +115,14 @@ class HandoffService:
     def take(self, question_id: str, user: str) -> None:
         """Somebody is on it; the first who says so, unless that one was erased since."""
         values = {"taken_by": user, "taken_at": now()}
-        if self._set(question_id, handoffs.c.taken_by.in_(["", ERASED]), **values):
+        if self._set(question_id, HandoffRow.taken_by.in_(["", ERASED]), **values):
             self._observe(question_id, metrics.HANDOFF_TAKEN)
         self._refresh(question_id)
         self._tell_followers(question_id)
 
     def free(self, question_id: str, taker: str) -> None:
         """Whoever had taken it can't go on."""
-        self._set(question_id, handoffs.c.taken_by == taker, taken_by="", taken_at=None)
+        self._set(question_id, HandoffRow.taken_by == taker, taken_by="", taken_at=None)
         self._refresh(question_id)
 
     def resolve(self, question_id: str, user: str, resolution: str = "") -> None:
@@ -130,7 +130,7 @@ class HandoffService:
         if self.get(question_id) is None:
             return
         values: Json = {"resolved_by": user, "resolved_at": now()}
-        if self._set(question_id, handoffs.c.resolved_by == "", **values):
+        if self._set(question_id, HandoffRow.resolved_by == "", **values):
             self._observe(question_id, metrics.HANDOFF_RESOLVED)
         if resolution.strip():
             self._set(question_id, resolution=resolution.strip())
@@ -155,15 +155,15 @@ class HandoffService:
 
     def asked_since(self, at: datetime) -> list[Handoff]:
         """Oldest first; `at`: UTC, without a zone."""
-        query = select(handoffs).where(handoffs.c.requested_at >= at)
+        query = select(HandoffRow).where(HandoffRow.requested_at >= at)
         with self._engine.connect() as connection:
-            rows = connection.execute(query.order_by(handoffs.c.requested_at)).mappings().all()
+            rows = connection.execute(query.order_by(HandoffRow.requested_at)).mappings().all()
         return [_handoff(row) for row in rows]
 
     def any_open(self, channel: str) -> bool:
         """Somebody in the channel waits for a human."""
-        query = select(handoffs.c.question_id).where(
-            handoffs.c.channel == channel, handoffs.c.resolved_by == ""
+        query = select(HandoffRow.question_id).where(
+            HandoffRow.channel == channel, HandoffRow.resolved_by == ""
         )
         with self._engine.connect() as connection:
             return connection.execute(query.limit(1)).first() is not None
@@ -175,8 +175,8 @@ class HandoffService:
         return [handoff for handoff in found if handoff and not handoff.resolved_by]
 
     def of_card(self, channel: str, ts: str) -> Handoff | None:
-        query = select(handoffs.c.question_id).where(
-            handoffs.c.channel == channel, handoffs.c.card_ts == ts
+        query = select(HandoffRow.question_id).where(
+            HandoffRow.channel == channel, HandoffRow.card_ts == ts
         )
         with self._engine.connect() as connection:
             found = connection.execute(query).scalar()
@@ -263,13 +263,13 @@ class HandoffService:
         }  # fmt: skip
         try:
             with self._engine.begin() as connection:
-                connection.execute(insert(handoffs).values(**values))
+                connection.execute(insert(HandoffRow).values(**values))
         except IntegrityError:
             log.debug("a human was asked already", question=record.id)
 
     def _set(self, question_id: str, *only_if: Any, **values: Any) -> bool:
         """False where that isn't so any more."""
-        change = update(handoffs).where(handoffs.c.question_id == question_id, *only_if)
+        change = update(HandoffRow).where(HandoffRow.question_id == question_id, *only_if)
         with self._engine.begin() as connection:
             return connection.execute(change.values(**values)).rowcount > 0
 

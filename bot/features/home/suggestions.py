@@ -24,7 +24,7 @@ from agents.answer import Answer
 from agents.confidence import HIGH
 from bot.feature import Embed
 from bot.questions.store import decoded
-from bot.questions.tables import feedback, handoffs, questions
+from bot.questions.tables import FeedbackRow, HandoffRow, QuestionRow
 from bot.slack.client import SlackBusy, SlackRefused, SlackUnsure
 from bot.slack.messages import is_question
 from config.domain import Domain
@@ -51,29 +51,29 @@ class WellAnswered:
 def well_answered(engine: Engine, domain: str, channels: Collection[str]) -> list[WellAnswered]:
     """Best first: said to be helpful, or answered with high confidence; none that anybody found
     unhelpful, or that a human had to be called for."""
-    helpful = func.coalesce(func.sum(case((feedback.c.verdict == "helpful", 1), else_=0)), 0)
-    unhelpful = func.coalesce(func.sum(case((feedback.c.verdict == "unhelpful", 1), else_=0)), 0)
+    helpful = func.coalesce(func.sum(case((FeedbackRow.verdict == "helpful", 1), else_=0)), 0)
+    unhelpful = func.coalesce(func.sum(case((FeedbackRow.verdict == "unhelpful", 1), else_=0)), 0)
     query = (
-        select(questions.c.id, questions.c.text, questions.c.answer, helpful.label("helpful"))
-        .outerjoin(feedback, feedback.c.question_id == questions.c.id)
-        .outerjoin(handoffs, handoffs.c.question_id == questions.c.id)
-        .where(questions.c.domain == domain, questions.c.channel.in_(list(channels)))
-        .where(questions.c.state == "posted", questions.c.path.in_(WELL))
-        .where(questions.c.answer.is_not(None), handoffs.c.question_id.is_(None))
+        select(QuestionRow.id, QuestionRow.text, QuestionRow.answer, helpful.label("helpful"))
+        .outerjoin(FeedbackRow, FeedbackRow.question_id == QuestionRow.id)
+        .outerjoin(HandoffRow, HandoffRow.question_id == QuestionRow.id)
+        .where(QuestionRow.domain == domain, QuestionRow.channel.in_(list(channels)))
+        .where(QuestionRow.state == "posted", QuestionRow.path.in_(WELL))
+        .where(QuestionRow.answer.is_not(None), HandoffRow.question_id.is_(None))
         .group_by(
-            questions.c.id,
-            questions.c.text,
-            questions.c.answer,
-            questions.c.confidence,
-            questions.c.asked_at,
+            QuestionRow.id,
+            QuestionRow.text,
+            QuestionRow.answer,
+            QuestionRow.confidence,
+            QuestionRow.asked_at,
         )
         .having(unhelpful == 0)
-        .having((helpful > 0) | (questions.c.confidence >= HIGH))
+        .having((helpful > 0) | (QuestionRow.confidence >= HIGH))
         .order_by(
             helpful.desc(),
-            questions.c.confidence.desc(),
-            questions.c.asked_at.desc(),
-            questions.c.id,
+            QuestionRow.confidence.desc(),
+            QuestionRow.asked_at.desc(),
+            QuestionRow.id,
         )
         .limit(MOST)
     )
@@ -90,11 +90,11 @@ def still_kept(engine: Engine, asked: Mapping[str, str]) -> frozenset[str]:
     nor found unhelpful. `asked`: id → words."""
     if not asked:
         return frozenset()
-    disliked = select(feedback.c.question_id).where(feedback.c.verdict == "unhelpful")
+    disliked = select(FeedbackRow.question_id).where(FeedbackRow.verdict == "unhelpful")
     query = (
-        select(questions.c.id, questions.c.text)
-        .where(questions.c.id.in_(list(asked)), questions.c.state == "posted")
-        .where(questions.c.id.not_in(disliked))
+        select(QuestionRow.id, QuestionRow.text)
+        .where(QuestionRow.id.in_(list(asked)), QuestionRow.state == "posted")
+        .where(QuestionRow.id.not_in(disliked))
     )
     with engine.connect() as connection:
         return frozenset(

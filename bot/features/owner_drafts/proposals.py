@@ -12,7 +12,7 @@ from sqlalchemy import Engine, select
 
 from bot.features.owner_drafts.store import create_owner_tables, owner_drafts
 from bot.questions.store import decoded
-from bot.questions.tables import FORGOTTEN, create_tables, feedback, handoffs, questions
+from bot.questions.tables import FORGOTTEN, FeedbackRow, HandoffRow, QuestionRow, create_tables
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -83,10 +83,10 @@ def _evidence(p: Proposal) -> list[dict[str, str]]:
 
 def _corrections(engine: Engine) -> Iterator[Proposal]:
     query = (
-        select(questions, feedback.c.correction, feedback.c.source, feedback.c.user)
-        .join(feedback, feedback.c.question_id == questions.c.id)
-        .where(feedback.c.correction != "", questions.c.state != FORGOTTEN)
-        .order_by(feedback.c.given_at)
+        select(QuestionRow, FeedbackRow.correction, FeedbackRow.source, FeedbackRow.user)
+        .join(FeedbackRow, FeedbackRow.question_id == QuestionRow.id)
+        .where(FeedbackRow.correction != "", QuestionRow.state != FORGOTTEN)
+        .order_by(FeedbackRow.given_at)
     )
     with engine.connect() as connection:
         for row in connection.execute(query).mappings():
@@ -95,9 +95,9 @@ def _corrections(engine: Engine) -> Iterator[Proposal]:
 
 def _handoffs(engine: Engine) -> Iterator[Proposal]:
     query = (
-        select(questions, handoffs.c.resolution, handoffs.c.resolved_by.label("human"))
-        .join(handoffs, handoffs.c.question_id == questions.c.id)
-        .where(handoffs.c.resolution != "", questions.c.state != FORGOTTEN)
+        select(QuestionRow, HandoffRow.resolution, HandoffRow.resolved_by.label("human"))
+        .join(HandoffRow, HandoffRow.question_id == QuestionRow.id)
+        .where(HandoffRow.resolution != "", QuestionRow.state != FORGOTTEN)
     )
     with engine.connect() as connection:
         for row in connection.execute(query).mappings():
@@ -107,8 +107,10 @@ def _handoffs(engine: Engine) -> Iterator[Proposal]:
 def _accepted(engine: Engine) -> Iterator[Proposal]:
     """Answers alone: what is out of date, or wrong in a step, answers no question."""
     query = (
-        select(owner_drafts, *(questions.c[name] for name in ("text", "answer", "path")))
-        .outerjoin(questions, questions.c.id == owner_drafts.c.question_id)
+        select(
+            owner_drafts, *(QuestionRow.__table__.c[name] for name in ("text", "answer", "path"))
+        )
+        .outerjoin(QuestionRow, QuestionRow.id == owner_drafts.c.question_id)
         .where(owner_drafts.c.kind == "answer", owner_drafts.c.state == "accepted")
         .where(owner_drafts.c.final_words != "")
         .order_by(owner_drafts.c.decided_at)

@@ -16,7 +16,7 @@ from bot.connection import inbox_url, whoever_is
 from bot.features.owner_drafts.proposals import propose
 from bot.features.registry import FEATURE_TABLES
 from bot.privacy.personal_data import Erased, PersonalData
-from bot.questions.tables import handoffs, questions
+from bot.questions.tables import HandoffRow, QuestionRow
 from bot.slack.messages import ERASED
 from config.errors import UsageError
 from config.settings import Settings
@@ -122,7 +122,7 @@ def test_an_expert_is_erased_and_the_askers_keep_their_question(
     assert (record.text, record.resolved_by) == ("who rotates?", ERASED)
     with desk.bot.engine.connect() as connection:
         (card,) = connection.execute(
-            select(handoffs).where(handoffs.c.question_id == question_id)
+            select(HandoffRow).where(HandoffRow.question_id == question_id)
         ).mappings()
     assert (card["taken_by"], card["resolved_by"], card["resolution"]) == (ERASED, ERASED, "")
     assert card["requested_by"] == "U0PRIYA"
@@ -190,7 +190,7 @@ def test_a_question_that_is_being_answered_is_taken_back(desk: Desk, data: Perso
     assert desk.said(CHANNEL, ts) == []
     assert data.erase("U0DANA").still_working == 0
     with desk.bot.engine.connect() as connection:
-        asked = select(questions.c.id).where(questions.c.asker == "U0DANA")
+        asked = select(QuestionRow.id).where(QuestionRow.asker == "U0DANA")
         assert connection.scalars(asked).all() == []
     assert SECRET not in json.dumps(data.export("U0DANA"), default=str)
 

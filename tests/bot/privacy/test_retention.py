@@ -19,7 +19,7 @@ from agents.answer import Answer, Question
 from bot.features.registry import FEATURE_TABLES
 from bot.privacy.retention import _UPKEEP, Purged, Retention
 from bot.questions.store import QuestionStore
-from bot.questions.tables import feedback, handoffs, posts, questions
+from bot.questions.tables import FeedbackRow, HandoffRow, PostRow, QuestionRow
 from config.domain import Domain
 from index.audit import AuditLog, Shown, days_ago
 from playground.slack.tidewater import SlackUser
@@ -59,12 +59,12 @@ def running_desk(folder: Path) -> Iterator[Desk]:
 def grown_older(engine: Engine, days: int) -> None:
     """All that was said moves into the past."""
     with engine.begin() as connection:
-        for row in connection.execute(select(questions.c.id, questions.c.asked_at)).all():
+        for row in connection.execute(select(QuestionRow.id, QuestionRow.asked_at)).all():
             earlier = row.asked_at - timedelta(days=days)
             connection.execute(
-                update(questions).where(questions.c.id == row.id).values(asked_at=earlier)
+                update(QuestionRow).where(QuestionRow.id == row.id).values(asked_at=earlier)
             )
-        for table, column in ((feedback, "given_at"), (handoffs, "requested_at")):
+        for table, column in ((FeedbackRow, "given_at"), (HandoffRow, "requested_at")):
             past = datetime.now(UTC).replace(tzinfo=None) - timedelta(days=days)
             connection.execute(update(table).values({column: past}))
 
@@ -73,7 +73,7 @@ def counts(engine: Engine) -> list[int]:
     with engine.connect() as connection:
         return [
             connection.scalar(select(func.count()).select_from(table)) or 0
-            for table in (questions, posts, feedback, handoffs)
+            for table in (QuestionRow, PostRow, FeedbackRow, HandoffRow)
         ]
 
 
@@ -133,7 +133,7 @@ def test_each_domain_has_its_days_and_no_domain_the_fewest(desk: Desk) -> None:
     desk.slack.post_as_user("C0PLATFORM", f"{desk.at} three?", user=newcomer.id)
     desk.settle()
     with desk.bot.engine.connect() as connection:
-        assert set(connection.scalars(select(questions.c.domain))) == {"security", "privacy", ""}
+        assert set(connection.scalars(select(QuestionRow.domain))) == {"security", "privacy", ""}
     grown_older(desk.bot.engine, 31)
     assert desk.bot.retention.purge().questions == 2
     grown_older(desk.bot.engine, 30)

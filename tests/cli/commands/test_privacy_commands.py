@@ -12,7 +12,7 @@ from sqlalchemy import update
 
 from bot.db import now
 from bot.questions.store import QuestionStore
-from bot.questions.tables import questions
+from bot.questions.tables import QuestionRow
 from config.settings import Settings
 from index.audit import AuditLog, Shown, days_ago
 from index.store.database import open_database
@@ -34,8 +34,8 @@ def folder(tmp_path: Path) -> Path:
         )  # fmt: skip
         with engine.begin() as connection:
             connection.execute(
-                update(questions)
-                .where(questions.c.id == question_id)
+                update(QuestionRow)
+                .where(QuestionRow.id == question_id)
                 .values(asked_at=now() - timedelta(days=age))
             )
     for domain, age in (("security", 5), ("privacy", 0)):

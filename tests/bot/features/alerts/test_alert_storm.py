@@ -19,7 +19,7 @@ from sqlalchemy import create_engine, func, select
 from bot.app import WORKERS
 from bot.features.alerts.replies import ANSWER, AT_ONCE, MOST_UNKNOWN, SECONDS_EACH
 from bot.features.alerts.store import alert_episodes, alert_occurrences
-from bot.questions.tables import questions
+from bot.questions.tables import QuestionRow
 from oncall import Copilot
 from playground.slack_stand_in import SlackStandIn
 from tests.bot.conftest import answered, words
@@ -155,8 +155,8 @@ def test_of_kinds_without_a_runbook_a_few_are_told_and_all_are_on_record(
     assert calls["chat.postMessage"] == told
     ids = [f"{PLATFORM}:{ts}" for ts in sent]
     with stormy.bot.engine.connect() as connection:
-        query = select(questions.c.state, func.count()).where(questions.c.id.in_(ids))
-        states = dict(connection.execute(query.group_by(questions.c.state)).all())  # type: ignore[arg-type]
+        query = select(QuestionRow.state, func.count()).where(QuestionRow.id.in_(ids))
+        states = dict(connection.execute(query.group_by(QuestionRow.state)).all())  # type: ignore[arg-type]
         named = select(func.count()).where(alert_episodes.c.question_id.in_(ids))
         assert connection.scalar(named) == KINDS
     assert states == {"posted": told, "silent": KINDS - told}

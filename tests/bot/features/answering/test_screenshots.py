@@ -14,7 +14,7 @@ from sqlalchemy import create_engine, func, select
 
 from bot.features.answering.screenshots import Screenshots
 from bot.questions.store import QuestionStore
-from bot.questions.tables import create_tables, screenshots
+from bot.questions.tables import ScreenshotRow, create_tables
 from bot.slack.client import SlackClient
 from bot.slack.events import AttachedFile, IncomingMessage
 from config.chat_model import build_vision_model
@@ -65,7 +65,7 @@ class Reader:
 
     def stored(self) -> int:
         with self.screenshots.engine.connect() as connection:
-            return int(connection.scalar(select(func.count()).select_from(screenshots)) or 0)
+            return int(connection.scalar(select(func.count()).select_from(ScreenshotRow)) or 0)
 
 
 @pytest.fixture(scope="module")
@@ -124,10 +124,10 @@ def test_a_screenshot_joins_the_question_and_the_reply_says_what_was_read(
         assert record is not None
         assert record.text == "what do I do now?"
         with bot.engine.connect() as connection:
-            assert len(connection.execute(select(screenshots)).all()) == 1
+            assert len(connection.execute(select(ScreenshotRow)).all()) == 1
         bot.records.withdraw(record.id)
         with bot.engine.connect() as connection:
-            assert connection.execute(select(screenshots)).all() == []
+            assert connection.execute(select(ScreenshotRow)).all() == []
         slack.post_as_user(CHANNEL, desk.at, files=[picture])
         desk.settle()
         assert agents.asked[-1].text.startswith("From a screenshot")

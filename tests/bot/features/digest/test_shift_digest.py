@@ -18,7 +18,7 @@ from bot.features.digest.schedule import Period
 from bot.features.digest.service import DIGEST, ShiftDigest
 from bot.features.digest.store import digests
 from bot.features.digest.views import digest, part_text
-from bot.questions.tables import feedback, handoffs, questions
+from bot.questions.tables import FeedbackRow, HandoffRow, QuestionRow
 from config.domain import Domain
 from playground.slack.rules.block_rules import problems
 from playground.slack.tidewater import Channel
@@ -58,7 +58,7 @@ def desk(digest_desk: Desk, tmp_path: Path) -> Desk:
     digest_desk.slack.faults.clear()
     digest_desk.agents.reset(NONE)
     with digest_desk.bot.engine.begin() as connection:
-        for table in (_TIMERS, digests, questions, handoffs, feedback):
+        for table in (_TIMERS, digests, QuestionRow, HandoffRow, FeedbackRow):
             connection.execute(delete(table))
     sender(digest_desk).whom.rotas._known.clear()
     change[0] -= 1 / 3_600
@@ -187,7 +187,7 @@ def test_whoever_comes_on_call_gets_it_directly_where_they_may_read_more(
     mine = desk.slack.workspace.direct("U0YOU").id
     desk.ask("where is the secret bunker?", channel=mine)
     with desk.bot.engine.begin() as connection:
-        connection.execute(update(questions).values(domain="security"))
+        connection.execute(update(QuestionRow).values(domain="security"))
     comes_due(desk)
     assert sent(desk) == []
     (message,) = sent(desk, desk.slack.workspace.direct("U0INES").id)
@@ -243,7 +243,7 @@ def test_at_a_gap_nothing_is_sent_and_then_all_since(desk: Desk, tmp_path: Path)
     desk.ask("where is the bunker?")
     long_ago = (datetime.now(UTC) - timedelta(hours=25)).replace(tzinfo=None)
     with desk.bot.engine.begin() as connection:
-        connection.execute(update(questions).values(asked_at=long_ago))
+        connection.execute(update(QuestionRow).values(asked_at=long_ago))
     comes_due(desk, -20)
     assert sent(desk) == []
     comes_due(desk)
@@ -259,7 +259,7 @@ def test_what_the_last_digest_told_is_not_told_again_unless_it_waits(desk: Desk)
         known = {"domain": "security", "period": "earlier", "ts": "1.0"}
         connection.execute(digests.insert().values(**known, at=hours(-1).replace(tzinfo=None)))
         before = hours(-2).replace(tzinfo=None)
-        connection.execute(update(questions).values(asked_at=before))
+        connection.execute(update(QuestionRow).values(asked_at=before))
     comes_due(desk)
     (message,) = sent(desk)
     assert "vault" in words(message)

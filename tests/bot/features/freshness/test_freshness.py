@@ -41,7 +41,7 @@ from bot.features.freshness.views import AGAIN, ENOUGH, FLAG, FLAGGED
 from bot.features.registry import FEATURE_TABLES
 from bot.privacy.tables import erase_in_features
 from bot.questions.store import QuestionStore
-from bot.questions.tables import feedback, questions
+from bot.questions.tables import FeedbackRow, QuestionRow
 from bot.slack.messages import ERASED
 from config.domain import AgingPolicy, ChunkOptions, Domain
 from config.minilm import MiniLM
@@ -149,7 +149,7 @@ def desk(running_desk: Desk, library: Library) -> Desk:
     library.publish(ROTATION, LAPTOPS, GUIDE)
     tables = (
         helped_places, flags, contradictions, contradictions_met, cited_days, owners_reminded,
-        questions,
+        QuestionRow,
     )  # fmt: skip
     with running_desk.bot.engine.begin() as connection:
         for table in tables:
@@ -249,11 +249,11 @@ def test_verdicts_that_can_not_be_looked_at_now_hold_up_no_others(desk: Desk) ->
     with desk.bot.engine.begin() as connection:
         for n in range(60):
             given = {"question_id": f"A:{n}", "user": "U0YOU", "verdict": "helpful"}
-            connection.execute(insert(feedback).values(**given, given_at=now()))
+            connection.execute(insert(FeedbackRow).values(**given, given_at=now()))
     helped(desk, AGE)
     with desk.bot.engine.begin() as connection:
         kept = connection.execute(select(helped_places)).all()
-        connection.execute(delete(feedback).where(feedback.c.question_id.startswith("A:")))
+        connection.execute(delete(FeedbackRow).where(FeedbackRow.question_id.startswith("A:")))
     assert [row.document for row in kept] == ["key-rotation"]
 
 
@@ -501,12 +501,12 @@ def counted(desk: Desk, count: int, cited: str, *, days_ago: int = 2) -> None:
     desk.settle()
     with desk.bot.engine.begin() as connection:
         row = connection.execute(
-            select(questions).where(questions.c.id == desk.answers(reply))
+            select(QuestionRow).where(QuestionRow.id == desk.answers(reply))
         ).mappings().one()  # fmt: skip
         asked = now() - timedelta(days=days_ago)
         for n in range(count):
             again = {**row, "id": f"{CHANNEL}:9{n}.{days_ago}{cited}", "asked_at": asked}
-            connection.execute(insert(questions).values(again))
+            connection.execute(insert(QuestionRow).values(again))
 
 
 def test_what_is_cited_is_counted_for_each_day_once_and_without_anybody_s_name(

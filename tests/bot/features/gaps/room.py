@@ -12,7 +12,7 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 import numpy as np
-from sqlalchemy import Engine, create_engine
+from sqlalchemy import Engine, create_engine, insert
 from sqlalchemy.pool import StaticPool
 
 from agents.answer import Answer, Ask, Question
@@ -26,7 +26,7 @@ from bot.features.gaps.gap import Gap, gaps_of
 from bot.features.gaps.questions import SAID
 from bot.features.gaps.store import GapStore
 from bot.questions.store import QuestionStore, encoded
-from bot.questions.tables import handoffs
+from bot.questions.tables import HandoffRow
 from config.domain import Domain
 from config.errors import ModelUnavailable
 from config.minilm import MiniLM
@@ -195,7 +195,7 @@ class GapRoom:
             "resolution": words,
         }  # fmt: skip
         with self.engine.begin() as connection:
-            connection.execute(handoffs.insert().values(**values))
+            connection.execute(insert(HandoffRow).values(**values))
 
     def dislike(self, question_id: str, reason: str = "", correction: str = "") -> None:
         feedback = Feedback(self.engine)

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from sqlalchemy import select
+from sqlalchemy import insert, select
 
 from bot.features.gaps.gap import GapChange
 from bot.features.gaps.recheck import outcome_of
@@ -19,7 +19,7 @@ from bot.features.registry import FEATURE_TABLES
 from bot.privacy.personal_data import PersonalData
 from bot.privacy.retention import Retention
 from bot.privacy.tables import delete_questions
-from bot.questions.tables import handoffs
+from bot.questions.tables import HandoffRow
 from config.settings import Settings
 from index.audit import AuditLog
 from index.store.database import open_database
@@ -502,7 +502,7 @@ def test_a_question_whose_words_are_forgotten_shows_none(room: GapRoom) -> None:
     name = room.ask(WAYS[0])
     with room.engine.begin() as connection:
         connection.execute(
-            handoffs.insert().values(
+            insert(HandoffRow).values(
                 question_id=name,
                 channel="C",
                 requested_by="U0YOU",

@@ -22,7 +22,7 @@ from bot.features.gaps.gap import Gap, gaps_of
 from bot.features.gaps.questions import SAID
 from bot.features.gaps.report import latest
 from bot.features.gaps.store import GapStore, gap_drafts
-from bot.questions.tables import handoffs
+from bot.questions.tables import HandoffRow
 from config.settings import Settings
 from oncall import Copilot
 from playground.slack.rules.block_rules import problems
@@ -247,7 +247,7 @@ def test_the_planned_time_is_read_by_the_clock_of_its_zone() -> None:
 
 def _handoff(house: House, question_id: str, column: str) -> str:
     with house.bot.engine.connect() as connection:
-        query = select(handoffs.c[column]).where(handoffs.c.question_id == question_id)
+        query = select(HandoffRow.__table__.c[column]).where(HandoffRow.question_id == question_id)
         return str(connection.execute(query).scalar() or "")
 
 

@@ -8,13 +8,15 @@ from typing import Any
 from sqlalchemy import Column, Engine, Table, select, update
 
 from bot.bus.timers import _TIMERS
+from bot.db import table_of
 from bot.features.handoff.calls import calls
-from bot.questions.tables import handoffs
+from bot.questions.tables import HandoffRow
 
+_HANDOFFS = table_of(HandoffRow)
 _MOMENTS: tuple[tuple[Table, tuple[Column[Any], ...], str], ...] = (
     (calls, (calls.c.question_id, calls.c.step), "called_at"),
-    (handoffs, (handoffs.c.question_id,), "requested_at"),
-    (handoffs, (handoffs.c.question_id,), "taken_at"),
+    (_HANDOFFS, (_HANDOFFS.c.question_id,), "requested_at"),
+    (_HANDOFFS, (_HANDOFFS.c.question_id,), "taken_at"),
     (_TIMERS, (_TIMERS.c.key,), "due_at"),
 )
 

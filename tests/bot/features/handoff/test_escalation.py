@@ -14,7 +14,7 @@ from sqlalchemy import delete, select, update
 
 from bot.bus.timers import _TIMERS
 from bot.features.handoff.calls import calls as call_table
-from bot.questions.tables import handoffs
+from bot.questions.tables import HandoffRow
 from bot.slack.messages import ERASED
 from config.domain import Domain
 from playground.slack_stand_in import SlackStandIn
@@ -47,7 +47,7 @@ def desk(called_desk: Desk) -> Desk:
     called_desk.slack.faults.clear()
     with called_desk.bot.engine.begin() as connection:  # what other tests left open
         connection.execute(delete(_TIMERS))
-        connection.execute(update(handoffs).values(resolved_by="U0YOU"))
+        connection.execute(update(HandoffRow).values(resolved_by="U0YOU"))
     called_desk.bot.gate.people._by_id._kept.clear()
     handed_over(called_desk).rotas._known.clear()
     return called_desk
@@ -330,9 +330,9 @@ def test_taken_by_somebody_who_was_erased_since_it_is_called_again(desk: Desk) -
     desk.slack.click(CHANNEL, card["ts"], "handoff_take", "U0DANA")
     desk.slack.wait_for(lambda: "<@U0DANA> is on it" in card_of(desk, ts))
     desk.settle()
-    mine = handoffs.c.question_id == f"{CHANNEL}:{ts}"
+    mine = HandoffRow.question_id == f"{CHANNEL}:{ts}"
     with desk.bot.engine.begin() as connection:
-        connection.execute(update(handoffs).where(mine).values(taken_by=ERASED))
+        connection.execute(update(HandoffRow).where(mine).values(taken_by=ERASED))
     for plan in desk.bot.clock._plans:
         plan()
     pass_time(desk, 1)
@@ -587,10 +587,10 @@ def test_a_hand_off_of_a_release_that_called_once_goes_on(desk: Desk) -> None:
     desk.slack.click(CHANNEL, card["ts"], "handoff_take", "U0DANA")
     desk.slack.wait_for(lambda: "<@U0DANA> is on it" in card_of(desk, ts))
     desk.settle()
-    mine = handoffs.c.question_id == f"{CHANNEL}:{ts}"
+    mine = HandoffRow.question_id == f"{CHANNEL}:{ts}"
     with desk.bot.engine.begin() as connection:
         connection.execute(delete(call_table).where(call_table.c.question_id == f"{CHANNEL}:{ts}"))
-        connection.execute(update(handoffs).where(mine).values(taken_by=ERASED))
+        connection.execute(update(HandoffRow).where(mine).values(taken_by=ERASED))
     for plan in desk.bot.clock._plans:
         plan()
     pass_time(desk, 1)

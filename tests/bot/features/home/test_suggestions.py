@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import Any
 
 import pytest
-from sqlalchemy import Engine, create_engine
+from sqlalchemy import Engine, create_engine, insert
 
 from agents.answer import Answer
 from bot.feature import PublishedIndex
@@ -22,7 +22,7 @@ from bot.features.home.suggestions import (
     is_presentable,
 )
 from bot.questions.store import QuestionStore, encoded
-from bot.questions.tables import handoffs
+from bot.questions.tables import HandoffRow
 from config.domain import Domain
 from config.errors import ModelUnavailable, NothingPublished
 from config.models import Vectors
@@ -129,7 +129,7 @@ def test_what_needed_a_human_is_not_suggested(engine: Engine) -> None:
     name = ask(engine, ROTATE, cites("KEYS"))
     with engine.begin() as connection:
         connection.execute(
-            handoffs.insert().values(
+            insert(HandoffRow).values(
                 question_id=name, channel=CHANNEL, requested_by="U1",
                 requested_at=datetime(2026, 11, 1),
             )
