@@ -313,7 +313,7 @@ class Copilot:
         if known is None or known[0] is not domain:
             given_again = None if anew else self.answer_cache(domain)
             ask = self.ask_as(domain, cache=given_again, for_people=not anew)
-            known = (domain, with_thread_memory(ask, lambda: self.threads, name))
+            known = (domain, with_thread_memory(name, lambda: self.threads)(ask))
             self._asks[name, anew] = known
         return known[1]
 
@@ -325,6 +325,7 @@ class Copilot:
         from agents.graph import build_ask
         from agents.observability import with_metrics
         from agents.runbooks.lookup import with_runbook_lookup
+        from agents.thorough.gates import with_buffered_progress
 
         name, most = domain.domain, domain.answer.max_wrong
         ask = build_ask(
@@ -337,9 +338,13 @@ class Copilot:
             needed=lambda: self.thresholds.needed(name, most),
             toolbox=self._toolbox_of(domain),
         )
-        ask = with_runbook_lookup(ask, snapshot=lambda: self.access.snapshot(name), domain=domain)
-        prices = self.settings.read_prices()
-        return with_metrics(ask, name, prices=prices, for_people=for_people)
+        for wrap in (
+            with_buffered_progress(domain, self.model),
+            with_runbook_lookup(domain, lambda: self.access.snapshot(name)),
+            with_metrics(name, prices=self.settings.read_prices(), for_people=for_people),
+        ):
+            ask = wrap(ask)
+        return ask
 
     def _toolbox_of(self, domain: Domain) -> Toolbox | None:
         """Tools of others, which nobody but a model can ask."""

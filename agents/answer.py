@@ -6,9 +6,10 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from typing import Literal, Protocol
+from typing import Literal
 
 from agents.plan import Trace
+from agents.steps import Progress
 from config.models import Usage
 from enrichment.chunk import Chunk
 
@@ -302,17 +303,7 @@ def shown_of_each(answer: Answer, domain: str) -> Iterator[tuple[str, int, dict[
             yield one.domain, one.generation, {"cited": documents, "nearest": [], "drawn_from": []}
 
 
-class Progress(Protocol):
-    """Told what is happening while an answer is made; the default ignores it."""
-
-    def status(self, text: str) -> None:
-        """A short line, e.g. `Reading 3 documents…`."""
-        ...
-
-    def delta(self, text: str) -> None:
-        """The next piece of the answer's text."""
-        ...
-
-
 Ask = Callable[[Question, Progress | None], Answer]
-"""One domain's agents, wired: raises IndexUnavailable when nothing was ever published."""
+"""The agents of one domain. Raises IndexUnavailable while nothing is published."""
+AskWrapper = Callable[[Ask], Ask]
+"""Adds one behavior to `Ask`. The factories of wrappers are named `with_…`."""

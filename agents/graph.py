@@ -16,7 +16,7 @@ from collections.abc import Callable, Mapping, Sequence
 from threading import Lock
 from typing import TYPE_CHECKING, Any, Literal, cast
 
-from agents.answer import Answer, Ask, Fallback, Progress, Question
+from agents.answer import Answer, Ask, Fallback, Question
 from agents.answer_cache.cache import AnswerCache
 from agents.answer_cache.lookup import cached_answer, look_up
 from agents.answerer.nodes import ROUNDS, Answerer
@@ -31,7 +31,8 @@ from agents.query_optimizer import PlanRequest, query_optimizer
 from agents.retrieval import RetrievalRequest, retrieve
 from agents.source_identifier import SourceRequest, source_identifier
 from agents.state import Draft, State
-from agents.thorough.gates import gates, with_buffered_progress
+from agents.steps import NullProgress, Progress, Step
+from agents.thorough.gates import gates
 from agents.thorough.routing import MOST_STEPS, Edge, with_gates
 from agents.thorough.state import ThoroughState
 from agents.thread.turns import resolved, zone_notes
@@ -52,16 +53,6 @@ Node = Callable[[State], State]
 _BUILDING = Lock()
 """LangGraph reads signatures by parsing them, and CPython 3.11 fails with a SystemError when two
 threads parse at once: an asker's graph beside the one that is being warmed."""
-
-
-class NullProgress:
-    """Progress that nobody watches."""
-
-    def status(self, text: str) -> None:
-        """Ignored."""
-
-    def delta(self, text: str) -> None:
-        """Ignored."""
 
 
 def build_ask(
@@ -105,7 +96,7 @@ def build_ask(
             cache.keep(answer, short, start["snapshot"])
         return answer
 
-    return with_buffered_progress(ask) if model and domain.answer.effort == "thorough" else ask
+    return ask
 
 
 def answer_from(
@@ -243,7 +234,7 @@ def _plan(domain: Domain, model: ChatModel | None, cache: AnswerCache | None) ->
     optimize = query_optimizer(domain, model)
 
     def node(state: State) -> State:
-        state["progress"].status("Understanding the question…")
+        state["progress"].step(Step.UNDERSTAND, "Understanding the question…")
         outcome = optimize(PlanRequest(question=state["question"], snapshot=state["snapshot"]))
         update: State = {"plan": outcome.value, **_cost_of(outcome)}
         understood = outcome.value.kind == "in_domain" and not outcome.fallbacks
@@ -275,7 +266,8 @@ def _retrieve(reranker: Reranker | None) -> Node:
     def node(state: State) -> State:
         sources = state.get("sources", SourceChoice())
         count = len(sources.documents) or len(state["snapshot"].documents)
-        state["progress"].status(f"Searching {count} documents…" if count != 1 else "Searching…")
+        text = f"Searching {count} documents…" if count != 1 else "Searching…"
+        state["progress"].step(Step.SEARCH, text)
         narrowed = RetrievalRequest(plan=state["plan"], sources=sources, snapshot=state["snapshot"])
         with span(
             f"retrieval {state['snapshot'].domain}",
@@ -325,7 +317,8 @@ def _post_process(domain: Domain, *, has_model: bool) -> Node:
         )
         context = build_context(found, characters=characters)
         documents = len({chunk.document_id for chunk in context.chunks})
-        state["progress"].status(f"Reading {documents} document{'s' * (documents != 1)}…")
+        text = f"Reading {documents} document{'s' * (documents != 1)}…"
+        state["progress"].step(Step.READ, text)
         return {
             "scored": scored,
             "context": context.chunks,

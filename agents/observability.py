@@ -15,9 +15,10 @@ from typing import Any, Literal
 
 import structlog
 
-from agents.answer import Answer, Ask, Fallback, Progress, Question
+from agents.answer import Answer, Ask, AskWrapper, Fallback, Question
 from agents.confidence import in_words
 from agents.graph import fallbacks_of
+from agents.steps import Progress
 from config.domain import Domain
 from config.models import Prices, Usage
 from telemetry import metrics
@@ -62,42 +63,45 @@ _warn = FallbackWarnings()
 
 
 def with_metrics(
-    ask: Ask,
     domain: str,
     *,
     prices: Prices | None = None,
     warn: Callable[[str, Fallback], None] = _warn,
     for_people: bool = True,
-) -> Ask:
-    """The same agents; what each answer took and cost is counted.
+) -> AskWrapper:
+    """Counts time, cost and fallbacks of each answer, in a span of its own.
 
-    `for_people`: False where nobody waits for the answer: what it costs is counted all the same,
-    and nothing of how people were answered."""
+    `for_people`: False where nobody waits for the answer; then only costs and fallbacks count."""
 
-    def run(question: Question, progress: Progress | None = None) -> Answer:
-        about = {"gen_ai.operation.name": "invoke_agent", "gen_ai.agent.name": domain}
-        with span(f"invoke_agent {domain}", about) as traced:
-            began = time.monotonic()
-            answer = ask(question, progress)
-            _measure_cost(domain, answer, prices)
-            if for_people:
-                _measure(domain, answer, time.monotonic() - began)
-            for fallback in answer.fallbacks:
-                metrics.FALLBACKS.labels(domain, fallback.node, fallback.reason).inc()
-                warn(domain, fallback)
-            traced.set(
-                {
-                    "oncall.path": answer.path,
-                    "oncall.confidence": answer.confidence,
-                    "oncall.generation": answer.generation,
-                    "gen_ai.usage.input_tokens": answer.usage.input_tokens,
-                    "gen_ai.usage.output_tokens": answer.usage.output_tokens,
-                    **fallbacks_of(answer.fallbacks),
-                }
-            )
-            return answer
+    def wrap(ask: Ask) -> Ask:
+        def run(question: Question, progress: Progress | None = None) -> Answer:
+            about = {"gen_ai.operation.name": "invoke_agent", "gen_ai.agent.name": domain}
+            with span(f"invoke_agent {domain}", about) as traced:
+                began = time.monotonic()
+                answer = ask(question, progress)
+                _measure_cost(domain, answer, prices)
+                if for_people:
+                    _measure(domain, answer, time.monotonic() - began)
+                for fallback in answer.fallbacks:
+                    metrics.FALLBACKS.labels(domain, fallback.node, fallback.reason).inc()
+                    warn(domain, fallback)
+                traced.set(_span_attributes(answer))
+                return answer
 
-    return run
+        return run
+
+    return wrap
+
+
+def _span_attributes(answer: Answer) -> dict[str, Any]:
+    return {
+        "oncall.path": answer.path,
+        "oncall.confidence": answer.confidence,
+        "oncall.generation": answer.generation,
+        "gen_ai.usage.input_tokens": answer.usage.input_tokens,
+        "gen_ai.usage.output_tokens": answer.usage.output_tokens,
+        **fallbacks_of(answer.fallbacks),
+    }
 
 
 def _measure_cost(domain: str, answer: Answer, prices: Prices | None) -> None:

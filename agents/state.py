@@ -18,7 +18,6 @@ from agents.answer import (
     Contradiction,
     Fallback,
     Passage,
-    Progress,
     Question,
     RefusalReason,
 )
@@ -26,6 +25,7 @@ from agents.context.sources import Source
 from agents.extractive.relevance import Scored
 from agents.plan import Plan, SourceChoice
 from agents.requests import LookupRequest
+from agents.steps import Progress
 from agents.tools.toolbox import ToolResult
 from config.models import Usage
 from enrichment.chunk import Chunk

@@ -6,9 +6,10 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
 from agents.answer import Question, Turn
-from agents.graph import NullProgress, answer_from, build_graph
+from agents.graph import answer_from, build_graph
 from agents.response import to_full_response
 from agents.state import State
+from agents.steps import NullProgress
 from config.domain import Domain
 from config.errors import UsageError
 from config.models import ChatModel, Usage

@@ -20,6 +20,7 @@ from rich.console import Console
 
 from agents.answer import Answer, Question
 from agents.graph import build_ask
+from agents.steps import Step
 from benchmarks.material.golden_domains import ROOT, SHARED
 from benchmarks.material.obedient_model import (
     ASKED,
@@ -65,7 +66,7 @@ class Shown:
 
     streamed: str = ""
 
-    def status(self, text: str) -> None:
+    def step(self, step: Step, text: str) -> None:
         """Ours."""
 
     def delta(self, text: str) -> None:

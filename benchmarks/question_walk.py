@@ -20,8 +20,9 @@ from rich.console import Console
 from rich.table import Table
 from sqlalchemy import create_engine
 
-from agents.answer import Answer, Progress, Question
+from agents.answer import Answer, Question
 from agents.routing.router import DomainRouter
+from agents.steps import Progress
 from bot.app import build_bot
 from config.domain import Domain, Sources
 from config.settings import Settings

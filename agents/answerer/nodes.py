@@ -28,6 +28,7 @@ from agents.drafts import documents_read, extractive_draft, refusal_draft, signa
 from agents.extractive.relevance import citation
 from agents.requests import LookupRequest
 from agents.state import Draft, State
+from agents.steps import Step
 from agents.thread.turns import said_at
 from agents.tools.calls import ToolRound, ask_tools, source_of
 from agents.tools.toolbox import Toolbox
@@ -99,7 +100,7 @@ class Answerer:
 
     def look(self, state: State) -> State:
         requests = state["requests"]
-        state["progress"].status("Looking further…")
+        state["progress"].step(Step.READ, "Looking further…")
         asked = self._asked_tools(state)
         requests = tuple(one for one in requests if one.tool != "ask")
         looked = look(requests, state["read"], state["snapshot"])
@@ -131,7 +132,7 @@ class Answerer:
         doubted = state.get("doubted")
         is_strict = tier_of(held.score) == "strict"
         if doubted is None and is_strict and self._domain.answer.effort != "fast":
-            state["progress"].status("Checking the answer…")
+            state["progress"].step(Step.CHECK, "Checking the answer…")
             objections = tuple(map(unnumbered, (draft.text, *held.reasons)))
             return {
                 "doubted": draft,

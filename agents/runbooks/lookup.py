@@ -10,31 +10,35 @@ from agents.alerts.alert import Alert, name_key
 from agents.alerts.lines import MOST_LABELS
 from agents.alerts.parser import alerts_in
 from agents.alerts.titles import documented_names, values_beside
-from agents.answer import Answer, Ask, Progress, Question
+from agents.answer import Answer, Ask, AskWrapper, Question
 from agents.runbooks.answer import runbook_answer
 from agents.runbooks.matching import RunbookMatch, match
+from agents.steps import Progress
 from config.domain import Domain
 from index.permissions.rules import visible_to
 from index.search import Snapshot
 
 
-def with_runbook_lookup(ask: Ask, *, snapshot: Callable[[], Snapshot], domain: Domain) -> Ask:
-    """`snapshot` as in `agents.graph.build_ask`, and what it raises is raised."""
+def with_runbook_lookup(domain: Domain, snapshot: Callable[[], Snapshot]) -> AskWrapper:
+    """`snapshot` as in `agents.graph.build_ask`; its errors are raised."""
 
-    def answered(question: Question, progress: Progress | None = None) -> Answer:
-        alerts = alerts_in(question.text, by_bot=question.by_bot)
-        if not alerts:
-            return ask(question, progress)
-        begun = time.perf_counter()
-        seen = visible_to(snapshot(), question.readers)
-        found = matched(alerts, seen, domain)
-        if not worth_answering(found):
-            return ask(question, progress)
-        answer = runbook_answer(found, seen, [domain.title])
-        total = {"total": (time.perf_counter() - begun) * 1000}
-        return replace(answer, timings_ms=total)
+    def wrap(ask: Ask) -> Ask:
+        def run(question: Question, progress: Progress | None = None) -> Answer:
+            alerts = alerts_in(question.text, by_bot=question.by_bot)
+            if not alerts:
+                return ask(question, progress)
+            begun = time.perf_counter()
+            seen = visible_to(snapshot(), question.readers)
+            found = matched(alerts, seen, domain)
+            if not worth_answering(found):
+                return ask(question, progress)
+            answer = runbook_answer(found, seen, [domain.title])
+            total = {"total": (time.perf_counter() - begun) * 1000}
+            return replace(answer, timings_ms=total)
 
-    return answered
+        return run
+
+    return wrap
 
 
 def matched(alerts: Sequence[Alert], seen: Snapshot, domain: Domain) -> list[RunbookMatch]:

@@ -1,6 +1,4 @@
-"""The nodes of `thorough`: judge, rewrite, critique.
-
-Progress of an answer that may yet be thought better of: what is done is told, words are not."""
+"""The nodes of `thorough`: judge, rewrite, critique."""
 
 from __future__ import annotations
 
@@ -8,13 +6,14 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, cast
 
-from agents.answer import Answer, Ask, Progress, Question
+from agents.answer import Answer, Ask, AskWrapper, Question
 from agents.answerer.model import labelled
 from agents.answerer.nodes import sections_beside, unnumbered
 from agents.fallback import AgentResult
 from agents.plan import SourceChoice
 from agents.retrieval import CANDIDATES, merged
 from agents.state import State
+from agents.steps import BufferedProgress, Progress, Step
 from agents.thorough.judges import (
     ToCriticise,
     ToJudge,
@@ -82,7 +81,7 @@ class Gates:
     def rewrite(self, state: ThoroughState) -> ThoroughState:
         """Other words after a fair search; another strategy, in all documents, after a poor one
         (early) and after a try that failed (late)."""
-        state["progress"].status("Searching in other words…")
+        state["progress"].step(Step.SEARCH, "Searching in other words…")
         early = is_early_switch(state["judgement"], tries=_tries(state))
         switch = early or _tries(state) > 1 or "best" in state
         outcome = self._ask_rewriter(
@@ -117,7 +116,7 @@ class Gates:
             return {"way": "rewrite", "best": unrated, "criticised": draft, "notes": (note,)}
         if not draft.by_model or draft.path != "company_specific_rag_success":
             return _left(better(best, unrated))
-        state["progress"].status("Checking the answer…")
+        state["progress"].step(Step.CHECK, "Checking the answer…")
         outcome = self._ask_critic(
             ToCriticise(plan=state["plan"], draft=draft, sources=_cited_first(state))
         )
@@ -136,7 +135,7 @@ class Gates:
             ), "nothing new was found"
         if covers_every_part(state["plan"], state["scored"], state["context"]):
             return AgentResult(value=_COVERED), "every part is covered"
-        state["progress"].status("Weighing what was found…")
+        state["progress"].step(Step.READ, "Weighing what was found…")
         sources = labelled(state["read"], state["snapshot"].documents)
         asked = ToJudge(
             plan=state["plan"],
@@ -236,31 +235,16 @@ def gates(domain: Domain, model: ChatModel, retrieve: Node) -> dict[str, Node]:
     return cast("dict[str, Node]", nodes)
 
 
-class BufferedProgress:
-    """Its words are told when they are final: see `told_at_the_end`."""
+def with_buffered_progress(domain: Domain, model: ChatModel | None) -> AskWrapper:
+    """Where answers are criticised before they are final, text is reported in one piece."""
 
-    def __init__(self, progress: Progress) -> None:
-        self._progress = progress
-        self._last = ""
+    def wrap(ask: Ask) -> Ask:
+        def run(question: Question, progress: Progress | None = None) -> Answer:
+            answer = ask(question, progress and BufferedProgress(progress))
+            if progress:
+                progress.delta(answer.text)
+            return answer
 
-    def status(self, text: str) -> None:
-        """Each line once in a row."""
-        if text != self._last:
-            self._last = text
-            self._progress.status(text)
+        return run if model and domain.answer.effort == "thorough" else ask
 
-    def delta(self, text: str) -> None:
-        if text:
-            self.status("Writing the answer…")
-
-
-def with_buffered_progress(ask: Ask) -> Ask:
-    """The same answers, each told in one piece."""
-
-    def run(question: Question, progress: Progress | None = None) -> Answer:
-        answer = ask(question, progress and BufferedProgress(progress))
-        if progress:
-            progress.delta(answer.text)
-        return answer
-
-    return run
+    return wrap

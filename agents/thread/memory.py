@@ -15,14 +15,15 @@ from sqlalchemy.exc import SQLAlchemyError
 from agents.answer import (
     Answer,
     Ask,
+    AskWrapper,
     Cited,
     Conversation,
     EarlierTurn,
-    Progress,
     Question,
     bounded,
 )
 from agents.plan import Trace
+from agents.steps import Progress
 from agents.thread.store import (
     Overtaken,
     ThreadCheckpoints,
@@ -152,22 +153,26 @@ class ThreadMemory:
             self._has_tables = True
 
 
-def with_thread_memory(ask: Ask, memory: Callable[[], ThreadMemory], domain: str) -> Ask:
-    """The same agents, told what is kept of the question's thread; they keep this one for the
-    next. Without a conversation, nothing is."""
+def with_thread_memory(domain: str, memory: Callable[[], ThreadMemory]) -> AskWrapper:
+    """Adds the thread's earlier turns to a question, and stores the new turn after the answer.
+    Without a conversation, nothing is read or stored."""
 
-    def run(question: Question, progress: Progress | None = None) -> Answer:
-        talk = question.conversation
-        if talk is None:
-            return ask(question, progress)
-        kept = memory()
-        recalled = kept.recall(talk, domain)
-        answer = ask(replace(question, earlier=recalled.turns), progress)
-        if recalled.note or answer.path == "small_talk":
-            return _noted(answer, recalled.note)
-        return _noted(answer, kept.remember(talk, domain, _turn(talk, question, answer)))
+    def wrap(ask: Ask) -> Ask:
+        def run(question: Question, progress: Progress | None = None) -> Answer:
+            conversation = question.conversation
+            if conversation is None:
+                return ask(question, progress)
+            threads = memory()
+            recalled = threads.recall(conversation, domain)
+            answer = ask(replace(question, earlier=recalled.turns), progress)
+            if recalled.note or answer.path == "small_talk":
+                return _noted(answer, recalled.note)
+            turn = _turn(conversation, question, answer)
+            return _noted(answer, threads.remember(conversation, domain, turn))
 
-    return run
+        return run
+
+    return wrap
 
 
 def _turn(talk: Conversation, question: Question, answer: Answer) -> EarlierTurn:

@@ -19,10 +19,11 @@ from datetime import UTC, datetime
 from typing import Any
 from zoneinfo import ZoneInfo
 
-from agents.answer import Fallback, Progress
+from agents.answer import Fallback
 from agents.context.sources import Source
 from agents.prompts import render
 from agents.requests import LookupRequest
+from agents.steps import Progress, Step
 from agents.thread.turns import is_zone
 from agents.tools.toolbox import Toolbox, ToolFailed, ToolOffer, ToolResult
 from config.prompts import Foreign
@@ -181,7 +182,7 @@ def _asked(
     if not offer.reachable:
         raise ToolFailed(offer.server, "unreachable")
     arguments = arguments_in(written, offer, sayable)
-    progress.status(f"Asking {offer.server}: {offer.what}…")
+    progress.step(Step.READ, f"Asking {offer.server}: {offer.what}…")
     text = toolbox.ask(offer, arguments)
     at = datetime.now(UTC)
     return ToolResult(offer=offer, arguments=json.dumps(arguments), text=text or "(empty)", at=at)

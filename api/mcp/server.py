@@ -17,6 +17,7 @@ from pydantic import ValidationError
 from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
+from agents.steps import Step
 from api.auth.routes import RequestRejected
 from api.auth.tokens import THIS_MACHINE
 from api.errors import failure
@@ -130,7 +131,7 @@ class _Heard:
         finally:
             self._left.set()
 
-    def status(self, text: str) -> None:
+    def step(self, step: Step, text: str) -> None:
         from anyio import from_thread
 
         self.delta("")

@@ -10,19 +10,11 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
-from agents.answer import (
-    LONGEST_QUESTION,
-    Answer,
-    Ask,
-    Conversation,
-    Progress,
-    Question,
-    shown_of_each,
-)
+from agents.answer import LONGEST_QUESTION, Answer, Ask, Conversation, Question, shown_of_each
 from agents.answerer.lookups import document_meant
-from agents.graph import NullProgress
 from agents.observability import QuestionOrigin
 from agents.routing.router import DomainRouter
+from agents.steps import NullProgress, Progress, Step
 from agents.thread.turns import is_zone
 from api.auth.routes import RequestRejected
 from api.mcp.results import (
@@ -259,7 +251,7 @@ class _StillThere(NullProgress):
     def __init__(self, progress: Progress) -> None:
         self._progress = progress
 
-    def status(self, text: str) -> None:
+    def step(self, step: Step, text: str) -> None:
         self._progress.delta("")
 
     def delta(self, text: str) -> None:

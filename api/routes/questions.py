@@ -21,6 +21,7 @@ from agents.answer import Answer, Ask, Conversation, Question, shown_of_each
 from agents.observability import QuestionOrigin
 from agents.response import to_response
 from agents.routing.router import DomainRouter
+from agents.steps import Step
 from api.auth.routes import RequestRejected
 from api.errors import failure
 from api.routes.conversations import asker_of, place_of
@@ -82,7 +83,7 @@ class Stream:
         self._queue: asyncio.Queue[tuple[str, Any] | None] = asyncio.Queue()
         self._closed = threading.Event()
 
-    def status(self, text: str) -> None:
+    def step(self, step: Step, text: str) -> None:
         self.go_on()
         self.put("status", {"text": text})
 
@@ -121,7 +122,7 @@ class Unheard:
 
     stream: Stream
 
-    def status(self, text: str) -> None:
+    def step(self, step: Step, text: str) -> None:
         self.stream.go_on()
 
     def delta(self, text: str) -> None:

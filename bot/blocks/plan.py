@@ -2,39 +2,27 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Literal
 
+from agents.steps import Step
 from bot.blocks.kit import Json
 from bot.blocks.sanitize.text import sanitize_plain
 
 StepState = Literal["pending", "in_progress", "complete", "error"]
 MAX_TITLE = 250
 """Slack takes 256 characters."""
-MOST_STEPS = 12
 WRITING = "Writing the answer…"
 FAILED = "This is how far I came"
 
-_FIRST_WORD = re.compile(r"\w+")
 _COURSE = (
-    ("understand", "Understand the question"),
-    ("search", "Search the documents"),
-    ("read", "Read what was found"),
-    ("write", "Write the answer"),
+    (Step.UNDERSTAND, "Understand the question"),
+    (Step.SEARCH, "Search the documents"),
+    (Step.READ, "Read what was found"),
+    (Step.WRITE, "Write the answer"),
 )
-_BEGINS = {
-    "Understanding": "understand",
-    "Searching": "search",
-    "Reading": "read",
-    "Asking": "read",
-    "Looking": "read",
-    "Weighing": "read",
-    "Writing": "write",
-    "Checking": "check",
-}
-"""How a line begins that says what is being done: which step it is of."""
+"""Shown from the start. A check stands below them once it begins."""
 
 
 @dataclass(frozen=True)
@@ -51,22 +39,21 @@ class ProgressPlan:
     title: str
     steps: tuple[WorkStep, ...] = tuple(WorkStep(*named) for named in _COURSE)
 
-    def doing(self, line: str) -> ProgressPlan:
-        """This is being done now, and what was being done is done."""
-        known = {step.id for step in self.steps}
-        word = _FIRST_WORD.match(line)
-        step_id = _BEGINS.get(word[0], "") if word else ""
-        if step_id not in known and len(self.steps) >= MOST_STEPS:
-            return self
-        new = WorkStep(step_id or f"step-{len(self.steps)}", line, "in_progress")
-        done = [_done(step) for step in self.steps]
-        if new.id not in known:
+    def doing(self, step: Step, line: str) -> ProgressPlan:
+        """This step begins, and the one in progress is complete."""
+        new = WorkStep(step, line, "in_progress")
+        done = tuple(map(_done, self.steps))
+        if all(one.id != step for one in done):
             return replace(self, steps=(*done, new))
-        return replace(self, steps=tuple(new if step.id == new.id else step for step in done))
+        return replace(self, steps=tuple(new if one.id == step else one for one in done))
 
     def writing(self) -> ProgressPlan:
         """The answer's words are coming."""
-        return self if self.title == WRITING else replace(self.doing(WRITING), title=WRITING)
+        return (
+            self
+            if self.title == WRITING
+            else replace(self.doing(Step.WRITE, WRITING), title=WRITING)
+        )
 
     def failed(self) -> ProgressPlan:
         """What was being done did not work out; what was to come will not."""

@@ -8,6 +8,7 @@ from dataclasses import replace
 
 import structlog
 
+from agents.steps import Step
 from bot.blocks.kit import Json, short
 from bot.blocks.plan import ProgressPlan, plan_block
 from bot.blocks.render import SlackMessage, working
@@ -30,7 +31,7 @@ steps, and ends at some 10,600."""
 
 
 class LiveAnswer:
-    """Shows progress (`status`, `delta`), then the answer (`finish`). One thread at a time.
+    """Shows progress (`step`, `delta`), then the answer (`finish`). One thread at a time.
 
     In channels the message exists from the start; in direct messages Slack's own status line
     comes first, where it is allowed."""
@@ -91,10 +92,10 @@ class LiveAnswer:
                 title=short(sanitize_plain(text), 80),
             )
 
-    def status(self, text: str) -> None:
+    def step(self, step: Step, text: str) -> None:
         """A short line about what is happening. In a plan every step is shown; where there is room
         for one line, the last of several in one breath."""
-        self._plan = self._plan.doing(text)
+        self._plan = self._plan.doing(step, text)
         self._status.offer(text)
 
     def settle(self) -> None:

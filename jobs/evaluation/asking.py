@@ -13,6 +13,7 @@ from functools import cache
 from pathlib import Path
 
 from agents.answer import Ask
+from agents.steps import Step
 from config.domain import Domain
 from jobs.evaluation.metrics.retrieval import GivenReply, given_reply
 from jobs.evaluation.reply_store import NullReplyStore, ReplyStore
@@ -58,7 +59,7 @@ class _FirstWords:
         self._begun = time.perf_counter()
         self.first_token_ms: float | None = None
 
-    def status(self, text: str) -> None:
+    def step(self, step: Step, text: str) -> None:
         """Ignored."""
 
     def delta(self, text: str) -> None:

@@ -6,8 +6,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
 
-from agents.answer import Answer, Progress, Question, Turn
+from agents.answer import Answer, Question, Turn
 from agents.graph import build_ask
+from agents.steps import Progress
+from agents.thorough.gates import with_buffered_progress
 from config.domain import AnswerPolicy, Domain, Sources
 from config.models import ChatModel
 from enrichment.chunking.chunker import split
@@ -131,6 +133,7 @@ def asking(
     known = found or snapshot()
     asked = domain(effort).model_copy(update={"glossary": glossary})
     ask = build_ask(snapshot=lambda: known, domain=asked, model=model)
+    ask = with_buffered_progress(asked, model)(ask)
 
     def run(
         text: str,

@@ -7,6 +7,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from agents.steps import Step
 from config.errors import InvalidModelOutput, ModelUnavailable
 from config.models import Prompt, Reply, Usage
 
@@ -71,7 +72,7 @@ class Watching:
         self.lines: list[str] = []
         self.text = ""
 
-    def status(self, text: str) -> None:
+    def step(self, step: Step, text: str) -> None:
         self.lines.append(text)
 
     def delta(self, text: str) -> None:

@@ -133,9 +133,8 @@ def test_every_fallback_has_its_reason_in_line_metric_and_warning(
     node, reason = fallback
     ask = asking(model=ScriptedModel({"answer": good, prompt: failure}))
     warned: list[Fallback] = []
-    watched = with_metrics(
-        lambda question, _: ask(question.text), "kettles", warn=lambda _, one: warned.append(one)
-    )
+    wrap = with_metrics("kettles", warn=lambda _, one: warned.append(one))
+    watched = wrap(lambda question, _: ask(question.text))
     before = count("oncall_fallbacks_total", domain="kettles", node=node, reason=reason)
     line = logged(lambda *_: watched(Question(text=ASKED), None))
     assert line["fallbacks"] == [f"{node}: {reason}"]
@@ -169,7 +168,7 @@ def test_what_an_answer_took_and_cost_is_counted_by_domain() -> None:
         usage=Usage(calls=1, input_tokens=1_000, output_tokens=100),
         timings_ms={"brew": 500.0, "total": 600.0},
     )
-    with_metrics(lambda *_: said, "samovars", prices=PRICES)(Question(text="x"), None)
+    with_metrics("samovars", prices=PRICES)(lambda *_: said)(Question(text="x"), None)
     assert count("oncall_cost_dollars_total", domain="samovars") == pytest.approx(0.002)
     assert count("oncall_tokens_total", domain="samovars", kind="input") == 1_000
     assert count("oncall_node_seconds_sum", node="brew") == pytest.approx(0.5)
@@ -203,7 +202,7 @@ def test_a_look_into_the_cache_is_counted_by_what_it_brought(
 
 
 def test_without_prices_no_cost_is_made_up() -> None:
-    with_metrics(lambda *_: answer(), "teapots")(Question(text="x"), None)
+    with_metrics("teapots")(lambda *_: answer())(Question(text="x"), None)
     assert registry.get_sample_value("oncall_cost_dollars_total", {"domain": "teapots"}) is None
 
 

@@ -13,8 +13,9 @@ from fastapi.testclient import TestClient
 from pydantic import SecretStr
 from sqlalchemy import create_engine
 
-from agents.answer import Progress, Question
+from agents.answer import Question
 from agents.response import to_full_response
+from agents.steps import Progress, Step
 from bot.app import build_bot
 from bot.slack.http_events import add_slack, alongside
 from config.domain import Domain
@@ -135,7 +136,7 @@ def test_what_cannot_be_recorded_is_not_shown(agents: Agents) -> None:
     client = here(api(agents, audit=refuse))
 
     def tell(progress: Progress) -> None:
-        progress.status("Reading Rotation of keys")
+        progress.step(Step.READ, "Reading Rotation of keys")
         progress.delta("Rotate")
 
     agents.tell = tell
@@ -155,7 +156,7 @@ def test_what_cannot_be_recorded_is_not_shown(agents: Agents) -> None:
 
 def test_answers_stream_as_server_sent_events(client: TestClient, agents: Agents) -> None:
     def tell(progress: Progress) -> None:
-        progress.status("Reading…")
+        progress.step(Step.READ, "Reading…")
         progress.delta("Rotate ")
 
     agents.tell = tell

@@ -10,8 +10,9 @@ from datetime import UTC, datetime, timedelta
 from types import SimpleNamespace
 from typing import Any, cast
 
-from agents.answer import Answer, Ask, Citation, Passage, Progress, Question
+from agents.answer import Answer, Ask, Citation, Passage, Question
 from agents.routing.router import DomainRouter
+from agents.steps import Progress
 from config.domain import Domain
 from config.models import ChatModel
 

@@ -41,7 +41,7 @@ def asked_with_a_model(*faults: ModelFault) -> Collector:
             {"openai_base_url": server.base_url, "openai_api_key": "k", "chat_model": "scripted"}
         )
         ask = asking(model=build_chat_model(settings, retries=0))
-        watched = with_metrics(lambda question, _: ask(question.text), "security")
+        watched = with_metrics("security")(lambda question, _: ask(question.text))
         return traced(
             lambda: DomainRouter(snapshot=lambda _: snapshot())(
                 QuestionOrigin(id="C1:1.0", door="mention", text=ASKED),

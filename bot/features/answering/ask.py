@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from agents.answer import Answer, Ask, Conversation, Progress, Question, Turn
+from agents.answer import Answer, Ask, Conversation, Question, Turn
 from agents.observability import QuestionDoor, QuestionOrigin
 from agents.routing.router import DomainRouter
+from agents.steps import Progress
 from agents.thread.store import slack_place
 from bot.access.directory import People
 from bot.db import now

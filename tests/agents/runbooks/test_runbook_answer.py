@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from agents.answer import Answer, Progress, Question
+from agents.answer import Answer, Question
 from agents.runbooks.lookup import with_runbook_lookup
+from agents.steps import Progress
 from index.permissions.rules import identities
 from index.search import Snapshot
 from loaders.document import Permission
@@ -60,7 +61,7 @@ def answered(
     def agents(question: Question, progress: Progress | None = None) -> Answer:
         return BY_AGENTS
 
-    ask = with_runbook_lookup(agents, snapshot=lambda: known, domain=domain())
+    ask = with_runbook_lookup(domain(), lambda: known)(agents)
     return ask(Question(text=text, readers=readers), None)
 
 

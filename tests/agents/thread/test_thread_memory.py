@@ -86,7 +86,7 @@ class Scripted:
 
 def worker(engine: Engine, agents: Ask, name: str = "security") -> Ask:
     memory = ThreadMemory(engine)
-    return with_thread_memory(agents, lambda: memory, name)
+    return with_thread_memory(name, lambda: memory)(agents)
 
 
 def notes(answer: Answer) -> tuple[str, ...]:

@@ -16,7 +16,8 @@ from typing import Any
 
 import pytest
 
-from agents.answer import Answer, Progress, Question
+from agents.answer import Answer, Question
+from agents.steps import Progress
 from api.auth import server
 from api.auth.limits import RequestLimiter, RequestLimits
 from api.auth.routes import RequestRejected

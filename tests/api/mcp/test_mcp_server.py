@@ -15,7 +15,8 @@ from mcp.client.streamable_http import StreamableHTTPError
 from mcp.shared.exceptions import MCPError
 from mcp_types import CallToolResult
 
-from agents.answer import Answer, Progress, Question
+from agents.answer import Answer, Question
+from agents.steps import Progress, Step
 from api.app import build_api
 from api.auth.limits import RequestLimits
 from api.auth.tokens import LiveTokens
@@ -317,7 +318,7 @@ def test_a_bug_is_told_no_better(house: House) -> None:
 def test_what_is_done_is_told_while_it_is_done(house: House, mode: str) -> None:
     """But not where how many documents there are depends on who asks."""
     wide = house.of("wide")
-    house.agents.tell = lambda progress: progress.status("Searching 2 documents…")
+    house.agents.tell = lambda progress: progress.step(Step.SEARCH, "Searching 2 documents…")
     told: dict[str, list[str | None]] = {"security": [], "privacy": []}
 
     async def work(client: Client) -> None:

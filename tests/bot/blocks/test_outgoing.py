@@ -16,6 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agents.context.linked_section import LinkedSection
+from agents.steps import Step
 from bot.blocks.fallbacks import fallback_versions, plain_version
 from bot.blocks.plan import ProgressPlan, changes
 from bot.blocks.render import fallback, render, text_message, working
@@ -208,7 +209,7 @@ def surfaces(text: str) -> Iterator[Any]:
     yield [{"type": "plain_text", "text": f.get("text") or f["value"]} for f in shown]
     place = EarlierThread(channel=text, permalink=permalink(TEAM, kept), at=NOW)
     yield with_earlier([text_message("")], [place])[0].blocks[1:]
-    plan = ProgressPlan(title=text).doing(text)
+    plan = ProgressPlan(title=text).doing(Step.READ, text)
     for shown in (plan, plan.writing(), plan.failed()):
         yield changes(None, shown)
         for waiting in fallback_versions(working(shown)):

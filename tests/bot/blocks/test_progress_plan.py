@@ -10,7 +10,8 @@ from typing import Any
 
 import pytest
 
-from agents.answer import Progress, Question
+from agents.answer import Question
+from agents.steps import Progress, Step
 from bot.blocks.fallbacks import fallback_versions
 from bot.blocks.plan import WRITING, ProgressPlan, changes, current_status, plan_block
 from bot.blocks.render import working
@@ -30,7 +31,9 @@ def states(plan: ProgressPlan) -> list[str]:
 def test_a_step_that_begins_ends_the_one_before() -> None:
     plan = ProgressPlan(title="Looking…")
     assert states(plan) == ["pending"] * 4
-    plan = plan.doing("Understanding the question…").doing("Reading 3 documents…")
+    plan = plan.doing(Step.UNDERSTAND, "Understanding the question…").doing(
+        Step.READ, "Reading 3 documents…"
+    )
     assert states(plan) == ["complete", "pending", "in_progress", "pending"]
     assert [step.title for step in plan.steps][::2] == [
         "Understanding the question", "Reading 3 documents…"
@@ -42,14 +45,14 @@ def test_a_step_that_begins_ends_the_one_before() -> None:
 
 
 def test_what_failed_says_how_far_it_came() -> None:
-    plan = ProgressPlan(title="Looking…").doing("Searching 3 documents…").failed()
+    plan = ProgressPlan(title="Looking…").doing(Step.SEARCH, "Searching 3 documents…").failed()
     assert states(plan) == ["error"]
     assert current_status(plan_block(plan)) == "Searching 3 documents"
 
 
 def test_a_stream_is_told_only_what_changed() -> None:
-    before = ProgressPlan(title="Looking…").doing("Searching…")
-    after = before.doing("Reading 3 documents…")
+    before = ProgressPlan(title="Looking…").doing(Step.SEARCH, "Searching…")
+    after = before.doing(Step.READ, "Reading 3 documents…")
     assert [chunk["id"] for chunk in changes(before, after)] == ["search", "read"]
     assert changes(after, after) == []
     assert [chunk["type"] for chunk in changes(None, before)].count("plan_update") == 1
@@ -57,23 +60,21 @@ def test_a_stream_is_told_only_what_changed() -> None:
 
 def test_every_line_of_the_agents_is_of_a_known_step() -> None:
     """Else it would stand below the steps that are still to come."""
-    said = {
-        line
+    reported = {
+        name
         for path in Path("agents").rglob("*.py")
-        for call in re.findall(r"\.status\((.+)\)\n", path.read_text(encoding="utf-8"))
-        for line in re.findall(r"\"([^\"]+…)\"", call)
+        for name in re.findall(r"\.step\(Step\.([A-Z]+), ", path.read_text(encoding="utf-8"))
     }
-    assert len(said) >= 8
-    for line in said:
-        ids = [step.id for step in ProgressPlan(title="x").doing(line).steps]
-        assert ids[:4] == ["understand", "search", "read", "write"], line
-        assert not any(one.startswith("step-") for one in ids), line
+    assert reported == set(Step.__members__)
+    for name in reported:
+        ids = [step.id for step in ProgressPlan(title="x").doing(Step[name], "…").steps]
+        assert ids == ["understand", "search", "read", "write", *["check"] * (name == "CHECK")]
 
 
 def test_however_many_steps_there_are_slack_takes_them() -> None:
     plan = ProgressPlan(title="x" * 999)
-    for number in range(60):
-        plan = plan.doing(f"{number} " + "y" * 999)
+    for step in [*Step] * 12:
+        plan = plan.doing(step, "y" * 999)
     for form in fallback_versions(working(plan)):
         assert problems(form.blocks) == []
     assert all(len(chunk["title"]) <= 256 for chunk in changes(None, plan))
@@ -108,8 +109,8 @@ class Held:
         desk.agents.tell = self._tell
 
     def _tell(self, progress: Progress) -> None:
-        progress.status("Understanding the question…")
-        progress.status("Reading 3 documents…")
+        progress.step(Step.UNDERSTAND, "Understanding the question…")
+        progress.step(Step.READ, "Reading 3 documents…")
         self.go.wait(20)
         progress.delta("Every 90 days. ")
 
@@ -210,7 +211,7 @@ def test_where_it_broke_the_steps_say_how_far_it_came(desk: Desk) -> None:
 
     desk.agents.reset(broken)
     desk.bot.attempts.pace.streams_until = 0.0
-    desk.agents.tell = lambda progress: progress.status("Reading 3 documents…")
+    desk.agents.tell = lambda progress: progress.step(Step.READ, "Reading 3 documents…")
     _, reply = desk.ask("how often?")
     plan, *rest = reply["blocks"]
     assert [(task["title"], task["status"]) for task in plan["tasks"]] == [

@@ -9,7 +9,8 @@ import pytest
 from pydantic import SecretStr
 from sqlalchemy import create_engine
 
-from agents.answer import Citation, Progress
+from agents.answer import Citation
+from agents.steps import Progress, Step
 from bot.app import build_bot
 from bot.questions.store import decoded, encoded
 from config.errors import ConfigError
@@ -149,7 +150,7 @@ def test_nothing_is_shown_of_an_answer_before_it_is_known_who_may_read_it(desk: 
     desk.slack.workspace.listen(lambda change: shown.append(words(change.message)))
 
     def tell(progress: Progress) -> None:
-        progress.status("Reading Merger Plan…")
+        progress.step(Step.READ, "Reading Merger Plan…")
         progress.delta("The merger closes in May.")
 
     desk.agents.tell = tell

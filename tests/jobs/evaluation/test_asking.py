@@ -12,8 +12,9 @@ from pathlib import Path
 import pytest
 from sqlalchemy import Engine
 
-from agents.answer import Answer, Progress, Question
+from agents.answer import Answer, Question
 from agents.plan import Trace
+from agents.steps import Progress, Step
 from config.domain import Domain
 from config.errors import IndexUnavailable
 from config.settings import Settings
@@ -59,7 +60,7 @@ class Asked:
             tokens=3,
         )
         if progress:
-            progress.status("Searching…")
+            progress.step(Step.SEARCH, "Searching…")
             progress.delta("It ")
         return Answer(
             text=f"to {question.text}",

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from agents.answer import Answer, Ask, Citation, Passage, Progress, Question
+from agents.answer import Answer, Ask, Citation, Passage, Question
+from agents.steps import Progress
 from config.errors import ConfigError
 from config.models import Prices, Usage
 from enrichment.chunk import Chunk

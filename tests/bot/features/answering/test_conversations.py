@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from agents.answer import Progress
+from agents.steps import Progress, Step
 from bot.posting.live_answer import STATUS_EVERY
 from bot.questions.store import decoded
 from tests.bot.conftest import Desk, answered, eventually, words
@@ -146,7 +146,7 @@ def test_an_edit_while_the_first_answer_is_made_wins(desk: Desk) -> None:
     def tell(progress: Progress) -> None:
         if len(desk.agents.asked) == 1:
             go.wait(10)
-            progress.status("Reading for the old question…")
+            progress.step(Step.READ, "Reading for the old question…")
             time.sleep(STATUS_EVERY)  # by then it would show, over the new answer
 
     desk.agents.tell = tell

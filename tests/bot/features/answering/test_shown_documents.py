@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 from sqlalchemy import text
 
-from agents.answer import Progress, shown_by
+from agents.answer import shown_by
+from agents.steps import Progress
 from bot.questions.store import decoded, encoded
 from enrichment.chunk import Chunk
 from playground.slack_stand_in import SlackStandIn

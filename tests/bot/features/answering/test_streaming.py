@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from agents.answer import Progress
+from agents.steps import Progress, Step
 from playground.slack_stand_in import SlackStandIn
 from tests.bot.conftest import DOMAINS, Desk, answered, running, words
 from tests.bot.fakes import CHANNEL, Agents, answer
@@ -69,8 +69,8 @@ def test_an_answer_is_streamed_and_ends_as_one_complete_message(desk: Desk) -> N
     go = threading.Event()
 
     def tell(progress: Progress) -> None:
-        progress.status("Searching…")
-        progress.status("Reading 3 documents…")
+        progress.step(Step.SEARCH, "Searching…")
+        progress.step(Step.READ, "Reading 3 documents…")
         go.wait(10)
         speak(progress)
 

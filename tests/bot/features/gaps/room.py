@@ -252,7 +252,7 @@ class GapRoom:
 
     def _ask_anew(self, name: str) -> Ask:
         agents = build_ask(snapshot=lambda: self.snapshot, domain=self.domain, model=None)
-        ask = with_runbook_lookup(agents, snapshot=lambda: self.snapshot, domain=self.domain)
+        ask = with_runbook_lookup(self.domain, lambda: self.snapshot)(agents)
 
         def run(question: Question, progress: Any) -> Answer:
             self.asked.append(question.text)

@@ -1,0 +1,56 @@
+"""The steps of an answer, as the agents report them while they work."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Protocol
+
+
+class Step(StrEnum):
+    """What the agents are doing. The values are the ids of tasks in Slack."""
+
+    UNDERSTAND = "understand"
+    SEARCH = "search"
+    READ = "read"
+    WRITE = "write"
+    CHECK = "check"
+
+
+class Progress(Protocol):
+    """Receives what happens while an answer is made. An exception that it raises ends the work."""
+
+    def step(self, step: Step, text: str) -> None:
+        """A step begins. `text`: one short line for people, e.g. `Reading 3 documents…`."""
+        ...
+
+    def delta(self, text: str) -> None:
+        """The next piece of the answer's text."""
+        ...
+
+
+class NullProgress:
+    """For answers that nobody watches."""
+
+    def step(self, step: Step, text: str) -> None:
+        """Ignored."""
+
+    def delta(self, text: str) -> None:
+        """Ignored."""
+
+
+class BufferedProgress:
+    """Reports steps and withholds the answer's text: another draft may replace it."""
+
+    def __init__(self, progress: Progress) -> None:
+        self._progress = progress
+        self._last = ""
+
+    def step(self, step: Step, text: str) -> None:
+        """A line that repeats the one before is not reported again."""
+        if text != self._last:
+            self._last = text
+            self._progress.step(step, text)
+
+    def delta(self, text: str) -> None:
+        if text:
+            self.step(Step.WRITE, "Writing the answer…")
