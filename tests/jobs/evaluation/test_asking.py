@@ -183,7 +183,7 @@ sys.path.insert(0, {root!r})
 from config.settings import Settings
 from index.store.database import open_database
 from jobs.evaluation.asking import ask_all
-from jobs.evaluation.reply_store import KeptReplies
+from jobs.evaluation.reply_store import SqlReplyStore
 from tests.jobs.evaluation.test_asking import Asked, questions
 
 class Killed(Asked):
@@ -193,7 +193,7 @@ class Killed(Asked):
         return super().__call__(question, progress)
 
 engine = open_database(Settings.model_validate({{"data_dir": Path({data!r})}}))
-ask_all(Killed(), questions(6), kept=KeptReplies(engine, "security", "v1"))
+ask_all(Killed(), questions(6), kept=SqlReplyStore(engine, "security", "v1"))
 """
 
 
