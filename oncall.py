@@ -51,7 +51,7 @@ if TYPE_CHECKING:
     from index.ranking.rerank import Reranker
     from index.search import Snapshot
     from jobs.canary.canary import Canary
-    from jobs.ingest.ports import DocumentSource, IngestProgress, IngestReport
+    from jobs.ingest.ports import IngestProgress, IngestReport
     from jobs.ingest.preparer import Preparation
     from jobs.ingest.shared_queue import Assign
     from jobs.schedule.freshness import Freshness, FreshnessGauges
@@ -59,6 +59,7 @@ if TYPE_CHECKING:
     from jobs.schedule.runner import JobRunner
     from jobs.schedule.runs import RunStore
     from loaders.google.owners import GoogleOwners
+    from loaders.source import DocumentSource
 
 
 def runtime_checks(settings: Settings) -> Check:
@@ -700,21 +701,11 @@ class Copilot:
         return found
 
     def sources(self, name: str) -> list[DocumentSource]:
-        from jobs.ingest.sources import DriveSource, FileSource
+        from loaders.registry import open_sources
 
-        domain = self.domain(name)
         vision = self.preparing.vision("") if self.vision_model else None
-        look = vision.looker() if vision else None
-        sources: list[DocumentSource] = []
-        if domain.sources.google_drive.folders or domain.sources.google_drive.documents:
-            from loaders.google.drive.source import open_drive
-            from loaders.pictures.download import google_pictures
-
-            fetch = google_pictures(self.settings.google_api_url or "") if look else None
-            sources.append(DriveSource(domain, open_drive(self.settings), look, fetch))
-        if domain.sources.files:
-            sources.append(FileSource(domain, look))
-        return sources
+        pictures = vision.collector() if vision else None
+        return open_sources(self.domain(name), self.settings, pictures)
 
     @cached_property
     def tokens(self) -> LiveTokens:

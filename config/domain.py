@@ -201,6 +201,14 @@ class Sources(_Section):
         description="Files, folders or globs, relative to the domain file or working directory",
     )
 
+    def used_keys(self) -> frozenset[str]:
+        """Keys under which the domain file names documents."""
+        return frozenset(
+            key
+            for key, field in type(self).model_fields.items()
+            if getattr(self, key) != field.default
+        )
+
 
 class CachePolicy(_Section):
     """Answers of a model, given again when the same is asked in other words."""

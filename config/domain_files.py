@@ -187,8 +187,7 @@ def _told_twice(path: Path, root: yaml.MappingNode, domain: Domain) -> Iterator[
 
 
 def _without_documents(path: Path, root: yaml.MappingNode, domain: Domain) -> Iterator[Problem]:
-    drive = domain.sources.google_drive
-    if not (drive.folders or drive.documents or domain.sources.files):
+    if not domain.sources.used_keys():
         message = "no documents to answer from; name some, as in `files: [handbook/*.md]`"
         yield placed(path, node_at(root, ["sources"], want_key=True), f"sources: {message}")
 

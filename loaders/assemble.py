@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import date, datetime
-from typing import Any, Literal, TypedDict, Unpack
+from typing import Any, TypedDict, Unpack
 
 from loaders.document import MAX_NAME, Block, BlockKind, Document, Permission, Tab, images_of
 
@@ -17,7 +17,7 @@ class Metadata(TypedDict, total=False):
     id: str
     title: str
     mime_type: str
-    source: Literal["google_drive", "file"]
+    source: str
     modified_at: datetime | None
     version: str
     owner: str

@@ -137,7 +137,8 @@ class Document:
     url: str
     blocks: tuple[Block, ...]
     mime_type: str
-    source: Literal["google_drive", "file"]
+    source: str
+    """`google_drive`, `file`, or the key of another source."""
     modified_at: datetime | None = None
     """Last edit known to the source, UTC."""
     version: str = ""

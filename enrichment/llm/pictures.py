@@ -147,8 +147,8 @@ class Vision:
         )
         return self.cache.find(key, PictureReply)
 
-    def looker(self) -> PictureCollector:
-        """For whoever loads documents."""
+    def collector(self) -> PictureCollector:
+        """For the sources of documents."""
         return PictureCollector(
             keep=self.shelf.keep, is_described=lambda digest: self.known(digest) is not None
         )

@@ -184,4 +184,4 @@ class DomainAccess:
 
 
 def reads_drive(domain: Domain) -> bool:
-    return bool(domain.sources.google_drive.folders or domain.sources.google_drive.documents)
+    return "google_drive" in domain.sources.used_keys()

@@ -9,10 +9,11 @@ from contextlib import AbstractContextManager, closing
 from config.models import Usage
 from jobs.ingest.executors import PreparationExecutor
 from jobs.ingest.handoff_store import PreparationStore
-from jobs.ingest.ports import DocumentSource, IngestProgress, IngestReport, NextGeneration
+from jobs.ingest.ports import IngestProgress, IngestReport, NextGeneration
 from jobs.ingest.quarantine import CrashSuspects
 from jobs.ingest.run import PublishSchedule, RunInProgress
 from loaders.document import Document
+from loaders.source import DocumentSource
 from loaders.time_limit import SECONDS
 from telemetry import metrics
 

@@ -1,10 +1,8 @@
-"""What the ingestion job needs of its neighbours: sources, enrichment, the next generation.
-
-What came of a run of the ingestion job."""
+"""What the ingestion job needs of the index and of whoever watches it, and what it reports."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -14,7 +12,6 @@ from enrichment.chunk import Chunk, DocumentCard
 from enrichment.llm.pictures import PictureReport
 from enrichment.llm.tables import TableReport
 from jobs.canary.outcome import CanaryOutcome
-from loaders.document import Document
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,41 +45,6 @@ class IngestReport:
     def alarms(self) -> bool:
         """Golden questions were lost, beyond the domain's limit."""
         return any(one.alarms for one in self.canaries)
-
-
-Load = Callable[[], Document]
-
-
-@dataclass(frozen=True, kw_only=True)
-class SourceChanges:
-    """What a source holds now, against what the index knows of it."""
-
-    changed: Mapping[str, Load]
-    """Id or path → loads that document, or raises the LoadError that names it."""
-    kept: frozenset[str] = frozenset()
-    """Ids whose indexed version stands."""
-    failed: tuple[LoadError, ...] = ()
-    """Folders and documents that we can't see."""
-    skipped: tuple[str, ...] = ()
-    """Files that no loader reads, a line each."""
-    cursor: str = ""
-    """Stored with the generation and given back at the next run."""
-    complete: bool = True
-    """False when a part could not be listed: then nothing may be taken for deleted."""
-
-
-class DocumentSource(Protocol):
-    """Somewhere that documents come from."""
-
-    @property
-    def name(self) -> str: ...
-
-    def look(
-        self, *, cursor: str, indexed: Mapping[str, DocumentCard], settled: Collection[str]
-    ) -> SourceChanges:
-        """`indexed`: what the last generation holds; those not in `settled` are to be loaded again
-        even if they did not change. `cursor` is what the last run returned, or empty."""
-        ...
 
 
 class Published(Protocol):

@@ -21,15 +21,14 @@ from enrichment.pipeline import Enriched
 from jobs.ingest.executors import PreparationExecutor, Prepared, Way, attempt, map_in_order
 from jobs.ingest.handoff_store import PreparationStore
 from jobs.ingest.ports import (
-    DocumentSource,
     IngestProgress,
     IngestReport,
-    Load,
     NextGeneration,
     Published,
 )
 from jobs.ingest.quarantine import CrashSuspects
 from loaders.document import Document
+from loaders.source import DocumentSource, Load
 from telemetry import metrics
 
 FIRST_SECONDS = 60.0
@@ -148,25 +147,27 @@ class RunInProgress:
 
     def read(self, source: DocumentSource) -> None:
         """Hand on what changed in a source."""
-        found = source.look(
+        changes = source.changes(
             cursor="" if self.full else self.staging.cursors.get(source.name, ""),
             indexed=self.before,
             settled=self.settled | self.read_before,
         )
-        self.failed += found.failed
-        self.warnings += found.skipped
-        self.present |= found.kept
-        self.complete &= found.complete
-        self.cursors[source.name] = found.cursor
-        again = sorted(self.read_before & found.kept)
-        self.watch.loading(len(found.changed) + len(again))
+        self.failed += changes.failed
+        self.warnings += changes.skipped
+        self.present |= changes.unchanged
+        self.complete &= changes.complete
+        self.cursors[source.name] = changes.cursor
+        again = sorted(self.read_before & changes.unchanged)
+        self.watch.loading(len(changes.changed) + len(again))
         for name in again:
             self._go_on_with(name)
-        alone = self.suspects.alone(found.changed) if self.suspects else []
-        self._load_all({name: found.changed[name] for name in found.changed if name not in alone})
+        alone = self.suspects.alone(changes.changed) if self.suspects else []
+        self._load_all(
+            {name: changes.changed[name] for name in changes.changed if name not in alone}
+        )
         if alone:
             self._wait_until_at_work(0)
-            self._load_all({name: found.changed[name] for name in alone}, at_once=1)
+            self._load_all({name: changes.changed[name] for name in alone}, at_once=1)
 
     def finish(self) -> None:
         self._wait_until_at_work(0)

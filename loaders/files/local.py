@@ -1,6 +1,6 @@
-"""Local files → Document, by suffix.
+"""Local files as a source of documents, each loaded by its suffix.
 
-Word → Document, through mammoth's HTML, which keeps merged cells, lists and footnotes."""
+Word files go through mammoth's HTML, which preserves merged cells, lists and footnotes."""
 
 from __future__ import annotations
 
@@ -10,21 +10,25 @@ import json
 import os
 import stat
 import zipfile
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Unpack
 
+from config.domain import Domain
 from config.errors import LoadError
 from loaders.assemble import Metadata
 from loaders.docs.response import parse_document
 from loaders.document import MAX_BYTES, Document, check_size
 from loaders.files.html import parse_html
 from loaders.files.markdown import parse_markdown
-from loaders.files.patterns import expand_paths
+from loaders.files.patterns import expand_paths, root_of
 from loaders.files.pdf import parse_pdf
 from loaders.files.text import parse_csv, parse_text
+from loaders.pictures.document_pictures import PictureCollector, beside
+from loaders.source import IndexedDocument, Load, SourceChanges
 from loaders.time_limit import uncounted
 
 MIME_TYPE = "application/vnd.openxmlformats-officedocument.wordprocessingml.document"
@@ -69,6 +73,35 @@ def _check_archive(data: bytes, name: str) -> None:
 
 
 Parse = Callable[..., Document]
+
+
+class FileSource:
+    """Files of `sources.files`. Every run reads all of them; their hashes say what changed."""
+
+    name = "files"
+
+    def __init__(self, domain: Domain, pictures: PictureCollector | None = None) -> None:
+        self._patterns = domain.sources.files
+        self._folder = domain.path.absolute().parent
+        self._pictures = pictures
+
+    def changes(
+        self, *, cursor: str, indexed: Mapping[str, IndexedDocument], settled: Collection[str]
+    ) -> SourceChanges:
+        """Raises ConfigError for an entry that matches nothing: a typo must not empty a domain."""
+        ids = {document.url.partition("#")[0]: document.id for document in indexed.values()}
+        paths, skipped = find_files(self._patterns, self._folder)
+        return SourceChanges(
+            changed={ids.get(path.as_uri(), str(path)): self._load(path) for path in paths},
+            skipped=tuple(skipped),
+        )
+
+    def _load(self, path: Path) -> Load:
+        pictures = self._pictures
+        if pictures is None:
+            return partial(load_file, path)
+        root = root_of(path, self._patterns, self._folder)
+        return lambda: pictures(load_file(path), beside(path, root))
 
 
 def load_file(path: Path, *, base_url: str = "") -> Document:

@@ -1,7 +1,7 @@
 """Google Drive as a source of documents: what changed, and each document loaded.
 
     with open_drive(settings) as drive:
-        plan = drive.sync(source, cursor=cursor, known=indexed)
+        plan = drive.sync(source, cursor=cursor, indexed=indexed)
         for file in plan.changed:
             document = drive.load(file)      # from as many threads as you like
         # publish, then store plan.cursor
@@ -15,6 +15,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from config.domain import GoogleDriveSource
@@ -36,7 +37,6 @@ from loaders.google.drive.calls import (
 )
 from loaders.google.drive.listing import load_error
 from loaders.google.drive.sync import (
-    KnownFile,
     SyncPlan,
     name_source,
     plan_from_changes,
@@ -45,8 +45,10 @@ from loaders.google.drive.sync import (
 )
 from loaders.google.errors import GoogleRefused
 from loaders.google.services import read_credentials
+from loaders.pictures.document_pictures import Fetch, PictureCollector
+from loaders.source import IndexedDocument, SourceChanges
 
-__all__ = ["AccessReport", "DriveFile", "GoogleDrive", "KnownFile", "SyncPlan", "open_drive"]
+__all__ = ["AccessReport", "DriveFile", "GoogleDrive", "SyncPlan", "open_drive"]
 
 FIRST_SHEET_ONLY = "a CSV export holds the first sheet only"
 
@@ -96,26 +98,26 @@ class GoogleDrive:
         source: GoogleDriveSource,
         *,
         cursor: str,
-        known: Mapping[str, KnownFile],
+        indexed: Mapping[str, IndexedDocument],
         reload: Collection[str] = (),
     ) -> SyncPlan:
         """What changed since the run that returned `cursor`; empty lists everything.
 
-        `known`: what the index holds of this source, by id. `reload`: ids to load again although
+        `indexed`: what the index holds of this source, by id. `reload`: ids to load again although
         nothing changed. Google's failures are in the plan; refused credentials are a ConfigError.
         """
         name = name_source(source, account=self.account, host=self._host)
         last = read_cursor(cursor, name)
         try:
             plan = last and plan_from_changes(
-                source, self.calls, last=last, known=known, reload=reload
+                source, self.calls, last=last, indexed=indexed, reload=reload
             )
             return plan or plan_from_listing(
-                source, self.calls, name=name, known=known, reload=reload
+                source, self.calls, name=name, indexed=indexed, reload=reload
             )
         except GoogleRefused as refused:
             error = load_error("google_drive", refused, self.account)
-            held = known.keys() & last.files if last else ()
+            held = indexed.keys() & last.files if last else ()
             return SyncPlan(
                 unchanged=tuple(sorted(held)), cursor=cursor, failed=(error,), complete=False
             )
@@ -190,6 +192,45 @@ class GoogleDrive:
         if suffix == ".csv" and file.mime_type in EXPORTS:
             return replace(document, warnings=(*document.warnings, FIRST_SHEET_ONLY))
         return document
+
+
+class DriveSource:
+    """Folders and documents of `sources.google_drive`."""
+
+    name = "google_drive"
+
+    def __init__(
+        self,
+        source: GoogleDriveSource,
+        drive: GoogleDrive,
+        pictures: PictureCollector | None = None,
+        fetch: Fetch | None = None,
+    ) -> None:
+        """`fetch`: gets pictures from Google for `pictures`; None with it."""
+        self._source = source
+        self._drive = drive
+        self._pictures, self._fetch = pictures, fetch
+
+    def changes(
+        self, *, cursor: str, indexed: Mapping[str, IndexedDocument], settled: Collection[str]
+    ) -> SourceChanges:
+        plan = self._drive.sync(
+            self._source, cursor=cursor, indexed=indexed, reload=indexed.keys() - set(settled)
+        )
+        return SourceChanges(
+            changed={file.id: partial(self._load, file) for file in plan.changed},
+            unchanged=frozenset(plan.unchanged),
+            failed=plan.failed,
+            skipped=plan.skipped,
+            cursor=plan.cursor,
+            complete=plan.complete,
+        )
+
+    def _load(self, file: DriveFile) -> Document:
+        document = self._drive.load(file)
+        if self._pictures is None or self._fetch is None:
+            return document
+        return self._pictures(document, self._fetch)
 
 
 READER_ATTEMPTS = 2

@@ -7,12 +7,9 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from datetime import datetime
-from typing import Protocol
 
 from config.domain import GoogleDriveSource
 from config.errors import LoadError
-from loaders.document import Permission
 from loaders.google.drive.calls import Changes, DriveCalls, DriveChange, DriveFile
 from loaders.google.drive.listing import (
     LOCKED,
@@ -22,6 +19,7 @@ from loaders.google.drive.listing import (
     load_error,
 )
 from loaders.google.errors import GoogleRefused
+from loaders.source import IndexedDocument
 
 VERSION = 2
 """Another one lists everything again: what earlier versions read may not be read any more."""
@@ -78,23 +76,7 @@ def read_cursor(text: str, source: str) -> Cursor | None:
         return None
 
 
-class KnownFile(Protocol):
-    """What the index holds of a document."""
-
-    @property
-    def url(self) -> str: ...
-
-    @property
-    def version(self) -> str: ...
-
-    @property
-    def modified_at(self) -> datetime | None: ...
-
-    @property
-    def permissions(self) -> tuple[Permission, ...]: ...
-
-
-Known = Mapping[str, KnownFile]
+Indexed = Mapping[str, IndexedDocument]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -106,7 +88,7 @@ class SyncPlan:
     unchanged: tuple[str, ...] = ()
     """Ids whose indexed version stands."""
     removed: tuple[str, ...] = ()
-    """Ids of known documents that are deleted, trashed, moved away or not shared any more."""
+    """Ids of indexed documents that are deleted, trashed, moved away or not shared any more."""
     cursor: str = ""
     """For the next run; to be stored only with what this run publishes."""
     skipped: tuple[str, ...] = ()
@@ -127,7 +109,7 @@ def plan_from_listing(
     calls: DriveCalls,
     *,
     name: str,
-    known: Known,
+    indexed: Indexed,
     reload: Collection[str],
 ) -> SyncPlan:
     """List everything and compare. Readers are compared too: a folder that is shared with others
@@ -144,8 +126,8 @@ def plan_from_listing(
     for drive_id in listing.drive_ids():
         note_token(drive_id)
     files = listing.files
-    same = [file for file in files.values() if _stands(file, known, reload)]
-    moved = _with_other_readers(same, known, calls)
+    same = [file for file in files.values() if _stands(file, indexed, reload)]
+    moved = _with_other_readers(same, indexed, calls)
     unchanged = tuple(file.id for file in same if file.id not in moved)
     standing = frozenset(unchanged)
     changed = tuple(file for file in files.values() if file.id not in standing)
@@ -159,7 +141,7 @@ def plan_from_listing(
     return SyncPlan(
         changed=changed,
         unchanged=unchanged,
-        removed=tuple(sorted(known.keys() - files.keys())) if listing.complete else (),
+        removed=tuple(sorted(indexed.keys() - files.keys())) if listing.complete else (),
         cursor=cursor.to_text() if listing.complete else "",
         skipped=tuple(map(str, listing.skipped.values())),
         failed=tuple(listing.failed),
@@ -172,7 +154,7 @@ def plan_from_changes(
     calls: DriveCalls,
     *,
     last: Cursor,
-    known: Known,
+    indexed: Indexed,
     reload: Collection[str],
 ) -> SyncPlan | None:
     """Follow the change feeds since `last`. None when only a listing can tell.
@@ -186,7 +168,7 @@ def plan_from_changes(
     except _ListAgain:
         return None
     # Documents that were not loaded last time, and those that are wanted again.
-    again = ((last.files - known.keys()) | (set(reload) & last.files)) - present.keys() - gone
+    again = ((last.files - indexed.keys()) | (set(reload) & last.files)) - present.keys() - gone
     failed: list[LoadError] = []
     ids = sorted(again)
     for file_id, answer in zip(ids, in_parallel(calls.file, ids), strict=True):
@@ -196,13 +178,13 @@ def plan_from_changes(
             gone.add(file_id)
         else:
             failed.append(load_error(file_id, answer, calls.account))
-    changed = [file for file in present.values() if not _stands(file, known, reload)]
+    changed = [file for file in present.values() if not _stands(file, indexed, reload)]
     files = (last.files | present.keys()) - gone
     loading = {file.id for file in changed}
     return SyncPlan(
         changed=tuple(changed),
-        unchanged=tuple(sorted((files & known.keys()) - loading)),
-        removed=tuple(sorted(known.keys() & gone)),
+        unchanged=tuple(sorted((files & indexed.keys()) - loading)),
+        removed=tuple(sorted(indexed.keys() & gone)),
         skipped=tuple(str(Skipped(file, LOCKED)) for file in locked if scope.is_ours(file)),
         cursor=replace(last, tokens=tokens, files=frozenset(files)).to_text(),
         failed=tuple(failed),
@@ -293,9 +275,9 @@ def _start_token(calls: DriveCalls, drive_id: str) -> str:
         return ""
 
 
-def _stands(file: DriveFile, known: Known, reload: Collection[str]) -> bool:
+def _stands(file: DriveFile, indexed: Indexed, reload: Collection[str]) -> bool:
     """Whether the index holds this very version, under this address."""
-    held = known.get(file.id)
+    held = indexed.get(file.id)
     return (
         held is not None
         and file.id not in reload
@@ -305,7 +287,7 @@ def _stands(file: DriveFile, known: Known, reload: Collection[str]) -> bool:
 
 
 def _with_other_readers(
-    files: Iterable[DriveFile], known: Known, calls: DriveCalls
+    files: Iterable[DriveFile], indexed: Indexed, calls: DriveCalls
 ) -> frozenset[str]:
     """Ids of documents whose readers differ from those that the index knows; also of those whose
     readers Google did not tell, so that loading them says why."""
@@ -314,5 +296,5 @@ def _with_other_readers(
     return frozenset(
         file_id
         for file_id, answer in zip(ids, answers, strict=True)
-        if isinstance(answer, GoogleRefused) or set(answer) != set(known[file_id].permissions)
+        if isinstance(answer, GoogleRefused) or set(answer) != set(indexed[file_id].permissions)
     )

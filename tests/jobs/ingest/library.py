@@ -18,9 +18,10 @@ from index.publish import Index, open_index
 from jobs.ingest.executors import LocalExecutor, Prepare, Way
 from jobs.ingest.handoff_store import PreparationStore
 from jobs.ingest.job import ingest
-from jobs.ingest.ports import IngestReport, SourceChanges
+from jobs.ingest.ports import IngestReport
 from jobs.ingest.quarantine import CrashSuspects
 from loaders.document import Document
+from loaders.source import IndexedDocument, SourceChanges
 from tests.enrichment.writing import Writer, count_words
 from tests.index.conftest import WordEmbedder
 
@@ -51,8 +52,8 @@ class Shelves:
     read: list[str] = field(default_factory=list)
     on_load: Callable[[str], object] = lambda name: None
 
-    def look(
-        self, *, cursor: str, indexed: Mapping[str, DocumentCard], settled: Collection[str]
+    def changes(
+        self, *, cursor: str, indexed: Mapping[str, IndexedDocument], settled: Collection[str]
     ) -> SourceChanges:
         kept = {
             one
@@ -62,7 +63,7 @@ class Shelves:
         wanted = [one for one in self.says if one not in kept]
         return SourceChanges(
             changed={one: partial(self._load, one) for one in wanted},
-            kept=frozenset(kept),
+            unchanged=frozenset(kept),
             cursor="seen",
         )
 

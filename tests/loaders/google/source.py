@@ -48,7 +48,9 @@ class Index:
     loads: list[str] = field(default_factory=list)
 
     def run(self, *, publish: bool = True, reload: Sequence[str] = ()) -> SyncPlan:
-        plan = self.drive.sync(self.source, cursor=self.cursor, known=self.documents, reload=reload)
+        plan = self.drive.sync(
+            self.source, cursor=self.cursor, indexed=self.documents, reload=reload
+        )
         failed: list[LoadError] = []
         for file in plan.changed:
             try:

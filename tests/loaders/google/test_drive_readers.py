@@ -159,15 +159,15 @@ def test_a_locked_document_is_not_read_and_is_named(
 ) -> None:
     put(google, "open", INES)
     put(google, "locked", INES, locked=True)
-    plan = drive.sync(TOP, cursor="", known={})
+    plan = drive.sync(TOP, cursor="", indexed={})
     assert [file.id for file in plan.changed] == ["open"]
     reason = "Document locked: it is not read: its readers may not download, print or copy it"
     assert plan.skipped == (reason,)
 
     known = {file.id: drive.load(file) for file in plan.changed}
     put(google, "open", INES, locked=True)
-    later = drive.sync(TOP, cursor=plan.cursor, known=known)
+    later = drive.sync(TOP, cursor=plan.cursor, indexed=known)
     assert (later.changed, later.removed) == ((), ("open",))
     assert later.skipped == (reason.replace("locked:", "open:"),)
-    again = drive.sync(TOP, cursor="", known=known)
+    again = drive.sync(TOP, cursor="", indexed=known)
     assert (again.changed, again.removed) == ((), ("open",))

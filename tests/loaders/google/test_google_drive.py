@@ -330,7 +330,7 @@ def test_one_bad_document_is_named_and_the_rest_goes_on(
 def test_access_lost_between_listing_and_loading_is_named_with_the_remedy(
     google: GoogleStandIn, index: Index
 ) -> None:
-    plan = index.drive.sync(index.source, cursor="", known={})
+    plan = index.drive.sync(index.source, cursor="", indexed={})
     google.drive.revoke("a")
     file = next(file for file in plan.changed if file.id == "a")
     with pytest.raises(LoadError, match=rf"a \(Document a\): .*share it with {ACCOUNT}"):
@@ -395,7 +395,7 @@ def test_a_missing_or_broken_key_is_told_before_any_call(tmp_path: Path) -> None
 def test_refused_credentials_stop_the_run(google: GoogleStandIn, tmp_path: Path) -> None:
     with opened(google, tmp_path, delegate="boss@tidewater.example") as drive:
         with pytest.raises(ConfigError, match="unauthorized_client"):
-            drive.sync(GoogleDriveSource(folders=["top"]), cursor="", known={})
+            drive.sync(GoogleDriveSource(folders=["top"]), cursor="", indexed={})
         assert drive.account == "boss@tidewater.example"
 
 
@@ -405,4 +405,6 @@ def test_it_reads_as_the_user_who_delegated(tmp_path: Path) -> None:
         GoogleStandIn(FILES, delegates=[boss]) as google,
         opened(google, tmp_path, delegate=boss) as drive,
     ):
-        assert len(drive.sync(GoogleDriveSource(folders=["top"]), cursor="", known={}).changed) == 3
+        assert (
+            len(drive.sync(GoogleDriveSource(folders=["top"]), cursor="", indexed={}).changed) == 3
+        )

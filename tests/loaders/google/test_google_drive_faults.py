@@ -65,7 +65,7 @@ def test_every_document_arrives_exactly_once_though_every_third_call_fails(
             GoogleFault(kind="garble", every=13, times=None, method="documents"),
             GoogleFault(kind="drop", every=17, times=None),
         )
-        plan = drive.sync(TOP, cursor="", known={})
+        plan = drive.sync(TOP, cursor="", indexed={})
         with ThreadPoolExecutor(6) as pool:
             loaded = list(pool.map(drive.load, plan.changed))
         assert google.faults.struck() > 10
@@ -75,7 +75,7 @@ def test_every_document_arrives_exactly_once_though_every_third_call_fails(
 
 def test_tokens_that_expire_in_mid_run_are_renewed(tmp_path: Path) -> None:
     with GoogleStandIn(FILES) as google, opened(google, tmp_path) as drive:
-        plan = drive.sync(TOP, cursor="", known={})
+        plan = drive.sync(TOP, cursor="", indexed={})
         google.expire_tokens()
         assert drive.load(plan.changed[0]).id == "d0"
 
@@ -86,7 +86,7 @@ def test_google_says_how_long_to_wait(tmp_path: Path) -> None:
         GoogleStandIn(FILES) as google,
         opened(google, tmp_path, clock=clock, sleep=clock.sleep) as drive,
     ):
-        plan = drive.sync(TOP, cursor="", known={})
+        plan = drive.sync(TOP, cursor="", indexed={})
         limited = GoogleFault(
             method="documents", status=429, reason="rateLimitExceeded", retry_after=40
         )
@@ -101,7 +101,7 @@ def test_pauses_grow_and_are_bounded(tmp_path: Path) -> None:
         GoogleStandIn(FILES) as google,
         opened(google, tmp_path, clock=clock, sleep=clock.sleep) as drive,
     ):
-        plan = drive.sync(TOP, cursor="", known={})
+        plan = drive.sync(TOP, cursor="", indexed={})
         google.faults.add(GoogleFault(method="documents", status=503, times=None))
         with pytest.raises(LoadError, match=r"d0 \(Document d0\): Google did not answer"):
             drive.load(plan.changed[0])
@@ -113,7 +113,7 @@ def test_pauses_grow_and_are_bounded(tmp_path: Path) -> None:
 @pytest.mark.parametrize("reason", ["insufficientFilePermissions", "forbidden"])
 def test_a_403_of_another_reason_is_not_tried_again(reason: str, tmp_path: Path) -> None:
     with GoogleStandIn(FILES) as google, opened(google, tmp_path) as drive:
-        plan = drive.sync(TOP, cursor="", known={})
+        plan = drive.sync(TOP, cursor="", indexed={})
         google.faults.add(GoogleFault(method="documents", status=403, reason=reason, times=None))
         with pytest.raises(LoadError, match="share it with"):
             drive.load(plan.changed[0])
@@ -128,7 +128,7 @@ def test_when_google_is_away_nothing_counts_as_removed(tmp_path: Path) -> None:
         for method, cursor in (("changes", index.cursor), ("files", ""), ("changes", "")):
             google.faults.clear()
             google.faults.add(GoogleFault(method=method, status=503, times=None))
-            plan = drive.sync(TOP, cursor=cursor, known=index.documents)
+            plan = drive.sync(TOP, cursor=cursor, indexed=index.documents)
             assert (plan.complete, plan.removed, len(plan.failed)) == (False, (), 1)
             assert plan.cursor == cursor
         google.faults.clear()
@@ -139,7 +139,7 @@ def test_a_host_that_is_not_there_is_told_after_some_tries(tmp_path: Path) -> No
     with GoogleStandIn(FILES) as google:
         google.write_credentials(tmp_path / "key.json")
     with opened(google, tmp_path, attempts=2) as drive:
-        plan = drive.sync(TOP, cursor="", known={})
+        plan = drive.sync(TOP, cursor="", indexed={})
     assert not plan.complete
     assert "did not answer" in str(plan.failed[0])
 

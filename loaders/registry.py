@@ -1,0 +1,47 @@
+"""The sources of documents, by their keys below `sources` in a domain file."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from config.domain import Domain
+from config.settings import Settings
+from loaders.source import DocumentSource
+
+if TYPE_CHECKING:
+    from loaders.pictures.document_pictures import PictureCollector
+
+OpenSource = Callable[[Domain, Settings, "PictureCollector | None"], DocumentSource]
+"""Without a collector, pictures are not fetched. Raises ConfigError for a missing setting."""
+
+
+def open_sources(
+    domain: Domain, settings: Settings, pictures: PictureCollector | None = None
+) -> list[DocumentSource]:
+    """Those that name documents of the domain. Raises ConfigError."""
+    configured = domain.sources.used_keys()
+    return [
+        open_(domain, settings, pictures) for key, open_ in SOURCES.items() if key in configured
+    ]
+
+
+# Google's client takes a second to import: each source is imported where a domain uses it.
+def _google_drive(
+    domain: Domain, settings: Settings, pictures: PictureCollector | None
+) -> DocumentSource:
+    from loaders.google.drive.source import DriveSource, open_drive
+    from loaders.pictures.download import google_pictures
+
+    fetch = google_pictures(settings.google_api_url or "") if pictures else None
+    return DriveSource(domain.sources.google_drive, open_drive(settings), pictures, fetch)
+
+
+def _files(domain: Domain, _: Settings, pictures: PictureCollector | None) -> DocumentSource:
+    from loaders.files.local import FileSource
+
+    return FileSource(domain, pictures)
+
+
+SOURCES: dict[str, OpenSource] = {"google_drive": _google_drive, "files": _files}
+"""In the order in which a run reads them."""
