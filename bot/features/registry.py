@@ -21,8 +21,8 @@ from bot.features.answering.earlier_threads import EarlierThreads
 from bot.features.answering.intake import Intake
 from bot.features.checklists.feature import build_checklists
 from bot.features.checklists.store import CHECKLISTS_KEPT, create_checklist_tables
+from bot.features.digest import store as digest_store
 from bot.features.digest.feature import build_digest
-from bot.features.digest.store import KEPT_DIGESTS, create_digests
 from bot.features.feedback.feature import build_feedback
 from bot.features.feedback.store import Feedback
 from bot.features.freshness.feature import build_aging
@@ -150,7 +150,7 @@ FEATURE_TABLES = FeatureTables(
         *KEPT_ALERTS,
         *CHECKLISTS_KEPT,
         KEPT_CALLS,
-        KEPT_DIGESTS,
+        *digest_store.PERSONAL_TABLES,
         *KEPT_OF_OWNERS,
         *KEPT_OF_GAPS,
         *AGING_KEPT,
@@ -159,7 +159,7 @@ FEATURE_TABLES = FeatureTables(
         create_alert_tables,
         create_checklist_tables,
         create_calls,
-        create_digests,
+        digest_store.create_tables,
         create_owner_tables,
         create_gap_tables,
         create_aging_tables,

@@ -26,8 +26,8 @@ from sqlalchemy import delete, insert, text, update
 from agents.answer import Answer, Question
 from bot.bus.events import Suggestion
 from bot.feature import PublishedIndex
-from bot.features.digest.schedule import Period, next_due
-from bot.features.digest.store import digests
+from bot.features.digest.service import next_due
+from bot.features.digest.store import DigestRow, Period
 from bot.features.freshness.store import cited_days, owners_reminded, today_utc
 from bot.features.gaps.store import GapStore, gap_questions
 from bot.questions.tables import HandoffRow, PostRow, QuestionRow
@@ -423,7 +423,7 @@ def told_of_a_shift(house: House, values: Mapping[str, Any]) -> object:
     desk.ask("who fills the samovar?")
     desk.settle()
     with desk.bot.engine.begin() as connection:
-        connection.execute(delete(digests))
+        connection.execute(delete(DigestRow))
     send = next(one.timers["digest"] for one in desk.bot.features if "digest" in one.timers)
     tea, sender = house.domains["tea"], cast("Any", send).__self__
     rotas = sender.whom.rotas

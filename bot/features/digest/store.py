@@ -1,117 +1,138 @@
-"""Which digests were sent, to whom, and when the one before was due.
-
-Digests that were sent, or had nothing to say: one for each domain and time."""
+"""Which digests were sent, to whom, and when each was due."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from sqlalchemy import (
-    Column,
-    ColumnElement,
-    DateTime,
-    Engine,
-    MetaData,
-    String,
-    Table,
-    and_,
-    insert,
-    select,
-    update,
-)
-from sqlalchemy.exc import IntegrityError
+from sqlalchemy import ColumnElement, Engine, String, and_, select, update
+from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
-from bot.db import PersonalTable
-from bot.features.digest.schedule import Period
+from bot.db import PersonalTable, insert_once, table_of
+from bot.questions.tables import WITHDRAWN, FeedbackRow, QuestionRow
 from durable.migration import migrate
 
-_METADATA = MetaData()
-digests = Table(
-    "bot_digests",
-    _METADATA,
-    Column("domain", String(64), primary_key=True),
-    Column("period", String(20), primary_key=True, comment="when it was due, UTC"),
-    Column("at", DateTime, nullable=False, comment="the same, to count from"),
-    Column("recipient", String(40), nullable=False, default="", comment="a person, or a channel"),
-    Column("channel", String(40), nullable=False, default="", comment="as Slack told it"),
-    Column("ts", String(40), nullable=False, default="", comment="'' not posted; '-' was empty"),
-)
-KEPT_DIGESTS = PersonalTable(table=digests, at="at", people=("recipient",))
-
-
-def create_digests(engine: Engine) -> None:
-    migrate(engine, _METADATA, "digests")
-
-
+_FORMAT = "%Y%m%dT%H%M%S"
 EMPTY = "-"
-"""In a message's place where there was nothing to say."""
+"""Stands for a message's ts where there was nothing to say."""
 
 
 @dataclass(frozen=True)
-class KeptDigest:
-    recipient: str
-    """A person's or a channel's id; empty while it isn't decided."""
-    ts: str
-    """Empty while it is not known to be sent."""
+class Period:
+    """One digest of a domain."""
+
+    domain: str
+    at: datetime
+    """When it is due, UTC and aware."""
+
+    @property
+    def key(self) -> str:
+        return f"{self.at:{_FORMAT}}"
+
+    @property
+    def subject(self) -> str:
+        """Of its timer."""
+        return f"{self.domain}@{self.key}"
+
+    @classmethod
+    def of(cls, subject: str) -> Period:
+        domain, _, at = subject.rpartition("@")
+        return cls(domain, datetime.strptime(at, _FORMAT).replace(tzinfo=UTC))
+
+
+class _Base(DeclarativeBase):
+    pass
+
+
+class DigestRow(_Base):
+    """A digest that was begun, was sent, or had nothing to say."""
+
+    __tablename__ = "bot_digests"
+
+    domain: Mapped[str] = mapped_column(String(64), primary_key=True)
+    period: Mapped[str] = mapped_column(
+        String(20), primary_key=True, comment="when it was due, UTC"
+    )
+    at: Mapped[datetime] = mapped_column(comment="the same, to count from")
+    recipient: Mapped[str] = mapped_column(String(40), default="", comment="a person, or a channel")
+    channel: Mapped[str] = mapped_column(String(40), default="", comment="as Slack told it")
+    ts: Mapped[str] = mapped_column(String(40), default="", comment="'' not posted; '-' was empty")
+
+
+PERSONAL_TABLES = (PersonalTable(table=table_of(DigestRow), at="at", people=("recipient",)),)
+
+
+def create_tables(engine: Engine) -> None:
+    migrate(engine, _Base.metadata, "digests")
 
 
 class DigestStore:
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
-        create_digests(engine)
+        create_tables(engine)
 
-    def begin(self, period: Period) -> KeptDigest:
-        """What is on record of it; from now on something is."""
+    def begin(self, period: Period) -> tuple[str, str]:
+        """Record a digest, unless another worker or a run before a crash did.
+
+        Returns its recipient's id, empty while undecided, and its message's ts, empty while it
+        isn't known to be sent."""
         at = period.at.replace(tzinfo=None)
-        try:
-            with self._engine.begin() as connection:
-                connection.execute(
-                    insert(digests).values(domain=period.domain, period=period.key, at=at)
-                )
-        except IntegrityError:
-            pass  # before a crash, or by another worker
-        query = select(digests.c.recipient, digests.c.ts).where(_is(period))
+        insert_once(self._engine, DigestRow, domain=period.domain, period=period.key, at=at)
+        query = select(DigestRow.recipient, DigestRow.ts).where(_is(period))
         with self._engine.connect() as connection:
-            row = connection.execute(query).one()
-        return KeptDigest(row.recipient, row.ts)
+            recipient, ts = connection.execute(query).one()
+        return recipient, ts
 
-    def goes_to(self, period: Period, recipient: str) -> None:
+    def set_recipient(self, period: Period, recipient: str) -> None:
         self._set(period, recipient=recipient)
 
-    def placed(self, period: Period, channel: str) -> None:
-        """The conversation that Slack put it into."""
+    def set_channel(self, period: Period, channel: str) -> None:
+        """The conversation that Slack posted it to."""
         self._set(period, channel=channel)
 
-    def done(self, period: Period, ts: str) -> None:
+    def finish(self, period: Period, ts: str) -> None:
         self._set(period, ts=ts)
 
-    def before(self, period: Period) -> datetime | None:
-        """When the last one before was due, sent or empty; UTC, aware."""
+    def previous_due(self, period: Period) -> datetime | None:
+        """When the last digest before this one was due, sent or empty; UTC, aware."""
         query = (
-            select(digests.c.at)
-            .where(digests.c.domain == period.domain, digests.c.ts != "")
-            .where(digests.c.at < period.at.replace(tzinfo=None))
-            .order_by(digests.c.at.desc())
+            select(DigestRow.at)
+            .where(DigestRow.domain == period.domain, DigestRow.ts != "")
+            .where(DigestRow.at < period.at.replace(tzinfo=None))
+            .order_by(DigestRow.at.desc())
         )
         with self._engine.connect() as connection:
-            found = connection.scalar(query.limit(1))
-        return found.replace(tzinfo=UTC) if found else None
+            at = connection.scalar(query.limit(1))
+        return at.replace(tzinfo=UTC) if at else None
 
     def conversation_with(self, person: str) -> str:
-        """Their direct messages with the bot, by an earlier digest; empty before the first."""
+        """Channel of their direct messages with the bot; empty before their first digest."""
         query = (
-            select(digests.c.channel)
-            .where(digests.c.recipient == person, digests.c.channel != "")
-            .order_by(digests.c.at.desc())
+            select(DigestRow.channel)
+            .where(DigestRow.recipient == person, DigestRow.channel != "")
+            .order_by(DigestRow.at.desc())
         )
         with self._engine.connect() as connection:
             return connection.scalar(query.limit(1)) or ""
 
+    def unhelpful_answers(self, domain: str, since: datetime) -> list[str]:
+        """Ids of unresolved questions whose answer got *Not helpful* since then; sorted.
+
+        `since`: UTC without a zone."""
+        query = (
+            select(QuestionRow.id)
+            .join(FeedbackRow, FeedbackRow.question_id == QuestionRow.id)
+            .where(QuestionRow.domain == domain, QuestionRow.resolved_by == "")
+            .where(QuestionRow.state != WITHDRAWN)
+            .where(FeedbackRow.verdict == "unhelpful", FeedbackRow.given_at >= since)
+        )
+        with self._engine.connect() as connection:
+            return sorted(set(connection.scalars(query)))
+
     def _set(self, period: Period, **values: str) -> None:
         with self._engine.begin() as connection:
-            connection.execute(update(digests).where(_is(period)).values(**values))
+            connection.execute(update(DigestRow).where(_is(period)).values(**values))
 
 
 def _is(period: Period) -> ColumnElement[bool]:
-    return and_(digests.c.domain == period.domain, digests.c.period == period.key)
+    return and_(DigestRow.domain == period.domain, DigestRow.period == period.key)

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from bot.features.digest.schedule import Period, is_due, next_due
+from bot.features.digest.service import is_due, next_due
+from bot.features.digest.store import Period
 from bot.rotas.rota import AHEAD, FRESH_SECONDS, USABLE_SECONDS, CachedRota, RotaCache, read_rota
 from bot.rotas.shifts import RotaTurn, Shift, begins_after, turn_at
 from config.domain import Domain

@@ -382,12 +382,13 @@ def test_the_shift_digest_names_alerts_without_a_runbook_once(house: AlertHouse)
     told = {one.title: one.lines for one in parts(house.copilot.domain("platform"), since)}
     assert "`NightJar` fired 2 times" in told["Alerts without a runbook"]
     from bot.features.alerts.store import AlertCounts
-    from bot.features.digest.views import OpenQuestions
+    from bot.features.digest.open_questions import OpenQuestions
+    from bot.features.digest.store import DigestStore
 
     engine = house.bot.engine
     questions = OpenQuestions(
         records=house.bot.records,
-        engine=engine,
+        store=DigestStore(engine),
         waiting=lambda domain, within: [],
         alerts=AlertCounts(engine).question_ids,
         team_url="",

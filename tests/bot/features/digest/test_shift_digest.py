@@ -9,14 +9,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from sqlalchemy import delete, update
+from sqlalchemy import delete, insert, update
 
 from bot.bus.timers import _TIMERS, Clock
 from bot.feature import DigestPart
 from bot.features.alerts.store import alert_episodes, alert_occurrences
-from bot.features.digest.schedule import Period
-from bot.features.digest.service import DIGEST, ShiftDigest
-from bot.features.digest.store import digests
+from bot.features.digest.service import DIGEST, DigestService
+from bot.features.digest.store import DigestRow, Period
 from bot.features.digest.views import digest, part_text
 from bot.questions.tables import FeedbackRow, HandoffRow, QuestionRow
 from config.domain import Domain
@@ -58,9 +57,9 @@ def desk(digest_desk: Desk, tmp_path: Path) -> Desk:
     digest_desk.slack.faults.clear()
     digest_desk.agents.reset(NONE)
     with digest_desk.bot.engine.begin() as connection:
-        for table in (_TIMERS, digests, QuestionRow, HandoffRow, FeedbackRow):
+        for table in (_TIMERS, DigestRow, QuestionRow, HandoffRow, FeedbackRow):
             connection.execute(delete(table))
-    sender(digest_desk).whom.rotas._known.clear()
+    sender(digest_desk).resolver.rotas._known.clear()
     change[0] -= 1 / 3_600
     shifts(tmp_path, (-9, change[0], "U0DANA"), (change[0], 8, "U0INES"))
     digests_of(tmp_path)
@@ -94,10 +93,10 @@ def hours(from_now: float) -> datetime:
     return _NOW + timedelta(seconds=round(from_now * 3_600))
 
 
-def sender(desk: Desk) -> ShiftDigest:
+def sender(desk: Desk) -> DigestService:
     made = next(one.timers[DIGEST] for one in desk.bot.features if DIGEST in one.timers)
     found = made.__self__  # type: ignore[attr-defined]
-    assert isinstance(found, ShiftDigest)
+    assert isinstance(found, DigestService)
     return found
 
 
@@ -239,7 +238,7 @@ def test_at_a_gap_nothing_is_sent_and_then_all_since(desk: Desk, tmp_path: Path)
     with desk.bot.engine.begin() as connection:
         begun = hours(-30)
         known = {"domain": "security", "period": "earlier", "ts": "1.0"}
-        connection.execute(digests.insert().values(**known, at=begun.replace(tzinfo=None)))
+        connection.execute(insert(DigestRow).values(**known, at=begun.replace(tzinfo=None)))
     desk.ask("where is the bunker?")
     long_ago = (datetime.now(UTC) - timedelta(hours=25)).replace(tzinfo=None)
     with desk.bot.engine.begin() as connection:
@@ -257,7 +256,7 @@ def test_what_the_last_digest_told_is_not_told_again_unless_it_waits(desk: Desk)
     desk.ask("where is the bunker?")
     with desk.bot.engine.begin() as connection:
         known = {"domain": "security", "period": "earlier", "ts": "1.0"}
-        connection.execute(digests.insert().values(**known, at=hours(-1).replace(tzinfo=None)))
+        connection.execute(insert(DigestRow).values(**known, at=hours(-1).replace(tzinfo=None)))
         before = hours(-2).replace(tzinfo=None)
         connection.execute(update(QuestionRow).values(asked_at=before))
     comes_due(desk)
@@ -280,7 +279,7 @@ def test_posted_and_not_recorded_it_is_found_also_with_a_person(desk: Desk, tmp_
     direct = desk.slack.workspace.direct("U0INES").id
     assert len(sent(desk, direct)) == 1
     with desk.bot.engine.begin() as connection:
-        connection.execute(update(digests).values(ts=""))  # as a kill before it leaves it
+        connection.execute(update(DigestRow).values(ts=""))  # as a kill before it leaves it
     sender(desk).send(period.subject)
     assert len(sent(desk, direct)) == 1
     assert sent(desk) == []

@@ -16,8 +16,8 @@ from bot.app import Bot
 from bot.blocks.render import FEEDBACK
 from bot.bus.events import Suggestion
 from bot.feature import Feature
-from bot.features.digest.schedule import Period
 from bot.features.digest.service import DIGEST
+from bot.features.digest.store import Period
 from oncall import Copilot
 from playground.google_stand_in import DEMO_FOLDER, GoogleStandIn
 from playground.openai_stand_in import OpenAIStandIn

@@ -12,9 +12,8 @@ from typing import Any
 from sqlalchemy import Engine, create_engine, select
 
 from bot.bus.timers import TimerStore
-from bot.features.digest.schedule import Period
 from bot.features.digest.service import DIGEST
-from bot.features.digest.store import digests
+from bot.features.digest.store import DigestRow, Period
 from bot.features.handoff.calls import calls
 from playground.slack_stand_in import SlackStandIn
 from tests.bot.conftest import eventually
@@ -90,7 +89,7 @@ def test_killed_between_a_digest_and_its_record_it_is_sent_once(
 
     def kept(engine: Engine) -> str:
         with engine.connect() as connection:
-            return connection.scalar(select(digests.c.ts)) or ""
+            return connection.scalar(select(DigestRow.ts)) or ""
 
     with database(tmp_path) as engine:
         with worker(slack, tmp_path, DOMAIN=domain) as process:
