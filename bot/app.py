@@ -36,7 +36,7 @@ from bot.features.answering.intake import Intake
 from bot.features.answering.rules import Limiter
 from bot.features.answering.screenshots import Screenshots
 from bot.features.answering.service import AnsweringService
-from bot.features.feedback.store import Feedback
+from bot.features.feedback.store import FeedbackStore
 from bot.features.handoff.service import HandoffService
 from bot.features.handoff.steps import HandoffSteps
 from bot.features.home.feature import Home, StatusOf
@@ -163,7 +163,7 @@ class Bot:
         self.gate = Gate(self.web, self.identity.ours)
         self.engine = engine
         self.records = QuestionStore(engine)
-        self.feedback = Feedback(engine)
+        self.feedback = FeedbackStore(engine)
         self.audit = AuditLog(engine)
         self.retention = self._retention()
         asking = self._asking(ask, everyone_may_read, identities, answering)

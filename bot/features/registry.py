@@ -24,7 +24,7 @@ from bot.features.checklists.store import CHECKLISTS_KEPT, create_checklist_tabl
 from bot.features.digest import store as digest_store
 from bot.features.digest.feature import build_digest
 from bot.features.feedback.feature import build_feedback
-from bot.features.feedback.store import Feedback
+from bot.features.feedback.store import FeedbackStore
 from bot.features.freshness.feature import build_aging
 from bot.features.freshness.store import AGING_KEPT, create_aging_tables
 from bot.features.gaps.feature import build_gaps
@@ -110,7 +110,7 @@ class FeatureServices:
     """What features have of one another, and of answering."""
 
     records: QuestionStore
-    feedback: Feedback
+    feedback: FeedbackStore
     handoffs: HandoffService
     asking: AskService
     intake: Intake

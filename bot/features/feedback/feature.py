@@ -1,4 +1,4 @@
-"""The buttons and the form by which people say what they thought of an answer."""
+"""Feedback on answers: the buttons below an answer, and the form behind *Not helpful*."""
 
 from __future__ import annotations
 
@@ -8,36 +8,39 @@ from typing import Any
 
 from slack_bolt import App
 
-from bot.blocks.kit import Json, submitted
+from bot.blocks.kit import Json, input_block, modal, submitted, text_input
 from bot.blocks.render import FEEDBACK
 from bot.feature import Feature, Store
-from bot.features.feedback.store import REASON_VIEW, Feedback, reason_view
+from bot.features.feedback.store import REASONS, FeedbackStore
 from bot.slack.client import SlackClient
 from bot.slack.interactions import open_modal, place_of, user_of, whisper
 from telemetry import metrics
 
 Ack = Callable[..., Any]
 
+REASON_VIEW = "feedback_reason"
 THANKS = "Thank you, noted."
 VERDICTS = metrics.counter("oncall_feedback_total", "Feedback given", "verdict")
 
 
-def build_feedback(web: SlackClient, feedback: Feedback) -> Feature:
+def build_feedback(web: SlackClient, feedback: FeedbackStore) -> Feature:
     def listen(app: App, _: Store) -> None:
-        _feedback(app, web, feedback)
+        _listen(app, web, feedback)
 
     return Feature(listen=listen)
 
 
-def _feedback(app: App, web: SlackClient, feedback: Feedback) -> None:
-    def keep(ack: Ack, body: Json, action: Json) -> None:
+def _listen(app: App, web: SlackClient, feedback: FeedbackStore) -> None:
+    """Verdicts are stored before Slack gets its acknowledgement: a crash loses none."""
+
+    def save(ack: Ack, body: Json, action: Json) -> None:
         verdict, _, question_id = str(action.get("value") or "").partition(" ")
         if question_id and verdict in {"helpful", "unhelpful"}:
             feedback.give(question_id, user_of(body), verdict)
             VERDICTS.labels(verdict).inc()
         ack()
 
-    def ask_why(body: Json, action: Json) -> None:
+    def respond(body: Json, action: Json) -> None:
         verdict, _, question_id = str(action.get("value") or "").partition(" ")
         if verdict == "unhelpful":
             open_modal(web, body, reason_view(json.dumps([question_id, *place_of(body)])))
@@ -45,11 +48,11 @@ def _feedback(app: App, web: SlackClient, feedback: Feedback) -> None:
             whisper(web, user_of(body), *place_of(body), THANKS)
 
     for action_id in (FEEDBACK, f"{FEEDBACK}_helpful", f"{FEEDBACK}_unhelpful"):
-        app.action(action_id)(ack=keep, lazy=[ask_why])
+        app.action(action_id)(ack=save, lazy=[respond])
 
-    def explained(ack: Ack, body: Json, view: Json) -> None:
+    def explain(ack: Ack, body: Json, view: Json) -> None:
         feedback.explain(
-            _remembered(view)[0],
+            _origin(view)[0],
             user_of(body),
             reason=submitted(view, "reason"),
             correction=submitted(view, "correction"),
@@ -58,15 +61,36 @@ def _feedback(app: App, web: SlackClient, feedback: Feedback) -> None:
         ack()
 
     def thank(body: Json, view: Json) -> None:
-        _, channel, thread_ts = _remembered(view)
+        _, channel, thread_ts = _origin(view)
         corrected = " Your correction goes to the owners of the documents."
         text = THANKS + (corrected if submitted(view, "correction") else "")
         whisper(web, user_of(body), channel, thread_ts, text)
 
-    app.view(REASON_VIEW)(ack=explained, lazy=[thank])
+    app.view(REASON_VIEW)(ack=explain, lazy=[thank])
 
 
-def _remembered(view: Json) -> tuple[str, str, str]:
-    """Question, channel and thread that the modal was opened for."""
+def _origin(view: Json) -> tuple[str, str, str]:
+    """Question, channel and thread that the form was opened for."""
     question_id, channel, thread_ts = json.loads(view["private_metadata"])
     return question_id, channel, thread_ts
+
+
+def reason_view(remember: str) -> Json:
+    """The form behind *Not helpful*. `remember` comes back with its submission."""
+    options = [
+        {"text": {"type": "plain_text", "text": text}, "value": value}
+        for value, text in REASONS.items()
+    ]
+    reasons = {"type": "radio_buttons", "options": options}
+    return modal(
+        REASON_VIEW,
+        "What was wrong?",
+        [
+            input_block("reason", "Reason", reasons, optional=False),
+            input_block("correction", "What would have been right?", text_input(multiline=True)),
+            input_block("source", "Where does it say so?", text_input(multiline=False)),
+        ],
+        remember=remember,
+        submit="Send",
+        close="Skip",
+    )

@@ -20,7 +20,7 @@ from agents.graph import build_ask
 from agents.runbooks.lookup import with_runbook_lookup
 from bot.bus.timers import TimerStore
 from bot.feature import Feature, FeatureContext, PublishedIndex
-from bot.features.feedback.store import Feedback
+from bot.features.feedback.store import FeedbackStore
 from bot.features.gaps.feature import build_gaps
 from bot.features.gaps.gap import Gap, gaps_of
 from bot.features.gaps.questions import SAID
@@ -198,7 +198,7 @@ class GapRoom:
             connection.execute(insert(HandoffRow).values(**values))
 
     def dislike(self, question_id: str, reason: str = "", correction: str = "") -> None:
-        feedback = Feedback(self.engine)
+        feedback = FeedbackStore(self.engine)
         feedback.give(question_id, "U0YOU", "unhelpful")
         if reason:
             feedback.explain(question_id, "U0YOU", reason=reason, correction=correction, source="")

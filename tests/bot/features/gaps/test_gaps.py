@@ -130,9 +130,9 @@ def test_a_verdict_that_is_taken_back_takes_its_gap_with_it(room: GapRoom) -> No
     name = room.ask(WAYS[0], reply=passages_found())
     room.dislike(name)
     assert len(room.look()) == 1
-    from bot.features.feedback.store import Feedback
+    from bot.features.feedback.store import FeedbackStore
 
-    Feedback(room.engine).give(name, "U0YOU", "helpful")
+    FeedbackStore(room.engine).give(name, "U0YOU", "helpful")
     assert room.look() == []
 
 

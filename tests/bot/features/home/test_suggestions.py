@@ -13,7 +13,7 @@ from sqlalchemy import Engine, create_engine, insert
 
 from agents.answer import Answer
 from bot.feature import PublishedIndex
-from bot.features.feedback.store import Feedback
+from bot.features.feedback.store import FeedbackStore
 from bot.features.home.suggestions import (
     FRESH_SECONDS,
     Suggested,
@@ -68,7 +68,7 @@ def ask(
     records.mark(name, **{**state, "path": reply.path, "confidence": reply.confidence, **values})
     for number, verdict in enumerate(verdicts):
         spoken = "helpful" if verdict == "+" else "unhelpful"
-        Feedback(engine).give(name, f"U{number}", spoken)
+        FeedbackStore(engine).give(name, f"U{number}", spoken)
     return name
 
 
@@ -197,7 +197,7 @@ def test_one_found_unhelpful_later_is_gone_at_once(engine: Engine) -> None:
     name = ask(engine, ROTATE, cites("KEYS"))
     suggest = suggestions(engine)
     assert suggest(HELP, 1) == [ROTATE]
-    Feedback(engine).give(name, "U9", "unhelpful")
+    FeedbackStore(engine).give(name, "U9", "unhelpful")
     assert ROTATE not in suggest(HELP, 12)
 
 
