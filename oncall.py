@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from api.auth.tokens import LiveTokens
     from api.scope import MayAsk
     from bot.app import Bot
-    from bot.features.home.feature import IndexStatus
+    from bot.features.home.views import IndexStatus
     from bot.privacy.personal_data import PrivacyCommands
     from config.domain import Domain
     from config.domain_files import Check
@@ -716,7 +716,7 @@ class Copilot:
 
     def bot(self, *, socket: bool = True) -> Bot:
         """`socket=False`: Slack's events come in over HTTP."""
-        from bot.app import build_bot
+        from bot.app import Agents, Documents, build_bot
         from bot.feature import PublishedIndex
         from index.permissions.rules import all_may_read
 
@@ -725,22 +725,27 @@ class Copilot:
         bot = build_bot(
             self.settings,
             domains=self.live_domains,
-            ask=self.ask,
             engine=self.index.engine,
+            agents=Agents(
+                ask=self.ask,
+                ask_unattended=lambda name: self.ask(name, anew=True),
+                router=self.answering,
+                model=self.model,
+                streaming=self.settings.has_chat_model(),
+                warm=self.warm,
+            ),
+            documents=Documents(
+                published=PublishedIndex(
+                    snapshot=self.access.snapshot, embed=self.embedder, embedder=self.embedder.name
+                ),
+                owners=self.document_desk,
+                identities=self.groups,
+                everyone_may_read=lambda name, documents: all_may_read(
+                    self.access.snapshot(name), documents
+                ),
+                status=self.index_status,
+            ),
             socket=socket,
-            status=self.index_status,
-            everyone_may_read=lambda name, documents: all_may_read(
-                self.access.snapshot(name), documents
-            ),
-            identities=self.groups,
-            warm=self.warm,
-            answering=self.answering,
-            published=PublishedIndex(
-                snapshot=self.access.snapshot, embed=self.embedder, embedder=self.embedder.name
-            ),
-            model=self.model,
-            ask_anew=lambda name: self.ask(name, anew=True),
-            document_desk=self.document_desk,
         )
         self.live_domains.on_problems = bot.tell_admins
         return bot
@@ -833,7 +838,7 @@ class Copilot:
 
     def index_status(self, name: str) -> IndexStatus | None:
         """What a domain answers from; None when nothing was ever published."""
-        from bot.features.home.feature import IndexStatus
+        from bot.features.home.views import IndexStatus
 
         for info in self.index.generations(name):
             if info.is_current:

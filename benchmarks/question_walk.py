@@ -23,9 +23,10 @@ from sqlalchemy import create_engine
 from agents.answer import Answer, Question
 from agents.routing.router import DomainRouter
 from agents.steps import Progress
-from bot.app import build_bot
+from bot.app import Agents, Documents, build_bot
 from config.domain import Domain, Sources
 from config.settings import Settings
+from index.permissions.rules import by_email
 from playground.slack_stand_in import SlackStandIn
 
 BOT = Path(__file__).resolve().parents[1] / "bot"
@@ -73,10 +74,23 @@ def walked() -> Walk:
         domain = Domain(domain="keys", title="Keys", channels=[CHANNEL], sources=Sources())
         bot = build_bot(
             settings,
-            domains={"keys": domain},
-            ask=lambda name: answer_at_once,
+            domains=lambda: {"keys": domain},
             engine=engine,
-            answering=DomainRouter(snapshot={}.__getitem__),
+            agents=Agents(
+                ask=lambda name: answer_at_once,
+                ask_unattended=None,
+                router=DomainRouter(snapshot={}.__getitem__),
+                model=None,
+                streaming=False,
+                warm=None,
+            ),
+            documents=Documents(
+                published=None,
+                owners=None,
+                identities=by_email,
+                everyone_may_read=lambda name, documents: False,
+                status=lambda name: None,
+            ),
         )
         bot.start()
         walk.on = True

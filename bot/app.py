@@ -8,6 +8,7 @@ import signal
 import sys
 import threading
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 
 import structlog
@@ -17,7 +18,9 @@ from agents.answer import Ask
 from agents.routing.router import DomainRouter
 from bot.access.gate import Gate
 from bot.background import Warm, Warming
-from bot.bus.dispatch import Worker
+from bot.blocks.kit import Json
+from bot.bus.dispatch import Dispatcher
+from bot.bus.events import Event, SlackEvent
 from bot.bus.inbox import Inbox
 from bot.bus.timers import Clock, TimerStore
 from bot.connection import (
@@ -31,27 +34,16 @@ from bot.connection import (
 )
 from bot.feature import DocumentOwners, Feature, FeatureContext, PublishedIndex, additions_of
 from bot.features.answering.ask import AskService, EveryoneMayRead
-from bot.features.answering.feature import listen_for_questions
 from bot.features.answering.intake import Intake
 from bot.features.answering.rules import Limiter
 from bot.features.answering.screenshots import Screenshots
 from bot.features.answering.service import AnsweringService
 from bot.features.feedback.store import FeedbackStore
 from bot.features.handoff.service import HandoffService
-from bot.features.handoff.steps import HandoffSteps
-from bot.features.home.feature import Home, StatusOf
-from bot.features.home.service import ExampleAsked, greet
-from bot.features.registry import FEATURE_TABLES, FeatureServices, beside_answers, build_features
+from bot.features.home.service import StatusOf
+from bot.features.registry import FEATURE_TABLES, FeatureServices, build_extras, build_features
 from bot.privacy.retention import Retention, scrub_all
 from bot.questions.store import QuestionStore, forget_cached
-from bot.slack.events import (
-    AppHomeOpened,
-    AssistantOpened,
-    IncomingMessage,
-    LinksShared,
-    MessageDeleted,
-    ReactionAdded,
-)
 from bot.slack.manifest import ignore_the_rest, listen
 from bot.slack.socket_mode import SocketMode
 from config.chat_model import build_vision_model
@@ -59,7 +51,7 @@ from config.domain import Domain
 from config.models import ChatModel
 from config.settings import Settings
 from index.audit import AuditLog
-from index.permissions.rules import IdentitiesOf, by_email
+from index.permissions.rules import IdentitiesOf
 from telemetry.health import CombinedHealth, HealthSource, serve_health
 from telemetry.tracing import flush_traces
 
@@ -70,63 +62,70 @@ WORKERS = 64
 DRAIN_SECONDS = 25.0
 """Less than the 30 s that container platforms give between SIGTERM and SIGKILL."""
 
+Domains = Callable[[], Mapping[str, Domain]]
+"""The current domains by name."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Agents:
+    """What answers questions."""
+
+    ask: Callable[[str], Ask]
+    """Domain name → its agents."""
+    ask_unattended: Callable[[str], Ask] | None
+    """The same with nobody waiting: from today's documents, never from a cache. None: gaps are
+    not rechecked."""
+    router: DomainRouter
+    """Chooses one of several domains."""
+    model: ChatModel | None
+    streaming: bool
+    """Whether answers arrive piece by piece; without a chat model they come whole."""
+    warm: Warm | None
+    """Loads what answers need; runs during the start, and `/readyz` waits for it."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Documents:
+    """What answers are made from."""
+
+    published: PublishedIndex | None
+    """None: no questions are suggested from documents, and no link has a preview."""
+    owners: DocumentOwners | None
+    """None: no document has a known owner, and no comment is written."""
+    identities: IdentitiesOf
+    """What a permission may name an asker by."""
+    everyone_may_read: EveryoneMayRead
+    """Whether documents are open to all, so that with `audience: asker` they may be answered from
+    in public."""
+    status: StatusOf
+    """What a domain answers from, for its admins' App Home."""
+
 
 def build_bot(
     settings: Settings,
     *,
-    domains: Mapping[str, Domain] | Callable[[], Mapping[str, Domain]],
-    ask: Callable[[str], Ask],
-    answering: DomainRouter,
+    domains: Domains,
     engine: Engine,
-    streaming: bool | None = None,
+    agents: Agents,
+    documents: Documents,
     socket: bool = True,
-    workers: int = WORKERS,
-    status: StatusOf = lambda domain: None,
-    everyone_may_read: EveryoneMayRead = lambda domain, documents: False,
-    identities: IdentitiesOf = by_email,
-    warm: Warm | None = None,
-    published: PublishedIndex | None = None,
-    model: ChatModel | None = None,
-    ask_anew: Callable[[str], Ask] | None = None,
-    document_desk: DocumentOwners | None = None,
 ) -> Bot:
-    """`domains`: by name, or a callable that returns the current ones. `ask`: name → agents.
-    `answering`: how one of several domains is chosen, and what the log is told.
-
-    `status`: what a domain answers from, for its admins' App Home. `everyone_may_read`: whether
-    documents are open to all, so that with `audience: asker` they may be answered from in public.
-    `identities`: what a permission may name an asker by.
-    `warm`: loads what answers need; runs beside the start, and `/readyz` waits for it.
-    `published`: what suggested questions and previews of links are made from.
-    `model`, `ask_anew`, `document_desk`: see `bot.feature_tools`.
-    `streaming` defaults to whether a chat model is configured; without one, answers come whole.
-    `socket=False` is for HTTP mode. Raises ConfigError that names what is missing or refused."""
-    needed = {"slack_bot_token": "Slack app → OAuth & Permissions → Bot User OAuth Token"}
+    """`socket=False` is for HTTP mode. Raises ConfigError that names what is missing or refused."""
+    required = {"slack_bot_token": "Slack app → OAuth & Permissions → Bot User OAuth Token"}
     if socket:
-        needed["slack_app_token"] = (
+        required["slack_app_token"] = (
             "Slack app → Basic Information → App-Level Tokens, connections:write"  # noqa: S105 - where to find it, not what it is
         )
     else:
-        needed["slack_signing_secret"] = "Slack app → Basic Information → Signing Secret"  # noqa: S105 - likewise
-    settings.require(**needed)
-    current = domains if callable(domains) else lambda: domains
+        required["slack_signing_secret"] = "Slack app → Basic Information → Signing Secret"  # noqa: S105 - likewise
+    settings.require(**required)
     return Bot(
         settings,
-        domains=current,
-        ask=ask,
+        domains=domains,
         engine=engine,
-        streaming=settings.has_chat_model() if streaming is None else streaming,
+        agents=agents,
+        documents=documents,
         socket=socket,
-        workers=workers,
-        status=status,
-        everyone_may_read=everyone_may_read,
-        identities=identities,
-        warm=warm,
-        answering=answering,
-        published=published,
-        model=model,
-        ask_anew=ask_anew,
-        document_desk=document_desk,
     )
 
 
@@ -137,24 +136,14 @@ class Bot:
         self,
         settings: Settings,
         *,
-        domains: Callable[[], Mapping[str, Domain]],
-        ask: Callable[[str], Ask],
+        domains: Domains,
         engine: Engine,
-        streaming: bool,
+        agents: Agents,
+        documents: Documents,
         socket: bool,
-        workers: int,
-        status: StatusOf,
-        everyone_may_read: EveryoneMayRead,
-        identities: IdentitiesOf,
-        warm: Warm | None,
-        answering: DomainRouter,
-        published: PublishedIndex | None,
-        model: ChatModel | None,
-        ask_anew: Callable[[str], Ask] | None,
-        document_desk: DocumentOwners | None,
     ) -> None:
         self._settings = settings
-        self._warming = Warming(warm)
+        self._warming = Warming(agents.warm)
         self._domains = domains
         self._socket = socket
         self._socket_mode: SocketMode | None = None
@@ -166,61 +155,61 @@ class Bot:
         self.feedback = FeedbackStore(engine)
         self.audit = AuditLog(engine)
         self.retention = self._retention()
-        asking = self._asking(ask, everyone_may_read, identities, answering)
-        self.beside = beside_answers(
-            self.web,
-            engine,
+        self.timers = TimerStore(engine)
+        context = FeatureContext(
+            web=self.web,
+            engine=engine,
             gate=self.gate,
             domains=domains,
-            identities=identities,
+            timers=self.timers,
+            put=self.put,
+            identity=self.identity,
             audit=self.audit,
-            team_url=self.identity.team_url,
-            published=published,
+            identities=documents.identities,
+            published=documents.published,
+            model=agents.model,
         )
-        self.timers = TimerStore(engine)
+        asking = self._asking(agents, documents)
+        self.extras = build_extras(context)
         self.features: tuple[Feature, ...] = ()
-        self.attempts = self._attempts(asking, streaming)
+        self.attempts = self._attempts(asking, agents.streaming)
         self.intake, self.handoffs = self._intake(), self._handoffs(asking)
-        self.features = build_features(
-            FeatureContext(
-                web=self.web,
-                engine=engine,
-                gate=self.gate,
-                domains=domains,
-                timers=self.timers,
-                put=lambda event_id, item: self.inbox.put(event_id, item),
-                identity=self.identity,
-                audit=self.audit,
-                published=published,
-                model=model,
-                ask_anew=ask_anew,
-                document_desk=document_desk,
-            ),
-            FeatureServices(
-                records=self.records,
-                feedback=self.feedback,
-                handoffs=self.handoffs,
-                asking=asking,
-                intake=self.intake,
-                previews=self.beside.previews,
-            ),
+        services = FeatureServices(
+            records=self.records,
+            feedback=self.feedback,
+            handoffs=self.handoffs,
+            asking=asking,
+            intake=self.intake,
+            extras=self.extras,
+            status=documents.status,
+            owners=documents.owners,
+            ask_unattended=agents.ask_unattended,
         )
-        worker = self._worker(self._home(status))
+        self.features = build_features(context, services)
         self.inbox = Inbox(
             database_url=inbox_url(settings),
             lease=lease_for(settings),
-            handler=worker,
-            concurrency=workers,
+            handler=Dispatcher(
+                bot_user=self.identity.user,
+                handlers=[one.handlers for one in self.features],
+                timers=[one.timers for one in self.features],
+                hooks=[one.on_event for one in self.features if one.on_event],
+            ),
+            concurrency=WORKERS,
             upkeep=self.retention.daily,
         )
         self.clock = Clock(
             self.timers,
-            put=self.inbox.put,
+            put=self.put,
             plans=[one.plan for one in self.features if one.plan],
             is_able=self.inbox.is_able,
         )
         self.app = bolt_app(settings, self.identity)
         self._listen()
+
+    def put(self, event_id: str, event: Event) -> None:
+        """Store an event for its handlers; see `Enqueue`."""
+        self.inbox.put(event_id, event.item())
 
     def start(self) -> None:
         """Begin to work and, with Socket Mode, to listen. Returns at once."""
@@ -236,17 +225,17 @@ class Bot:
                 raise
         self.clock.start()
         self._warming.start()
-        if lacks := self.beside.troubles():
+        if lacks := self.extras.problems():
             log.warning("the slack app was installed with fewer scopes", lacks=lacks)
         log.info("the bot is up", user=self.identity.user, team=self.identity.team)
 
-    def run(self, *, health_port: int | None = None, beside: Sequence[HealthSource] = ()) -> None:
-        """Work until SIGTERM or Ctrl-C, then drain; health and metrics on `health_port`, of this
-        bot and of what is watched `beside` it."""
+    def run(self, *, health_port: int | None = None, others: Sequence[HealthSource] = ()) -> None:
+        """Work until SIGTERM or Ctrl-C, then drain. Serves health and metrics on `health_port`,
+        of this bot and of `others`."""
         self.stop_on_signals()
         if health_port is not None:
-            figures = self._settings.metrics != "off"
-            serve_health(CombinedHealth(self, *beside), health_port, figures=figures)
+            metrics = self._settings.metrics != "off"
+            serve_health(CombinedHealth(self, *others), health_port, figures=metrics)
         self.start()
         self.wait()
 
@@ -299,21 +288,15 @@ class Bot:
             scrub=lambda: scrub_all(self.engine, self._settings.data_dir / INBOX_FILE),
         )
 
-    def _asking(
-        self,
-        ask: Callable[[str], Ask],
-        everyone_may_read: EveryoneMayRead,
-        identities: IdentitiesOf,
-        answering: DomainRouter,
-    ) -> AskService:
+    def _asking(self, agents: Agents, documents: Documents) -> AskService:
         return AskService(
             records=self.records,
             domains=self._domains,
-            ask=ask,
+            ask=agents.ask,
             people=self.gate.people,
-            identities=identities,
-            everyone_may_read=everyone_may_read,
-            answering=answering,
+            identities=documents.identities,
+            everyone_may_read=documents.everyone_may_read,
+            answering=agents.router,
         )
 
     def _attempts(self, asking: AskService, streaming: bool) -> AnsweringService:
@@ -332,7 +315,7 @@ class Bot:
                 model=build_vision_model(self._settings, someone_waits=True),
             ),
             streaming=streaming,
-            earlier=self.beside.earlier,
+            earlier=self.extras.earlier,
             additions=lambda shown: additions_of(self.features)(shown),
         )
 
@@ -357,76 +340,12 @@ class Bot:
             is_private=asking.is_private,
         )
 
-    def _home(self, status: StatusOf) -> Home:
-        return Home(
-            self.web,
-            self.records,
-            self.feedback.verdicts,
-            domains=self._domains,
-            gate=self.gate,
-            status=status,
-            team_url=self.identity.team_url,
-            suggest=self.beside.suggest,
-            troubles=self.beside.troubles,
-            more=[one.home for one in self.features if one.home],
-        )
-
-    def _worker(self, home: Home) -> Worker:
-        intake, handoffs = self.intake, self.handoffs
-        suggest, current = self.beside.suggest, self._domains
-        steps = HandoffSteps(
-            web=self.web,
-            records=self.records,
-            handoffs=handoffs,
-            gate=self.gate,
-            bot_user=self.identity.user,
-            say_why_not=intake.say_why_not,
-        )
-        example_asked = ExampleAsked(
-            web=self.web,
-            records=self.records,
-            ask=intake.asked,
-            gate=self.gate,
-            home=home,
-            domains=self._domains,
-            team_url=self.identity.team_url,
-        )
-
-        def deleted(event_id: str, event: MessageDeleted) -> None:
-            intake.deleted(event_id, event)
-            handoffs.withdrawn(event.id)
-
-        def pane_opened(_: str, event: AssistantOpened) -> None:
-            greet(self.web, event, current().values(), self.gate, suggest)
-
-        return Worker(
-            bot_user=self.identity.user,
-            events={
-                IncomingMessage: intake.asked,
-                MessageDeleted: deleted,
-                AssistantOpened: pane_opened,
-                AppHomeOpened: lambda _, event: home.publish(event.user),
-                ReactionAdded: lambda _, event: steps.reacted(event),
-                LinksShared: self.beside.previews.unfurl,
-            },
-            takers=[one.on_event for one in self.features if one.on_event],
-            items={
-                "asked": lambda event_id, item: intake.asked(
-                    event_id, IncomingMessage.stored(item["asked"])
-                ),
-                "example": lambda event_id, item: example_asked(event_id, **item["example"]),
-                "human": steps.request,
-                "take": steps.take,
-                "resolve": steps.resolve,
-            },
-            features=[one.items for one in self.features],
-            timers=[one.timers for one in self.features],
-        )
-
     def _listen(self) -> None:
-        user, store = self.identity.user, self.inbox.put
-        listen(self.app, store, bot_user=user, team=self.identity.team, domains=self._domains)
-        listen_for_questions(self.app, store, bot_user=user)
+        def receive(event_id: str, event: Json, team: str, trace: str) -> None:
+            self.put(event_id, SlackEvent(event=event, team=team, trace=trace))
+
+        user, team = self.identity.user, self.identity.team
+        listen(self.app, receive, bot_user=user, team=team, domains=self._domains)
         for feature in self.features:
-            feature.listen(self.app, store)
+            feature.listen(self.app, self.put)
         ignore_the_rest(self.app)

@@ -11,15 +11,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import Any, Protocol
+from typing import Protocol
 
 from slack_bolt import App
 from sqlalchemy import Engine
 
-from agents.answer import Answer, Ask
+from agents.answer import Answer
 from bot.access.gate import Gate
 from bot.blocks.kit import Json
-from bot.bus.events import Suggestion
+from bot.bus.dispatch import Handlers, SlackHook, TimerHandlers
+from bot.bus.events import Enqueue, Suggestion, SuggestionMade
 from bot.bus.timers import TimerStore
 from bot.connection import Identity
 from bot.questions.store import QuestionRecord
@@ -28,11 +29,10 @@ from bot.slack.events import IncomingMessage
 from config.domain import Domain
 from config.models import ChatModel, Vectors
 from index.audit import Audit
+from index.permissions.rules import IdentitiesOf
 from index.search import Snapshot
 from loaders.google.owners import Commented, OwnersFound
 
-Store = Callable[[str, Json], None]
-"""Event id and item; returns when the item can't be lost. A known id does nothing."""
 IsPrivate = Callable[[Domain, Answer], bool]
 """Whether some of a domain's channel may not read what an answer says."""
 SayWhyNot = Callable[[IncomingMessage], None]
@@ -101,25 +101,25 @@ class DigestPart:
     Empty: they are for whoever gets the digest."""
 
 
-def _nothing(app: App, store: Store) -> None:
-    """Listens to nothing."""
+def _no_listeners(app: App, put: Enqueue) -> None:
+    """Registers nothing."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Feature:
     """Every handler is called again after a crash: what it does, it does once."""
 
-    listen: Callable[[App, Store], None] = _nothing
-    """Registers Bolt's listeners of its buttons and forms; each stores an item and returns."""
-    items: Mapping[str, Callable[[str, Any], None]] = field(default_factory=dict)
-    """Key of a stored item → handler(event id, what stands under the key)."""
-    timers: Mapping[str, Callable[[str], None]] = field(default_factory=dict)
+    listen: Callable[[App, Enqueue], None] = _no_listeners
+    """Registers Bolt's listeners of its buttons and forms; each stores an event and returns."""
+    handlers: Handlers = field(default_factory=dict)
+    """Type of an event → handler(event id, event)."""
+    timers: TimerHandlers = field(default_factory=dict)
     """Kind of a timer → handler(subject)."""
     plan: Callable[[], None] | None = None
     """Called every minute: sets the timers that a schedule asks for. It may be called by several
     workers at once."""
-    on_event: Callable[[str, Mapping[str, Any], str], bool] | None = None
-    """(event id, Slack's event, team): whether it was taken, and nobody else is to look at it."""
+    on_event: SlackHook | None = None
+    """Sees Slack's events before all handlers."""
     additions: Callable[[OutgoingAnswer], AnswerExtras] | None = None
     home: Callable[[str, Sequence[Domain]], Iterator[Json]] | None = None
     """(viewer, the domains whose admin they are) → blocks for their App Home."""
@@ -174,19 +174,17 @@ class FeatureContext:
     gate: Gate
     domains: Callable[[], Mapping[str, Domain]]
     timers: TimerStore
-    put: Store
-    """Stores an item in the inbox."""
+    put: Enqueue
+    """Stores an event in the inbox."""
     identity: Identity
     audit: Audit
+    identities: IdentitiesOf
+    """What a permission may name an asker by."""
     published: PublishedIndex | None
     """None: nothing is known of the documents, as in tests of other things."""
-    model: ChatModel | None = None
-    """Names things; None: they are named by people's own words."""
-    ask_anew: Callable[[str], Ask] | None = None
-    """Domain name → its agents, answering from the documents of today, never from a cache."""
-    document_desk: DocumentOwners | None = None
-    """None: nobody says whose a document is, and nothing is written there."""
+    model: ChatModel | None
+    """Names things; None: they are named by the words of the question."""
 
     def suggest(self, suggestion: Suggestion) -> None:
         """To the document's owner, once."""
-        self.put(suggestion.event_id, suggestion.item())
+        self.put(suggestion.event_id, SuggestionMade(suggestion=suggestion))

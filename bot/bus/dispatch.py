@@ -1,65 +1,64 @@
-"""What the inbox's items mean, and who handles each."""
+"""From an item of the inbox to the handlers of its event."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
-from bot.bus.inbox import Item
+from bot.bus.events import Event, Item, SlackEvent, TimerDue
 from bot.slack.events import read
 from telemetry.tracing import span
 
+Handlers = Mapping[type, Callable[[str, Any], None]]
+"""Type of an event, stored or read from Slack's → handler(event id, event)."""
+TimerHandlers = Mapping[str, Callable[[str], None]]
+"""Kind of a timer → handler(subject)."""
+SlackHook = Callable[[str, Mapping[str, Any], str], bool]
+"""(event id, Slack's event, team) → whether the event is handled, and no handler is to see it."""
 
-@dataclass(frozen=True, kw_only=True)
-class Worker:
-    """Called by the inbox for each item, and again for the same item after a crash."""
 
-    bot_user: str
-    events: Mapping[type, Callable[[str, Any], None]]
-    """What Slack reported → handler(event id, event)."""
-    takers: Sequence[Callable[[str, Mapping[str, Any], str], bool]]
-    """(event id, Slack's event, team): whether it was taken, and nobody else is to look at it."""
-    items: Mapping[str, Callable[[str, Item], None]]
-    """Key of an item → handler(event id, whole item); the first key that an item has counts."""
-    features: Sequence[Mapping[str, Callable[[str, Any], None]]]
-    """Of each feature: key of an item → handler(event id, what stands under the key)."""
-    timers: Sequence[Mapping[str, Callable[[str], None]]]
-    """Of each feature: kind of a timer → handler(subject)."""
+class Dispatcher:
+    """Called by the inbox for each item, and again for the same item after a crash.
+
+    An event goes to every feature that has a handler for its type, in the order of the registry.
+    An item that nobody handles is ignored: a newer release may have stored it."""
+
+    def __init__(
+        self,
+        *,
+        bot_user: str,
+        handlers: Sequence[Handlers],
+        timers: Sequence[TimerHandlers],
+        hooks: Sequence[SlackHook],
+    ) -> None:
+        """All three as the features have them, in the order of the registry."""
+        self._bot_user = bot_user
+        self._handlers: list[Handlers] = [
+            {SlackEvent: self._slack_event, TimerDue: self._timer_due},
+            *handlers,
+        ]
+        self._timers = timers
+        self._hooks = hooks
+        self._types: dict[str, type[Event]] = {
+            one.kind: one for table in self._handlers for one in table if issubclass(one, Event)
+        }
 
     def __call__(self, event_id: str, item: Item) -> None:
         about = {"messaging.system": "slack", "messaging.message.id": event_id}
         with span("worked off", about, kind="consumer", within=item.get("trace", "")):
-            self._work_off(event_id, item)
+            if kind := next((key for key in item if key in self._types), ""):
+                self._handle(event_id, self._types[kind].from_item(item))
 
-    def _work_off(self, event_id: str, item: Item) -> None:
-        if "event" in item:
-            if not self._taken(event_id, item):
-                self._event(event_id, item)
-        elif key := next((key for key in self.items if key in item), ""):
-            self.items[key](event_id, item)
-        elif "timer" in item:
-            self._timer(**item["timer"])
-        else:
-            self._of_a_feature(event_id, item)
+    def _handle(self, event_id: str, event: object) -> None:
+        for handlers in self._handlers:
+            if handle := handlers.get(type(event)):
+                handle(event_id, event)
 
-    def _taken(self, event_id: str, item: Item) -> bool:
-        """By a feature, and so for nobody else."""
-        return any(take(event_id, item["event"], item["team"]) for take in self.takers)
+    def _slack_event(self, event_id: str, event: SlackEvent) -> None:
+        if not any(hook(event_id, event.event, event.team) for hook in self._hooks):
+            self._handle(event_id, read(event.event, bot_user=self._bot_user, team=event.team))
 
-    def _event(self, event_id: str, item: Item) -> None:
-        event = read(item["event"], bot_user=self.bot_user, team=item["team"])
-        if handle := self.events.get(type(event)):
-            handle(event_id, event)
-
-    def _of_a_feature(self, event_id: str, item: Item) -> None:
-        """Of each that knows the key: what one of them tells, several may want to hear."""
-        for handlers in self.features:
-            for key, handle in handlers.items():
-                if key in item:
-                    handle(event_id, item[key])
-
-    def _timer(self, kind: str, subject: str) -> None:
-        for handlers in self.timers:
-            if kind in handlers:
-                handlers[kind](subject)
+    def _timer_due(self, event_id: str, event: TimerDue) -> None:
+        for handlers in self._timers:
+            if handle := handlers.get(event.timer):
+                handle(event.subject)

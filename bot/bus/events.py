@@ -1,50 +1,140 @@
-"""What is suggested to the owner of a document: the seam between whoever notices and the owners."""
+"""What the inbox stores: events as frozen dataclasses, each written to and read from its JSON.
+
+Events of one feature are defined in its package. Here are those of the bus itself, and those that
+several features exchange."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass
-from typing import Any, Literal
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, fields
+from typing import Any, ClassVar, Literal, Self
+
+Item = dict[str, Any]
+"""An event as stored: JSON."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Event:
+    """Stored as `{kind: fields}`, unless a subclass writes it otherwise.
+
+    Items outlive a release: kinds and field names stay, and a field that an older release did not
+    write has a default."""
+
+    kind: ClassVar[str]
+    """The event's key in its item."""
+
+    def item(self) -> Item:
+        return {self.kind: asdict(self)}
+
+    @classmethod
+    def from_item(cls, item: Mapping[str, Any]) -> Self:
+        return cls(**known_fields(cls, item[cls.kind]))
+
+
+Enqueue = Callable[[str, Event], None]
+"""(event id, event): returns when the event can't be lost. A known id does nothing."""
+
+
+def known_fields(of: type, values: Mapping[str, Any]) -> dict[str, Any]:
+    """The values that are fields of this dataclass, without those of a newer release."""
+    return {one.name: values[one.name] for one in fields(of) if one.name in values}
+
+
+@dataclass(frozen=True, kw_only=True)
+class SlackEvent(Event):
+    """An event of Slack's, as it came."""
+
+    kind: ClassVar[str] = "event"
+    event: Mapping[str, Any]
+    team: str
+    trace: str = ""
+    """W3C trace context of the span that stored it."""
+
+    def item(self) -> Item:
+        item = {"event": self.event, "team": self.team}
+        return {**item, "trace": self.trace} if self.trace else item
+
+    @classmethod
+    def from_item(cls, item: Mapping[str, Any]) -> Self:
+        return cls(**known_fields(cls, item))
+
+
+@dataclass(frozen=True, kw_only=True)
+class TimerDue(Event):
+    kind: ClassVar[str] = "timer"
+    timer: str
+    """The timer's kind."""
+    subject: str
+
+    def item(self) -> Item:
+        return {"timer": {"kind": self.timer, "subject": self.subject}}
+
+    @classmethod
+    def from_item(cls, item: Mapping[str, Any]) -> Self:
+        return cls(timer=item["timer"]["kind"], subject=item["timer"]["subject"])
+
 
 SuggestionKind = Literal["answer", "outdated", "step", "contradiction", "review"]
-"""`answer`: a human answered what the document didn't; `outdated`: somebody says that a cited place
-is out of date; `step`: a step of a checklist is wrong; `contradiction`: another place that a human
-chose to keep says otherwise; `review`: a document is to be looked over."""
+"""`answer`: a human answered what the document does not; `outdated`: a reader flagged a cited place
+as out of date; `step`: a step of a checklist is wrong; `contradiction`: another place that an admin
+chose to keep says otherwise; `review`: a document is due for review."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Suggestion:
-    """One suggestion, as whoever noticed it puts it. Stored in the inbox as JSON."""
+    """A suggested change to a document, for its owner. Field names are JSON keys."""
 
     id: str
-    """Stable: suggested twice, it is one."""
+    """Stable: the same suggestion made twice is one."""
     kind: SuggestionKind
     domain: str
     document: str
-    """Id; empty where nobody knows which: then it is for the domain's admins."""
+    """Id; empty when it is unknown: then the suggestion is for the domain's admins."""
     heading: str = ""
-    """The place meant, or the nearest one."""
+    """The section meant, or the nearest one."""
     question: str = ""
-    """What was asked, or what the place is about; people's words. Of a `review`, why."""
+    """What was asked, or what the place is about; message text. For a `review`, the reason."""
     words: str = ""
-    """What should stand there, or what is wrong; people's words."""
+    """What should stand there, or what is wrong; message text."""
     by: str = ""
-    """Slack user id of whose words they are."""
+    """Slack user id of the author of `words`."""
     question_id: str = ""
-    """With which question it goes, when that is forgotten."""
+    """The suggestion is deleted with this question."""
     channel: str = ""
-    """Where the words were said: only who may see that channel is shown them."""
+    """Where the words were written: only members of that channel may see them."""
     permalink: str = ""
-
-    def item(self) -> dict[str, Any]:
-        """For the inbox, under `event_id`."""
-        return {"suggestion": asdict(self)}
 
     @property
     def event_id(self) -> str:
         return f"suggestion-{self.id}"
 
+
+@dataclass(frozen=True, kw_only=True)
+class SuggestionMade(Event):
+    kind: ClassVar[str] = "suggestion"
+    suggestion: Suggestion
+
+    def item(self) -> Item:
+        return {self.kind: asdict(self.suggestion)}
+
     @classmethod
-    def stored(cls, kept: Mapping[str, Any]) -> Suggestion:
-        """From its JSON, without what a newer release knows of it besides."""
-        return cls(**{name: kept[name] for name in cls.__dataclass_fields__ if name in kept})
+    def from_item(cls, item: Mapping[str, Any]) -> Self:
+        return cls(suggestion=Suggestion(**known_fields(Suggestion, item[cls.kind])))
+
+
+@dataclass(frozen=True, kw_only=True)
+class SuggestionDecided(Event):
+    """An owner's decision on a suggestion."""
+
+    kind: ClassVar[str] = "suggestion_outcome"
+    id: str = ""
+    """Of the suggestion."""
+    outcome: str = ""
+    """accepted | dismissed | gone"""
+    by: str = ""
+    """Slack user id of who decided."""
+    document: str = ""
+    heading: str = ""
+    words: str = ""
+    """As accepted."""
+    words_by: str = ""

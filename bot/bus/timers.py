@@ -9,7 +9,6 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any
 
 import structlog
 from sqlalchemy import (
@@ -27,6 +26,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.exc import IntegrityError
 
+from bot.bus.events import Enqueue, TimerDue
 from durable.migration import migrate
 
 _METADATA = MetaData()
@@ -120,7 +120,7 @@ class Clock:
         self,
         timers: TimerStore,
         *,
-        put: Callable[[str, dict[str, Any]], None],
+        put: Enqueue,
         plans: Sequence[Callable[[], None]] = (),
         is_able: Callable[[], bool] = lambda: True,
     ) -> None:
@@ -164,8 +164,7 @@ class Clock:
                 self._planned(plan)
             self._planned_at = time.monotonic()
         for timer in self._timers.due(datetime.now(UTC)):
-            about = {"kind": timer.kind, "subject": timer.subject}
-            self._put(timer.event_id, {"timer": about})
+            self._put(timer.event_id, TimerDue(timer=timer.kind, subject=timer.subject))
             self._timers.handed_over(timer)
 
     def _planned(self, plan: Callable[[], None]) -> None:

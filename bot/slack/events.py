@@ -1,11 +1,7 @@
-"""What a Slack event asks of the bot: read once, from the raw payload, without touching Slack.
-
-Which events were stored a moment ago."""
+"""What a Slack event asks of the bot: read once, from the raw payload, without touching Slack."""
 
 from __future__ import annotations
 
-import threading
-from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -184,26 +180,8 @@ _QUESTIONS = {"", "thread_broadcast", "file_share", "bot_message", "me_message"}
 
 def read(event: Mapping[str, Any], *, bot_user: str, team: str) -> Event | None:
     """The event's meaning; None for everything that asks nothing of the bot."""
-    match event.get("type"):
-        case "app_mention":
-            return _asked(event, bot_user=bot_user, team=team, mentioned=True)
-        case "message":
-            return _message(event, bot_user=bot_user, team=team)
-        case "assistant_thread_started" | "assistant_thread_context_changed":
-            return _pane(event.get("assistant_thread") or {})
-        case "app_home_opened":
-            return _home(event)
-        case "reaction_added":
-            item = event.get("item") or {}
-            return ReactionAdded(
-                channel=str(item.get("channel") or ""),
-                ts=str(item.get("ts") or ""),
-                user=str(event.get("user") or ""),
-                reaction=str(event.get("reaction") or ""),
-            )
-        case "link_shared":
-            return _links(event)
-    return None
+    reader = _READERS.get(str(event.get("type")))
+    return reader(event, bot_user, team) if reader else None
 
 
 def _message(event: Mapping[str, Any], *, bot_user: str, team: str) -> Event | None:
@@ -330,23 +308,27 @@ def _context_channel(holder: Mapping[str, Any]) -> str:
     return str(context.get("channel_id") or "") if isinstance(context, Mapping) else ""
 
 
-class RecentEvents:
-    """Keys of the last few thousand stored events. Thread-safe.
+def _reaction(event: Mapping[str, Any]) -> ReactionAdded:
+    item = event.get("item") or {}
+    return ReactionAdded(
+        channel=str(item.get("channel") or ""),
+        ts=str(item.get("ts") or ""),
+        user=str(event.get("user") or ""),
+        reaction=str(event.get("reaction") or ""),
+    )
 
-    Only saves work: a mention arrives as two events, and Slack repeats itself. What is not
-    known here any more is found out by the inbox and the records."""
 
-    def __init__(self, size: int = 5_000) -> None:
-        self._size = size
-        self._keys: OrderedDict[str, None] = OrderedDict()
-        self._lock = threading.Lock()
-
-    def once(self, key: str, store: Callable[[], None]) -> None:
-        """Store what is not known yet. One at a time, so that twins don't pass each other."""
-        with self._lock:
-            if key in self._keys:
-                return
-            store()
-            self._keys[key] = None
-            while len(self._keys) > self._size:
-                self._keys.popitem(last=False)
+_READERS: Mapping[str, Callable[[Mapping[str, Any], str, str], Event | None]] = {
+    "app_mention": lambda event, bot_user, team: _asked(
+        event, bot_user=bot_user, team=team, mentioned=True
+    ),
+    "message": lambda event, bot_user, team: _message(event, bot_user=bot_user, team=team),
+    "assistant_thread_started": lambda event, *_: _pane(event.get("assistant_thread") or {}),
+    "assistant_thread_context_changed": lambda event, *_: _pane(
+        event.get("assistant_thread") or {}
+    ),
+    "app_home_opened": lambda event, *_: _home(event),
+    "reaction_added": lambda event, *_: _reaction(event),
+    "link_shared": lambda event, *_: _links(event),
+}
+"""Slack's event type → reader(event, bot user, team)."""

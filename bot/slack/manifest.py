@@ -7,20 +7,22 @@ The Slack app manifest, made from what the bot listens to and calls."""
 from __future__ import annotations
 
 import re
+import threading
+from collections import OrderedDict
 from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any
 
 import yaml
 from slack_bolt import App
 
-from bot.slack.events import Event, IncomingMessage, LinksShared, RecentEvents, read
+from bot.slack.events import Event, IncomingMessage, LinksShared, read
 from config.domain import Domain, domain_of
 from telemetry import metrics
 from telemetry.tracing import carried, span
 
 Json = dict[str, Any]
-Store = Callable[[str, Json], None]
-"""Event id and item; returns when the item can't be lost."""
+Receive = Callable[[str, Json, str, str], None]
+"""(event id, Slack's event, team, trace context): returns when the event can't be lost."""
 
 EVENTS: Mapping[str, tuple[str, ...]] = {
     "app_mention": ("app_mention",),
@@ -45,7 +47,7 @@ SHORTCUTS: Mapping[str, str] = {SHORTCUT: "Ask the copilot"}
 
 def listen(
     app: App,
-    store: Store,
+    receive: Receive,
     *,
     bot_user: str,
     team: str,
@@ -62,14 +64,37 @@ def listen(
             return
         about = {"messaging.system": "slack", "oncall.event.type": str(event.get("type"))}
         with metrics.timed_storage(), span("slack event", about, kind="producer"):
-            trace = carried()
-            kept = stored_part(event, domains())
-            item = {"event": kept, "team": where, **({"trace": trace} if trace else {})}
-            stored.once(_sameness(meaning) or event_id(body), lambda: store(event_id(body), item))
+            trace, part = carried(), stored_part(event, domains())
+            stored.once(
+                _sameness(meaning) or event_id(body),
+                lambda: receive(event_id(body), part, where, trace),
+            )
 
     for name in (*EVENTS, *OLDER_EVENTS):
         if name != DETAILS:
             app.event(name)(on_event)
+
+
+class RecentEvents:
+    """Keys of the last few thousand stored events. Thread-safe.
+
+    Only saves work: a mention arrives as two events, and Slack repeats itself. What is not
+    known here any more is found out by the inbox and the records."""
+
+    def __init__(self, size: int = 5_000) -> None:
+        self._size = size
+        self._keys: OrderedDict[str, None] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def once(self, key: str, store: Callable[[], None]) -> None:
+        """Store what is not known yet. One at a time, so that twins don't pass each other."""
+        with self._lock:
+            if key in self._keys:
+                return
+            store()
+            self._keys[key] = None
+            while len(self._keys) > self._size:
+                self._keys.popitem(last=False)
 
 
 def ignore_the_rest(app: App) -> None:

@@ -80,7 +80,7 @@ def bot(
     running = copilot.bot()
     free_port(health_port)
     _say_what_is_missing(copilot)
-    running.run(health_port=health_port or None, beside=[copilot.freshness_gauges])
+    running.run(health_port=health_port or None, others=[copilot.freshness_gauges])
 
 
 @app.command()

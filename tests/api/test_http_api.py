@@ -16,7 +16,6 @@ from sqlalchemy import create_engine
 from agents.answer import Question
 from agents.response import to_full_response
 from agents.steps import Progress, Step
-from bot.app import build_bot
 from bot.slack.http_events import add_slack, alongside
 from config.domain import Domain
 from config.errors import IndexUnavailable
@@ -25,7 +24,7 @@ from playground.slack_stand_in import SlackStandIn
 from telemetry.health import health_app
 from tests.api.front import DOMAINS, api, here, serving
 from tests.bot.conftest import answered, running, settings_for
-from tests.bot.fakes import CHANNEL, EVERYWHERE_ALIKE, Agents, answer, passages_found
+from tests.bot.fakes import CHANNEL, Agents, answer, bot_of, passages_found
 
 
 @pytest.fixture
@@ -268,14 +267,7 @@ def test_slack_by_http_with_checked_signatures(
     slack: SlackStandIn, agents: Agents, tmp_path: Path
 ) -> None:
     engine = create_engine(f"sqlite:///{tmp_path / 'state.sqlite'}")
-    bot = build_bot(
-        settings_for(slack, tmp_path),
-        domains=DOMAINS,
-        ask=agents,
-        answering=EVERYWHERE_ALIKE,
-        engine=engine,
-        socket=False,
-    )
+    bot = bot_of(settings_for(slack, tmp_path), agents, engine, DOMAINS, socket=False)
     app = api(agents, lifespan=alongside(bot))
     add_slack(app, bot.app, SecretStr(slack.signing_secret))
     with serving(app) as url:

@@ -18,13 +18,12 @@ from hypothesis import strategies as st
 from pydantic import SecretStr
 from sqlalchemy import create_engine
 
-from bot.app import build_bot
 from bot.slack.http_events import add_slack
 from config.parsing.strict_json import JunkJsonError, read_json
 from playground.slack_stand_in import SlackStandIn
 from tests.api.front import DOMAINS, api, here
 from tests.bot.conftest import settings_for
-from tests.bot.fakes import CHANNEL, EVERYWHERE_ALIKE, Agents
+from tests.bot.fakes import CHANNEL, Agents, bot_of
 
 MARK = "xyzzy7"
 """Stands in all that is sent; no answer may hold it."""
@@ -178,14 +177,7 @@ def events(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TestClient]:
         settings = settings_for(slack, folder).model_copy(
             update={"slack_signing_secret": SecretStr(SECRET)}
         )
-        bot = build_bot(
-            settings,
-            domains=DOMAINS,
-            ask=Agents(),
-            answering=EVERYWHERE_ALIKE,
-            engine=engine,
-            socket=False,
-        )
+        bot = bot_of(settings, Agents(), engine, DOMAINS, socket=False)
         bot.inbox.start()
         app = api()
         add_slack(app, bot.app, SecretStr(SECRET))

@@ -12,11 +12,11 @@ from typing import Any
 import pytest
 from sqlalchemy import create_engine
 
-from bot.app import Bot, build_bot
+from bot.app import Bot
 from config.domain import Domain
 from config.settings import Settings
 from playground.slack_stand_in import SlackStandIn
-from tests.bot.fakes import CHANNEL, Agents, domain, spoken_of_in
+from tests.bot.fakes import CHANNEL, Agents, bot_of, domain, spoken_of_in
 
 
 def settings_for(slack: SlackStandIn, data_dir: Path) -> Settings:
@@ -42,12 +42,12 @@ def running(
     **more: Any,
 ) -> Iterator[Bot]:
     engine = create_engine(f"sqlite:///{data_dir / 'state.sqlite'}", connect_args={"timeout": 30})
-    bot = build_bot(
+    bot = bot_of(
         settings_for(slack, data_dir).model_copy(update=settings or {}),
-        domains=domains or {"security": domain()},
-        ask=agents,
-        engine=engine,
-        **({"answering": spoken_of_in(agents)} | more),
+        agents,
+        engine,
+        domains or {"security": domain()},
+        **({"router": spoken_of_in(agents)} | more),
     )
     # Tests need not wait as long as Slack and a database would have us wait.
     bot.web.sleep = lambda seconds: time.sleep(seconds / 10)

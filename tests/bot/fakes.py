@@ -8,13 +8,20 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from types import SimpleNamespace
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from agents.answer import Answer, Ask, Citation, Passage, Question
 from agents.routing.router import DomainRouter
 from agents.steps import Progress
 from config.domain import Domain
 from config.models import ChatModel
+from config.settings import Settings
+from index.permissions.rules import by_email
+
+if TYPE_CHECKING:
+    from sqlalchemy import Engine
+
+    from bot.app import Bot
 
 CHANNEL = "C0SECURITY"
 
@@ -130,3 +137,36 @@ def spoken_of_in(agents: Agents) -> DomainRouter:
         return SpeaksOf(0.9 if name in agents.spoken_of else 0.0)
 
     return DomainRouter(snapshot=snapshot, model=lambda: agents.model)
+
+
+def bot_of(
+    settings: Settings,
+    ask: Callable[[str], Ask],
+    engine: Engine,
+    domains: Mapping[str, Domain],
+    *,
+    socket: bool = True,
+    **more: Any,
+) -> Bot:
+    """The bot without documents, but for what is said of its agents and documents in `more`."""
+    from bot import app
+
+    agents: dict[str, Any] = {
+        "ask": ask, "ask_unattended": None, "router": EVERYWHERE_ALIKE, "model": None,
+        "streaming": settings.has_chat_model(), "warm": None,
+    }  # fmt: skip
+    documents: dict[str, Any] = {
+        "published": None, "owners": None, "identities": by_email, "status": lambda domain: None,
+        "everyone_may_read": lambda domain, documents: False,
+    }  # fmt: skip
+    assert more.keys() <= agents.keys() | documents.keys()
+    return app.build_bot(
+        settings,
+        domains=lambda: domains,
+        engine=engine,
+        agents=app.Agents(**{name: more.get(name, value) for name, value in agents.items()}),
+        documents=app.Documents(
+            **{name: more.get(name, value) for name, value in documents.items()}
+        ),
+        socket=socket,
+    )

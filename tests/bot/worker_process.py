@@ -7,13 +7,13 @@ import os
 import sys
 from pathlib import Path
 
-from bot.app import Bot, build_bot
+from bot.app import Bot
 from config.errors import CopilotError
 from config.settings import Settings
 from index.store.database import open_database
 from loaders.google.owners import GoogleOwners
 from telemetry.health import serve_health
-from tests.bot.fakes import EVERYWHERE_ALIKE, Agents, answer, domain
+from tests.bot.fakes import Agents, answer, bot_of, domain
 
 
 def serve(bot: Bot) -> None:
@@ -33,14 +33,13 @@ def main() -> None:
     more = json.loads(os.environ.get("DOMAIN", "{}"))
     here = Path(os.environ.get("ONCALL_DATA_DIR", "")) / "security.yaml"
     try:
-        bot = build_bot(
+        bot = bot_of(
             settings,
-            domains={"security": domain(limits=limits, **more).read_from(here)},
-            ask=agents,
-            answering=EVERYWHERE_ALIKE,
-            engine=open_database(settings),
+            agents,
+            open_database(settings),
+            {"security": domain(limits=limits, **more).read_from(here)},
             streaming=bool(os.environ.get("STREAMING")),
-            document_desk=GoogleOwners(settings) if settings.google_credentials else None,
+            owners=GoogleOwners(settings) if settings.google_credentials else None,
         )
         if port := os.environ.get("HEALTH_PORT"):
             serve_health(bot, int(port))

@@ -220,7 +220,7 @@ def house(tmp_path_factory: pytest.TempPathFactory) -> Iterator[House]:
             agents,
             domains,
             published=PUBLISHED,
-            ask_anew=agents,
+            ask_unattended=agents,
         ) as bot,
     ):
         found = House(folder, google, server, Desk(slack, bot, agents), domains, said)
@@ -472,7 +472,7 @@ def previewed(house: House, values: Mapping[str, Any]) -> object:
 def linked_to_before(house: House, values: Mapping[str, Any]) -> object:
     """Whether an answer links what was said an hour before."""
     desk = house.in_slack(values)
-    desk.bot.beside.earlier.seconds = 30.0
+    desk.bot.extras.earlier.seconds = 30.0
     space, now = desk.slack.workspace, desk.slack.workspace.clock
     desk.slack.post_as_user("C0PLATFORM", "the samovar is descaled when?")
     space.clock = lambda: now() + 3_600

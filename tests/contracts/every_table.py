@@ -12,7 +12,7 @@ from sqlalchemy import Engine
 from agents.confidence import ThresholdStore, built_in
 from agents.judging.corrections import KeptCorrections
 from agents.judging.judge import kept_verdicts
-from bot.app import Bot, build_bot
+from bot.app import Bot
 from bot.feature import PublishedIndex
 from config.errors import NothingPublished
 from enrichment.llm.ledger import SharedLedger
@@ -32,7 +32,7 @@ from jobs.schedule.runner import RunAttemptStore
 from jobs.schedule.runs import RunStore
 from playground.slack_stand_in import SlackStandIn
 from tests.bot.conftest import settings_for
-from tests.bot.fakes import Agents, domain, spoken_of_in
+from tests.bot.fakes import Agents, bot_of, domain, spoken_of_in
 from tests.jobs.evaluation.made_up_report import made_up_report
 
 LISTENING = {"when": "always", "alert_bots": ["B0BEACON"]}
@@ -49,14 +49,14 @@ def built_bot(folder: Path, engine: Engine) -> Iterator[Bot]:
     """All of the bot, never started."""
     agents = Agents()
     with SlackStandIn() as slack:
-        yield build_bot(
+        yield bot_of(
             settings_for(slack, folder),
-            domains={"security": domain(admins=["U0INES"], answer=LISTENING)},
-            ask=agents,
-            answering=spoken_of_in(agents),
-            engine=engine,
+            agents,
+            engine,
+            {"security": domain(admins=["U0INES"], answer=LISTENING)},
+            router=spoken_of_in(agents),
             published=PublishedIndex(snapshot=nothing_published, embed=lambda texts: texts),
-            ask_anew=agents,
+            ask_unattended=agents,
         )
 
 

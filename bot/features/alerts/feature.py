@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bot.feature import AnswerAlert, Feature, FeatureContext
-from bot.features.alerts.replies import ANSWER, COURSE, AlertReplies
+from bot.features.alerts.replies import ANSWER, COURSE, AlertAnswerDue, AlertReplies
 from bot.features.alerts.service import AGAIN, AlertService
 from bot.features.alerts.store import AlertCounts, EpisodeStore
 from bot.questions.store import QuestionStore
@@ -26,7 +26,7 @@ def build_alerts(
     desk = AlertService(tools=tools, replies=replies)
     return Feature(
         on_event=desk.on_event,
-        items={ANSWER: replies.answer},
+        handlers={AlertAnswerDue: replies.answer},
         timers={ANSWER: replies.put, COURSE: replies.show, AGAIN: desk.again},
         digest=desk.digest,
     )

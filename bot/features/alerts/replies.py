@@ -7,13 +7,15 @@ from __future__ import annotations
 
 import math
 import zlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
+from typing import Any, ClassVar, Self
 
 import structlog
 
 from bot.blocks.kit import Json
+from bot.bus.events import Event, Item
 from bot.db import now
 from bot.feature import AnswerAlert, FeatureContext
 from bot.features.alerts.episodes import Episode, Tally
@@ -27,7 +29,7 @@ from config.domain import Domain
 log = structlog.get_logger()
 
 ANSWER = "alert_answer"
-"""Key of an item, by which one worker gives one answer; kind of the timer for its turn."""
+"""Kind of an event, so that only one worker answers, and of the timer for its turn."""
 COURSE = "alert_course"
 """Kind of the timer of an update."""
 AT_ONCE = 5
@@ -40,6 +42,19 @@ MOST_UNKNOWN, UNKNOWN_WITHIN = 5, timedelta(minutes=10)
 """How often a channel hears "no runbook"; of the others in a storm the gaps and the digest tell."""
 A_BOT = "bot"
 """Stands for its id, where only that it is one matters."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class AlertAnswerDue(Event):
+    kind: ClassVar[str] = ANSWER
+    question_id: str
+
+    def item(self) -> Item:
+        return {self.kind: self.question_id}
+
+    @classmethod
+    def from_item(cls, item: Mapping[str, Any]) -> Self:
+        return cls(question_id=item[cls.kind])
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -71,10 +86,12 @@ class AlertReplies:
     def put(self, question: str) -> None:
         """One worker gives it, whatever happens meanwhile."""
         if record := self.records.get(question):
-            self.tools.put(f"alert-{question}-{record.event_id}", {ANSWER: question})
+            event_id = f"alert-{question}-{record.event_id}"
+            self.tools.put(event_id, AlertAnswerDue(question_id=question))
 
-    def answer(self, event_id: str, question: str) -> None:
+    def answer(self, event_id: str, event: AlertAnswerDue) -> None:
         """In its thread, as any other question. Called again after a crash."""
+        question = event.question_id
         record = self.records.get(question)
         domain = self.tools.domains().get(record.domain) if record else None
         if record is None or domain is None or record.state not in {"working", "answered"}:

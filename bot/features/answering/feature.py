@@ -4,15 +4,17 @@ after the ack, in Bolt's own threads; everything else goes through the inbox."""
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, replace
-from typing import Any
+from dataclasses import asdict, dataclass, replace
+from typing import Any, ClassVar, Self
 
 from slack_bolt import App
 
 from bot.blocks.kit import Json
 from bot.blocks.render import CLARIFY, LOOK_IN
-from bot.feature import Store
-from bot.slack.events import IncomingMessage, files_of
+from bot.bus.events import Enqueue, Event, Item
+from bot.feature import Feature
+from bot.features.answering.intake import Intake
+from bot.slack.events import IncomingMessage, MessageDeleted, files_of
 from bot.slack.interactions import place_of, posted_at, team_of, user_of
 from bot.slack.manifest import SHORTCUT
 from bot.slack.messages import plain, words_of
@@ -20,30 +22,54 @@ from bot.slack.messages import plain, words_of
 Ack = Callable[..., Any]
 
 
-def listen_for_questions(app: App, store: Store, *, bot_user: str) -> None:
-    """Register the listeners of questions that aren't an event."""
-    _shortcut(app, store, bot_user)
-    _clarifying(app, store)
+@dataclass(frozen=True, kw_only=True)
+class QuestionAsked(Event):
+    """By the shortcut, or by choosing one of several options."""
+
+    kind: ClassVar[str] = "asked"
+    message: IncomingMessage
+
+    def item(self) -> Item:
+        return {self.kind: asdict(self.message)}
+
+    @classmethod
+    def from_item(cls, item: Mapping[str, Any]) -> Self:
+        return cls(message=IncomingMessage.stored(item[cls.kind]))
 
 
-def _shortcut(app: App, store: Store, bot_user: str) -> None:
+def build_answering(intake: Intake, bot_user: str) -> Feature:
+    def listen(app: App, put: Enqueue) -> None:
+        _listen_to_shortcut(app, put, bot_user)
+        _listen_to_choices(app, put)
+
+    return Feature(
+        listen=listen,
+        handlers={
+            IncomingMessage: intake.asked,
+            MessageDeleted: intake.deleted,
+            QuestionAsked: lambda event_id, event: intake.asked(event_id, event.message),
+        },
+    )
+
+
+def _listen_to_shortcut(app: App, put: Enqueue, bot_user: str) -> None:
     def ask_about(ack: Ack, body: Json) -> None:
         if event := shortcut_question(body, bot_user):
-            store(f"shortcut-{event.id}-{event.user}", {"asked": asdict(event)})
+            put(f"shortcut-{event.id}-{event.user}", QuestionAsked(message=event))
         ack()
 
     app.message_shortcut(SHORTCUT)(ask_about)
 
 
-def _clarifying(app: App, store: Store) -> None:
+def _listen_to_choices(app: App, put: Enqueue) -> None:
     def choose(ack: Ack, body: Json, action: Json) -> None:
         event = chosen_question(body, action)
-        store(f"option-{event.id}", {"asked": asdict(event)})
+        put(f"option-{event.id}", QuestionAsked(message=event))
         ack()
 
     def look_in(ack: Ack, body: Json, action: Json) -> None:
         event = asked_of_another(body, action)
-        store(f"option-{event.id}", {"asked": asdict(event)})
+        put(f"option-{event.id}", QuestionAsked(message=event))
         ack()
 
     for number in range(5):

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
-from typing import Any
+from typing import ClassVar
 
 import structlog
 from slack_bolt import App
@@ -20,6 +20,7 @@ from slack_bolt import App
 from agents.answer import Answer
 from bot.access.gate import EntryPoint
 from bot.blocks.kit import Json, button, input_block, link, modal, submitted, text_input
+from bot.bus.events import Enqueue, Event
 from bot.feature import (
     AnswerExtras,
     Feature,
@@ -27,15 +28,16 @@ from bot.feature import (
     IsPrivate,
     OutgoingAnswer,
     SayWhyNot,
-    Store,
 )
 from bot.features.checklists.posts import ChecklistPosts
 from bot.features.checklists.progress import WHOLE, Checklist
 from bot.features.checklists.runbook import RunbookRef, runbook_of
 from bot.features.checklists.service import (
-    SHOW,
-    SUM_UP,
+    ChecklistDue,
+    ChecklistPressed,
     ChecklistService,
+    StepReported,
+    SummaryDue,
     half_done,
     moment,
     written_name,
@@ -52,22 +54,30 @@ from index.audit import Shown
 log = structlog.get_logger()
 
 START = "checklist_start"
-PRESSED = "checklist_press"
-REPORTED = "checklist_report"
 REPORT_VIEW = "checklist_report"
-Ack = Callable[..., Any]
+Ack = Callable[..., object]
 
 
-def listen_to_buttons(app: App, store: Store, web: SlackClient) -> None:
+@dataclass(frozen=True, kw_only=True)
+class ChecklistRequested(Event):
+    kind: ClassVar[str] = START
+    question_id: str
+    user: str
+    at: str
+    """Slack's timestamp."""
+
+
+def listen_to_buttons(app: App, put: Enqueue, web: SlackClient) -> None:
     def start(ack: Ack, body: Json, action: Json) -> None:
         question, user = str(action.get("value") or ""), _user(body)
-        item = {"question_id": question, "user": user, "at": str(action.get("action_ts") or "")}
-        store(f"{START}-{question}-{user}-{item['at']}"[:120], {START: item})
+        at = str(action.get("action_ts") or "")
+        event = ChecklistRequested(question_id=question, user=user, at=at)
+        put(f"{START}-{question}-{user}-{at}"[:120], event)
         ack()
 
     def press(ack: Ack, body: Json, action: Json) -> None:
         if pressed := press_of(body, action):
-            store(pressed["id"], {PRESSED: pressed})
+            put(pressed.id, pressed)
         ack()
 
     def ask_what(body: Json, action: Json) -> None:
@@ -82,15 +92,15 @@ def listen_to_buttons(app: App, store: Store, web: SlackClient) -> None:
 
     def report(ack: Ack, body: Json, view: Json) -> None:
         about = json.loads(view["private_metadata"])
-        key = f"{REPORTED}-{view.get('id')}-{view.get('hash', '')}"[:120]
-        said = {
-            "id": key,
-            "user": _user(body),
-            "words": submitted(view, "words"),
-            "checklist": str(about["checklist"]),
-            "step": int(about["step"]),
-        }
-        store(key, {REPORTED: said})
+        key = f"{StepReported.kind}-{view.get('id')}-{view.get('hash', '')}"[:120]
+        event = StepReported(
+            id=key,
+            user=_user(body),
+            words=submitted(view, "words"),
+            checklist=str(about["checklist"]),
+            step=int(about["step"]),
+        )
+        put(key, event)
         ack()
 
     app.action(START)(start)
@@ -99,20 +109,20 @@ def listen_to_buttons(app: App, store: Store, web: SlackClient) -> None:
     app.view(REPORT_VIEW)(report)
 
 
-def press_of(body: Json, action: Json) -> dict[str, Any] | None:
+def press_of(body: Json, action: Json) -> ChecklistPressed | None:
     """The state that is asked for; None for what opens a form."""
     act, step, checklist = _chosen(action)
     if act == REPORT or not act:
         return None
     user, at = _user(body), str(action.get("action_ts") or "")
-    return {
-        "id": f"checklist-{checklist}-{act}-{step}-{user}-{at}"[:120],
-        "checklist": checklist,
-        "step": step,
-        "act": act,
-        "user": user,
-        "at": at,
-    }
+    return ChecklistPressed(
+        id=f"checklist-{checklist}-{act}-{step}-{user}-{at}"[:120],
+        checklist=checklist,
+        step=step,
+        act=act,
+        user=user,
+        at=at,
+    )
 
 
 def report_view(remember: str) -> Json:
@@ -169,16 +179,15 @@ class StartingChecklists:
             return AnswerExtras()
         return AnswerExtras(buttons=(button("Start checklist", START, shown.record.id),))
 
-    def pressed(self, event_id: str, item: Mapping[str, Any]) -> None:
-        record = self.records.get(str(item["question_id"]))
+    def pressed(self, event_id: str, event: ChecklistRequested) -> None:
+        record = self.records.get(event.question_id)
         if record is None:
             return
-        user, at = str(item["user"]), str(item["at"])
         found = self._of(record)
-        if self._may(user, record, at) and found:
-            self._start(record, *found, user=user, at=moment(at))
+        if self._may(event.user, record, event.at) and found:
+            self._start(record, *found, user=event.user, at=moment(event.at))
 
-    def on_event(self, event_id: str, event: Mapping[str, Any], team: str) -> bool:
+    def on_event(self, event_id: str, event: Mapping[str, object], team: str) -> bool:
         """`@copilot checklist`, or *start the checklist*, below an answer that leads to steps."""
         asked = read(event, bot_user=self.tools.identity.user, team=team)
         if (
@@ -256,7 +265,8 @@ class StartingChecklists:
             domain,
         )
         # By this id it is posted by one worker, however many people ask for it at once.
-        self.tools.put(f"{SHOW}-{checklist.id}", {SHOW: {"checklist": checklist.id}})
+        due = ChecklistDue(checklist=checklist.id)
+        self.tools.put(f"{due.kind}-{checklist.id}", due)
 
     def _tell_it_is_there(self, wanted: Checklist) -> None:
         """To whoever asks for a second one, alone; not where a crash made the same press come
@@ -292,13 +302,13 @@ def build_checklists(
         tools=tools, records=records, keeper=keeper, is_private=is_private
     )
     return Feature(
-        listen=lambda app, store: listen_to_buttons(app, store, tools.web),
-        items={
-            START: starting.pressed,
-            PRESSED: keeper.pressed,
-            REPORTED: keeper.reported,
-            SHOW: keeper.show,
-            SUM_UP: keeper.sum_up,
+        listen=lambda app, put: listen_to_buttons(app, put, tools.web),
+        handlers={
+            ChecklistRequested: starting.pressed,
+            ChecklistPressed: keeper.pressed,
+            StepReported: keeper.reported,
+            ChecklistDue: keeper.show,
+            SummaryDue: keeper.sum_up,
         },
         plan=keeper.watch,
         on_event=starting.on_event,

@@ -6,16 +6,16 @@ What people are called, written out."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from typing import ClassVar
 
 import structlog
 
 from bot.access.gate import EntryPoint
 from bot.blocks.kit import MAX_TEXT, link, short
-from bot.bus.events import Suggestion
+from bot.bus.events import Event, Suggestion
 from bot.db import now
 from bot.feature import DigestPart, FeatureContext, SayWhyNot
 from bot.features.checklists.posts import ChecklistPosts
@@ -39,12 +39,50 @@ from config.domain import Domain
 
 log = structlog.get_logger()
 
-SHOW = "checklist_show"
-SUM_UP = "checklist_sum_up"
 MOST_TOLD = 3
 """Reports of one person about one step of which the owner hears; all stand at the step."""
 WATCHED = timedelta(days=14)
 """An older checklist that nobody finished is no longer compared with its runbook."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ChecklistPressed(Event):
+    """An act on a step, or on the whole checklist."""
+
+    kind: ClassVar[str] = "checklist_press"
+    id: str
+    checklist: str
+    step: int
+    act: str
+    user: str
+    at: str
+    """Slack's timestamp."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class StepReported(Event):
+    """Somebody says what is wrong with a step."""
+
+    kind: ClassVar[str] = "checklist_report"
+    id: str
+    user: str
+    words: str
+    checklist: str
+    step: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class ChecklistDue(Event):
+    """The checklist is to be posted or updated; as an event, so that only one worker does it."""
+
+    kind: ClassVar[str] = "checklist_show"
+    checklist: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class SummaryDue(Event):
+    kind: ClassVar[str] = "checklist_sum_up"
+    checklist: str
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,47 +92,46 @@ class ChecklistService:
     posts: ChecklistPosts
     say_why_not: SayWhyNot
 
-    def pressed(self, event_id: str, item: Mapping[str, Any]) -> None:
-        checklist = self.kept.get(str(item["checklist"]))
-        act, user = str(item["act"]), str(item["user"])
-        step = int(item["step"])
+    def pressed(self, event_id: str, event: ChecklistPressed) -> None:
+        checklist = self.kept.get(event.checklist)
+        act, user, step = event.act, event.user, event.step
         if checklist is None or act not in ACTS or not WHOLE <= step < len(checklist.runbook.steps):
             return
-        if not self.may(user, checklist, str(item["at"])):
+        if not self.may(user, checklist, event.at):
             return
-        at = moment(str(item["at"]))
-        press = Press(id=str(item["id"]), step=step, act=act, by=user, at=at)
+        press = Press(id=event.id, step=step, act=act, by=user, at=moment(event.at))
         self.kept.press(checklist, press)
         if act == "finish":
             # Two may press it: one worker posts the summary.
-            self.tools.put(f"{SUM_UP}-{checklist.id}", {SUM_UP: {"checklist": checklist.id}})
+            due = SummaryDue(checklist=checklist.id)
+            self.tools.put(f"{due.kind}-{checklist.id}", due)
         self._compare(checklist)
         everywhere = act in ("finish", "skipped", "undone", "take")
         steps = range(len(checklist.runbook.steps)) if everywhere else [step]
         self.posts.show(checklist, steps)
 
-    def reported(self, event_id: str, item: Mapping[str, Any]) -> None:
-        checklist = self.kept.get(str(item["checklist"]))
-        user, step = str(item["user"]), int(item["step"])
-        words = str(item["words"]).strip()[:MAX_TEXT]
+    def reported(self, event_id: str, event: StepReported) -> None:
+        checklist = self.kept.get(event.checklist)
+        user, step = event.user, event.step
+        words = event.words.strip()[:MAX_TEXT]
         if checklist is None or not words or not 0 <= step < len(checklist.runbook.steps):
             return
-        if not self.may(user, checklist, str(item["id"])):
+        if not self.may(user, checklist, event.id):
             return
-        report = StepReport(id=str(item["id"]), step=step, words=words, by=user, at=now())
+        report = StepReport(id=event.id, step=step, words=words, by=user, at=now())
         self.kept.report(checklist, report)
         said = [one for one in self.kept.standing(checklist).reports[step] if one.by == user]
         if report.id in {one.id for one in said[:MOST_TOLD]}:
             self._tell_owner(checklist, report)
         self.posts.show(checklist, [step])
 
-    def show(self, event_id: str, item: Mapping[str, Any]) -> None:
+    def show(self, event_id: str, event: ChecklistDue) -> None:
         """One worker posts it; whatever was pressed meanwhile is in it."""
-        if checklist := self.kept.get(str(item["checklist"])):
+        if checklist := self.kept.get(event.checklist):
             self.posts.post(checklist)
 
-    def sum_up(self, event_id: str, item: Mapping[str, Any]) -> None:
-        if checklist := self.kept.get(str(item["checklist"])):
+    def sum_up(self, event_id: str, event: SummaryDue) -> None:
+        if checklist := self.kept.get(event.checklist):
             self.posts.post_summary(checklist)
 
     def watch(self) -> None:
@@ -103,8 +140,8 @@ class ChecklistService:
             before = checklist.changed
             after = self._compare(checklist)
             if after is not None and after.changed != before:
-                named = f"{SHOW}-{checklist.id}-{after.generation}"
-                self.tools.put(named, {SHOW: {"checklist": checklist.id}})
+                due = ChecklistDue(checklist=checklist.id)
+                self.tools.put(f"{due.kind}-{checklist.id}-{after.generation}", due)
 
     def may(self, user: str, checklist: Checklist, pressed: str) -> bool:
         """Whoever may ask in its domain, and see the thread; who may not is told why, alone."""

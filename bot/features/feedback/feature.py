@@ -10,7 +10,8 @@ from slack_bolt import App
 
 from bot.blocks.kit import Json, input_block, modal, submitted, text_input
 from bot.blocks.render import FEEDBACK
-from bot.feature import Feature, Store
+from bot.bus.events import Enqueue
+from bot.feature import Feature
 from bot.features.feedback.store import REASONS, FeedbackStore
 from bot.slack.client import SlackClient
 from bot.slack.interactions import open_modal, place_of, user_of, whisper
@@ -24,7 +25,7 @@ VERDICTS = metrics.counter("oncall_feedback_total", "Feedback given", "verdict")
 
 
 def build_feedback(web: SlackClient, feedback: FeedbackStore) -> Feature:
-    def listen(app: App, _: Store) -> None:
+    def listen(app: App, _: Enqueue) -> None:
         _listen(app, web, feedback)
 
     return Feature(listen=listen)

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
-from typing import Any
+from typing import Any, ClassVar
 
 from agents.freshness.cited_places import CitedSection
 from bot.blocks.kit import Json, link, short
 from bot.blocks.sanitize.text import sanitize_mrkdwn
+from bot.bus.events import Enqueue, Event, SlackEvent, SuggestionDecided
 from bot.feature import (
     AnswerExtras,
     DigestPart,
@@ -17,16 +18,14 @@ from bot.feature import (
     FeatureContext,
     IsPrivate,
     OutgoingAnswer,
-    Store,
 )
 from bot.features.freshness.contradictions import ContradictionStore
-from bot.features.freshness.flags import FlagService, flag_item
+from bot.features.freshness.flags import FlagService, SourceFlagged
 from bot.features.freshness.overdue import OverdueDocuments
 from bot.features.freshness.places import HelpfulPlaceStore, SnapshotOf, places_of, snapshots
 from bot.features.freshness.store import CitationCountStore, create_aging_tables, today_utc
 from bot.features.freshness.views import (
-    FLAG,
-    KEEP,
+    ContradictionSettled,
     contradiction_blocks,
     flag_button,
     listen_for_decisions,
@@ -37,13 +36,22 @@ from bot.slack.messages import permalink
 from config.domain import Domain
 
 DAY = "aging_day"
-MET = "contradictions_met"
 _AFTER_MIDNIGHT = timedelta(minutes=10)
 """Questions of the day before may still be on their way."""
 _MOST_LINES = 5
 
 
-def build_aging(tools: FeatureContext, records: QuestionStore, is_private: IsPrivate) -> Feature:
+@dataclass(frozen=True, kw_only=True)
+class ContradictionsMet(Event):
+    """An answer cites places that contradict each other."""
+
+    kind: ClassVar[str] = "contradictions_met"
+    question_id: str
+
+
+def build_freshness(
+    tools: FeatureContext, records: QuestionStore, is_private: IsPrivate
+) -> Feature:
     create_aging_tables(tools.engine)
     snapshot_of = snapshots(tools.published.snapshot if tools.published else None)
     counts = CitationCountStore(engine=tools.engine)
@@ -75,13 +83,11 @@ def build_aging(tools: FeatureContext, records: QuestionStore, is_private: IsPri
     )
     return Feature(
         listen=room.listen,
-        items={
-            FLAG: lambda event_id, item: room.outdated.flag(event_id, **flag_item(item)),
-            MET: lambda _, item: room.queue.met(str(item["question_id"])),
-            KEEP: room.settled,
-            "suggestion_outcome": lambda _, item: room.outdated.decided(
-                str(item.get("id", "")), str(item.get("outcome", "")), str(item.get("by", ""))
-            ),
+        handlers={
+            SourceFlagged: room.outdated.flag,
+            ContradictionsMet: lambda _, event: room.queue.met(event.question_id),
+            ContradictionSettled: room.settled,
+            SuggestionDecided: room.outdated.decided,
         },
         timers={DAY: room.day},
         plan=room.plan,
@@ -105,9 +111,9 @@ class AgingRoom:
     _planned_for: date = date.min
     """The day on which all domains were found to be counted: nothing is left to plan then."""
 
-    def listen(self, app: Any, store: Store) -> None:
-        listen_for_flags(app, store, web=self.tools.web, outdated=self.outdated)
-        listen_for_decisions(app, store)
+    def listen(self, app: Any, put: Enqueue) -> None:
+        listen_for_flags(app, put, web=self.tools.web, outdated=self.outdated)
+        listen_for_decisions(app, put)
 
     def plan(self) -> None:
         """Each minute: what was found helpful is looked at, and once a day the rest is set."""
@@ -134,8 +140,8 @@ class AgingRoom:
     def additions(self, shown: OutgoingAnswer) -> AnswerExtras:
         answer, name = shown.answer, shown.domain.domain
         if answer.contradictions:
-            item = {"question_id": shown.record.id}
-            self.tools.put(f"{MET}-{shown.record.event_id}", {MET: item})
+            event = ContradictionsMet(question_id=shown.record.id)
+            self.tools.put(f"{event.kind}-{shown.record.event_id}", event)
         snapshot = self.snapshot_of(name) if answer.citations else None
         places = list(places_of(answer, snapshot)) if snapshot else []
         return AnswerExtras(
@@ -152,13 +158,11 @@ class AgingRoom:
         yield from contradiction_blocks(self.queue, domains)
         yield from self.overdue.home(domains)
 
-    def settled(self, event_id: str, item: Any) -> None:
+    def settled(self, event_id: str, event: ContradictionSettled) -> None:
         """An admin has decided; their home shows what is left."""
-        user = str(item["user"])
-        pair, seen = str(item["contradiction"]), str(item.get("seen", ""))
-        self.queue.decide(pair, str(item["choice"]), user, seen)
-        opened = {"type": "app_home_opened", "user": user, "tab": "home"}
-        self.tools.put(f"{event_id}-home", {"event": opened, "team": str(item.get("team", ""))})
+        self.queue.decide(event.contradiction, event.choice, event.user, event.seen)
+        opened = {"type": "app_home_opened", "user": event.user, "tab": "home"}
+        self.tools.put(f"{event_id}-home", SlackEvent(event=opened, team=event.team))
 
     def digest(self, domain: Domain, since: datetime) -> Sequence[DigestPart]:
         name, after = domain.domain, since.astimezone(UTC).replace(tzinfo=None)

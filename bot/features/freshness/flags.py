@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any
+from typing import ClassVar
 
 from sqlalchemy import ColumnElement, Engine, and_, func, insert, select, update
 from sqlalchemy.exc import IntegrityError
@@ -16,7 +16,7 @@ from agents.freshness.cited_places import CitedSection, has_changed
 from agents.freshness.stale_documents import on_day
 from bot.access.gate import EntryPoint, Gate
 from bot.blocks.kit import MAX_TEXT, short
-from bot.bus.events import Suggestion
+from bot.bus.events import Event, Suggestion, SuggestionDecided
 from bot.db import now
 from bot.feature import IsPrivate
 from bot.features.freshness.places import SnapshotOf, kept_as, kept_place, place_meant
@@ -29,6 +29,18 @@ MOST_A_DAY = 20
 """Flags of one person: an owner hears of five suggestions a day, and others have some, too."""
 OUTCOMES = frozenset({"accepted", "dismissed", "gone"})
 Address = Callable[[QuestionRecord], str]
+
+
+@dataclass(frozen=True, kw_only=True)
+class SourceFlagged(Event):
+    """A reader says that a cited place is out of date."""
+
+    kind: ClassVar[str] = "flag_outdated"
+    question_id: str
+    user: str
+    number: int
+    """Of the citation."""
+    words: str
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -83,17 +95,19 @@ class FlagService:
         with self.engine.connect() as connection:
             return int(connection.execute(query).scalar_one()) >= MOST_A_DAY
 
-    def flag(self, event_id: str, *, question_id: str, user: str, number: int, words: str) -> None:
+    def flag(self, event_id: str, event: SourceFlagged) -> None:
         """Keep it, and tell the owner. Called again after a crash, it is one flag."""
+        question_id, user = event.question_id, event.user
         found = self.flaggable(question_id, user)
-        cited = [one for one in found.answer.citations if one.number == number] if found else []
+        cites = found.answer.citations if found else ()
+        cited = [one for one in cites if one.number == event.number]
         if not found or not cited or not cited[0].document:
             return
         place = place_meant(cited[0], self.snapshot_of(found.domain.domain))
         mark = "flag-" + hashlib.sha256(event_id.encode()).hexdigest()[:16]
         if self.had_enough(user) and not self._is_kept(mark):
             return
-        said = words.strip()[:MAX_TEXT]
+        said = event.words.strip()[:MAX_TEXT]
         row = {
             "id": mark,
             "domain": found.domain.domain,
@@ -131,13 +145,13 @@ class FlagService:
             query = select(flags.c.id).where(flags.c.id == mark)
             return connection.execute(query).first() is not None
 
-    def decided(self, flag: str, outcome: str, by: str) -> None:
+    def decided(self, event_id: str, event: SuggestionDecided) -> None:
         """What its owner made of it; a second time changes nothing."""
-        if outcome not in OUTCOMES:
+        if event.outcome not in OUTCOMES:
             return
-        change = update(flags).where(flags.c.id == flag, flags.c.outcome == "")
+        change = update(flags).where(flags.c.id == event.id, flags.c.outcome == "")
         with self.engine.begin() as connection:
-            connection.execute(change.values(outcome=outcome, decided_by=by[:40]))
+            connection.execute(change.values(outcome=event.outcome, decided_by=event.by[:40]))
 
     def notes(self, domain: str, places: Sequence[CitedSection]) -> Iterator[str]:
         """Of those that say the same as when they were flagged: until somebody decides, and where
@@ -200,13 +214,3 @@ def _is_of(flagged: CitedSection, place: CitedSection) -> bool:
 def _where(place: CitedSection) -> str:
     """The row, where it is one, and its heading."""
     return " › ".join(filter(None, (place.path, " ".join(place.row))))
-
-
-def flag_item(item: Any) -> dict[str, Any]:
-    """What a stored item says, with what it must have."""
-    return {
-        "question_id": str(item["question_id"]),
-        "user": str(item["user"]),
-        "number": int(item["number"]),
-        "words": str(item["words"]),
-    }

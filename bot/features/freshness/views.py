@@ -7,7 +7,8 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, ClassVar
 
 import structlog
 from slack_bolt import App
@@ -31,9 +32,9 @@ from bot.blocks.kit import (
     words,
 )
 from bot.blocks.sanitize.text import sanitize_mrkdwn, sanitize_plain
-from bot.feature import Store
+from bot.bus.events import Enqueue, Event
 from bot.features.freshness.contradictions import CHOICES, ContradictionStore
-from bot.features.freshness.flags import MOST_A_DAY, Flaggable, FlagService
+from bot.features.freshness.flags import MOST_A_DAY, Flaggable, FlagService, SourceFlagged
 from bot.slack.client import SlackBusy, SlackClient, SlackRefused, SlackUnsure
 from config.domain import Domain
 
@@ -71,21 +72,29 @@ def contradiction_blocks(queue: ContradictionStore, domains: Sequence[Domain]) -
             )
 
 
-def listen_for_decisions(app: App, store: Store) -> None:
+@dataclass(frozen=True, kw_only=True)
+class ContradictionSettled(Event):
+    """An admin chose which of two places is right."""
+
+    kind: ClassVar[str] = KEEP
+    contradiction: str
+    choice: str
+    seen: str = ""
+    user: str
+    team: str = ""
+
+
+def listen_for_decisions(app: App, put: Enqueue) -> None:
     def decided(ack: Callable[..., Any], body: Json, action: Json) -> None:
         choice, pair, seen, *_ = [*str(action.get("value") or "").split(" "), "", "", ""]
         person = body.get("user") or {}
         user = str(person.get("id") or "")
         team = str(person.get("team_id") or (body.get("team") or {}).get("id") or "")
         if choice in CHOICES and pair:
-            item = {
-                "contradiction": pair,
-                "choice": choice,
-                "seen": seen,
-                "user": user,
-                "team": team,
-            }
-            store(f"settle-{pair}-{choice}-{user}-{action.get('action_ts')}", {KEEP: item})
+            event = ContradictionSettled(
+                contradiction=pair, choice=choice, seen=seen, user=user, team=team
+            )
+            put(f"settle-{pair}-{choice}-{user}-{action.get('action_ts')}", event)
         ack()
 
     app.action(re.compile(rf"^{KEEP}_\w+$"))(decided)
@@ -165,7 +174,7 @@ def flag_view(found: Flaggable, remember: str) -> Json:
     )
 
 
-def listen_for_flags(app: App, store: Store, *, web: SlackClient, outdated: FlagService) -> None:
+def listen_for_flags(app: App, put: Enqueue, *, web: SlackClient, outdated: FlagService) -> None:
     def open_form(body: Json, action: Json) -> None:
         user, (channel, thread_ts) = _user(body), _place(body)
         question_id = str(action.get("value") or "")
@@ -190,13 +199,13 @@ def listen_for_flags(app: App, store: Store, *, web: SlackClient, outdated: Flag
         if not words:
             ack(response_action="errors", errors={"words": "Say what is out of date."})
             return
-        item = {
-            "question_id": _remembered(view)[0],
-            "user": _user(body),
-            "number": int(submitted(view, "source") or 0),
-            "words": words,
-        }
-        store(f"flag-{view.get('id')}-{view.get('hash', '')}", {FLAG: item})
+        event = SourceFlagged(
+            question_id=_remembered(view)[0],
+            user=_user(body),
+            number=int(submitted(view, "source") or 0),
+            words=words,
+        )
+        put(f"flag-{view.get('id')}-{view.get('hash', '')}", event)
         ack()
 
     def thank(body: Json, view: Json) -> None:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
 
 from sqlalchemy import Engine, func, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
+from bot.bus.events import SuggestionDecided
 from bot.db import batches, now
 from bot.features.gaps.store import gap_drafts
 from bot.questions.tables import FeedbackRow, HandoffRow
@@ -113,22 +113,21 @@ class GapDrafts:
             reverse=True,
         )
 
-    def decided(self, outcome: Mapping[str, Any]) -> str:
-        """Keeps what an owner decided; the gap that it is of, '' for another one's suggestion."""
-        query = select(gap_drafts).where(gap_drafts.c.id == str(outcome.get("id", "")))
+    def decided(self, event: SuggestionDecided) -> str:
+        """Returns the gap whose suggestion was decided on; '' for another feature's."""
+        query = select(gap_drafts).where(gap_drafts.c.id == event.id)
         with self._engine.connect() as connection:
             known = connection.execute(query).first()
-        if known is None or outcome.get("outcome") not in OUTCOMES:
+        if known is None or event.outcome not in OUTCOMES:
             return ""
-        words, by = str(outcome.get("words") or "").strip(), str(outcome.get("by") or "")
         values = {
-            "outcome": outcome["outcome"],
-            "decided_by": by,
+            "outcome": event.outcome,
+            "decided_by": event.by,
             "decided_at": now(),
-            "words": words if outcome["outcome"] == "accepted" else "",
-            "words_by": str(outcome.get("words_by") or by),
-            "document": str(outcome.get("document") or known.document)[:200],
-            "heading": str(outcome.get("heading") or known.heading),
+            "words": event.words.strip() if event.outcome == "accepted" else "",
+            "words_by": event.words_by or event.by,
+            "document": (event.document or known.document)[:200],
+            "heading": event.heading or known.heading,
         }
         with self._engine.begin() as connection:
             connection.execute(

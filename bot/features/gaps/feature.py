@@ -10,7 +10,9 @@ from typing import Any
 
 import structlog
 
+from agents.answer import Ask
 from bot.blocks.kit import Json
+from bot.bus.events import SuggestionDecided
 from bot.feature import DigestPart, Feature, FeatureContext
 from bot.features.gaps import views as gap_lines
 from bot.features.gaps.collect import GapCollector
@@ -33,9 +35,12 @@ LOOK, ASK_ALL = "gaps_look", "gaps_ask"
 """Kinds of its timers: look over a domain's record; ask again after its documents changed."""
 
 
-def build_gaps(tools: FeatureContext, records: QuestionStore) -> Feature:
-    """Does nothing where nothing is known of the documents."""
-    if tools.published is None or tools.ask_anew is None:
+def build_gaps(
+    tools: FeatureContext, records: QuestionStore, ask_anew: Callable[[str], Ask] | None
+) -> Feature:
+    """`ask_anew`: domain name → its agents, answering from today's documents and never from a
+    cache. Does nothing without it, or without a published index."""
+    if tools.published is None or ask_anew is None:
         return Feature()
     kept, drafts = GapStore(tools.engine), GapDrafts(tools.engine)
     room = _GapsRoom(
@@ -55,7 +60,7 @@ def build_gaps(tools: FeatureContext, records: QuestionStore) -> Feature:
             kept=kept,
             drafts=drafts,
             published=tools.published,
-            ask_anew=tools.ask_anew,
+            ask_anew=ask_anew,
             timers=tools.timers,
             domains=tools.domains,
             records=records,
@@ -72,7 +77,7 @@ def build_gaps(tools: FeatureContext, records: QuestionStore) -> Feature:
         where=room.where,
     )
     return Feature(
-        items={"suggestion_outcome": room.decided},
+        handlers={SuggestionDecided: room.decided},
         timers={
             LOOK: room.look,
             ASK_ALL: room.ask_all,
@@ -125,16 +130,16 @@ class _GapsRoom:
         except CopilotError as error:
             log.info("gaps are asked again later", domain=domain, reason=str(error))
 
-    def decided(self, event_id: str, outcome: Mapping[str, Any]) -> None:
+    def decided(self, event_id: str, event: SuggestionDecided) -> None:
         """An owner's decision about what was suggested."""
-        gap_id = self.drafts.decided(outcome)
+        gap_id = self.drafts.decided(event)
         gap = self.kept.get(gap_id) if gap_id else None
         if gap is None:
             return
-        decided = str(outcome["outcome"])
-        state = state_after(decided, gap.state, {one.outcome for one in self.drafts.of(gap.id)})
-        self.kept.move(gap, state, by=str(outcome.get("by") or ""))
-        if decided == state == "accepted":  # the document may say so already
+        outcomes = {one.outcome for one in self.drafts.of(gap.id)}
+        state = state_after(event.outcome, gap.state, outcomes)
+        self.kept.move(gap, state, by=event.by)
+        if event.outcome == state == "accepted":  # the document may say so already
             self.tools.timers.set(ASK_GAP, gap.id, datetime.now(UTC))
 
     def home(self, viewer: str, domains: Sequence[Domain]) -> Iterator[Json]:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, timedelta
+from typing import ClassVar
 
 from bot.access.directory import People
+from bot.bus.events import Enqueue, Event
 from bot.bus.timers import TimerStore
 from bot.db import now
-from bot.feature import Store
 from bot.features.handoff.calls import (
     FREED,
     LEVEL,
@@ -33,14 +34,30 @@ from telemetry import metrics
 
 CALL, TAKER = "handoff-call", "handoff-taker"
 """Kinds of timers."""
-CALLED, TOLD_ASKER = "handoff_called", "handoff_told_asker"
-"""Keys of stored items: what is posted has one, so that two workers at once post it once."""
 TAKER_ASKED_AFTER = timedelta(hours=24)
 """The same hour of the next day, when whoever took it is likely to be at work again."""
 GIVEN_UP_AFTER = timedelta(days=7)
 """Nobody is called any more; digests tell of it as long as it is on record."""
 LOOK_AGAIN = timedelta(hours=1)
 """At one that waits and has no timer."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class CallStored(Event):
+    """A call is to be posted; as an event, so that only one worker posts it."""
+
+    kind: ClassVar[str] = "handoff_called"
+    question_id: str
+    step: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class AskerNews(Event):
+    """The asker is to be notified; as an event, so that only one worker does it."""
+
+    kind: ClassVar[str] = "handoff_told_asker"
+    question_id: str
+    news: str
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,7 +68,7 @@ class EscalationTimer:
     posts: CallMessages
     told: AskerNotifier
     people: People
-    put: Store
+    put: Enqueue
 
     def changed(self, question_id: str) -> None:
         """Asked for, taken, or resolved. Safe to repeat."""
@@ -70,20 +87,20 @@ class EscalationTimer:
             self.timers.set(TAKER, question_id, due)
         self.posts.settle(record, handoff)
         if not withdrawn:
-            about = {"question_id": question_id, "news": news_of(handoff)}
-            self.put(f"told-{question_id}-{about['news']}", {TOLD_ASKER: about})
+            news = AskerNews(question_id=question_id, news=news_of(handoff))
+            self.put(f"told-{question_id}-{news.news}", news)
 
-    def tell_asker(self, event_id: str, item: Mapping[str, str]) -> None:
+    def tell_asker(self, event_id: str, event: AskerNews) -> None:
         """Unless something newer is to be told. Safe to repeat."""
-        handoff, record = self._known(item["question_id"])
-        if handoff and record and news_of(handoff) == item["news"]:
+        handoff, record = self._known(event.question_id)
+        if handoff and record and news_of(handoff) == event.news:
             domain = self.handoffs.domain_of(record)
             self.told.tell_asker(record, handoff, domain.domain if domain else "")
 
-    def post_call(self, event_id: str, item: Mapping[str, str]) -> None:
+    def post_call(self, event_id: str, event: CallStored) -> None:
         """A call that is on record. Safe to repeat."""
-        handoff, record = self._known(item["question_id"])
-        call = self.handoffs.calls.get(item["question_id"], item["step"])
+        handoff, record = self._known(event.question_id)
+        call = self.handoffs.calls.get(event.question_id, event.step)
         if not (handoff and record and call) or call.ts:
             return
         if _is_over(record, handoff):
@@ -129,9 +146,9 @@ class EscalationTimer:
         """Each as an item of its own. Its id has the hour: an item that Slack's absence outlasted
         is followed by another."""
         for call in self.posts.waiting(record, handoff):
-            about = {"question_id": record.id, "step": call.step}
             hour = (now() - call.called_at) // timedelta(hours=1)
-            self.put(f"called-{record.id}-{call.step}-{hour}", {CALLED: about})
+            event = CallStored(question_id=record.id, step=call.step)
+            self.put(f"called-{record.id}-{call.step}-{hour}", event)
 
     def _due(self, record: QuestionRecord, domain: Domain) -> NextCall | None:
         """Who is called next; None when that is nobody as far as is known."""

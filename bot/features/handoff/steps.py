@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
+from typing import Any, ClassVar, Self
 
 from bot.access.gate import EntryPoint, Gate
+from bot.bus.events import Event, Item
 from bot.feature import SayWhyNot
 from bot.features.handoff.service import HandoffService
 from bot.questions.store import QuestionRecord, QuestionStore
@@ -16,6 +17,41 @@ from bot.slack.events import ReactionAdded
 from bot.slack.messages import earlier, fetch, is_own, plain, words_of
 
 RESOLVED = {"white_check_mark", "heavy_check_mark", "ballot_box_with_check"}
+
+
+@dataclass(frozen=True, kw_only=True)
+class HumanRequested(Event):
+    kind: ClassVar[str] = "human"
+    question_id: str
+    user: str
+    pressed: Mapping[str, str] | None = None
+    """Channel and timestamp of the message whose button it was."""
+
+    def item(self) -> Item:
+        request = {"question_id": self.question_id, "user": self.user}
+        return {"human": request, "pressed": self.pressed}
+
+    @classmethod
+    def from_item(cls, item: Mapping[str, Any]) -> Self:
+        request = item["human"]
+        return cls(
+            question_id=request["question_id"], user=request["user"], pressed=item.get("pressed")
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class TakeRequested(Event):
+    kind: ClassVar[str] = "take"
+    question_id: str
+    user: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class ResolveRequested(Event):
+    kind: ClassVar[str] = "resolve"
+    question_id: str
+    user: str
+    resolution: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,23 +65,26 @@ class HandoffSteps:
     bot_user: str
     say_why_not: SayWhyNot
 
-    def request(self, _: str, item: Mapping[str, Any]) -> None:
-        request = partial(self.handoffs.request, pressed=item.get("pressed"))
-        self._act(request, item["human"])
+    def request(self, _: str, event: HumanRequested) -> None:
+        self._act(event, partial(self.handoffs.request, pressed=event.pressed))
 
-    def take(self, _: str, item: Mapping[str, Any]) -> None:
-        self._act(self.handoffs.take, item["take"])
+    def take(self, _: str, event: TakeRequested) -> None:
+        self._act(event, self.handoffs.take)
 
-    def resolve(self, _: str, item: Mapping[str, Any]) -> None:
-        self._act(self.handoffs.resolve, item["resolve"])
+    def resolve(self, _: str, event: ResolveRequested) -> None:
+        self._act(event, partial(self.handoffs.resolve, resolution=event.resolution))
 
-    def _act(self, act: Callable[..., None], pressed: Mapping[str, Any]) -> None:
+    def _act(
+        self,
+        event: HumanRequested | TakeRequested | ResolveRequested,
+        act: Callable[[str, str], None],
+    ) -> None:
         """A step of a hand-off, if whoever pressed its button may ask in the question's domain."""
-        record = self.records.get(pressed["question_id"])
-        if record and self._may_act(EntryPoint.HAND_OFF, pressed["user"], record):
-            act(**pressed)
+        record = self.records.get(event.question_id)
+        if record and self._may_act(EntryPoint.HAND_OFF, event.user, record):
+            act(event.question_id, event.user)
         elif record and not record.channel.startswith("D"):
-            self.say_why_not(replace(record.event, user=pressed["user"]))
+            self.say_why_not(replace(record.event, user=event.user))
 
     def _may_act(self, door: EntryPoint, user: str, record: QuestionRecord) -> bool:
         """What was asked in a direct message is its asker's alone, and whose they had called."""
@@ -54,7 +93,7 @@ class HandoffSteps:
         domain = self.handoffs.domain_of(record)
         return bool(domain and self.gate.open_to(door, user, [domain]))
 
-    def reacted(self, event: ReactionAdded) -> None:
+    def reacted(self, _: str, event: ReactionAdded) -> None:
         """A tick by a person: on an answer, a question, a card, or the reply that solved it."""
         if event.reaction not in RESOLVED or event.user == self.bot_user:
             return

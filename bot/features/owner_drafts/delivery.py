@@ -4,14 +4,13 @@ Whom a draft goes to: the document's owner where they may see the words, else an
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
-from typing import Any
 
 import structlog
 
-from bot.bus.events import Suggestion
+from bot.bus.events import SuggestionMade
 from bot.bus.timers import TimerStore
 from bot.db import now
 from bot.feature import DocumentOwners
@@ -86,8 +85,8 @@ class DraftDelivery:
     gone: Callable[[str], None]
     """Called with the key of a draft whose document is."""
 
-    def suggested(self, event_id: str, item: Mapping[str, Any]) -> None:
-        self.send(self.drafts.add(Suggestion.stored(item)))
+    def suggested(self, event_id: str, event: SuggestionMade) -> None:
+        self.send(self.drafts.add(event.suggestion))
 
     def send(self, key: str) -> None:
         """To its addressee; later, where nobody can tell yet who that is, or they had enough."""

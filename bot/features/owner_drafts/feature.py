@@ -8,16 +8,24 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import ClassVar
 
 import structlog
 from slack_bolt import App
 
 from bot.blocks.kit import Json, actions, button, context, section
-from bot.feature import Feature, FeatureContext, Store
+from bot.bus.events import Enqueue, Event, SuggestionMade
+from bot.feature import DocumentOwners, Feature, FeatureContext
 from bot.features.owner_drafts.delivery import REMIND, SEND, DraftDelivery
 from bot.features.owner_drafts.posts import DraftPosts, DraftRights
-from bot.features.owner_drafts.service import COMMENT, NOT_YOURS, DraftDecisions
+from bot.features.owner_drafts.service import (
+    COMMENT,
+    NOT_YOURS,
+    DraftAccepted,
+    DraftDecisions,
+    DraftDismissed,
+    DraftEdited,
+)
 from bot.features.owner_drafts.store import DraftStore, OwnerDraft
 from bot.features.owner_drafts.views import (
     ACCEPT,
@@ -36,44 +44,39 @@ from bot.features.owner_drafts.views import (
 )
 from bot.slack.client import SlackBusy, SlackRefused, SlackUnsure
 from config.domain import Domain
-from index.permissions.rules import IdentitiesOf
 
 log = structlog.get_logger()
 
-ACCEPTED = "owner_accepted"
-EDITED = "owner_edited"
-DISMISSED = "owner_dismissed"
-"""Keys of stored items."""
 NO_LONGER = "This suggestion is no longer kept."
 BLANK = "Write what should stand in the document."
 
-Ack = Callable[..., Any]
+Ack = Callable[..., object]
 
 
 @dataclass(frozen=True, kw_only=True)
 class DraftActions:
     posts: DraftPosts
 
-    def listen(self, app: App, store: Store) -> None:
+    def listen(self, app: App, put: Enqueue) -> None:
         def accept(ack: Ack, body: Json, action: Json) -> None:
             key, user = str(action.get("value") or ""), _user(body)
             channel = str((body.get("channel") or {}).get("id") or "")
             event_id = f"owner-accept-{key}-{user}-{action.get('action_ts')}"
-            store(event_id, {ACCEPTED: {"key": key, "user": user, "channel": channel}})
+            put(event_id, DraftAccepted(key=key, user=user, channel=channel))
             ack()
 
         def edited(ack: Ack, body: Json, view: Json) -> None:
-            told = submitted_words(view)
-            if not told["words"]:
+            form = submitted_words(view)
+            if not form["words"]:
                 ack(response_action="errors", errors={"words": BLANK})
                 return
             user = _user(body)
-            store(f"owner-edited-{view.get('id')}-{user}", {EDITED: {**told, "user": user}})
+            put(f"owner-edited-{view.get('id')}-{user}", DraftEdited(**form, user=user))
             ack()
 
         def dismissed(ack: Ack, body: Json, view: Json) -> None:
-            told, user = submitted_reason(view), _user(body)
-            store(f"owner-dismissed-{view.get('id')}-{user}", {DISMISSED: {**told, "user": user}})
+            form, user = submitted_reason(view), _user(body)
+            put(f"owner-dismissed-{view.get('id')}-{user}", DraftDismissed(**form, user=user))
             ack()
 
         app.action(ACCEPT)(accept)
@@ -142,55 +145,61 @@ class WaitingAtHome:
             yield context([f"{more} more wait{'s' if more == 1 else ''} behind these."])
 
 
-WITHDRAWN = "owner_withdrawn"
+@dataclass(frozen=True, kw_only=True)
+class WordsWithdrawn(Event):
+    """The author of a draft's words was erased: its message is to be updated."""
+
+    kind: ClassVar[str] = "owner_withdrawn"
+    key: str
+    part: int
 
 
-def build_owner_drafts(tools: FeatureContext, identities: IdentitiesOf) -> Feature:
-    drafts = DraftStore(tools.engine)
+def build_owner_drafts(context: FeatureContext, owners: DocumentOwners | None) -> Feature:
+    """`owners` of None: no document has a known owner, and no comment is written."""
+    drafts = DraftStore(context.engine)
     rights = DraftRights(
-        gate=tools.gate, domains=tools.domains, identities=identities, published=tools.published
+        gate=context.gate,
+        domains=context.domains,
+        identities=context.identities,
+        published=context.published,
     )
     posts = DraftPosts(
-        web=tools.web,
+        web=context.web,
         drafts=drafts,
         rights=rights,
-        desk=tools.document_desk,
-        domains=tools.domains,
+        desk=owners,
+        domains=context.domains,
     )
     decisions = DraftDecisions(
-        web=tools.web,
+        web=context.web,
         drafts=drafts,
         posts=posts,
-        desk=tools.document_desk,
-        timers=tools.timers,
-        put=tools.put,
-        identity=tools.identity,
+        desk=owners,
+        timers=context.timers,
+        put=context.put,
+        identity=context.identity,
     )
     delivery = DraftDelivery(
         drafts=drafts,
         posts=posts,
-        desk=tools.document_desk,
-        timers=tools.timers,
+        desk=owners,
+        timers=context.timers,
         gone=decisions.gone,
     )
 
     def take_back_words() -> None:
         """Of people who were erased, by a process that doesn't speak with Slack."""
         for key, part in drafts.withdrawn():
-            item = {WITHDRAWN: {"key": key, "part": part}}
-            tools.put(f"owner-withdrawn-{key}-{part}", item)
-
-    def withdrawn(event_id: str, item: Any) -> None:
-        posts.withdraw(str(item["key"]), int(item["part"]))
+            context.put(f"owner-withdrawn-{key}-{part}", WordsWithdrawn(key=key, part=part))
 
     return Feature(
         listen=DraftActions(posts=posts).listen,
-        items={
-            "suggestion": delivery.suggested,
-            ACCEPTED: decisions.accept,
-            EDITED: decisions.accept_edited,
-            DISMISSED: decisions.dismiss,
-            WITHDRAWN: withdrawn,
+        handlers={
+            SuggestionMade: delivery.suggested,
+            DraftAccepted: decisions.accept,
+            DraftEdited: decisions.accept_edited,
+            DraftDismissed: decisions.dismiss,
+            WordsWithdrawn: lambda _, event: posts.withdraw(event.key, event.part),
         },
         timers={
             SEND: delivery.send,

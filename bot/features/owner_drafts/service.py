@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from typing import ClassVar
 
 import structlog
 
+from bot.bus.events import Enqueue, Event, SlackEvent, SuggestionDecided
 from bot.bus.timers import TimerStore
 from bot.connection import Identity
 from bot.db import now
-from bot.feature import DocumentOwners, Store
+from bot.feature import DocumentOwners
 from bot.features.owner_drafts.posts import DraftPosts
 from bot.features.owner_drafts.store import DraftStore, OwnerDraft
 from bot.slack.client import SlackBusy, SlackClient, SlackRefused, SlackUnsure
@@ -29,6 +29,35 @@ REVIEW_FIRST = "Please open it at my *Home* tab and review it there before you a
 
 
 @dataclass(frozen=True, kw_only=True)
+class DraftAccepted(Event):
+    """As suggested, by its button."""
+
+    kind: ClassVar[str] = "owner_accepted"
+    key: str
+    user: str
+    channel: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class DraftEdited(Event):
+    """Accepted in other words."""
+
+    kind: ClassVar[str] = "owner_edited"
+    key: str
+    words: str
+    heading: str
+    user: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class DraftDismissed(Event):
+    kind: ClassVar[str] = "owner_dismissed"
+    key: str
+    reason: str
+    user: str
+
+
+@dataclass(frozen=True, kw_only=True)
 class DraftDecisions:
     """Every method is safe to repeat under the same event id."""
 
@@ -37,38 +66,37 @@ class DraftDecisions:
     posts: DraftPosts
     desk: DocumentOwners | None
     timers: TimerStore
-    put: Store
+    put: Enqueue
     identity: Identity
 
-    def accept(self, event_id: str, pressed: Mapping[str, Any]) -> None:
-        """As suggested."""
-        draft, user = self._pressed(pressed)
+    def accept(self, event_id: str, event: DraftAccepted) -> None:
+        draft, user = self._of(event.key, event.user, event.channel), event.user
         if draft is None:
             return
         if draft.waits and not self._may_accept_unseen(user, draft):
-            self._whisper(user, str(pressed.get("channel") or ""), REVIEW_FIRST)
+            self._whisper(user, event.channel, REVIEW_FIRST)
             return
         self._decide(
             event_id, draft, user, "accepted",
             final_words=draft.words, final_heading=draft.heading, final_by=draft.by,
         )  # fmt: skip
 
-    def accept_edited(self, event_id: str, submitted: Mapping[str, Any]) -> None:
-        draft, user = self._pressed(submitted)
+    def accept_edited(self, event_id: str, event: DraftEdited) -> None:
+        draft, user = self._of(event.key, event.user), event.user
         if draft is None:
             return
         # Words that were suggested and then edited are still mostly theirs who said them; who was
         # shown none wrote their own.
         edited = draft.words and self.posts.rights.sees_words(user, draft)
         self._decide(
-            event_id, draft, user, "accepted", final_words=str(submitted["words"]),
-            final_heading=str(submitted["heading"]), final_by=draft.by if edited else user,
+            event_id, draft, user, "accepted", final_words=event.words,
+            final_heading=event.heading, final_by=draft.by if edited else user,
         )  # fmt: skip
 
-    def dismiss(self, event_id: str, submitted: Mapping[str, Any]) -> None:
-        draft, user = self._pressed(submitted)
+    def dismiss(self, event_id: str, event: DraftDismissed) -> None:
+        draft = self._of(event.key, event.user)
         if draft is not None:
-            self._decide(event_id, draft, user, "dismissed", reason=str(submitted["reason"]))
+            self._decide(event_id, draft, event.user, "dismissed", reason=event.reason)
 
     def comment_again(self, key: str) -> None:
         """After Google did not take it."""
@@ -83,12 +111,13 @@ class DraftDecisions:
         if draft and draft.state == "gone":
             self._follow_up(draft)
 
-    def _pressed(self, pressed: Mapping[str, Any]) -> tuple[OwnerDraft | None, str]:
-        draft, user = self.drafts.get(str(pressed["key"])), str(pressed["user"])
+    def _of(self, key: str, user: str, channel: str = "") -> OwnerDraft | None:
+        """None where there is none, or it is not theirs to decide on."""
+        draft = self.drafts.get(key)
         if draft and not self.posts.rights.may_decide(user, draft):
-            self._whisper(user, str(pressed.get("channel") or ""), NOT_YOURS)
-            return None, user
-        return draft, user
+            self._whisper(user, channel, NOT_YOURS)
+            return None
+        return draft
 
     def _may_accept_unseen(self, user: str, draft: OwnerDraft) -> bool:
         """Without the form, which says who will read it: only what they see, of words that were
@@ -150,17 +179,17 @@ class DraftDecisions:
         return f"{place}{draft.final_words}\n\nAccepted in Slack, {day}.{source} {draft.mark}"
 
     def _tell_outcome(self, draft: OwnerDraft) -> None:
-        outcome = {
-            "id": draft.id, "outcome": draft.state, "by": draft.decided_by,
-            "document": draft.document, "heading": draft.final_heading or draft.heading,
-            "words": draft.final_words, "words_by": draft.final_by,
-        }  # fmt: skip
-        self.put(f"outcome-{draft.id}", {"suggestion_outcome": outcome})
+        event = SuggestionDecided(
+            id=draft.id, outcome=draft.state, by=draft.decided_by,
+            document=draft.document, heading=draft.final_heading or draft.heading,
+            words=draft.final_words, words_by=draft.final_by,
+        )  # fmt: skip
+        self.put(f"outcome-{draft.id}", event)
 
     def _refresh_home(self, event_id: str, user: str) -> None:
         """As if they had just opened it: what they decided no longer waits there."""
         opened = {"type": "app_home_opened", "tab": "home", "user": user}
-        self.put(f"home-{event_id}", {"event": opened, "team": self.identity.team})
+        self.put(f"home-{event_id}", SlackEvent(event=opened, team=self.identity.team))
 
     def _whisper(self, user: str, channel: str, text: str) -> None:
         if not channel:

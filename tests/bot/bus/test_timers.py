@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from sqlalchemy import Engine, create_engine
 
+from bot.bus.events import Event
 from bot.bus.timers import Clock, TimerStore
 
 NOW = datetime.now(UTC)
@@ -26,8 +27,8 @@ def engine(tmp_path: Path) -> Iterator[Engine]:
 class Stored(dict[str, Any]):
     """An inbox: a known id does nothing."""
 
-    def put(self, event_id: str, item: dict[str, Any]) -> None:
-        self.setdefault(event_id, item)
+    def put(self, event_id: str, event: Event) -> None:
+        self.setdefault(event_id, event.item())
 
 
 def test_a_timer_is_stored_when_it_is_due_and_not_before(engine: Engine) -> None:
@@ -45,8 +46,8 @@ def test_a_clock_that_dies_after_storing_leads_to_nothing_twice(engine: Engine) 
     timers.set("digest", "security", PAST)
     due = timers.due(NOW)
 
-    def dies(event_id: str, item: dict[str, Any]) -> None:
-        stored.put(event_id, item)
+    def dies(event_id: str, event: Event) -> None:
+        stored.put(event_id, event)
         raise ConnectionError
 
     with pytest.raises(ConnectionError):

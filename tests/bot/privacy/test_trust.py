@@ -11,14 +11,13 @@ from sqlalchemy import create_engine
 
 from agents.answer import Citation
 from agents.steps import Progress, Step
-from bot.app import build_bot
 from bot.questions.store import decoded, encoded
 from config.errors import ConfigError
 from config.models import Usage
 from config.settings import Settings
 from playground.slack_stand_in import SlackStandIn
 from tests.bot.conftest import Desk, answered, running, settings_for, words
-from tests.bot.fakes import CHANNEL, EVERYWHERE_ALIKE, Agents, answer, domain
+from tests.bot.fakes import CHANNEL, Agents, answer, bot_of, domain
 
 DOMAINS = {
     "security": domain(limits={"questions_per_user_per_hour": 2, "tokens_per_day": 1_000}),
@@ -197,13 +196,7 @@ def test_a_follow_up_does_not_carry_a_private_answer_into_the_thread(desk: Desk)
 
 
 def built_of(settings: Settings) -> None:
-    build_bot(
-        settings,
-        domains={},
-        ask=Agents(),
-        answering=EVERYWHERE_ALIKE,
-        engine=create_engine("sqlite://"),
-    )
+    bot_of(settings, Agents(), create_engine("sqlite://"), {})
 
 
 def test_missing_tokens_are_all_named_with_where_to_get_them(

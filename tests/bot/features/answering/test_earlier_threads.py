@@ -49,8 +49,8 @@ def desk(running_desk: Desk) -> Desk:
     for messages in slack.workspace._messages.values():
         messages.clear()
     slack.workspace._last_ts = 0
-    bot.beside.earlier._rests_until, bot.beside.earlier.problem = float("-inf"), ""
-    bot.beside.earlier.seconds = 30.0  # however busy the machine is
+    bot.extras.earlier._rests_until, bot.extras.earlier.problem = float("-inf"), ""
+    bot.extras.earlier.seconds = 30.0  # however busy the machine is
     running_desk.agents.reset()
     return running_desk
 
@@ -163,7 +163,7 @@ def test_a_refusal_costs_the_answer_nothing_and_operators_are_told(desk: Desk, c
         _, reply = desk.ask(QUESTION)
         assert earlier_line(reply) == ""
     assert list(desk.slack.api.calls).count("assistant.search.context") == 1
-    assert code in str(desk.bot.beside.troubles())
+    assert code in str(desk.bot.extras.problems())
 
 
 @pytest.mark.parametrize("code", ["invalid_action_token", "no_permission"])
@@ -172,7 +172,7 @@ def test_a_refusal_of_one_search_does_not_end_the_others(desk: Desk, code: str) 
     desk.slack.faults.add("assistant.search.context", error=code)
     assert earlier_line(desk.ask(QUESTION)[1]) == ""
     assert earlier_line(desk.ask(QUESTION)[1]) != ""
-    assert desk.bot.beside.troubles() == []
+    assert desk.bot.extras.problems() == []
 
 
 @pytest.mark.parametrize("fault", [{"status": 500}, {"status": 429}, {"drop": True}])
@@ -184,7 +184,7 @@ def test_while_slack_has_trouble_there_are_none(desk: Desk, fault: dict[str, Any
 
 def test_a_slow_search_does_not_hold_up_the_answer(desk: Desk) -> None:
     desk.slack.faults.add("assistant.search.context", delay=20.0)
-    desk.bot.beside.earlier.seconds = 0.1
+    desk.bot.extras.earlier.seconds = 0.1
     said_before(desk)
     _, reply = desk.ask(QUESTION)  # well before the search is done
     assert earlier_line(reply) == ""

@@ -13,8 +13,8 @@ import pytest
 from sqlalchemy import select
 
 from bot.features.checklists import views as checklist_view
-from bot.features.checklists.feature import PRESSED, REPORTED
 from bot.features.checklists.progress import Checklist
+from bot.features.checklists.service import ChecklistPressed, StepReported
 from bot.features.checklists.store import checklist_posts, checklists, presses, reports
 from bot.features.registry import FEATURE_TABLES
 from bot.privacy.tables import erase_in_features, purge_features, rows_of
@@ -255,10 +255,17 @@ def test_a_report_stands_at_its_step_and_goes_to_the_owner(desk: Desk) -> None:
 def test_a_thousand_reports_flood_neither_the_owner_nor_the_thread(desk: Desk) -> None:
     ts, first = started(desk)
     kept = first["metadata"]["event_payload"]["checklist"]
-    (report,) = (one.items[REPORTED] for one in desk.bot.features if REPORTED in one.items)
+    (report,) = (
+        one.handlers[StepReported] for one in desk.bot.features if StepReported in one.handlers
+    )
     for number in range(40):
-        about = {"id": f"{kept}-{number}", "checklist": kept, "step": 0, "user": "U0DANA"}
-        report("", {**about, "words": f"It is wrong, {number}. " * 40})
+        about: dict[str, Any] = {
+            "id": f"{kept}-{number}",
+            "checklist": kept,
+            "step": 0,
+            "user": "U0DANA",
+        }
+        report("", StepReported(**about, words=f"It is wrong, {number}. " * 40))
     desk.settle()
     told = [
         one.item["suggestion"]["id"]
@@ -277,9 +284,13 @@ def test_a_thousand_reports_flood_neither_the_owner_nor_the_thread(desk: Desk) -
 def test_a_press_on_a_step_that_is_none_does_nothing(desk: Desk, step: int) -> None:
     ts, first = started(desk)
     kept = first["metadata"]["event_payload"]["checklist"]
-    (press,) = (one.items[PRESSED] for one in desk.bot.features if PRESSED in one.items)
+    (press,) = (
+        one.handlers[ChecklistPressed]
+        for one in desk.bot.features
+        if ChecklistPressed in one.handlers
+    )
     pressed = {"id": f"{kept}-p", "checklist": kept, "user": "U0DANA", "act": "done", "at": ts}
-    press("", {**pressed, "step": step})
+    press("", ChecklistPressed(**pressed, step=step))
     with desk.bot.engine.connect() as connection:
         assert connection.execute(select(presses).where(presses.c.checklist == kept)).all() == []
 

@@ -531,7 +531,7 @@ def test_two_workers_at_once_send_one_digest(desk: Desk) -> None:
     desk.ask("where is the bunker?")
     period = Period("security", hours(change[0]))
     desk.bot.timers.set(DIGEST, period.subject, period.at)
-    workers = [Clock(desk.bot.timers, put=desk.bot.inbox.put) for _ in range(4)]
+    workers = [Clock(desk.bot.timers, put=desk.bot.put) for _ in range(4)]
     with ThreadPoolExecutor(len(workers)) as pool:
         list(pool.map(Clock.tick, workers))
     desk.settle()

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, timedelta
+from functools import partial
 from threading import Barrier
 from typing import Any
 
@@ -25,7 +26,7 @@ from bot.bus.events import Suggestion
 from bot.db import now
 from bot.feature import Feature, PublishedIndex
 from bot.features.freshness.contradictions import ContradictionStore
-from bot.features.freshness.flags import MOST_A_DAY
+from bot.features.freshness.flags import MOST_A_DAY, SourceFlagged
 from bot.features.freshness.overdue import OverdueDocuments
 from bot.features.freshness.places import kept_as
 from bot.features.freshness.store import (
@@ -37,7 +38,7 @@ from bot.features.freshness.store import (
     helped_places,
     owners_reminded,
 )
-from bot.features.freshness.views import AGAIN, ENOUGH, FLAG, FLAGGED
+from bot.features.freshness.views import AGAIN, ENOUGH, FLAG, FLAGGED, ContradictionSettled
 from bot.features.registry import FEATURE_TABLES
 from bot.privacy.tables import erase_in_features
 from bot.questions.store import QuestionStore
@@ -160,8 +161,17 @@ def desk(running_desk: Desk, library: Library) -> Desk:
 
 
 def aging(desk: Desk) -> Feature:
-    (found,) = (one for one in desk.bot.features if FLAG in one.items)
+    (found,) = (one for one in desk.bot.features if SourceFlagged in one.handlers)
     return found
+
+
+def flag(desk: Desk, event_id: str, values: dict[str, Any]) -> None:
+    aging(desk).handlers[SourceFlagged](event_id, SourceFlagged(**values))
+
+
+def settle_pair(desk: Desk, event_id: str, values: dict[str, Any]) -> None:
+    event = ContradictionSettled(**values)
+    aging(desk).handlers[ContradictionSettled](event_id, event)
 
 
 def helped(desk: Desk, question: str, **more: Any) -> None:
@@ -321,7 +331,7 @@ def test_two_who_flag_the_same_row_both_reach_its_owner_and_it_is_listed_once(
     before = {one["id"] for one in suggestions(desk)}
     for user, said in (("U0YOU", "45 days."), ("U0INES", "Since May.")):
         item = {"question_id": desk.answers(reply), "user": user, "number": 1, "words": said}
-        aging(desk).items[FLAG](f"flag-V8-{user}", item)
+        flag(desk, f"flag-V8-{user}", item)
     told = [one["words"] for one in suggestions(desk) if one["id"] not in before]
     assert sorted(told) == ["45 days.", "Since May."]
     digest = aging(desk).digest
@@ -338,7 +348,7 @@ def test_a_flag_of_a_document_that_is_gone_meanwhile_still_reaches_somebody(
     _, reply = desk.ask(AGE)
     library.publish(LAPTOPS)
     item = {"question_id": desk.answers(reply), "user": "U0YOU", "number": 1, "words": "Old."}
-    aging(desk).items[FLAG]("flag-V9-1", item)
+    flag(desk, "flag-V9-1", item)
     told = suggestions(desk)[-1]
     assert (told["document"], told["heading"], told["words"]) == (
         "key-rotation", "Maximum age", "Old.",
@@ -374,7 +384,7 @@ def test_a_flag_that_is_worked_off_twice_is_one(desk: Desk) -> None:
     item = {"question_id": desk.answers(reply), "user": "U0YOU", "number": 1, "words": "Old."}
     before = len(suggestions(desk))
     for _ in range(2):
-        aging(desk).items[FLAG]("flag-V1-1", item)
+        flag(desk, "flag-V1-1", item)
     assert len(suggestions(desk)) == before + 1
     with desk.bot.engine.connect() as connection:
         assert len(connection.execute(select(flags)).all()) == 1
@@ -385,8 +395,8 @@ def test_a_person_who_flags_without_end_is_stopped_and_told(desk: Desk) -> None:
     item = {"question_id": desk.answers(reply), "user": "U0YOU", "number": 1, "words": "Old."}
     before = len(suggestions(desk))
     for number in range(MOST_A_DAY + 5):
-        aging(desk).items[FLAG](f"flag-many-{number}", item)
-    aging(desk).items[FLAG]("flag-many-0", item)  # again after a crash
+        flag(desk, f"flag-many-{number}", item)
+    flag(desk, "flag-many-0", item)  # again after a crash
     assert len(suggestions(desk)) == before + MOST_A_DAY
     desk.slack.click(CHANNEL, reply["ts"], FLAG)
     desk.slack.wait_for(lambda: ENOUGH in words({"blocks": desk.slack.ephemerals()}))
@@ -398,8 +408,8 @@ def test_a_source_that_was_not_cited_can_not_be_flagged(desk: Desk, number: int)
     _, reply = desk.ask(AGE)
     item = {"question_id": desk.answers(reply), "user": "U0YOU", "number": number, "words": "Old."}
     before = len(suggestions(desk))
-    aging(desk).items[FLAG](f"flag-V2-{number}", item)
-    aging(desk).items[FLAG](f"flag-V3-{number}", {**item, "question_id": "C1:unknown"})
+    flag(desk, f"flag-V2-{number}", item)
+    flag(desk, f"flag-V3-{number}", {**item, "question_id": "C1:unknown"})
     assert len(suggestions(desk)) == before
 
 
@@ -409,7 +419,7 @@ def test_who_may_not_ask_there_can_not_flag(desk: Desk) -> None:
     assert desk.slack.view(COLLEAGUE) is None
     before = len(suggestions(desk))
     item = {"question_id": desk.answers(reply), "user": COLLEAGUE, "number": 1, "words": "Old."}
-    aging(desk).items[FLAG]("flag-V4-1", item)
+    flag(desk, "flag-V4-1", item)
     assert len(suggestions(desk)) == before
 
 
@@ -453,7 +463,7 @@ def test_what_was_asked_in_private_stays_there_when_it_is_flagged(desk: Desk) ->
     assert (told["words"], told["by"], told["question"], told["permalink"]) == ("", "", "", "")
     item = {"question_id": desk.answers(reply), "user": "U0INES", "number": 1, "words": "Old."}
     before = len(suggestions(desk))
-    aging(desk).items[FLAG]("flag-V5-1", item)  # somebody else's direct message
+    flag(desk, "flag-V5-1", item)  # somebody else's direct message
     assert len(suggestions(desk)) == before
 
 
@@ -466,7 +476,7 @@ def test_a_document_that_not_everybody_may_read_is_named_in_no_digest(
     ts = desk.slack.post_as_user("C0PRIVACY", f"{desk.at} {AGE}")
     desk.settle()
     item = {"question_id": f"C0PRIVACY:{ts}", "user": "U0YOU", "number": 1, "words": "heliotrope"}
-    aging(desk).items[FLAG]("flag-V6-1", item)
+    flag(desk, "flag-V6-1", item)
     told = suggestions(desk)[-1]
     assert (told["words"], told["by"], told["permalink"]) == ("", "", "")
     since = datetime.now(UTC) - timedelta(hours=1)
@@ -697,7 +707,7 @@ def test_only_an_admin_of_the_domain_settles_and_the_first_decides(
     desk.agents.reset(apart(library))
     desk.ask(AGE)
     desk.settle()
-    settle = aging(desk).items["settle_contradiction"]
+    settle = partial(settle_pair, desk)
 
     def state() -> tuple[str, str]:
         with desk.bot.engine.connect() as connection:
@@ -775,7 +785,7 @@ def test_an_entry_that_says_something_else_than_the_admin_saw_is_void(
     seen = waiting_pair(desk)
     before = len(suggestions(desk))
     library.publish(ROTATION, LAPTOPS, GUIDE.replace("45 days", "30 days"))
-    settle = aging(desk).items["settle_contradiction"]
+    settle = partial(settle_pair, desk)
     pressed = {**seen, "choice": "one", "user": "U0INES", "team": ""}
     settle("void-1", pressed)
     assert decided(desk) == ("open", "")
@@ -801,7 +811,7 @@ def test_an_entry_that_turned_round_is_not_settled_by_what_was_shown_before(
     desk.agents.reset(replace(met, contradictions=(turned,)))
     desk.ask(AGE)
     desk.settle()
-    settle = aging(desk).items["settle_contradiction"]
+    settle = partial(settle_pair, desk)
     settle("turned-1", {**seen, "choice": "one", "user": "U0INES", "team": ""})
     assert decided(desk) == ("open", "")
 

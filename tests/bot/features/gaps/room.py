@@ -18,6 +18,7 @@ from sqlalchemy.pool import StaticPool
 from agents.answer import Answer, Ask, Question
 from agents.graph import build_ask
 from agents.runbooks.lookup import with_runbook_lookup
+from bot.bus.events import SuggestionDecided
 from bot.bus.timers import TimerStore
 from bot.feature import Feature, FeatureContext, PublishedIndex
 from bot.features.feedback.store import FeedbackStore
@@ -146,7 +147,7 @@ class GapRoom:
                 gate=cast("Any", gate),
                 domains=lambda: {"security": self.domain},
                 timers=self.timers,
-                put=self.put.setdefault,
+                put=lambda event_id, event: self.put.setdefault(event_id, event.item()),
                 identity=cast("Any", SimpleNamespace(team_url="https://x.slack.com/")),
                 audit=cast("Any", None),
                 published=PublishedIndex(
@@ -154,10 +155,11 @@ class GapRoom:
                     embed=self._embed,
                     embedder=self.embedder.name,
                 ),
+                identities=cast("Any", None),
                 model=self.model,
-                ask_anew=self._ask_anew,
             ),
             self.records,
+            self._ask_anew,
         )
 
     def publish(self, *texts: str) -> None:
@@ -230,7 +232,7 @@ class GapRoom:
             "id": suggestion["id"], "outcome": outcome, "by": "U0DANA", "document": document,
             "heading": "", "words": words, "words_by": words_by,
         }  # fmt: skip
-        self.feature.items["suggestion_outcome"]("Ev", decided)
+        self.feature.handlers[SuggestionDecided]("Ev", SuggestionDecided(**decided))
 
     def suggestions(self) -> list[dict[str, Any]]:
         return [one["suggestion"] for one in self.put.values() if "suggestion" in one]

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from sqlalchemy import insert, select
 
+from bot.bus.events import SuggestionDecided
 from bot.features.gaps.gap import GapChange
 from bot.features.gaps.recheck import outcome_of
 from bot.features.gaps.store import gap_drafts, gap_questions, gap_vectors, gaps
@@ -349,9 +350,10 @@ def test_a_decision_that_comes_twice_counts_once_and_one_of_others_not_at_all(
 ) -> None:
     accepted(room)
     room.decide("accepted")
-    decided = room.feature.items["suggestion_outcome"]
-    decided("Ev9", {"id": "another-room-s", "outcome": "dismissed", "by": "U0DANA"})
-    decided("Ev9", {"id": room.suggestions()[0]["id"], "outcome": "perhaps", "by": "U0DANA"})
+    decided = room.feature.handlers[SuggestionDecided]
+    event = SuggestionDecided(id="another-room-s", outcome="dismissed", by="U0DANA")
+    decided("Ev9", event)
+    decided("Ev9", replace(event, id=room.suggestions()[0]["id"], outcome="perhaps"))
     assert [one.state for one in room.gaps()[0].history] == ["open", "proposed", "accepted"]
 
 
@@ -554,8 +556,8 @@ def test_without_documents_the_bot_has_no_gaps() -> None:
 
     from bot.features.gaps.feature import build_gaps
 
-    tools: Any = SimpleNamespace(published=None, ask_anew=None)
-    feature = build_gaps(tools, tools)
+    tools: Any = SimpleNamespace(published=None)
+    feature = build_gaps(tools, tools, None)
     assert feature.plan is None
     assert not feature.timers
     assert domain().gaps.report is None

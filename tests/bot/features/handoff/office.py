@@ -14,7 +14,7 @@ from typing import Any
 
 from bot.app import Bot
 from bot.blocks.render import FEEDBACK
-from bot.bus.events import Suggestion
+from bot.bus.events import Suggestion, SuggestionMade
 from bot.feature import Feature
 from bot.features.digest.service import DIGEST
 from bot.features.digest.store import Period
@@ -152,7 +152,7 @@ class OncallOffice:
             "by": MANAGER, "channel": CHANNEL,
         }  # fmt: skip
         suggestion = Suggestion(**(values | more))
-        self.bot.inbox.put(suggestion.event_id, suggestion.item())
+        self.bot.put(suggestion.event_id, SuggestionMade(suggestion=suggestion))
         self.settle()
 
 

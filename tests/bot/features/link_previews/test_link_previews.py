@@ -70,7 +70,7 @@ def running_desk(tmp_path_factory: pytest.TempPathFactory, shelves: Source) -> I
 @pytest.fixture
 def desk(running_desk: Desk, source: Source) -> Desk:
     """Slack takes Work Objects, and nothing was refused yet."""
-    slack, previews = running_desk.slack, running_desk.bot.beside.previews
+    slack, previews = running_desk.slack, running_desk.bot.extras.previews
     slack.faults.clear()
     slack.api.calls.clear()
     slack.api.scopes |= {"links:write"}
@@ -180,7 +180,7 @@ def test_while_nobody_can_tell_nothing_is_shown(
 
 def test_who_was_shown_what_is_on_record(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
     recorded: list[Shown] = []
-    previews = desk.bot.beside.previews
+    previews = desk.bot.extras.previews
     monkeypatch.setattr(previews, "_audit", lambda shown, of: recorded.append(shown))
     attached(desk, CHANNEL, f"{AGE} and {OLD}", user="U0INES")
     [shown] = recorded
@@ -192,7 +192,7 @@ def test_who_was_shown_what_is_on_record(desk: Desk, monkeypatch: pytest.MonkeyP
 def test_an_app_without_the_scope_goes_on_and_says_so_to_its_operators(desk: Desk) -> None:
     desk.slack.api.scopes -= {"links:write"}
     assert attached(desk, CHANNEL, AGE) == []
-    assert "missing_scope" in desk.bot.beside.troubles()[0]
+    assert "missing_scope" in desk.bot.extras.problems()[0]
     desk.ask("how often?")
 
 

@@ -12,7 +12,7 @@ from types import MappingProxyType
 from typing import Any
 
 from bot.app import Bot
-from bot.bus.events import Suggestion
+from bot.bus.events import Suggestion, SuggestionMade
 from bot.feature import PublishedIndex
 from bot.features.owner_drafts.store import DraftStore, OwnerDraft, key_of
 from enrichment.chunk import DocumentCard
@@ -92,7 +92,7 @@ class OwnersOffice:
             "permalink": "https://tidewater-pay.slack.com/archives/C0SECURITY/p1",
         }  # fmt: skip
         suggestion = Suggestion(**(values | more))
-        self.bot.inbox.put(suggestion.event_id, suggestion.item())
+        self.bot.put(suggestion.event_id, SuggestionMade(suggestion=suggestion))
         return key_of(suggestion.id)
 
     def draft(self, key: str) -> OwnerDraft:
@@ -177,7 +177,7 @@ def open_owners_office(data_dir: Path, **settings: Any) -> Iterator[OwnersOffice
         with running(
             slack, data_dir, Agents(), DOMAINS, more,
             published=PublishedIndex(snapshot=snapshot, embed=embed),
-            document_desk=quick,
+            owners=quick,
         ) as bot:  # fmt: skip
             yield OwnersOffice(slack, google, bot, published, DraftStore(bot.engine))
 
