@@ -13,10 +13,9 @@ from slack_bolt import BoltRequest
 from sqlalchemy import create_engine, event
 
 from bot.app import Bot
-from bot.bus.events import Suggestion
+from bot.bus.events import Event, SlackEvent, TimerDue
 from bot.bus.inbox import Inbox
 from bot.slack.client import SlackRefused
-from bot.slack.events import IncomingMessage
 from tests.contracts.every_table import built_bot
 from tests.contracts.pins import check_json, read_json
 
@@ -80,6 +79,11 @@ def samples() -> list[tuple[str, str, Item]]:
     ]  # fmt: skip
 
 
+def event_types(of: type[Event] = Event) -> list[type[Event]]:
+    """All that the bot defines, once their modules are imported with it."""
+    return [each for one in of.__subclasses__() for each in (one, *event_types(one))]
+
+
 def test_what_slack_sends_is_stored_as_it_was(house: House, bot: Bot) -> None:
     stored = {name: house.sent(bot, body) for name, body in read_json(SENT).items()}
     check_json("stored-when-sent.json", stored)
@@ -100,20 +104,31 @@ def test_every_kind_of_item_is_sampled() -> None:
     assert known - keys <= {"trace"}, "trace is there only where traces are exported"
 
 
-def test_a_question_is_written_back_as_it_was_read() -> None:
-    asked = [item["asked"] for _, _, item in samples() if "asked" in item]
-    assert asked
-    for one in asked:
-        again = as_json(vars(IncomingMessage.stored(one)))
-        assert again == again | one
+def test_every_event_has_a_kind_of_its_own_that_is_sampled(bot: Bot) -> None:
+    kinds = [one.kind for one in event_types()]
+    assert len(kinds) == len(set(kinds))
+    assert set(kinds) <= {key for _, _, item in samples() for key in item}
+    handled = {one for feature in bot.features for one in feature.handlers}
+    assert set(event_types()) - handled == {SlackEvent, TimerDue}, "the dispatcher's own"
 
 
-def test_a_suggestion_is_written_back_as_it_was_read() -> None:
-    stored = [item["suggestion"] for _, _, item in samples() if "suggestion" in item]
-    assert stored
-    for one in stored:
-        again = Suggestion.stored(one).item()["suggestion"]
-        assert again == again | one
+@pytest.mark.parametrize(("event_id", "item"), [one[1:] for one in samples()])
+def test_an_event_is_written_back_as_it_was_read(event_id: str, item: Item) -> None:
+    (of,) = (one for one in event_types() if one.kind in item)
+    again = as_json(of.from_item(item).item())
+    assert again.keys() == item.keys(), event_id
+    for key, value in item.items():
+        assert again[key] == (again[key] | value if isinstance(value, dict) else value)
+
+
+@pytest.mark.parametrize("of", event_types())
+def test_what_a_newer_release_adds_to_an_event_is_ignored(of: type[Event]) -> None:
+    item = next(item for _, _, item in samples() if of.kind in item)
+    value = item[of.kind]
+    newer = {**value, "since_tomorrow": 1} if isinstance(value, dict) else value
+    event = of.from_item({**item, of.kind: newer, "newer": {}})
+    if of is not SlackEvent:  # Slack's events are stored as they come
+        assert event == of.from_item(item)
 
 
 def as_json(value: Any) -> Any:

@@ -28,8 +28,8 @@ class HumanRequested(Event):
     """Channel and timestamp of the message whose button it was."""
 
     def item(self) -> Item:
-        request = {"question_id": self.question_id, "user": self.user}
-        return {"human": request, "pressed": self.pressed}
+        item = {"human": {"question_id": self.question_id, "user": self.user}}
+        return {**item, "pressed": self.pressed} if self.pressed else item
 
     @classmethod
     def from_item(cls, item: Mapping[str, Any]) -> Self:
