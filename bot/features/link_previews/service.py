@@ -1,4 +1,4 @@
-"""Links to documents in the index, previewed for a channel whose people may all read them.
+"""Previews of links to documents in the index, in channels whose members may all read them.
 
 See docs/decisions/116-link-previews.md."""
 
@@ -13,7 +13,7 @@ import structlog
 from agents.context.linked_section import LinkedSection, find
 from bot.access.gate import EntryPoint, Gate
 from bot.blocks.kit import Json
-from bot.features.link_previews.views import SHOWN_BESIDE, entity, preview
+from bot.features.link_previews.views import MAX_PANE_CHARS, entity, preview
 from bot.slack.client import ABOUT_THE_TOKEN, SlackBusy, SlackClient, SlackRefused, SlackUnsure
 from bot.slack.events import LinksShared
 from config.domain import Domain, domain_of
@@ -25,20 +25,20 @@ from index.search import Snapshot
 log = structlog.get_logger()
 
 PATIENCE = 60.0
-"""Seconds; a preview that comes later helps nobody."""
+"""Seconds until a preview is abandoned: later it helps nobody."""
 WORK_OBJECTS = "work_objects"
 PLAIN_SECONDS = 3_600.0
-"""So long a workspace that refused Work Objects is not offered another one."""
+"""How long previews are plain blocks after a workspace refused a Work Object."""
 NO_WORK_OBJECTS = frozenset(
     {"error_processing_metadata", "feature_not_enabled", "invalid_arg_name", "invalid_arguments"}
     | {"invalid_metadata_format", "invalid_metadata_schema", "missing_unfurls"}
 )
 SnapshotOf = Callable[[str], Snapshot]
-"""Domain name → what is published, for everyone. Raises CopilotError where nothing is."""
+"""Domain name → what everyone may read of it. Raises CopilotError where nothing is published."""
 
 
 class LinkPreviews:
-    """Shows nothing, and says nothing, of a link that is none of its own."""
+    """Ignores links that lead to no document of the channel's domain."""
 
     def __init__(
         self,
@@ -57,21 +57,21 @@ class LinkPreviews:
         self._identities = identities
         self._audit = audit
         self.problem = ""
-        """Why nothing is shown, for whoever runs the bot; empty while all is well."""
+        """Why previews fail, for admins; empty while they work."""
 
     def unfurl(self, event_id: str, event: LinksShared) -> None:
-        """Below the message, for all who read the channel. Safe to repeat."""
+        """Preview links below their message, for everyone in the channel. Safe to repeat."""
         domain = domain_of(self._domains().values(), event.channel)
         if domain is None or not domain.answer.link_previews:
             return
         if not self._gate.open_to(EntryPoint.LINK, event.user, [domain]):
             return
-        found = dict(self._found(domain, event))
-        if not found:
+        sections = dict(self._sections(domain, event))
+        if not sections:
             return
-        self._record(domain, found, asker=event.user, place=event.channel, showing=event_id)
+        self._record(domain, sections, asker=event.user, place=event.channel, showing=event_id)
         try:
-            self._show(event, {url: linked for url, (linked, _) in found.items()})
+            self._show(event, {url: linked for url, (linked, _) in sections.items()})
             self.problem = ""
         except SlackRefused as refused:
             self._refused(refused)
@@ -79,15 +79,15 @@ class LinkPreviews:
             log.info("no link preview", reason=str(error))
 
     def details(self, event: Mapping[str, Any]) -> None:
-        """In the pane of somebody who clicked on a preview: what they themselves may read."""
-        shown = self._details(event)
+        """Fill the pane of a person who clicked on a preview, by their own permissions."""
+        content = self._details(event)
         try:
-            self._web.once("entity.presentDetails", trigger_id=event.get("trigger_id"), **shown)
+            self._web.once("entity.presentDetails", trigger_id=event.get("trigger_id"), **content)
         except (SlackRefused, SlackBusy, SlackUnsure) as error:
             log.info("no details of a linked document", reason=str(error))
 
     def _details(self, event: Mapping[str, Any]) -> dict[str, Json]:
-        """The same refusal for what is not there and for what is not theirs."""
+        """A document that is missing and one that they may not read get the same refusal."""
         user, channel = str(event.get("user") or ""), str(event.get("channel") or "")
         url = str(event.get("app_unfurl_url") or event.get("entity_url") or "")
         domain = domain_of(self._domains().values(), channel)
@@ -106,15 +106,15 @@ class LinkPreviews:
             return {"error": {"status": "internal_error"}}
         if linked is None:
             return nothing
-        found = {url: (linked, snapshot.generation)}
-        self._record(domain, found, asker=user, place=channel, showing="")
-        return {"metadata": entity(linked, datetime.now(UTC), shown=SHOWN_BESIDE)}
+        section = {url: (linked, snapshot.generation)}
+        self._record(domain, section, asker=user, place=channel, showing="")
+        return {"metadata": entity(linked, datetime.now(UTC), max_chars=MAX_PANE_CHARS)}
 
-    def _found(
+    def _sections(
         self, domain: Domain, event: LinksShared
     ) -> Iterator[tuple[str, tuple[LinkedSection, int]]]:
-        """Of documents that everybody in the channel may read: all of them where the domain
-        answers from all of them, else those that are open to everyone."""
+        """(URL, (section, generation)) of documents that everyone in the channel may read: all of
+        them where the domain answers from all of them, else those that are open to everyone."""
         try:
             snapshot = self._snapshot(domain.domain)
             for url in event.urls:
@@ -126,15 +126,15 @@ class LinkPreviews:
     def _record(
         self,
         domain: Domain,
-        found: Mapping[str, tuple[LinkedSection, int]],
+        sections: Mapping[str, tuple[LinkedSection, int]],
         *,
         asker: str,
         place: str,
         showing: str,
     ) -> None:
-        generation = next(number for _, number in found.values())
-        cited = sorted({linked.card.id for linked, _ in found.values()})
-        shown = Shown(
+        generation = next(number for _, number in sections.values())
+        cited = sorted({linked.card.id for linked, _ in sections.values()})
+        entry = Shown(
             door="link",
             place=place,
             asker=asker,
@@ -143,13 +143,13 @@ class LinkPreviews:
             documents={"cited": cited},
             showing=showing,
         )
-        self._audit(shown, domain)
+        self._audit(entry, domain)
 
-    def _show(self, event: LinksShared, found: Mapping[str, LinkedSection]) -> None:
+    def _show(self, event: LinksShared, sections: Mapping[str, LinkedSection]) -> None:
         now = datetime.now(UTC)
         where = {"channel": event.channel, "ts": event.ts}
         if not self._web.lacking.any_of([WORK_OBJECTS]):
-            entities = [entity(linked, now, posted=url) for url, linked in found.items()]
+            entities = [entity(linked, now, posted=url) for url, linked in sections.items()]
             try:
                 self._web.call(
                     "chat.unfurl", patience=PATIENCE, metadata={"entities": entities}, **where
@@ -160,7 +160,7 @@ class LinkPreviews:
                     raise
                 self._web.lacking.note([WORK_OBJECTS], PLAIN_SECONDS)
                 log.info("this workspace takes no work objects", reason=refused.code)
-        unfurls = {url: preview(linked, now) for url, linked in found.items()}
+        unfurls = {url: preview(linked, now) for url, linked in sections.items()}
         self._web.call("chat.unfurl", patience=PATIENCE, unfurls=unfurls, **where)
 
     def _refused(self, refused: SlackRefused) -> None:

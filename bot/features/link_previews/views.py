@@ -1,4 +1,4 @@
-"""What is shown for a link: as blocks, and as the Work Object of newer workspaces. Pure."""
+"""The preview of a link: blocks, or a Work Object where the workspace has them. Pure."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from bot.blocks.markdown import excerpt
 from bot.blocks.sanitize.text import sanitize_mrkdwn, sanitize_plain
 from enrichment.chunk import is_out_of_force, standing
 
-SHOWN = 280
-"""Characters of a section under a link."""
-SHOWN_BESIDE = 1_500
-"""In the pane that somebody opened."""
+MAX_CHARS = 280
+"""Of the document's text, below a link."""
+MAX_PANE_CHARS = 1_500
+"""In the pane that opens with a click on the preview."""
 ENTITY = "slack#/entities/content_item"
 
 
 def preview(linked: LinkedSection, now: datetime) -> Json:
-    """For `chat.unfurl`: what Slack shows below a link."""
-    words = excerpt(linked.text, SHOWN)
-    quoted = "\n".join(f"> {sanitize_mrkdwn(line)}" for line in words.splitlines())
+    """Blocks below a link, for `chat.unfurl`."""
+    text = excerpt(linked.text, MAX_CHARS)
+    quoted = "\n".join(f"> {sanitize_mrkdwn(line)}" for line in text.splitlines())
     title = f"*{link(linked.url, _name(linked))}*"
     below = [sanitize_mrkdwn(fact) for fact in _facts(linked, now)]
     blocks = [section("\n".join(filter(None, (title, quoted))))]
@@ -31,12 +31,14 @@ def preview(linked: LinkedSection, now: datetime) -> Json:
     return {"blocks": [*blocks, *([context([" · ".join(below)])] if below else [])]}
 
 
-def entity(linked: LinkedSection, now: datetime, *, posted: str = "", shown: int = SHOWN) -> Json:
-    """A Work Object. `posted`: the address as it stands in the message; empty in the pane."""
+def entity(
+    linked: LinkedSection, now: datetime, *, posted: str = "", max_chars: int = MAX_CHARS
+) -> Json:
+    """A Work Object. `posted`: the link as it is written in the message; empty in the pane."""
     card = linked.card
     fields: dict[str, Any] = {}
-    if words := excerpt(linked.text, shown):
-        fields["description"] = {"value": sanitize_plain(words), "long": True}
+    if text := excerpt(linked.text, max_chars):
+        fields["description"] = {"value": sanitize_plain(text), "long": True}
     if card.owner:
         fields["created_by"] = {
             "type": "string",
