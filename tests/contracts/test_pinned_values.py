@@ -40,7 +40,6 @@ from tests.contracts.pins import check_json, read_json
 
 ROWS = read_json("stored-rows.json")
 """Table → rows as the last release wrote them; bytes as base64, times as text."""
-WHEN_KEPT = {"given_at", "kept_at", "measured_at", "begun_at", "id"}
 TYPES: dict[str, Any] = {
     "answer": Answer,
     "asked": IncomingMessage,
