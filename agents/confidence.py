@@ -91,7 +91,7 @@ def in_words(confidence: float) -> str:
     return "medium" if confidence >= MEDIUM else "low"
 
 
-def told_apart(path: AnswerPath, confidence: float, needed: float = MEDIUM) -> AnswerPath:
+def path_for(path: AnswerPath, confidence: float, needed: float = MEDIUM) -> AnswerPath:
     """An answer from documents that is hardly to be relied on says so by its path.
 
     `needed`: confidence from which on it is shown without reserve, 0–1."""
@@ -248,7 +248,7 @@ def kept_threshold(settings: Settings, domain: str, model: str, max_wrong: float
         engine.dispose()
 
 
-def worth_saying(answer: Answer) -> bool:
+def is_confident_enough(answer: Answer) -> bool:
     """Good enough to say without being asked."""
     return (
         answer.from_documents

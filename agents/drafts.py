@@ -1,12 +1,13 @@
-"""Answers before they are checked: a direct answer, passages, or a refusal."""
+"""Drafts without a model (a direct answer, passages, a refusal), and the answer of a draft."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
 
-from agents.answer import RefusalReason
-from agents.confidence import DIRECT, confidence
+from agents.answer import Answer, RefusalReason
+from agents.checks.groundedness import with_pictured_marked
+from agents.confidence import DIRECT, confidence, path_for
 from agents.extractive.direct_answer import Direct, direct_answer
 from agents.extractive.excerpts import passages_of, quotable, written
 from agents.extractive.language import foreign_language, foreign_notice
@@ -17,8 +18,10 @@ from agents.extractive.relevance import (
     nearest_documents,
     refusal,
 )
+from agents.plan import SourceChoice, Trace
 from agents.state import Draft, State
 from config.domain import Domain
+from enrichment.chunk import DocumentCard
 
 NO_MODEL = "No language model is connected"
 MODEL_AWAY = "The language model isn't available right now"
@@ -107,3 +110,49 @@ def refusal_draft(
 def documents_read(state: State) -> frozenset[str]:
     """Documents that the answerer saw, cited or not."""
     return frozenset(chunk.document_id for chunk in state["context"])
+
+
+def final_answer(state: State, total_ms: float, needed: float) -> Answer:
+    """The answer from a finished state. `needed`: see `agents.graph.build_ask`."""
+    draft, plan = with_pictured_marked(state["draft"]), state["plan"]
+    confidence_score, fallbacks = round(draft.confidence, 3), state.get("fallbacks", ())
+    failed_tools = state.get("failed_tools", ())
+    return Answer(
+        text="\n\n".join((draft.text, *(f"_{line}._" for line in dict.fromkeys(failed_tools)))),
+        path=path_for(draft.path, confidence_score, needed),
+        confidence=confidence_score,
+        confidence_parts=draft.confidence_parts,
+        citations=draft.citations,
+        passages=draft.passages,
+        lead=draft.lead,
+        context=state.get("context", ()),
+        documents=_documents_used(draft, state["snapshot"].documents),
+        options=draft.options,
+        nearest=draft.nearest,
+        degraded=tuple(dict.fromkeys(one.node for one in fallbacks if one.outage)),
+        fallbacks=fallbacks,
+        contradictions=draft.contradictions,
+        refusal=draft.refusal if draft.path == "no_answer_found" else "",
+        timings_ms={**state.get("timings_ms", {}), "total": total_ms},
+        usage=state["usage"],
+        generation=state["snapshot"].generation,
+        cut=draft.cut,
+        of_the_moment=bool(state.get("tool_results") or failed_tools),
+        standalone_question=plan.question,
+        cache_similarity=state.get("cache_similarity"),
+        trace=Trace(
+            plan=plan,
+            sources=state.get("sources", SourceChoice()),
+            hits=tuple(state.get("hits", ())),
+            dropped=state.get("dropped", {}),
+            notes=state.get("notes", ()),
+        ),
+    )
+
+
+def _documents_used(draft: Draft, documents: Mapping[str, DocumentCard]) -> frozenset[str]:
+    """Documents of the draft, and the successors that are named next to outdated ones."""
+    named = {one.document for one in (*draft.citations, *draft.nearest) if one.document}
+    used = draft.documents | named
+    successors = {documents[one].superseded_by for one in used if one in documents}
+    return used | (successors & set(documents))

@@ -1,74 +1,198 @@
-"""Answers that need no passage: small talk, general knowledge, a refusal."""
+"""The graph's nodes, apart from those of the answerer and of `thorough`.
+
+Each function takes what is configured and returns a node: the state in, an update out."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from agents.answer import Fallback
+from agents.answer_cache.cache import AnswerCache, look_up
 from agents.answerer.model import answer_generally
+from agents.answerer.nodes import ROUNDS
+from agents.context.post_processor import FoundPassages, build_context, max_characters
 from agents.drafts import refusal_draft
 from agents.extractive.conversation import cleaned
-from agents.plan import Plan
-from agents.query_optimizer import titles_shown
-from agents.state import Draft, State
+from agents.extractive.relevance import score_units
+from agents.plan import Plan, SourceChoice
+from agents.query_optimizer import PlanRequest, query_optimizer, titles_shown
+from agents.retrieval import RetrievalRequest, retrieve
+from agents.source_identifier import SourceRequest, source_identifier
+from agents.state import Draft, Node, State, cost_of
+from agents.steps import Step
 from config.domain import Domain
 from config.errors import ModelError
 from config.models import ChatModel
+from enrichment.chunk import Chunk
 from enrichment.safety.grounding import Grounds
+from index.ranking.rerank import Reranked, Reranker
+from index.search import Snapshot
+from telemetry.tracing import span
 
 _GENERAL = "_From general knowledge, not from your team's documents:_\n"
 
 
-class AnswerNodes:
-    """For one domain and perhaps a model."""
+def plan_question(domain: Domain, model: ChatModel | None, cache: AnswerCache | None) -> Node:
+    """Plans the retrieval. A follow-up is looked up in the cache by its self-contained question."""
+    optimize = query_optimizer(domain, model)
 
-    def __init__(self, domain: Domain, model: ChatModel | None) -> None:
-        self._domain = domain
-        self._model = model
+    def node(state: State) -> State:
+        state["progress"].step(Step.UNDERSTAND, "Understanding the question…")
+        outcome = optimize(PlanRequest(question=state["question"], snapshot=state["snapshot"]))
+        update: State = {"plan": outcome.value, **cost_of(outcome)}
+        is_understood = outcome.value.kind == "in_domain" and not outcome.fallbacks
+        if not (state["question"].history and is_understood):
+            return update
+        lookup = look_up(cache, outcome.value.question, {**state, "notes": update["notes"]})
+        update["notes"] = lookup["notes"]
+        if "cached" in lookup:
+            return {**update, "cached": lookup["cached"]}
+        return {**update, "cache_similarity": lookup.get("cache_similarity")}
 
-    def reply(self, state: State) -> State:
-        text = state["plan"].small_talk_reply
-        state["progress"].delta(text)
-        named = _titled(state)
-        return {"draft": Draft(text=text, path="small_talk", confidence=1.0, documents=named)}
+    return node
 
-    def generally(self, state: State) -> State:
-        """No draft when the model fails or declines: then the documents are searched."""
-        if self._model is None:
-            return {}
-        tell = state["progress"].delta
-        try:
-            written = answer_generally(self._model, self._domain, _in_own_words(state), tell)
-        except ModelError as error:
-            fallback = Fallback(node="answer_generally", reason=error.kind)
-            return {"fallbacks": (fallback,), "notes": (error.problem,)}
-        if written.verdict != "answer" or not written.text:
-            return {"usage": written.usage, "notes": ("not general knowledge after all",)}
-        text = _GENERAL + written.text
-        draft = Draft(
-            text=text, path="general_llm_knowledge", confidence=0.5, cut=written.usage.cut
+
+def identify_sources(domain: Domain, model: ChatModel | None) -> Node:
+    identify = source_identifier(domain, model)
+
+    def node(state: State) -> State:
+        outcome = identify(SourceRequest(plan=state["plan"], snapshot=state["snapshot"]))
+        return {"sources": outcome.value, **cost_of(outcome)}
+
+    return node
+
+
+def search_documents(reranker: Reranker | None) -> Node:
+    def node(state: State) -> State:
+        sources, snapshot = state.get("sources", SourceChoice()), state["snapshot"]
+        count = len(sources.documents) or len(snapshot.documents)
+        text = f"Searching {count} documents…" if count != 1 else "Searching…"
+        state["progress"].step(Step.SEARCH, text)
+        request = RetrievalRequest(plan=state["plan"], sources=sources, snapshot=snapshot)
+        with span(
+            f"retrieval {snapshot.domain}",
+            {
+                "gen_ai.operation.name": "retrieval",
+                "gen_ai.data_source.id": snapshot.domain,
+                "oncall.generation": snapshot.generation,
+            },
+        ) as traced:
+            hits = retrieve(request)
+            traced.set({"oncall.hits": len(hits)})
+        if reranker is None:
+            return {"hits": hits}
+        reranked = reranker(state["plan"].question, hits)
+        return {
+            "hits": list(reranked.hits),
+            "reranked": tuple(hit.chunk.id for hit in reranked.hits[: len(reranked.scores)]),
+            "usage": reranked.usage,
+            "fallbacks": _rerank_fallbacks(reranked),
+            "notes": (f"reranked by {', '.join(reranked.by)}" if reranked.by else "not reranked",),
+        }
+
+    return node
+
+
+def _rerank_fallbacks(reranked: Reranked) -> tuple[Fallback, ...]:
+    """No outage for users: the hits are answered from in their first order."""
+    if not reranked.failed:
+        return ()
+    return (Fallback(node="rerank", reason=reranked.failed, outage=False),)
+
+
+def post_process(domain: Domain, *, has_model: bool) -> Node:
+    characters = max_characters(domain.answer, has_model=has_model)
+
+    def node(state: State) -> State:
+        plan, snapshot, hits = state["plan"], state["snapshot"], state["hits"]
+        scored = score_units(plan, snapshot, hits, domain.glossary)
+        passages = FoundPassages(
+            plan=plan,
+            snapshot=snapshot,
+            hits=hits,
+            scored=scored,
+            requested=state.get("requested_chunks", ()),
+            reranked=state.get("reranked", ()),
+            can_look_up=has_model and ROUNDS[domain.answer.effort] > 0,
         )
-        return {"draft": draft, "usage": written.usage}
+        context = build_context(passages, characters=characters)
+        documents = len({chunk.document_id for chunk in context.chunks})
+        text = f"Reading {documents} document{'s' * (documents != 1)}…"
+        state["progress"].step(Step.READ, text)
+        return {
+            "scored": scored,
+            "context": context.chunks,
+            "read": context.sources,
+            "dropped": context.dropped,
+            "notes": _injection_notes(context.chunks, snapshot),
+        }
 
-    def refuse(self, state: State) -> State:
-        draft = refusal_draft(state, self._domain, {})
-        state["progress"].delta(draft.text)
-        return {"draft": draft}
+    return node
 
 
-def _titled(state: State) -> frozenset[str]:
-    """Documents whose titles may stand in words of the planner's that are shown as they are."""
-    by_model = state["usage"].calls > 0 and state["plan"].kind == "small_talk"
-    return (
-        frozenset(titles_shown(state["snapshot"], cleaned(state["question"].text)))
-        if by_model
-        else frozenset()
+def _injection_notes(context: Sequence[Chunk], snapshot: Snapshot) -> tuple[str, ...]:
+    """For administrators: documents in use whose text addresses an AI."""
+    documents = dict.fromkeys(chunk.document_id for chunk in context)
+    return tuple(
+        f"{card.id} has text that addresses an AI, {text}"
+        for card in snapshot.cards(documents)
+        for text in card.withheld
     )
 
 
-def _in_own_words(state: State) -> Plan:
-    """With the question as it was asked, when the planner made another one of it: nothing that a
-    title or somebody else in the thread put there is answered from general knowledge."""
+def reply_to_small_talk(state: State) -> State:
+    text = state["plan"].small_talk_reply
+    state["progress"].delta(text)
+    documents = _titled_documents(state)
+    return {"draft": Draft(text=text, path="small_talk", confidence=1.0, documents=documents)}
+
+
+def _titled_documents(state: State) -> frozenset[str]:
+    """Documents whose titles the planner read, and may repeat in a reply that is not checked."""
+    by_model = state["usage"].calls > 0 and state["plan"].kind == "small_talk"
+    if not by_model:
+        return frozenset()
+    return frozenset(titles_shown(state["snapshot"], cleaned(state["question"].text)))
+
+
+def answer_from_general_knowledge(domain: Domain, model: ChatModel | None) -> Node:
+    """No draft when the model fails or declines: then the documents are searched."""
+
+    def node(state: State) -> State:
+        if model is None:
+            return {}
+        try:
+            reply = answer_generally(model, domain, _own_words(state), state["progress"].delta)
+        except ModelError as error:
+            fallback = Fallback(node="answer_generally", reason=error.kind)
+            return {"fallbacks": (fallback,), "notes": (error.problem,)}
+        if reply.verdict != "answer" or not reply.text:
+            return {"usage": reply.usage, "notes": ("not general knowledge after all",)}
+        draft = Draft(
+            text=_GENERAL + reply.text,
+            path="general_llm_knowledge",
+            confidence=0.5,
+            cut=reply.usage.cut,
+        )
+        return {"draft": draft, "usage": reply.usage}
+
+    return node
+
+
+def _own_words(state: State) -> Plan:
+    """The plan, with the question as it was asked where the planner changed it: text from titles
+    or from others in the thread must not be answered from general knowledge."""
     question, plan = state["question"], state["plan"]
-    said = " ".join((question.text, *(t.content for t in question.history if t.role == "user")))
-    if Grounds([], asked=said).hold(plan.question):
+    turns = (turn.content for turn in question.history if turn.role == "user")
+    if Grounds([], asked=" ".join((question.text, *turns))).hold(plan.question):
         return plan
     return plan.model_copy(update={"question": cleaned(question.text)})
+
+
+def refuse(domain: Domain) -> Node:
+    def node(state: State) -> State:
+        draft = refusal_draft(state, domain, {})
+        state["progress"].delta(draft.text)
+        return {"draft": draft}
+
+    return node

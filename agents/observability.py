@@ -17,7 +17,6 @@ import structlog
 
 from agents.answer import Answer, Ask, AskWrapper, Fallback, Question
 from agents.confidence import in_words
-from agents.graph import fallbacks_of
 from agents.steps import Progress
 from config.domain import Domain
 from config.models import Prices, Usage
@@ -91,6 +90,12 @@ def with_metrics(
         return run
 
     return wrap
+
+
+def fallbacks_of(fallbacks: Sequence[Fallback]) -> dict[str, list[str]]:
+    """As a span's attribute."""
+    lines = [f"{one.node}: {one.reason}" for one in fallbacks]
+    return {"oncall.fallbacks": lines} if lines else {}
 
 
 def _span_attributes(answer: Answer) -> dict[str, Any]:

@@ -18,9 +18,9 @@ from agents.extractive.conversation import (
     small_talk_reply,
 )
 from agents.extractive.language import explained, other_ways
-from agents.fallback import AgentResult, with_fallback
 from agents.plan import Plan
 from agents.prompts import render
+from agents.state import AgentResult, with_fallback
 from agents.thread.turns import in_words, said_at
 from config.domain import Domain
 from config.models import ChatModel, Usage

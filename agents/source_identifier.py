@@ -11,10 +11,10 @@ from pydantic import BaseModel, Field
 
 from agents.context.duplicates import editions_for
 from agents.extractive.language import asks_about_the_past
-from agents.fallback import AgentResult, with_fallback
 from agents.plan import Plan, SourceChoice
 from agents.prompts import render
 from agents.retrieval import RetrievalRequest, retrieve
+from agents.state import AgentResult, with_fallback
 from config.domain import Domain, Example
 from config.models import ChatModel, Usage
 from config.prompts import Foreign, listed

@@ -1,13 +1,13 @@
-"""What flows through the graph, and who writes what.
+"""The graph's state, which node writes each field, and the result that agents return.
 
 Open files and callables are untracked: no checkpoint could hold them."""
 
 from __future__ import annotations
 
 import operator
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Annotated, TypedDict
+from typing import Annotated, Any, Generic, TypedDict, TypeVar
 
 from langgraph.channels.untracked_value import UntrackedValue
 
@@ -27,9 +27,13 @@ from agents.plan import Plan, SourceChoice
 from agents.requests import LookupRequest
 from agents.steps import Progress
 from agents.tools.toolbox import ToolResult
+from config.errors import ModelError
 from config.models import Usage
 from enrichment.chunk import Chunk
 from index.search import Hit, Snapshot
+
+Request = TypeVar("Request")
+Result = TypeVar("Result")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -84,15 +88,56 @@ class State(TypedDict, total=False):
     dropped: Mapping[str, str]  # set by post_processor: chunk id → why
     requests: tuple[LookupRequest, ...]  # set by answer, carried out and emptied by look
     rounds: Annotated[int, operator.add]  # counted by look
-    wanted: Annotated[tuple[str, ...], operator.add]  # added to by look: chunks that it brought
-    looked: Annotated[tuple[str, ...], operator.add]  # added to by look: what each request brought
-    told: Annotated[tuple[ToolResult, ...], operator.add]  # added to by look: what tools said
-    told_now: bool  # set by look: whether it asked tools in this round
-    untold: Annotated[tuple[str, ...], operator.add]  # added to by look: tools that gave nothing
+    requested_chunks: Annotated[tuple[str, ...], operator.add]  # added to by look: ids
+    lookup_notes: Annotated[tuple[str, ...], operator.add]  # added to by look: one a request
+    tool_results: Annotated[tuple[ToolResult, ...], operator.add]  # added to by look
+    tools_called: bool  # set by look: whether this round called tools
+    failed_tools: Annotated[tuple[str, ...], operator.add]  # added to by look: one line a tool
     draft: Draft  # set by reply, refuse or answer; checked by verify
-    doubted: Draft  # set by verify, which has it written again
+    first_draft: Draft  # set by verify, which sends it back to answer once
     objections: tuple[str, ...]  # set by verify, empty again once they are answered
     timings_ms: Annotated[Mapping[str, float], joined]  # added to by every node
     usage: Annotated[Usage, operator.add]  # added to by every node
     fallbacks: Annotated[tuple[Fallback, ...], operator.add]  # added to by nodes that fell back
     notes: Annotated[tuple[str, ...], operator.add]  # added to by every node
+
+
+Node = Callable[[State], State]
+"""The state in, an update out."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class AgentResult(Generic[Result]):
+    """A result, its cost, and whether the model failed on the way."""
+
+    value: Result
+    usage: Usage = field(default_factory=Usage)
+    fallbacks: tuple[Fallback, ...] = ()
+    note: str = ""
+
+
+def with_fallback(
+    agent: str,
+    by_model: Callable[[Request], tuple[Result, Usage]] | None,
+    without_model: Callable[[Request], Result],
+) -> Callable[[Request], AgentResult[Result]]:
+    """One agent from two implementations: without the model where `by_model` is None or fails."""
+
+    def run(request: Request) -> AgentResult[Result]:
+        if by_model is None:
+            return AgentResult(value=without_model(request))
+        try:
+            value, usage = by_model(request)
+        except ModelError as error:
+            note = f"{agent} went on without the model: {error.problem}"
+            fallback = Fallback(node=agent, reason=error.kind)
+            return AgentResult(value=without_model(request), fallbacks=(fallback,), note=note)
+        return AgentResult(value=value, usage=usage)
+
+    return run
+
+
+def cost_of(result: AgentResult[Any], note: str = "") -> State:
+    """The part of a node's update that every agent's result has."""
+    notes = tuple(filter(None, (result.note, note)))
+    return {"usage": result.usage, "fallbacks": result.fallbacks, "notes": notes}

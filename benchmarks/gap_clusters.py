@@ -24,7 +24,7 @@ import yaml
 from rich.console import Console
 from rich.table import Table
 
-from agents.gap_clusters import NEAR_ENOUGH, KnownGap, nearest_gap
+from agents.answer_cache.same_question import NEAR_ENOUGH, KnownGap, nearest_gap
 from benchmarks.material.asked_sets import DEMO, PUBLIC, ROOT, named_set, written
 from benchmarks.with_a_model import copilot_of, ingest
 from bot.features.gaps.gap import FAR_OFF

@@ -8,7 +8,7 @@ from typing import get_args
 import pytest
 
 from agents.answer import Answer, AnswerPath, Citation, Passage
-from agents.confidence import CONFIDENT, HIGH, MEDIUM, told_apart, worth_saying
+from agents.confidence import CONFIDENT, HIGH, MEDIUM, is_confident_enough, path_for
 from bot.blocks.render import render
 from bot.db import now
 from bot.questions.outcomes import went_wrong
@@ -88,7 +88,7 @@ def test_the_api_names_the_path_and_its_sources(path: AnswerPath) -> None:
 
 @pytest.mark.parametrize("path", ANSWERS)
 def test_unasked_only_an_answer_from_documents_is_said(path: AnswerPath) -> None:
-    assert worth_saying(ANSWERS[path]) == (path in SURE)
+    assert is_confident_enough(ANSWERS[path]) == (path in SURE)
 
 
 @pytest.mark.parametrize("path", ANSWERS)
@@ -103,7 +103,7 @@ def test_what_leaves_people_unsure_went_wrong(path: AnswerPath) -> None:
 
 @pytest.mark.parametrize("path", ANSWERS)
 def test_low_confidence_turns_a_success_into_a_failure_and_nothing_else(path: AnswerPath) -> None:
-    sure, unsure = told_apart(path, MEDIUM), told_apart(path, MEDIUM - 0.01)
+    sure, unsure = path_for(path, MEDIUM), path_for(path, MEDIUM - 0.01)
     assert sure == path
     assert (unsure == path) == (path != "company_specific_rag_success")
     assert unsure in {path, "company_specific_rag_failure"}

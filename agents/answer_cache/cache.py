@@ -30,11 +30,14 @@ from agents.answer_cache.same_question import difference
 from agents.answer_cache.store import CachedAnswerStore, Kept, NewCacheEntry, digest_of, now
 from agents.confidence import HIGH
 from agents.extractive.conversation import cleaned
+from agents.plan import Trace
+from agents.state import State
 from config.domain import Domain
 from config.errors import CopilotError
 from config.models import Embedder, Usage, Vectors
 from enrichment.chunk import DocumentCard
 from index.search import Snapshot
+from telemetry import metrics
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -274,3 +277,27 @@ def _digest(parts: Sequence[object] | Iterable[object]) -> str:
 def _cause(error: Exception) -> str:
     """Without what was asked: people's words stay out of logs."""
     return f"{type(error).__name__}: {getattr(error, 'orig', '')}"
+
+
+def look_up(cache: AnswerCache | None, asked: str, state: State) -> State:
+    """The state with `cached` when `asked` was answered before; its text is reported at once."""
+    if cache is None:
+        return state
+    lookup = cache.find(asked, state["question"], state["snapshot"])
+    noted: State = {**state, "notes": (*state["notes"], *([lookup.note] if lookup.note else []))}
+    result = "hit" if lookup.answer else "unavailable" if lookup.unavailable else "miss"
+    metrics.ANSWER_CACHE.labels(state["snapshot"].domain, result).inc()
+    if lookup.answer is None:
+        return {**noted, "cache_similarity": lookup.nearest}
+    state["progress"].delta(lookup.answer.text)
+    return {**noted, "cached": lookup.answer}
+
+
+def cached_answer(state: State, total_ms: float) -> Answer:
+    """The cached answer, with the usage and timings of this question."""
+    return replace(
+        state["cached"],
+        usage=state["usage"],
+        timings_ms={**state.get("timings_ms", {}), "total": total_ms},
+        trace=Trace(plan=state.get("plan"), notes=state.get("notes", ())),
+    )

@@ -1,16 +1,21 @@
-"""Whether two questions ask the same: what similar vectors can't tell.
+"""Whether two questions ask the same, and which questions lack the same documentation. Pure.
 
-Vectors put `order 48213` beside `order 48231` and a question beside its opposite. So whatever
-names, counts, limits, forbids or asks in one question has to have its counterpart in the other;
-in doubt, it has none. A missed hit costs cents, a wrong one costs trust."""
+Vectors put `order 48213` next to `order 48231` and a question next to its opposite. So each word
+that names, counts, limits, forbids or asks needs its counterpart in the other question; in doubt
+it has none. A missed hit costs cents, a wrong one costs trust."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import combinations
+
+import numpy as np
 
 from agents.answer_cache.synonyms import MEANING, MEANING_IN_HOW
 from agents.answer_cache.wording import Word, Wording, wording
+from config.models import Vectors
+from enrichment.language.words import tokens
 
 _EITHER = {"when": {"time", "day"}}
 """`When` asks for a day or a time; which day and which time are two questions."""
@@ -161,3 +166,63 @@ def _governed_side(
     if second[later_second[1]].after and not first[later_second[0]].after:
         return "second"
     return ""
+
+
+NEAR_ENOUGH = 0.5
+"""Mean cosine with a gap's questions from which on another joins it, by MiniLM. Fitted on three
+sets of questions and reported on three others: see docs/decisions/131-gaps.md."""
+MAX_COMPARED = 50
+"""Questions of a gap: the newest."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class KnownGap:
+    """A gap as its questions."""
+
+    id: str
+    questions: tuple[str, ...]
+    vectors: Vectors
+    """(questions, dimensions), L2-normalized."""
+
+    def with_one(self, question: str, vector: Vectors) -> KnownGap:
+        return KnownGap(
+            id=self.id,
+            questions=(*self.questions, question)[-MAX_COMPARED:],
+            vectors=np.vstack([self.vectors, vector])[-MAX_COMPARED:],
+        )
+
+
+def nearest_gap(
+    question: str, vector: Vectors, gaps: Iterable[KnownGap], *, least: float = NEAR_ENOUGH
+) -> str:
+    """Id of the gap that a question joins, the first of equals; '' when it begins a new one.
+
+    A gap is what one addition to a document would close, so it is wider than one meaning:
+    `rotation of signing keys in SG` and `… in EU` may be one, `where is order 48213` and
+    `… 48231` are two."""
+    best, nearest = least, ""
+    for gap in gaps:
+        near = float(np.mean(gap.vectors @ vector))
+        if (near > best or (near == best and not nearest)) and not _numbers_another_thing(
+            question, gap.questions
+        ):
+            best, nearest = near, gap.id
+    return nearest
+
+
+def central(vectors: Vectors) -> int:
+    """Index of the vector nearest to all others; the first of equals."""
+    return int(np.argmax(np.round((vectors @ vectors.T).mean(axis=1), 6)))
+
+
+def _numbers_another_thing(question: str, others: Sequence[str]) -> bool:
+    """Whether it names a number that one of the others replaces by another."""
+    mine = _numbered_tokens(question)
+    return bool(mine) and any(
+        theirs - mine and mine - theirs for theirs in map(_numbered_tokens, others) if theirs
+    )
+
+
+def _numbered_tokens(text: str) -> frozenset[str]:
+    """Tokens with a digit: tickets, versions, grades, amounts."""
+    return frozenset(one.casefold() for one in tokens(text) if any(map(str.isdigit, one)))

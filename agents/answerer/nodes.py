@@ -109,12 +109,12 @@ class Answerer:
             "requests": (),
             "rounds": 1,
             "hits": [*looked.hits, *state["hits"]],
-            "wanted": tuple(hit.chunk.id for hit in looked.hits),
-            "looked": notes,
+            "requested_chunks": tuple(hit.chunk.id for hit in looked.hits),
+            "lookup_notes": notes,
             "notes": notes,
-            "told": asked.said,
-            "told_now": bool(asked.notes),
-            "untold": asked.failures,
+            "tool_results": asked.said,
+            "tools_called": bool(asked.notes),
+            "failed_tools": asked.failures,
             "fallbacks": asked.fallbacks,
         }
 
@@ -129,13 +129,13 @@ class Answerer:
         held = self._held(draft, state)
         note = f"check: {held.score:.0%} of what is said is cited and held up"
         draft = _supported(draft, held.score)
-        doubted = state.get("doubted")
+        doubted = state.get("first_draft")
         is_strict = tier_of(held.score) == "strict"
         if doubted is None and is_strict and self._domain.answer.effort != "fast":
             state["progress"].step(Step.CHECK, "Checking the answer…")
             objections = tuple(map(unnumbered, (draft.text, *held.reasons)))
             return {
-                "doubted": draft,
+                "first_draft": draft,
                 "objections": objections,
                 "notes": (f"{note}; written again", *held.reasons),
             }
@@ -162,13 +162,13 @@ class Answerer:
         requests = [one for one in state["requests"] if one.tool == "ask"]
         if not (requests and self._toolbox):
             return ToolRound()
-        before, question = state.get("told", ()), state["question"]
+        before, question = state.get("tool_results", ()), state["question"]
         read = "\n".join(f"{one.place}\n{one.text}" for one in state["read"])
         return ask_tools(
             self._toolbox,
             requests,
             before=before,
-            asked_before=len(before) + len(state.get("untold", ())),
+            asked_before=len(before) + len(state.get("failed_tools", ())),
             question=f"{question.text}\n{state['plan'].question}",
             # Where each reads their own, no word of a document goes further than to its reader.
             documents=read if self._domain.access.audience == "channel" else "",
@@ -183,7 +183,7 @@ class Answerer:
             sources=(*state["read"], *_told(state)),
             documents=state["snapshot"].documents,
             outline=sections_beside(state),
-            looked=state.get("looked", ()),
+            looked=state.get("lookup_notes", ()),
             rounds_left=rounds_left,
             objections=state.get("objections", ()),
             offers=self._toolbox.offers() if self._toolbox and rounds_left else (),
@@ -193,7 +193,7 @@ class Answerer:
         """The best so far stands, marked; without any, what the documents say verbatim."""
         note = f"answer went on without the model: {error.problem}"
         fell = (Fallback(node="answer", reason=error.kind),)
-        if "doubted" in state or "draft" in state:
+        if "first_draft" in state or "draft" in state:
             return {"fallbacks": fell, "notes": (note,), "objections": ()}
         return {**self._quoted(state), "fallbacks": fell, "notes": (note,)}
 
@@ -275,7 +275,7 @@ class Answerer:
 
 def _told(state: State) -> list[Source]:
     zone = state["question"].time_zone
-    said = state.get("told", ())
+    said = state.get("tool_results", ())
     return [source_of(one, number, zone) for number, one in enumerate(said, start=1)]
 
 

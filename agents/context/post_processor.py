@@ -57,11 +57,11 @@ class FoundPassages:
     """Best first."""
     scored: Sequence[Scored]
     """Best first."""
-    wanted: tuple[str, ...] = ()
-    """Ids of chunks that the answerer asked to see."""
+    requested: tuple[str, ...] = ()
+    """Ids of chunks that the answerer's lookups brought."""
     reranked: tuple[str, ...] = ()
     """Ids of chunks that a reranker judged, best first: they come before all others."""
-    may_look: bool = False
+    can_look_up: bool = False
     """Whoever reads the context may ask for more."""
 
 
@@ -76,37 +76,37 @@ class Context:
     """The chunks by sections: what `[n]` cites."""
 
 
-def most_characters(policy: AnswerPolicy, *, has_model: bool) -> int:
+def max_characters(policy: AnswerPolicy, *, has_model: bool) -> int:
     return policy.context_characters or (WITH_A_MODEL if has_model else WITHOUT_A_MODEL)
 
 
-def build_context(found: FoundPassages, *, characters: int) -> Context:
+def build_context(passages: FoundPassages, *, characters: int) -> Context:
     """At most that many characters of passages: what was asked for, then the best ones of each
     part of the question, then the next best while they help.
 
     Documents are in the order of their best passage, passages in reading order."""
     # What a second look brought may have been found before, further down.
     first: dict[str, Hit] = {}
-    for hit in found.hits:
+    for hit in passages.hits:
         first.setdefault(hit.chunk.id, hit)
     hits = list(first.values())
-    relevance = chunk_scores(hits, found.scored)
-    judged = {chunk_id: place for place, chunk_id in enumerate(found.reranked)}
+    relevance = chunk_scores(hits, passages.scored)
+    judged = {chunk_id: place for place, chunk_id in enumerate(passages.reranked)}
     ranked = sorted(
         (hit.chunk for hit in hits),
         key=lambda chunk: (judged.get(chunk.id, len(judged)), -relevance[chunk.id]),
     )
-    chosen = _Chosen(editions_for(found.plan, found.snapshot.documents), characters)
-    for chunk in _wanted(found):
+    chosen = _Chosen(editions_for(passages.plan, passages.snapshot.documents), characters)
+    for chunk in _requested(passages):
         chosen.take(chunk, asked_for=True)
     for place, chunk in enumerate(ranked[:_COMPLETED]):
         if chosen.take(chunk) and not place:
-            for part in _leaders(found, relevance):
+            for part in _leaders(passages, relevance):
                 chosen.take(part)
     for chunk in ranked[:_COMPLETED]:
         if chosen.has(chunk):
-            chosen.complete(chunk, found.snapshot)
-    helps = HELPS_AT_ONCE if found.may_look and not found.plan.parts else HELPS
+            chosen.complete(chunk, passages.snapshot)
+    helps = HELPS_AT_ONCE if passages.can_look_up and not passages.plan.parts else HELPS
     for chunk in ranked[_COMPLETED:]:
         if relevance[chunk.id] < helps and chosen.size >= min(ALWAYS, characters):
             chosen.drop(chunk, "would not help")
@@ -114,7 +114,7 @@ def build_context(found: FoundPassages, *, characters: int) -> Context:
             chosen.take(chunk)
     context = tuple(in_reading_order(list(chosen.kept.values())))
     return Context(
-        chunks=context, dropped=chosen.dropped, sources=sources_of(context, found.snapshot)
+        chunks=context, dropped=chosen.dropped, sources=sources_of(context, passages.snapshot)
     )
 
 
@@ -189,25 +189,25 @@ class _Chosen:
         self.drop(chunk, why)
 
 
-def _wanted(found: FoundPassages) -> list[Chunk]:
+def _requested(passages: FoundPassages) -> list[Chunk]:
     """In the order in which they were asked for; those that are gone are left out."""
-    missing = set(found.wanted)
-    known = {hit.chunk.id: hit.chunk for hit in found.hits if hit.chunk.id in missing}
-    documents = dict.fromkeys(hit.chunk.document_id for hit in found.hits)
-    for document in (*documents, *found.snapshot.documents):
+    missing = set(passages.requested)
+    known = {hit.chunk.id: hit.chunk for hit in passages.hits if hit.chunk.id in missing}
+    documents = dict.fromkeys(hit.chunk.document_id for hit in passages.hits)
+    for document in (*documents, *passages.snapshot.documents):
         if missing <= known.keys():
             break
-        known |= {one.id: one for one in found.snapshot.chunks(document) if one.id in missing}
-    return [known[one] for one in dict.fromkeys(found.wanted) if one in known]
+        known |= {one.id: one for one in passages.snapshot.chunks(document) if one.id in missing}
+    return [known[one] for one in dict.fromkeys(passages.requested) if one in known]
 
 
-def _leaders(found: FoundPassages, relevance: Mapping[str, float]) -> Iterator[Chunk]:
+def _leaders(passages: FoundPassages, relevance: Mapping[str, float]) -> Iterator[Chunk]:
     """The best passages for each part of the question, as many as fit its share."""
-    parts = max((len(unit.aspects) for unit in found.scored), default=1)
-    chunks = {hit.chunk.id: hit.chunk for hit in found.hits}
+    parts = max((len(unit.aspects) for unit in passages.scored), default=1)
+    chunks = {hit.chunk.id: hit.chunk for hit in passages.hits}
     for part in range(1, parts):
         best: dict[str, float] = {}
-        for unit in found.scored:
+        for unit in passages.scored:
             best[unit.chunk.id] = max(unit.aspects[part], best.get(unit.chunk.id, _NOTHING))
         room = SHARE
         for chunk_id in sorted(best, key=lambda one: -(best[one] + relevance[one] / 2)):

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
-from typing import Any, cast
+from typing import cast
 
 from agents.answer import Answer, Ask, AskWrapper, Question
 from agents.answerer.model import labelled
 from agents.answerer.nodes import sections_beside, unnumbered
-from agents.fallback import AgentResult
 from agents.plan import SourceChoice
 from agents.retrieval import CANDIDATES, merged
-from agents.state import State
+from agents.state import AgentResult, Node, State, cost_of
 from agents.steps import BufferedProgress, Progress, Step
 from agents.thorough.judges import (
     ToCriticise,
@@ -36,8 +34,6 @@ from agents.thorough.state import Critique, Judgement, Rated, ThoroughState
 from config.domain import Domain
 from config.models import ChatModel
 from config.prompts import Foreign
-
-Node = Callable[[State], State]
 
 _SAID = {
     "answer": "answered from it",
@@ -75,7 +71,7 @@ class Gates:
             "judgement": judgement,
             "judged": _read(state),
             "requests": judgement.requests if way == "look" else (),
-            **_cost_of(outcome, note),
+            **cast("ThoroughState", cost_of(outcome, note)),
         }
 
     def rewrite(self, state: ThoroughState) -> ThoroughState:
@@ -102,7 +98,7 @@ class Gates:
             "sources": SourceChoice() if switch else state.get("sources", SourceChoice()),
             "searched": (state["plan"],),
             "found_before": [] if early else state["hits"],
-            **_cost_of(outcome, f"{how}: {said}"),
+            **cast("ThoroughState", cost_of(outcome, f"{how}: {said}")),
         }
 
     def criticise(self, state: ThoroughState) -> ThoroughState:
@@ -141,7 +137,7 @@ class Gates:
             plan=state["plan"],
             sources=sources,
             outline=sections_beside(state),
-            looked=state.get("looked", ()),
+            looked=state.get("lookup_notes", ()),
         )
         return self._ask_judge(asked), "by the model"
 
@@ -208,11 +204,6 @@ def _cited_first(state: ThoroughState) -> list[Foreign]:
     cited = state["draft"].sources
     others = [source for source in state["read"] if source not in cited]
     return labelled([*cited, *others], state["snapshot"].documents)
-
-
-def _cost_of(outcome: AgentResult[Any], note: str) -> ThoroughState:
-    notes = tuple(filter(None, (outcome.note, note)))
-    return {"usage": outcome.usage, "fallbacks": outcome.fallbacks, "notes": notes}
 
 
 def gates(domain: Domain, model: ChatModel, retrieve: Node) -> dict[str, Node]:

@@ -15,11 +15,10 @@ from agents.answer import CITED
 from agents.checks.groundedness import groundedness
 from agents.extractive.language import explained
 from agents.extractive.relevance import Scored
-from agents.fallback import AgentResult, with_fallback
 from agents.plan import Plan
 from agents.prompts import render
 from agents.requests import requests_in
-from agents.state import Draft
+from agents.state import AgentResult, Draft, with_fallback
 from agents.thorough.routing import GOOD
 from agents.thorough.state import Critique, Issue, Judgement, few, issues_explained
 from config.domain import Domain

@@ -11,10 +11,9 @@ from pydantic import BaseModel, Field
 
 from agents.answerer.nodes import marked
 from agents.extractive.language import explained
-from agents.fallback import AgentResult, with_fallback
 from agents.plan import Plan
 from agents.prompts import render
-from agents.state import Draft
+from agents.state import AgentResult, Draft, with_fallback
 from agents.thorough.state import Judgement, Rated, advice_for, few
 from config.domain import Domain
 from config.models import ChatModel, Usage

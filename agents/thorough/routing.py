@@ -11,7 +11,7 @@ from agents.answerer.nodes import ROUNDS
 from agents.state import State
 from agents.thorough.state import Critique, Judgement, ThoroughState
 
-MOST_STEPS = 80
+MAX_STEPS = 80
 """Nodes that one question runs through; `routes` keeps it below, this is the fuse behind it."""
 
 Edge = Callable[[State], str]
@@ -19,7 +19,7 @@ Edge = Callable[[State], str]
 
 def with_gates(edges: Mapping[str, Edge]) -> dict[str, Edge]:
     """The graph's own edges (node → the question asked after it), and those of the gates."""
-    has_found_more, is_held_up = edges["look"], edges["verify"]
+    has_found_more, is_supported = edges["look"], edges["verify"]
 
     def look(state: ThoroughState) -> Literal["post_processor", "judge", "answer", "verify"]:
         """Back to whoever asked for it; a refusal that was just made stands."""
@@ -30,7 +30,7 @@ def with_gates(edges: Mapping[str, Edge]) -> dict[str, Edge]:
         return "answer" if has_found_more(state) == "answer" or is_stale(state) else "verify"
 
     def verify(state: ThoroughState) -> Literal["answer", "critique"]:
-        return "answer" if is_held_up(state) == "answer" else "critique"
+        return "answer" if is_supported(state) == "answer" else "critique"
 
     gated = {
         "post_processor": is_there_a_judge,

@@ -52,7 +52,7 @@ def agents(copilot: Copilot, domain: Domain, *, anew: bool = False) -> System:
 
 def plain_rag(copilot: Copilot, domain: Domain, *, anew: bool = False) -> System:
     """Fixed chunks, vectors only, one prompt, over the same documents and with the same model."""
-    from agents.context.post_processor import most_characters
+    from agents.context.post_processor import max_characters
     from jobs.evaluation.asking import version_of
     from jobs.evaluation.baseline import PlainRag, documents_in
     from jobs.evaluation.evaluate import System
@@ -68,7 +68,7 @@ def plain_rag(copilot: Copilot, domain: Domain, *, anew: bool = False) -> System
         list(documents_in(snapshot)),
         copilot.embedder,
         model=copilot.model,
-        characters=most_characters(domain.answer, has_model=copilot.model is not None),
+        characters=max_characters(domain.answer, has_model=copilot.model is not None),
     )
     return System(
         name="plain RAG",

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from agents.answer import Answer, AnswerPath
-from agents.confidence import CONFIDENT, HIGH, MEDIUM, confidence, in_words, told_apart
+from agents.confidence import CONFIDENT, HIGH, MEDIUM, confidence, in_words, path_for
 
 SURE = {"share shown": 1.0, "searches agree": 1.0, "evidence": 1.0, "sufficiency": 1.0}
 
@@ -57,9 +57,9 @@ def test_a_models_refusal_is_surer_after_a_second_look() -> None:
 def test_an_answer_below_what_is_needed_says_so_by_its_path(
     sure: float, needed: float, path: AnswerPath
 ) -> None:
-    assert told_apart("company_specific_rag_success", sure, needed) == path
-    assert told_apart("no_answer_found", sure, needed) == "no_answer_found"
-    assert told_apart("ambiguous_query", sure, needed) == "ambiguous_query"
+    assert path_for("company_specific_rag_success", sure, needed) == path
+    assert path_for("no_answer_found", sure, needed) == "no_answer_found"
+    assert path_for("ambiguous_query", sure, needed) == "ambiguous_query"
 
 
 @pytest.mark.parametrize(

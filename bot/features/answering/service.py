@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 import structlog
 
 from agents.answer import LONGEST_QUESTION, Answer, bounded, shown_of_each
-from agents.confidence import worth_saying
+from agents.confidence import is_confident_enough
 from bot.blocks.kit import short
 from bot.blocks.render import SlackMessage, apology, render, text_message
 from bot.blocks.sanitize.text import sanitize_mrkdwn
@@ -185,7 +185,7 @@ class AnsweringService:
             job.event, job.record, job.domains, asked, history,
             None if job.quiet or job.privately else post, read.usage,
         )  # fmt: skip
-        if job.quiet and not (job.alert or worth_saying(answer)):
+        if job.quiet and not (job.alert or is_confident_enough(answer)):
             return []
         notes = _about_files(job.event) if job.quiet else read.notes
         job = replace(job, notes=(*job.notes, *notes))

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import structlog
 
-from agents.gap_clusters import nearest_gap
+from agents.answer_cache.same_question import nearest_gap
 from bot.bus.events import Suggestion
 from bot.feature import PublishedIndex
 from bot.features.gaps.drafts import GapDrafts, HumanAnswer

@@ -12,7 +12,7 @@ from datetime import datetime
 import numpy as np
 from sqlalchemy import Engine, select, update
 
-from agents.gap_clusters import MOST_COMPARED, KnownGap, central
+from agents.answer_cache.same_question import MAX_COMPARED, KnownGap, central
 from bot.db import batches
 from bot.feature import PublishedIndex
 from bot.features.gaps.questions import UNANSWERED, GapState, is_of_alerts, words_asked
@@ -228,7 +228,7 @@ def _telling_first(
     asked: Sequence[UnansweredQuestion], vectors: dict[str, np.ndarray]
 ) -> tuple[UnansweredQuestion, ...]:
     """The one that is nearest to all the others leads."""
-    newest = [one for one in asked if one.question_id in vectors and one.text][-MOST_COMPARED:]
+    newest = [one for one in asked if one.question_id in vectors and one.text][-MAX_COMPARED:]
     if len({vectors[one.question_id].shape for one in newest}) > 1:
         return tuple(asked)  # another embedder is about to make them anew
     if len(newest) < 3:  # of two, each is as near to the other

@@ -57,8 +57,8 @@ def asked(
         snapshot=found,
         hits=hits,
         scored=scored,
-        wanted=wanted,
-        may_look=may_look,
+        requested=wanted,
+        can_look_up=may_look,
     )
     return build_context(given, characters=characters)
 

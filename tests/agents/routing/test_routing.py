@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from agents.answer import Answer, AnswerPath, Citation, Conversation, Passage, Question, Turn
-from agents.confidence import CONFIDENT, worth_saying
+from agents.confidence import CONFIDENT, is_confident_enough
 from agents.graph import build_ask
 from agents.observability import QuestionOrigin
 from agents.routing.router import DomainRouter
@@ -343,4 +343,4 @@ FOUND: AnswerPath = "passages_found"
 def test_only_a_confident_answer_from_documents_is_said_unasked(
     answer: Answer, worth: bool
 ) -> None:
-    assert worth_saying(answer) is worth
+    assert is_confident_enough(answer) is worth
