@@ -29,7 +29,8 @@ from bot.features.handoff.calls import KEPT_CALLS, create_calls
 from bot.features.handoff.feature import build_handoff, handoff_report
 from bot.features.handoff.service import HandoffService
 from bot.features.home.feature import build_home
-from bot.features.home.service import ExampleAsked, Home, StatusOf
+from bot.features.home.service import ExampleService, HomeService, ReportSources, StatusOf
+from bot.features.home.store import WellAnsweredStore
 from bot.features.home.suggestions import Suggest, Suggestions, only_examples
 from bot.features.link_previews.feature import build_link_previews
 from bot.features.link_previews.service import LinkPreviews
@@ -66,9 +67,7 @@ def build_extras(context: FeatureContext) -> Extras:
     published, is_public = context.published, context.gate.channels.is_public
     suggest: Suggest = only_examples
     if published:
-        suggest = Suggestions(
-            context.engine, snapshot=published.snapshot, embed=published.embed, is_public=is_public
-        )
+        suggest = Suggestions(WellAnsweredStore(context.engine), published, is_public)
     return Extras(
         suggest=suggest,
         previews=LinkPreviews(
@@ -136,29 +135,11 @@ def build_features(context: FeatureContext, services: FeatureServices) -> tuple[
 def _home(
     context: FeatureContext, services: FeatureServices, others: tuple[Feature, ...]
 ) -> Feature:
-    team_url, suggest = context.identity.team_url, services.extras.suggest
-    home = Home(
-        context.web,
-        services.records,
-        services.feedback.verdicts,
-        domains=context.domains,
-        gate=context.gate,
-        status=services.status,
-        team_url=team_url,
-        suggest=suggest,
-        troubles=services.extras.problems,
-        more=[one.home for one in others if one.home],
-    )
-    ask_example = ExampleAsked(
-        web=context.web,
-        records=services.records,
-        ask=services.intake.asked,
-        gate=context.gate,
-        home=home,
-        domains=context.domains,
-        team_url=team_url,
-    )
-    return build_home(context, home, ask_example, suggest)
+    sources = ReportSources(services.feedback.verdicts, services.status, services.extras.problems)
+    more = [one.home for one in others if one.home]
+    home = HomeService(context, services.records, services.extras.suggest, sources, more)
+    examples = ExampleService(context, services.records, home, services.intake.asked)
+    return build_home(home, examples)
 
 
 FEATURE_TABLES = FeatureTables(

@@ -13,7 +13,7 @@ from urllib.request import Request, urlopen
 import pytest
 
 from bot.app import Bot
-from bot.features.home.service import suggested
+from bot.features.home.service import suggested_prompts
 from config.domain_files import load_domains
 from oncall import Copilot
 from playground.google_stand_in import GoogleStandIn
@@ -163,7 +163,7 @@ def test_what_is_promised_is_what_is_offered() -> None:
 
 def test_every_suggestion_is_shown_as_a_whole() -> None:
     domains = list(load_domains(CONFIG).values())
-    shown = {prompt["title"] for one in domains for prompt in suggested([one])}
+    shown = {prompt["title"] for one in domains for prompt in suggested_prompts([one])}
     assert shown == {example.question for one in domains for example in one.examples}
 
 

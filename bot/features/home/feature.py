@@ -11,9 +11,8 @@ from slack_bolt import App
 
 from bot.blocks.kit import Json
 from bot.bus.events import Enqueue
-from bot.feature import Feature, FeatureContext
-from bot.features.home.service import ExampleAsked, ExampleChosen, Home, greet
-from bot.features.home.suggestions import Suggest
+from bot.feature import Feature
+from bot.features.home.service import ExampleChosen, ExampleService, HomeService
 from bot.features.home.views import EXAMPLE
 from bot.slack.events import AppHomeOpened, AssistantOpened
 from bot.slack.interactions import team_of, user_of
@@ -21,18 +20,13 @@ from bot.slack.interactions import team_of, user_of
 Ack = Callable[..., Any]
 
 
-def build_home(
-    context: FeatureContext, home: Home, ask_example: ExampleAsked, suggest: Suggest
-) -> Feature:
-    def open_pane(_: str, event: AssistantOpened) -> None:
-        greet(context.web, event, context.domains().values(), context.gate, suggest)
-
+def build_home(home: HomeService, examples: ExampleService) -> Feature:
     return Feature(
         listen=_listen,
         handlers={
-            ExampleChosen: ask_example,
+            ExampleChosen: examples.ask,
             AppHomeOpened: lambda _, event: home.publish(event.user),
-            AssistantOpened: open_pane,
+            AssistantOpened: lambda _, event: home.greet(event),
         },
     )
 

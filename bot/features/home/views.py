@@ -1,5 +1,4 @@
-"""What App Home shows: to everybody what can be asked and their own questions, to admins how it
-goes. Pure."""
+"""App Home: what a person can ask, their own questions, and reports for admins. Pure."""
 
 from __future__ import annotations
 
@@ -18,9 +17,9 @@ from config.domain import Domain
 
 EXAMPLE = "ask_example"
 EXAMPLES = 3
-"""Of a domain, where there are few of them."""
-MOST_DOMAINS = 20
-MOST_EXAMPLES = 45
+"""Per domain, where there are few domains."""
+MAX_DOMAINS = 20
+MAX_EXAMPLES = 45
 """A home has a hundred blocks."""
 
 
@@ -45,13 +44,13 @@ class Report:
     index: IndexStatus | None
     this_week: Verdicts
     last_week: Verdicts
-    asked: int
+    questions: int
     passages: int
-    """Of those asked, how many were given passages and no answer."""
+    """Questions whose answer was passages only."""
     failing: Sequence[QuestionRecord]
     readable: Set[str]
     """Channels whose questions this admin may read."""
-    troubles: Sequence[str] = ()
+    problems: Sequence[str] = ()
     """What Slack doesn't let the bot do, with the remedy."""
 
 
@@ -69,7 +68,7 @@ class JustAsked:
 
     question: str
     address: str
-    """Opens the conversation; empty while the question is on its way."""
+    """Opens the conversation; empty while the question isn't posted."""
 
 
 def blocks(
@@ -81,14 +80,14 @@ def blocks(
     just_asked: JustAsked | None = None,
     more: Sequence[Json] = (),
 ) -> Iterator[Json]:
-    """The home's blocks, at most a hundred. `offered`: what the viewer may ask; when there is
-    nothing, `why_not`. `more`: what features show below the reports."""
+    """`offered`: what the viewer may ask; where it is empty, `why_not` says why. `more`: blocks of
+    other features, below the reports."""
     yield {"type": "header", "text": {"type": "plain_text", "text": "What can I ask?"}}
     if just_asked:
-        yield _asked_here(just_asked)
+        yield _just_asked(just_asked)
     if why_not:
         yield section(why_not)
-    yield from _examples(offered[:MOST_DOMAINS])
+    yield from _examples(offered[:MAX_DOMAINS])
     yield {"type": "header", "text": {"type": "plain_text", "text": "My recent questions"}}
     yield section(
         _questions(mine, team_url, readable=None)
@@ -105,16 +104,11 @@ def blocks(
         yield {"type": "header", "text": {"type": "plain_text", "text": title[:150]}}
         yield {"type": "section", "fields": [words(fact) for fact in _facts(report)]}
         if report.index and report.index.problems:
-            told = "\n".join(
-                f":warning: {sanitize_mrkdwn(line)}" for line in report.index.problems[:5]
-            )
-            yield section(told)
-        if report.troubles:
-            yield section(
-                "\n".join(
-                    f":warning: {sanitize_mrkdwn(short(line, 400))}" for line in report.troubles[:5]
-                )
-            )
+            lines = [f":warning: {sanitize_mrkdwn(one)}" for one in report.index.problems[:5]]
+            yield section("\n".join(lines))
+        if report.problems:
+            lines = [f":warning: {sanitize_mrkdwn(short(one, 400))}" for one in report.problems[:5]]
+            yield section("\n".join(lines))
         if report.failing:
             failing = _questions(report.failing, team_url, readable=report.readable)
             yield section(f"*Failing this week*\n{failing}")
@@ -129,7 +123,7 @@ def blocks(
 
 def _examples(offered: Sequence[Offered]) -> Iterator[Json]:
     """A button beside each question: as its label, a longer one would be cut."""
-    each = max(1, min(EXAMPLES, MOST_EXAMPLES // max(1, len(offered))))
+    each = max(1, min(EXAMPLES, MAX_EXAMPLES // max(1, len(offered))))
     for place, one in enumerate(offered):
         channels = " ".join(f"<#{channel}>" for channel in one.domain.channels[:5])
         yield section(f"*{sanitize_mrkdwn(one.domain.title)}* {channels}".strip())
@@ -142,9 +136,9 @@ def _examples(offered: Sequence[Offered]) -> Iterator[Json]:
         yield context(["The answer comes as a direct message, under *Messages*."])
 
 
-def _asked_here(asked: JustAsked) -> Json:
-    question = sanitize_mrkdwn(short(asked.question, 200))
-    where = link(asked.address, "Open the answer in Messages") if asked.address else ""
+def _just_asked(chosen: JustAsked) -> Json:
+    question = sanitize_mrkdwn(short(chosen.question, 200))
+    where = link(chosen.address, "Open the answer in Messages") if chosen.address else ""
     return section(
         f"You asked: *{question}*\n{where or 'The answer is on its way.'}",
         block_id="oncall_just_asked",
@@ -162,7 +156,7 @@ def _facts(report: Report) -> Iterator[str]:
         if index.refreshed:
             yield f"*Refreshed*\n{sanitize_mrkdwn(index.refreshed)}"
     passages = f" ({report.passages} of them given passages only)" if report.passages else ""
-    yield f"*Asked in 7 days*\n{report.asked}{passages}"
+    yield f"*Asked in 7 days*\n{report.questions}{passages}"
     yield (
         f"*Feedback in 7 days*\n{week.helpful} helpful, {week.unhelpful} not\n"
         f"(the week before: {before.helpful} and {before.unhelpful})"
@@ -172,15 +166,15 @@ def _facts(report: Report) -> Iterator[str]:
 def _questions(
     records: Sequence[QuestionRecord], team_url: str, *, readable: Set[str] | None
 ) -> str:
-    """One line each; `readable`: the channels that others' questions may be shown of, None for
-    one's own. What others asked in direct messages stays between them and the bot."""
+    """One line each. `readable`: channels whose questions are visible; None for the viewer's own
+    questions. Others' direct messages stay between them and the bot."""
     lines = []
     for record in records:
         if readable is None or record.channel in readable:
-            shown = link(permalink(team_url, record), short(record.text, 150))
+            label = link(permalink(team_url, record), short(record.text, 150))
         elif record.channel.startswith("D"):
-            shown = "a direct message"
+            label = "a direct message"
         else:
-            shown = "a channel that you are not in"
-        lines.append(f"• {shown} · {outcome(record)}")
+            label = "a channel that you are not in"
+        lines.append(f"• {label} · {outcome(record)}")
     return "\n".join(lines)

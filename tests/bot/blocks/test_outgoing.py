@@ -33,7 +33,7 @@ from bot.blocks.sanitize.text import (
 from bot.feature import Verdicts
 from bot.features.answering.earlier_threads import EarlierThread, with_earlier
 from bot.features.handoff.views import Handoff, card, resolution_view
-from bot.features.home.service import suggested
+from bot.features.home.service import suggested_prompts
 from bot.features.home.views import IndexStatus, JustAsked, Offered, Report, blocks
 from bot.features.link_previews.views import entity, preview
 from bot.posting.streaming import shown_of
@@ -189,14 +189,14 @@ def surfaces(text: str) -> Iterator[Any]:
     week = Verdicts()
     status = IndexStatus(generation=1, documents=1)
     report = Report(
-        domain=titled, index=status, this_week=week, last_week=week, asked=1, passages=0,
+        domain=titled, index=status, this_week=week, last_week=week, questions=1, passages=0,
         failing=[kept], readable={kept.channel},
     )  # fmt: skip
-    troubled = replace(report, troubles=[text])
+    troubled = replace(report, problems=[text])
     offered = Offered(domain=titled, questions=[text] * 4)
     chosen = JustAsked(question=text, address=permalink(TEAM, kept))
     yield list(blocks([offered], [troubled], [kept], TEAM, "", chosen))
-    yield suggested([titled])
+    yield suggested_prompts([titled])
     found = DocumentCard(
         id="d", title=text, url=CITED, summary="", owner=text, status=text, superseded_by="d2"
     )

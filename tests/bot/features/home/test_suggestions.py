@@ -14,6 +14,7 @@ from sqlalchemy import Engine, create_engine, insert
 from agents.answer import Answer
 from bot.feature import PublishedIndex
 from bot.features.feedback.store import FeedbackStore
+from bot.features.home.store import WellAnsweredStore
 from bot.features.home.suggestions import (
     FRESH_SECONDS,
     Suggested,
@@ -82,13 +83,9 @@ class Clock:
 def suggestions(
     engine: Engine, shelf: Shelf | None = None, clock: Clock | None = None
 ) -> Suggestions:
-    return Suggestions(
-        engine,
-        snapshot=lambda name: shelf or Shelf(),
-        embed=embed,
-        is_public=PUBLIC.__contains__,
-        clock=clock or Clock(),
-    )
+    published = PublishedIndex(snapshot=lambda name: shelf or Shelf(), embed=embed)
+    store = WellAnsweredStore(engine)
+    return Suggestions(store, published, PUBLIC.__contains__, clock=clock or Clock())
 
 
 def test_what_was_answered_well_comes_before_what_files_and_documents_ask(engine: Engine) -> None:
@@ -203,13 +200,8 @@ def test_one_found_unhelpful_later_is_gone_at_once(engine: Engine) -> None:
 
 def test_they_are_chosen_anew_after_a_publication_an_edit_and_some_time(engine: Engine) -> None:
     shelves, clock = [Shelf(7)], Clock()
-    suggest = Suggestions(
-        engine,
-        snapshot=lambda name: shelves[-1],
-        embed=embed,
-        is_public=PUBLIC.__contains__,
-        clock=clock,
-    )
+    published = PublishedIndex(snapshot=lambda name: shelves[-1], embed=embed)
+    suggest = Suggestions(WellAnsweredStore(engine), published, PUBLIC.__contains__, clock=clock)
     assert ROTATE not in suggest(HELP, 12)
     ask(engine, ROTATE, cites("KEYS"))
     assert ROTATE not in suggest(HELP, 12)
@@ -225,7 +217,8 @@ def test_without_documents_the_files_own_examples_are_suggested(engine: Engine) 
     def nothing(name: str) -> Any:
         raise NothingPublished(name)
 
-    suggest = Suggestions(engine, snapshot=nothing, embed=embed, is_public=PUBLIC.__contains__)
+    published = PublishedIndex(snapshot=nothing, embed=embed)
+    suggest = Suggestions(WellAnsweredStore(engine), published, PUBLIC.__contains__)
     assert suggest(HELP, 4) == ["who may approve an overlap?"]
 
 

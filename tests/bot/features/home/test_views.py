@@ -86,7 +86,7 @@ def test_an_excerpt_is_plain_and_short(markdown: str, plain: str) -> None:
 def home(mine: list[QuestionRecord], failing: list[QuestionRecord]) -> str:
     report = Report(
         domain=DOMAIN, index=IndexStatus(generation=3, documents=16, published_at=NOW),
-        this_week=Verdicts(helpful=4, unhelpful=1), last_week=Verdicts(), asked=9, passages=4,
+        this_week=Verdicts(helpful=4, unhelpful=1), last_week=Verdicts(), questions=9, passages=4,
         failing=failing,
         readable={"C0SECURITY"},
     )  # fmt: skip
