@@ -29,8 +29,8 @@ from bot.connection import (
     connect,
     inbox_url,
     lease_for,
+    notify_each,
     reach_slack,
-    tell_each,
 )
 from bot.feature import DocumentOwners, Feature, FeatureContext, PublishedIndex, additions_of
 from bot.features.answering.ask import AskService, EveryoneMayRead
@@ -120,17 +120,12 @@ def build_bot(
         required["slack_signing_secret"] = "Slack app → Basic Information → Signing Secret"  # noqa: S105 - likewise
     settings.require(**required)
     return Bot(
-        settings,
-        domains=domains,
-        engine=engine,
-        agents=agents,
-        documents=documents,
-        socket=socket,
+        settings, domains=domains, engine=engine, agents=agents, documents=documents, socket=socket
     )
 
 
 class Bot:
-    """`start` and return, or `run` until SIGTERM; `stop` finishes what was begun."""
+    """`start` returns at once, `run` works until SIGTERM; `stop` finishes what has begun."""
 
     def __init__(
         self,
@@ -225,8 +220,8 @@ class Bot:
                 raise
         self.clock.start()
         self._warming.start()
-        if lacks := self.extras.problems():
-            log.warning("the slack app was installed with fewer scopes", lacks=lacks)
+        if problems := self.extras.problems():
+            log.warning("the slack app was installed with fewer scopes", lacks=problems)
         log.info("the bot is up", user=self.identity.user, team=self.identity.team)
 
     def run(self, *, health_port: int | None = None, others: Sequence[HealthSource] = ()) -> None:
@@ -234,8 +229,8 @@ class Bot:
         of this bot and of `others`."""
         self.stop_on_signals()
         if health_port is not None:
-            metrics = self._settings.metrics != "off"
-            serve_health(CombinedHealth(self, *others), health_port, figures=metrics)
+            with_metrics = self._settings.metrics != "off"
+            serve_health(CombinedHealth(self, *others), health_port, figures=with_metrics)
         self.start()
         self.wait()
 
@@ -244,7 +239,7 @@ class Bot:
             signal.signal(number, lambda *_: self._stopped.set())
 
     def wait(self) -> None:
-        """Block until a signal came, drain, and end the process."""
+        """Block until a signal arrives, drain, and end the process."""
         self._stopped.wait()
         self.stop()
         # Threads that still wait for Slack or a model would hold the process; their questions
@@ -254,7 +249,7 @@ class Bot:
         os._exit(0)
 
     def stop(self, drain_seconds: float = DRAIN_SECONDS) -> None:
-        """Stop listening first, then finish what was begun."""
+        """Stop listening first, then finish what has begun."""
         if self._socket_mode:
             self._socket_mode.close()
             self._socket_mode = None
@@ -262,20 +257,20 @@ class Bot:
         self.inbox.stop(drain_seconds)
 
     def missing(self) -> dict[str, str]:
-        """What a question asked now would wait for, e.g. a socket that is dead."""
+        """What a new question would wait for, e.g. a dead socket; as in `HealthSource`."""
         missing = {**self.inbox.missing(), **self.clock.missing(), **self._warming.missing()}
         if self._socket and not (self._socket_mode and self._socket_mode.is_connected()):
             missing["slack"] = "the bot is not connected to Slack"
         return missing
 
     def observe(self) -> None:
-        """Sets the gauges of its inbox."""
+        """Set the gauges of the inbox."""
         self.inbox.observe()
 
     def tell_admins(self, problems: Sequence[str]) -> None:
         """Write to every domain's admins, e.g. that an edit of a domain file is broken."""
         admins = {user for domain in self._domains().values() for user in domain.admins}
-        tell_each(self.web, admins, problems)
+        notify_each(self.web, admins, problems)
 
     def _retention(self) -> Retention:
         return Retention(
@@ -316,7 +311,7 @@ class Bot:
             ),
             streaming=streaming,
             earlier=self.extras.earlier,
-            additions=lambda shown: additions_of(self.features)(shown),
+            additions=lambda answer: additions_of(self.features, answer),
         )
 
     def _intake(self) -> Intake:

@@ -1,6 +1,4 @@
-"""What the first question would wait for, loaded before anyone asks.
-
-What a bot's inbox sees to once a day, for a server of the API beside which there may be none."""
+"""Background threads of a server: loading what answers need, and the daily purge."""
 
 from __future__ import annotations
 
@@ -11,52 +9,53 @@ import structlog
 
 log = structlog.get_logger()
 
-LOOK_SECONDS = 900.0
+PURGE_SECONDS = 900.0
 
 
 class DailyPurge:
-    """`start` and `stop` are those of a server's lifespan."""
+    """For a server of the API that runs without a bot, whose inbox would purge.
 
-    def __init__(self, purge: Callable[[], object], *, look_seconds: float = LOOK_SECONDS) -> None:
-        """`purge` does nothing where it was done today, by whatever process."""
+    `start` and `stop` are those of a server's lifespan."""
+
+    def __init__(
+        self, purge: Callable[[], object], *, pause_seconds: float = PURGE_SECONDS
+    ) -> None:
+        """`purge` does nothing when any process has purged today."""
         self._purge = purge
-        self._look_seconds = look_seconds
+        self._pause_seconds = pause_seconds
         self._stopping = threading.Event()
 
     def start(self) -> None:
-        """Returns at once; the first look is at once, too, after a night in which nothing ran."""
+        """Returns at once. The first purge follows at once, too."""
         threading.Thread(target=self._run, name="daily-purge", daemon=True).start()
 
     def stop(self) -> None:
-        """A purge that has begun ends with the process, and is then as if it had not."""
+        """A purge that is running ends with the process and is rolled back."""
         self._stopping.set()
 
     def _run(self) -> None:
         while not self._stopping.is_set():
             try:
                 self._purge()
-            except Exception as error:  # the next look tries again
-                log.warning(
-                    "what was kept for long enough is still there", cause=type(error).__name__
-                )
-            self._stopping.wait(self._look_seconds)
+            except Exception as error:  # tried again after a pause
+                log.warning("retention purge failed", cause=type(error).__name__)
+            self._stopping.wait(self._pause_seconds)
 
 
-AGAIN_SECONDS = 5.0
+RETRY_SECONDS = 5.0
 
 Warm = Callable[[], Mapping[str, str]]
-"""Loads all that it can; the domains that can't be answered from although they are published, each
-with the reason."""
+"""Loads all domains. Returns published ones that failed to load, each with the reason."""
 
 
 class Warming:
-    """Runs in the background, while what is asked is already being stored, until all is warm.
+    """Loads in the background until all is warm; meanwhile questions are stored already.
 
     `start` and `stop` are those of a server's lifespan."""
 
-    def __init__(self, warm: Warm | None, *, again_seconds: float = AGAIN_SECONDS) -> None:
-        """`warm` of None: there is nothing to load. What stays cold is tried again."""
-        self._again_seconds = again_seconds
+    def __init__(self, warm: Warm | None, *, retry_seconds: float = RETRY_SECONDS) -> None:
+        """`warm` of None: there is nothing to load. Domains that failed are tried again."""
+        self._retry_seconds = retry_seconds
         self._warm = warm
         self._warmed = threading.Event()
         self._stopping = threading.Event()
@@ -70,11 +69,11 @@ class Warming:
         threading.Thread(target=self._run, args=(self._warm,), name="warm", daemon=True).start()
 
     def stop(self) -> None:
-        """A thread that still loads ends with the process."""
+        """A running load ends with the process."""
         self._stopping.set()
 
     def missing(self) -> dict[str, str]:
-        """As in `telemetry.health.Watched`."""
+        """As in `telemetry.health.HealthSource`."""
         if self._warmed.is_set():
             return {}
         if self._cold:
@@ -90,7 +89,7 @@ class Warming:
             try:
                 self._cold = warm()
             except Exception:
-                # What is not loaded now loads with the first question, which says what is wrong.
+                # The first question loads the rest, and reports what is wrong.
                 log.exception("the agents could not be warmed")
                 self._cold = {}
             if not self._cold:
@@ -98,4 +97,4 @@ class Warming:
                 return
             if self._cold != before:
                 log.warning("published domains can't be answered from", domains=dict(self._cold))
-            self._stopping.wait(self._again_seconds)
+            self._stopping.wait(self._retry_seconds)

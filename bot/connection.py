@@ -1,6 +1,4 @@
-"""How the bot reaches Slack and its inbox, and what it says when it can't.
-
-What is said to people unasked, in a message to each of them alone."""
+"""Connections of the bot: Slack's Web API and socket, the inbox's database and its lease."""
 
 from __future__ import annotations
 
@@ -39,22 +37,23 @@ from index.permissions.rules import Person
 
 log = structlog.get_logger()
 
-LONGEST = 3_000
-"""Characters; Slack would cut a longer text anywhere."""
+MAX_NOTICE_CHARS = 3_000
+"""Slack cuts a longer text anywhere."""
 
 
-def tell_each(web: SlackClient, users: Iterable[str], lines: Sequence[str]) -> bool:
-    """One attempt for each; who can't be told is in the log. False: somebody may be told later."""
-    text = "\n".join(f"• {sanitize_mrkdwn(line)}" for line in lines)[:LONGEST]
-    done = True
+def notify_each(web: SlackClient, users: Iterable[str], lines: Sequence[str]) -> bool:
+    """Send each user a direct message, in one attempt; failures are logged. False: a later attempt
+    may reach somebody."""
+    text = "\n".join(f"• {sanitize_mrkdwn(line)}" for line in lines)[:MAX_NOTICE_CHARS]
+    is_done = True
     for user in sorted(set(users)):
         try:
             web.once("chat.postMessage", channel=user, text=text)
         except (SlackRefused, SlackUnsure, SlackBusy) as error:
             log.warning("an admin could not be told", user=user, reason=str(error))
-            refused = isinstance(error, SlackRefused) and error.code not in ABOUT_THE_TOKEN
-            done = done and refused
-    return done
+            is_final = isinstance(error, SlackRefused) and error.code not in ABOUT_THE_TOKEN
+            is_done = is_done and is_final
+    return is_done
 
 
 INBOX_FILE = "inbox.sqlite"
@@ -71,18 +70,18 @@ class Identity:
     team: str
     team_url: str
     enterprise: str = ""
-    """The organisation, on Enterprise Grid."""
+    """The organization, on Enterprise Grid."""
     name: str = ""
     team_name: str = ""
 
     @property
     def ours(self) -> frozenset[str]:
-        """Ids by which Slack says that somebody is a colleague."""
+        """Ids of the team and the organization: members of either are colleagues."""
         return frozenset({self.team, self.enterprise} - {""})
 
 
 def reach_slack(settings: Settings, *, patience: float = 30.0) -> tuple[SlackClient, Identity]:
-    """The Web API under the bot's token, and who that makes it.
+    """The Web API with the bot's token, and the bot's identity.
 
     Raises ConfigError when Slack refuses the token, CopilotError when it can't be reached within
     `patience` seconds."""
@@ -101,18 +100,17 @@ def open_gate(settings: Settings) -> Gate:
 def open_user_groups(
     settings: Settings,
 ) -> Callable[[Collection[str]], Mapping[str, Members | str]]:
-    """Who is in Slack user groups: see `index.permissions.groups.FetchMembers`."""
+    """Members of Slack user groups: see `index.permissions.groups.FetchMembers`."""
     if settings.slack_bot_token is None:
         return lambda groups: dict.fromkeys(groups, "SLACK_BOT_TOKEN is not set")
     return partial(user_group_members, web=_web(settings))
 
 
 def open_notices(settings: Settings) -> Callable[[Collection[str], Sequence[str]], bool]:
-    """Tells people (Slack user ids) something in lines, nobody without a token. False: somebody
-    may be told later."""
+    """(Slack user ids, lines) → as `notify_each`. Without a token nobody is notified."""
     if settings.slack_bot_token is None:
         return lambda users, lines: True
-    return lambda users, lines: tell_each(_web(settings), users, lines)
+    return lambda users, lines: notify_each(_web(settings), users, lines)
 
 
 def _web(settings: Settings) -> SlackClient:
@@ -120,10 +118,10 @@ def _web(settings: Settings) -> SlackClient:
     return SlackClient(WebClient(token=_bot_token(settings), base_url=base, timeout=30))
 
 
-def whoever_is(settings: Settings, name: str) -> Person:
-    """By Slack user id or e-mail address; the other of the two where Slack can say.
+def find_person(settings: Settings, name: str) -> Person:
+    """By Slack user id or e-mail address; with the other of the two where Slack knows it.
 
-    Raises UsageError for an address that Slack doesn't tell an id of."""
+    Raises UsageError for an address that Slack knows no user of."""
     try:
         return _person(settings, name)
     except (CopilotError, SlackRefused, SlackUnsure, SlackBusy) as error:
@@ -146,10 +144,10 @@ def _person(settings: Settings, name: str) -> Person:
         return people.person(name)
     if "@" not in name:
         raise UsageError(f"{name!r} is no address")
-    found = people.known_by_email(name).person
-    if not found.slack_user:
+    person = people.known_by_email(name).person
+    if not person.slack_user:
         raise UsageError("nobody has it")
-    return replace(found, email=name)
+    return replace(person, email=name)
 
 
 def _identify(web: SlackClient, patience: float) -> Identity:
@@ -174,9 +172,9 @@ def _identify(web: SlackClient, patience: float) -> Identity:
 
 
 def bolt_app(settings: Settings, identity: Identity) -> App:
-    """Bolt without a listener, for Socket Mode and HTTP alike."""
+    """Bolt without listeners, for Socket Mode and HTTP alike."""
     secret = settings.slack_signing_secret
-    known = AuthorizeResult(
+    authorization = AuthorizeResult(
         enterprise_id=None,
         team_id=identity.team,
         bot_token=_bot_token(settings),
@@ -186,8 +184,8 @@ def bolt_app(settings: Settings, identity: Identity) -> App:
     app = App(
         client=WebClient(base_url=api_base(settings.slack_api_url)),
         signing_secret=secret.get_secret_value() if secret else None,
-        # Known since the start: no call to Slack stands between an event and its ack.
-        authorize=lambda **_: known,
+        # Fixed at the start: no call to Slack delays an ack.
+        authorize=lambda **_: authorization,
         # The listener stores the event, and only then is it acknowledged.
         process_before_response=True,
     )
@@ -196,8 +194,8 @@ def bolt_app(settings: Settings, identity: Identity) -> App:
 
 
 def _not_stored(error: Exception) -> BoltResponse:
-    """Not acknowledged, so that Slack sends it again; a traceback for each event of an outage
-    would bury everything else in the log."""
+    """Status 500, so that Slack sends the event again. No traceback for a missing database: one for
+    each event would bury the rest of the log."""
     if isinstance(error, SQLAlchemyError):
         log.warning("the database is away; an event waits for it", cause=type(error).__name__)
     else:
@@ -222,7 +220,7 @@ def connect(app: App, settings: Settings) -> SocketMode:
 
 
 def inbox_url(settings: Settings) -> str:
-    """Where DBOS keeps the inbox: beside everything else in PostgreSQL, or a file of its own."""
+    """Where DBOS stores the inbox: in the product's PostgreSQL, or in its own SQLite file."""
     if settings.database_url:
         return settings.database_url
     private_folder(settings.data_dir)

@@ -1,10 +1,7 @@
-"""What the bot does beside answering, each in a room of its own that offers one `Feature`.
+"""What a feature of the bot hooks into (`Feature`), and the infrastructure it works with
+(`FeatureContext`).
 
-Where documents come from, asked whose they are and told what their owner accepted.
-
-What the bot's features work with: the infrastructure of a running bot.
-
-What one feature does for another stands in `bot.feature`, and is handed over by `bot.features`."""
+The other types here are what features exchange; `bot.features.registry` hands them over."""
 
 from __future__ import annotations
 
@@ -34,13 +31,13 @@ from index.search import Snapshot
 from loaders.google.owners import Commented, OwnersFound
 
 IsPrivate = Callable[[Domain, Answer], bool]
-"""Whether some of a domain's channel may not read what an answer says."""
+"""Whether some members of the domain's channel may not read what the answer says."""
 SayWhyNot = Callable[[IncomingMessage], None]
-"""Tells who sent this why they may not ask; to them alone."""
+"""Tells the sender, and nobody else, why they may not ask."""
 
 
 class AnswerAlert(Protocol):
-    """Answers a bot's alert that is on record. Safe to repeat after a crash."""
+    """Answers a stored alert of a bot. Safe to repeat after a crash."""
 
     def __call__(
         self,
@@ -50,7 +47,7 @@ class AnswerAlert(Protocol):
         *,
         silently: bool = False,
     ) -> None:
-        """`silently`: the answer is put on record alone."""
+        """`silently`: the answer is stored and not posted."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -65,22 +62,22 @@ VerdictsOf = Callable[[str, datetime, datetime], Verdicts]
 """(domain, since, until), UTC without a zone."""
 
 WaitingForHuman = Callable[[Domain, timedelta], Sequence[tuple[QuestionRecord, str]]]
-"""(domain, asked for within) → open hand-offs, each with how it stands; the most urgent first."""
+"""(domain, maximum age) → open hand-offs, each with its status; the most urgent first."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class AnswerExtras:
-    """What stands below an answer besides."""
+    """What a feature adds below an answer."""
 
     notes: tuple[str, ...] = ()
     """Plain sentences."""
     buttons: tuple[Json, ...] = ()
-    """Elements beside *Ask a human*; two at most of each feature."""
+    """Elements next to *Ask a human*; two at most of each feature."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class OutgoingAnswer:
-    """An answer that is about to be shown."""
+    """An answer that is about to be posted."""
 
     record: QuestionRecord
     answer: Answer
@@ -97,8 +94,8 @@ class DigestPart:
     lines: Sequence[str]
     """mrkdwn, the most urgent first."""
     places: Sequence[str] = ()
-    """Channel id of each line: who may not see what stands there is told only how many there are.
-    Empty: they are for whoever gets the digest."""
+    """Channel id of each line: a reader who may not see that channel gets only the number of lines.
+    Empty: every reader of the digest may see all lines."""
 
 
 def _no_listeners(app: App, put: Enqueue) -> None:
@@ -107,7 +104,7 @@ def _no_listeners(app: App, put: Enqueue) -> None:
 
 @dataclass(frozen=True, kw_only=True)
 class Feature:
-    """Every handler is called again after a crash: what it does, it does once."""
+    """Handlers are called again after a crash, and must be safe to repeat."""
 
     listen: Callable[[App, Enqueue], None] = _no_listeners
     """Registers Bolt's listeners of its buttons and forms; each stores an event and returns."""
@@ -116,32 +113,27 @@ class Feature:
     timers: TimerHandlers = field(default_factory=dict)
     """Kind of a timer → handler(subject)."""
     plan: Callable[[], None] | None = None
-    """Called every minute: sets the timers that a schedule asks for. It may be called by several
-    workers at once."""
+    """Called every minute, perhaps by several workers at once: sets the timers of a schedule."""
     on_event: SlackHook | None = None
     """Sees Slack's events before all handlers."""
     additions: Callable[[OutgoingAnswer], AnswerExtras] | None = None
     home: Callable[[str, Sequence[Domain]], Iterator[Json]] | None = None
     """(viewer, the domains whose admin they are) → blocks for their App Home."""
     digest: Callable[[Domain, datetime], Sequence[DigestPart]] | None = None
-    """(domain, since when, aware) → what a digest should say."""
+    """(domain, since when, aware) → its parts of a shift's digest."""
 
 
-def additions_of(features: Sequence[Feature]) -> Callable[[OutgoingAnswer], AnswerExtras]:
-    """What all of them add, in order."""
-
-    def of(shown: OutgoingAnswer) -> AnswerExtras:
-        found = [one.additions(shown) for one in features if one.additions]
-        return AnswerExtras(
-            notes=tuple(note for each in found for note in each.notes),
-            buttons=tuple(button for each in found for button in each.buttons),
-        )
-
-    return of
+def additions_of(features: Sequence[Feature], answer: OutgoingAnswer) -> AnswerExtras:
+    """What all features add, in order."""
+    extras = [one.additions(answer) for one in features if one.additions]
+    return AnswerExtras(
+        notes=tuple(note for each in extras for note in each.notes),
+        buttons=tuple(button for each in extras for button in each.buttons),
+    )
 
 
 class DocumentOwners(Protocol):
-    """Documents by their ids; none of the methods raises but ConfigError."""
+    """Owners of documents, by document id, and comments to them. Raises ConfigError alone."""
 
     @property
     def comments_are_on(self) -> bool: ...
@@ -158,13 +150,13 @@ Embed = Callable[[Sequence[str]], Vectors]
 
 @dataclass(frozen=True, kw_only=True)
 class PublishedIndex:
-    """The documents as everybody may read them, without a question."""
+    """The documents that everybody may read."""
 
     snapshot: Callable[[str], Snapshot]
     """Domain name → its current generation; raises CopilotError where there is none."""
     embed: Embed
     embedder: str = ""
-    """Its name: what another one made is compared with nothing of it."""
+    """The embedding model's name: vectors of different models are never compared."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -181,10 +173,10 @@ class FeatureContext:
     identities: IdentitiesOf
     """What a permission may name an asker by."""
     published: PublishedIndex | None
-    """None: nothing is known of the documents, as in tests of other things."""
+    """None: no index, as in tests of other things."""
     model: ChatModel | None
-    """Names things; None: they are named by the words of the question."""
+    """Writes titles; None: titles are the words of the question."""
 
     def suggest(self, suggestion: Suggestion) -> None:
-        """To the document's owner, once."""
+        """Send it to the document's owner, once."""
         self.put(suggestion.event_id, SuggestionMade(suggestion=suggestion))

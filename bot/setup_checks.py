@@ -1,8 +1,5 @@
-"""Whether the bot is where its people ask, and who somebody is that is named there.
-
-Whether Slack takes the tokens, and whether they may do all that the manifest asks for.
-
-The bot introduces itself in a channel, once."""
+"""Slack checks of `oncall doctor` and `oncall init`: tokens, permissions, channels, people, and the
+bot's introduction in its channel."""
 
 from __future__ import annotations
 
@@ -38,24 +35,24 @@ from config.settings import Settings
 BOT_TOKEN, APP_TOKEN = "Slack bot token", "Slack app token"
 SCOPES_CHECK = "Slack permissions"
 PATIENCE = 4.0
-"""Seconds that a check goes on trying: somebody sits in front of it."""
+"""Seconds for which a check retries: a person waits for it."""
 _APP_OF_TOKEN = re.compile(r"xapp-\d+-(A[A-Z0-9]+)-")
 
 
 @dataclass(frozen=True, kw_only=True)
 class SlackApp:
-    """The app as Slack knows it by its bot token."""
+    """The Slack app of a bot token."""
 
     web: SlackClient = field(repr=False)
     identity: Identity
     scopes: frozenset[str]
-    """Empty where Slack doesn't say."""
+    """Empty where Slack does not say."""
     app: str = ""
-    """Its id, which the app token names, too; empty where Slack doesn't say."""
+    """Its id, which the app token holds, too; empty where Slack does not say."""
 
 
 def check_bot_token(settings: Settings) -> tuple[Finding, SlackApp | None]:
-    """Who the token makes us; None when it is wrong, or Slack doesn't answer."""
+    """The app of the token; None when the token is wrong, or Slack does not answer."""
     if bad := _bad("SLACK_BOT_TOKEN", _secret(settings, "slack_bot_token")):
         return of_error(BOT_TOKEN, bad), None
     try:
@@ -74,21 +71,21 @@ def check_bot_token(settings: Settings) -> tuple[Finding, SlackApp | None]:
 
 
 def check_scopes(app: SlackApp, domains: Iterable[Domain] = ()) -> Finding:
-    """What the manifest asks for, for these domains, against what was granted when the app was
-    installed."""
+    """Scopes that the manifest requests for these domains, against those granted at the app's
+    installation."""
     from bot.slack.manifest import scopes_for
 
-    wanted = scopes_for(domains)
+    required = scopes_for(domains)
     if not app.scopes:
         return skipped(SCOPES_CHECK, "Slack doesn't say what the token may do")
-    if missing := sorted(wanted.keys() - app.scopes):
+    if missing := sorted(required.keys() - app.scopes):
         return wrong(
             SCOPES_CHECK,
             f"missing: {', '.join(missing)}",
             "add them under OAuth & Permissions, or paste the manifest under App Manifest; "
             "then Install App › Reinstall",
         )
-    return fine(SCOPES_CHECK, f"all {len(wanted)} permissions of the manifest")
+    return fine(SCOPES_CHECK, f"all {len(required)} permissions of the manifest")
 
 
 def check_app_token(settings: Settings, app: SlackApp | None) -> Finding:
@@ -120,10 +117,10 @@ def check_app_token(settings: Settings, app: SlackApp | None) -> Finding:
 def check_slack(
     settings: Settings, domains: Iterable[Domain] = ()
 ) -> tuple[list[Finding], SlackApp | None]:
-    """Both tokens and the permissions; an installation that takes Slack's events by HTTP does
-    without an app token."""
-    found, app = check_bot_token(settings)
-    return [found, *_rest(settings, app, domains)], app
+    """Both tokens and the permissions; where Slack's events come by HTTP, no app token is
+    needed."""
+    finding, app = check_bot_token(settings)
+    return [finding, *_rest(settings, app, domains)], app
 
 
 def _rest(settings: Settings, app: SlackApp | None, domains: Iterable[Domain]) -> Iterator[Finding]:
@@ -138,7 +135,7 @@ def _rest(settings: Settings, app: SlackApp | None, domains: Iterable[Domain]) -
 
 
 def _bad(variable: str, token: str) -> ConfigError | None:
-    """What can be said of a token without asking Slack."""
+    """A problem that shows without asking Slack."""
     if not token:
         return ConfigError(f"{variable} is not set", remedy="run `oncall init`")
     if token != bare(token):
@@ -157,29 +154,29 @@ def _secret(settings: Settings, name: str) -> str:
 
 def _app_id(web: SlackClient, bot: str) -> str:
     try:
-        told = web.call("bots.info", patience=PATIENCE, bot=bot)
+        reply = web.call("bots.info", patience=PATIENCE, bot=bot)
     except SlackRefused:  # without users:read
         return ""
-    return str((told.get("bot") or {}).get("app_id") or "")
+    return str((reply.get("bot") or {}).get("app_id") or "")
 
 
-MOST_CHANNELS = 20_000
-"""That a name is looked for in."""
+MAX_CHANNELS = 20_000
+"""Searched for a name."""
 PAGE = 999
 KINDS = ("public_channel,private_channel", "public_channel")
-"""What to ask for: without `groups:read` Slack refuses the first."""
+"""Requested in this order: without `groups:read` Slack refuses the first."""
 
-Given = ParamSpec("Given")
-Got = TypeVar("Got")
+Args = ParamSpec("Args")
+Result = TypeVar("Result")
 
 
-def _translated(ask: Callable[Given, Got]) -> Callable[Given, Got]:
-    """Slack's refusals as errors that people can read."""
+def _translate_errors(call: Callable[Args, Result]) -> Callable[Args, Result]:
+    """Raises ConfigError for what Slack refuses, CopilotError when it can't be reached."""
 
-    @wraps(ask)
-    def asked(*args: Given.args, **kwargs: Given.kwargs) -> Got:
+    @wraps(call)
+    def translate(*args: Args.args, **kwargs: Args.kwargs) -> Result:
         try:
-            return ask(*args, **kwargs)
+            return call(*args, **kwargs)
         except SlackRefused as refused:
             remedy = (
                 "install the app again with the scopes of the manifest"
@@ -190,23 +187,23 @@ def _translated(ask: Callable[Given, Got]) -> Callable[Given, Got]:
         except (SlackBusy, SlackUnsure) as error:
             raise CopilotError(f"could not reach Slack: {error}", remedy="try again") from error
 
-    return asked
+    return translate
 
 
 def check_channel(app: SlackApp, channel: str) -> Finding:
-    """Whether it is there, in use, and the bot in it."""
+    """Whether the channel exists, is in use, and has the bot as a member."""
     check = f"channel {channel}"
     try:
-        return _looked_at(app, channel, check)
+        return _checked_channel(app, channel, check)
     except CopilotError as error:
         return of_error(check, error)
 
 
-@_translated
-def _looked_at(app: SlackApp, channel: str, check: str) -> Finding:
+@_translate_errors
+def _checked_channel(app: SlackApp, channel: str, check: str) -> Finding:
     invite = f"write /invite @{app.identity.name} there"
     try:
-        told = app.web.call("conversations.info", patience=PATIENCE, channel=channel)
+        reply = app.web.call("conversations.info", patience=PATIENCE, channel=channel)
     except SlackRefused as refused:
         if refused.code != "channel_not_found":
             raise
@@ -216,7 +213,7 @@ def _looked_at(app: SlackApp, channel: str, check: str) -> Finding:
             f"if it is a private one, {invite}; else copy its id again: "
             "the channel's name › About › Channel ID",
         )
-    about = told.get("channel") or {}
+    about = reply.get("channel") or {}
     name = f"#{about.get('name') or channel}"
     if about.get("is_im") or about.get("is_mpim"):
         return wrong(check, "it is a direct message", "choose a channel")
@@ -227,25 +224,25 @@ def _looked_at(app: SlackApp, channel: str, check: str) -> Finding:
     return fine(check, f"{name}, and the bot is in it")
 
 
-@_translated
+@_translate_errors
 def channel_name(app: SlackApp, channel: str) -> str:
-    """Without `#`; empty where Slack doesn't say."""
-    told = app.web.call("conversations.info", patience=PATIENCE, channel=channel)
-    return str((told.get("channel") or {}).get("name") or "")
+    """Without `#`; empty where Slack does not say."""
+    reply = app.web.call("conversations.info", patience=PATIENCE, channel=channel)
+    return str((reply.get("channel") or {}).get("name") or "")
 
 
-@_translated
+@_translate_errors
 def find_channel(app: SlackApp, text: str) -> str:
-    """The id of a channel given by id, link, mention or name.
+    """The id of a channel, by id, link, mention or name.
 
     Raises ConfigError that names the nearest one."""
     if channel := channel_id_in(text):
         return channel
     name = "-".join(bare(text).lstrip("#").lower().split())
-    known = {str(one.get("name") or ""): str(one["id"]) for one in _channels(app)}
-    if name in known:
-        return known[name]
-    close = difflib.get_close_matches(name, known, n=1)
+    channels = {str(one.get("name") or ""): str(one["id"]) for one in _channels(app)}
+    if name in channels:
+        return channels[name]
+    close = difflib.get_close_matches(name, channels, n=1)
     raise ConfigError(
         f"the bot sees no channel #{name}" + (f"; did you mean #{close[0]}?" if close else ""),
         remedy=""
@@ -258,67 +255,67 @@ def find_channel(app: SlackApp, text: str) -> str:
 def _channels(app: SlackApp) -> Iterator[dict[str, Any]]:
     for kinds in KINDS:
         try:
-            listed = app.web.pages(
+            pages = app.web.pages(
                 "conversations.list", "channels", patience=PATIENCE, limit=PAGE, types=kinds
             )
-            yield from islice(listed, MOST_CHANNELS)
+            yield from islice(pages, MAX_CHANNELS)
             return
         except SlackRefused as refused:
             if refused.code != "missing_scope" or kinds == KINDS[-1]:
                 raise
 
 
-@_translated
+@_translate_errors
 def find_person(app: SlackApp, text: str) -> tuple[str, str]:
-    """(id, name) of somebody given by member id, mention or e-mail address.
+    """(id, name) of a person, by member id, mention or e-mail address.
 
     Raises ConfigError for nobody of this workspace."""
-    given = bare(text).strip("<@>").split("|")[0]
+    query = bare(text).strip("<@>").split("|")[0]
     try:
-        if "@" in given:
-            told = app.web.call("users.lookupByEmail", patience=PATIENCE, email=given)
-        elif re.fullmatch(USER, given):
-            told = app.web.call("users.info", patience=PATIENCE, user=given)
+        if "@" in query:
+            reply = app.web.call("users.lookupByEmail", patience=PATIENCE, email=query)
+        elif re.fullmatch(USER, query):
+            reply = app.web.call("users.info", patience=PATIENCE, user=query)
         else:
             raise ConfigError(
-                f"{given!r} is neither a member id (U…) nor an e-mail address",
+                f"{query!r} is neither a member id (U…) nor an e-mail address",
                 remedy="in Slack: your profile › ⋮ › Copy member ID",
             )
     except SlackRefused as refused:
         if refused.code not in {"user_not_found", "users_not_found", "user_not_visible"}:
             raise
         raise ConfigError(
-            f"nobody in {app.identity.team_name} is {given}",
+            f"nobody in {app.identity.team_name} is {query}",
             remedy="in Slack: your profile › ⋮ › Copy member ID",
         ) from refused
-    user = told.get("user") or {}
+    user = reply.get("user") or {}
     if user.get("is_bot") or user.get("deleted"):
-        raise ConfigError(f"{given} is a bot, or has left", remedy="name a colleague")
-    return str(user.get("id") or given), str(user.get("real_name") or user.get("name") or given)
+        raise ConfigError(f"{query} is a bot, or has left", remedy="name a colleague")
+    return str(user.get("id") or query), str(user.get("real_name") or user.get("name") or query)
 
 
-SAID_HELLO = "oncall_hello"
-"""The event type in the message's metadata, by which it is found again."""
-LOOKED_AT = 100
-"""Messages of the channel."""
+HELLO_EVENT = "oncall_hello"
+"""Event type in the message's metadata, by which it is recognized."""
+MAX_MESSAGES = 100
+"""Of the channel's, searched for an earlier introduction."""
 
 
 def say_hello(app: SlackApp, channel: str, *, title: str, documents: int) -> bool:
-    """False when it has already said so. Raises CopilotError."""
+    """False when the bot has introduced itself before. Raises CopilotError."""
     try:
-        told = app.web.call(
+        reply = app.web.call(
             "conversations.history",
             patience=PATIENCE,
             channel=channel,
-            limit=LOOKED_AT,
+            limit=MAX_MESSAGES,
             include_all_metadata=True,
         )
         kinds = {
             (one.get("metadata") or {}).get("event_type")
-            for one in told.get("messages") or []
+            for one in reply.get("messages") or []
             if one.get("bot_id") == app.identity.bot
         }
-        if SAID_HELLO in kinds:
+        if HELLO_EVENT in kinds:
             return False
         count = "one document" if documents == 1 else f"{documents} documents"
         app.web.once(
@@ -327,7 +324,7 @@ def say_hello(app: SlackApp, channel: str, *, title: str, documents: int) -> boo
             text=f"Hello! I answer questions here from {count} "
             f"({sanitize_mrkdwn(title)}), and say where I "
             f"read it. Mention me with yours: <@{app.identity.user}>",
-            metadata={"event_type": SAID_HELLO, "event_payload": {"channel": channel}},
+            metadata={"event_type": HELLO_EVENT, "event_payload": {"channel": channel}},
         )
     except (SlackRefused, SlackUnsure, SlackBusy) as error:
         raise CopilotError(f"no hello in the channel: {error}", remedy="try again") from error

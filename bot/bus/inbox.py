@@ -1,6 +1,6 @@
-"""The durable inbox: an event is stored before it is acknowledged, and worked off once.
+"""The durable inbox: an event is stored before Slack gets its ack, and handled once.
 
-One DBOS workflow per event id, so a repeated delivery is the same work."""
+One DBOS workflow per event id: a repeated delivery starts no second one."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable
-from typing import Any
 
 import structlog
 
+from bot.bus.events import Item
 from bot.bus.stored_items import INBOX, InboxAdmin
 from bot.slack.client import SlackBusy, SlackRefused, SlackUnsure
 from durable.database import storage_failure
@@ -21,14 +21,13 @@ from telemetry import metrics
 
 log = structlog.get_logger()
 
-Item = dict[str, Any]
 Handler = Callable[[str, Item], None]
 
 QUEUE = "oncall-inbox"
 WORK = "work"
 LATE_SECONDS = 0.5
-MOST_UNSTORED = 10_000
-"""Events, of a few kilobytes each, that are held while nothing can be stored."""
+MAX_UNSTORED = 10_000
+"""Events, of a few kilobytes each, held in memory while the database is away."""
 
 
 class Inbox:
@@ -50,14 +49,14 @@ class Inbox:
         self.poll_seconds = poll_seconds
         self._upkeep = upkeep
         self._worker = DurableWorker(
-            INBOX, database_url=database_url, lease=lease, upkeep=self._look_after
+            INBOX, database_url=database_url, lease=lease, upkeep=self._clean_up
         )
         self._putting = threading.Lock()
         self._unstored: deque[tuple[str, Item]] = deque()
         self._stopping = threading.Event()
 
     def start(self) -> None:
-        """Take the lease, recover what was left behind, and begin to work."""
+        """Take the lease, recover unfinished items, and begin to work."""
         queue = WorkQueue(name=QUEUE, concurrency=self._concurrency, poll_seconds=self.poll_seconds)
         self._worker.start(self._register, [queue])
         threading.Thread(target=self._store_late, name="store-late", daemon=True).start()
@@ -65,43 +64,43 @@ class Inbox:
     def put(self, event_id: str, item: Item) -> None:
         """Store an item; returns when it can't be lost any more. A known event id does nothing.
 
-        Raises what the database raises. The item is then stored when that is back, if this process
-        lives so long; whoever was not told that it is safe should send it again."""
+        Raises what the database raises. The item is then held in memory and stored when the
+        database is back; the process may end before, so the sender should send it again."""
         try:
             self._store(event_id, item)
         except Exception:
-            if len(self._unstored) < MOST_UNSTORED:
+            if len(self._unstored) < MAX_UNSTORED:
                 self._unstored.append((event_id, item))
             raise
 
     def is_able(self) -> bool:
-        """Whether its database is there, as far as was last looked."""
+        """Whether the database was there at the last check."""
         return self._worker.is_able()
 
     def backlog(self) -> int:
-        """Items stored and not yet worked off, over all workers."""
+        """Items stored and not yet handled, over all workers."""
         return self._worker.backlog()
 
     def stored(self) -> InboxAdmin:
-        """What is in it; only while it runs."""
+        """The stored items; only while the inbox runs."""
         return InboxAdmin(self._worker.client)
 
     def missing(self) -> dict[str, str]:
-        """What keeps it from working, as in `telemetry.health.Watched`."""
+        """What keeps it from working, as in `telemetry.health.HealthSource`."""
         missing = self._worker.missing()
         if self._unstored and "database" not in missing:
             missing["storing"] = "events can't be stored: is the disk full?"
         return missing
 
     def observe(self) -> None:
-        """Sets its gauges."""
+        """Set the gauges."""
         self._worker.observe()
         waiting = self._worker.waiting()
         metrics.BACKLOG.set(waiting.count)
         metrics.OLDEST.set(max(0.0, time.time() - waiting.oldest) if waiting.oldest else 0.0)
 
     def stop(self, drain_seconds: float = 25.0) -> None:
-        """Finish what was begun, as far as time allows; the rest is another start's work."""
+        """Finish what has begun, as far as time allows; the rest is done after the next start."""
         self._stopping.set()
         self._worker.stop(drain_seconds)
 
@@ -116,8 +115,8 @@ class Inbox:
             self._worker.client.enqueue(options, event_id, item)
 
     def _store_late(self) -> None:
-        """Slack sends again after one minute and after five: nobody should wait so long for a
-        database that was away for ten seconds."""
+        """Slack sends again after one minute and after five: too long to wait for a database that
+        was away for ten seconds."""
         while not self._stopping.wait(LATE_SECONDS):
             while self._unstored and self._worker.is_able():
                 event_id, item = self._unstored[0]
@@ -136,19 +135,18 @@ class Inbox:
         @DBOS.workflow(name=WORK)
         def work(event_id: str, item: Item) -> None:
             with self._worker.working(event_id):
-                self._patiently(event_id, item)
+                self._handle(event_id, item)
 
-    def _look_after(self) -> None:
+    def _clean_up(self) -> None:
         self.stored().forget_done()
         self._upkeep()
 
-    def _patiently(self, event_id: str, item: Item) -> None:
-        """Run the handler until it returns; it is safe to run again, and silence never is an
-        answer.
+    def _handle(self, event_id: str, item: Item) -> None:
+        """Run the handler until it returns; it is safe to repeat.
 
-        Slack may be down for long, and an answer an hour late is worth more than none. So it goes
-        on as soon as a database that was away is back. Anything else is tried for some minutes,
-        then left for the log."""
+        Slack may be down for an hour: a late answer is worth more than none. While the database
+        is away, it waits without counting attempts. Other errors are retried for some minutes,
+        then logged."""
         slack, other = iter((30, 60, 300, 900, 1800)), iter((1, 5, 30, 120))
         while True:
             try:

@@ -1,4 +1,4 @@
-"""The inbox's items as they are stored, for whoever has to hand them out or forget them."""
+"""Stored items of the inbox, for exports and deletions of personal data."""
 
 from __future__ import annotations
 
@@ -30,28 +30,28 @@ class StoredItem:
 
 
 class InboxAdmin:
-    """Over DBOS's client, which needs no running inbox."""
+    """Works through DBOS's client, which needs no running inbox."""
 
     def __init__(self, client: Any) -> None:
         self._client = client
 
     def unfinished(self) -> frozenset[str]:
-        """Ids of the events that are still worked on, or will be."""
-        found = self._client.list_workflows(
+        """Ids of events that are being handled, or will be."""
+        unfinished = self._client.list_workflows(
             status=[*WAITING, *STARTED], load_input=False, load_output=False
         )
-        return frozenset(one.workflow_id for one in found)
+        return frozenset(one.workflow_id for one in unfinished)
 
     def forget_done(self, keep: timedelta = KEEP) -> int:
-        """Delete what was finished that long ago."""
+        """Delete items that were finished that long ago."""
         return forget_done(self._client, keep)
 
     def of(self, user: str, questions: Collection[str] = ()) -> list[StoredItem]:
-        """Items that hold this person's words or presses, or are about these questions."""
+        """Items with this person's words or actions, or about these questions."""
         return [
             one
             for one in self._all()
-            if speaks(user, one.item) or (questions and _is_about(questions, one.item))
+            if is_by(user, one.item) or (questions and _is_about(questions, one.item))
         ]
 
     def forget(self, ids: list[str]) -> None:
@@ -59,8 +59,8 @@ class InboxAdmin:
             self._client.delete_workflows(ids)
 
     def _all(self) -> Iterator[StoredItem]:
-        known = self._client.list_workflows(load_input=False, load_output=False)
-        ids = [one.workflow_id for one in known]
+        workflows = self._client.list_workflows(load_input=False, load_output=False)
+        ids = [one.workflow_id for one in workflows]
         for first in range(0, len(ids), AT_ONCE):
             batch = ids[first : first + AT_ONCE]
             for one in self._client.list_workflows(workflow_ids=batch, load_output=False):
@@ -69,32 +69,32 @@ class InboxAdmin:
                 yield StoredItem(id=one.workflow_id, status=str(one.status), item=item)
 
 
-def speaks(user: str, item: Any) -> bool:
-    """Whether this person is named as who did or wrote something in it, however deep."""
+def is_by(user: str, item: Any) -> bool:
+    """Whether it names this person as author or actor, at any depth."""
     if isinstance(item, Mapping):
-        if item.get("words_by") == user:  # what an owner accepted of theirs
+        if item.get("words_by") == user:  # an owner accepted their words
             return True
         # Someone who is only mentioned stands in an element of a rich text, by `user_id` too.
-        named = (
+        by = (
             item.get("user")
             or item.get("by")
             or (item.get("user_id") if item.get("type") != "user" else None)
         )
-        return named == user or any(speaks(user, value) for value in item.values())
-    return isinstance(item, list | tuple) and any(speaks(user, value) for value in item)
+        return by == user or any(is_by(user, value) for value in item.values())
+    return isinstance(item, list | tuple) and any(is_by(user, value) for value in item)
 
 
 def _is_about(questions: Collection[str], item: Any) -> bool:
-    """Such as a suggestion, which quotes its question, or a flag."""
+    """As a flag is, or a suggestion, which quotes its question."""
     if isinstance(item, Mapping):
-        of_them = item.get("question_id") in questions
-        return of_them or any(_is_about(questions, value) for value in item.values())
+        is_one = item.get("question_id") in questions
+        return is_one or any(_is_about(questions, value) for value in item.values())
     return isinstance(item, list | tuple) and any(_is_about(questions, value) for value in item)
 
 
 @contextmanager
 def stored_items(url: str) -> Iterator[InboxAdmin | None]:
-    """The inbox of this database, for a process that doesn't run it; None when there is none."""
+    """The inbox of this database, for a process that does not run it; None where there is none."""
     if not _exists(url):
         yield None
         return

@@ -1,6 +1,6 @@
-"""Timers in the shared database: set by any worker, due once, whoever looks first.
+"""Timers in the shared database: any worker sets them, and each comes due once.
 
-Looks every second which timers are due, and stores each in the inbox, where it can't be lost."""
+A clock in every worker checks every second and stores due timers in the inbox."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class Timer:
 
     @property
     def event_id(self) -> str:
-        """The same for every worker that finds it due, so that the inbox takes it once."""
+        """The same in every worker, so that the inbox stores it once."""
         return f"timer-{self.key}-{self.due_at:%Y%m%dT%H%M%S.%f}"
 
 
@@ -66,7 +66,7 @@ class TimerStore:
         migrate(engine, _METADATA, "timers")
 
     def set(self, kind: str, subject: str, due_at: datetime, *, keep: bool = False) -> None:
-        """`due_at`: aware. `keep`: one that is set already stays as it is."""
+        """`due_at`: aware. `keep`: a timer that is already set stays unchanged."""
         due = due_at.astimezone(UTC).replace(tzinfo=None)
         timer = Timer(kind=kind, subject=subject, due_at=due_at)
         values = {"kind": kind, "subject": subject, "due_at": due}
@@ -86,7 +86,7 @@ class TimerStore:
             connection.execute(delete(_TIMERS).where(_TIMERS.c.key == timer.key))
 
     def due(self, now: datetime, *, limit: int = 500) -> Sequence[Timer]:
-        """Those whose time has come, the longest due first."""
+        """Due timers, oldest first."""
         at = now.astimezone(UTC).replace(tzinfo=None)
         query = select(_TIMERS).where(_TIMERS.c.due_at <= at).order_by(_TIMERS.c.due_at)
         with self._engine.connect() as connection:
@@ -96,8 +96,8 @@ class TimerStore:
             for row in rows
         ]
 
-    def handed_over(self, timer: Timer) -> None:
-        """Forget it, unless it was set to another time meanwhile."""
+    def delete_stored(self, timer: Timer) -> None:
+        """Delete the stored timer, unless it was set to another time meanwhile."""
         due = timer.due_at.replace(tzinfo=None)
         with self._engine.begin() as connection:
             connection.execute(
@@ -110,11 +110,11 @@ log = structlog.get_logger()
 TICK_SECONDS = 1.0
 PLAN_SECONDS = 60.0
 LATE_SECONDS = 120.0
-"""Without a look for so long, it counts as stopped."""
+"""Without a tick for so long, it counts as stopped."""
 
 
 class Clock:
-    """Every worker has one: what several of them find due is stored once, by its id."""
+    """Every worker has one; a timer that several find due is stored once, by its event id."""
 
     def __init__(
         self,
@@ -124,22 +124,22 @@ class Clock:
         plans: Sequence[Callable[[], None]] = (),
         is_able: Callable[[], bool] = lambda: True,
     ) -> None:
-        """`plans`: called every minute, to set the timers that a schedule asks for.
+        """`plans`: called every minute, to set the timers of schedules.
 
-        `is_able`: whether the database is there; while it isn't, nobody looks."""
+        `is_able`: whether the database is there; while it is away, nothing is checked."""
         self._timers = timers
         self._put = put
         self._plans = plans
         self._is_able = is_able
         self._stopping = threading.Event()
-        self._looked_at = time.monotonic()
+        self._ticked_at = time.monotonic()
         self._planned_at = float("-inf")
         self._thread: threading.Thread | None = None
 
     def start(self) -> None:
-        """Returns at once; the first look is at once, too, after a night in which nothing ran."""
+        """Returns at once. The first tick follows at once, too."""
         self._stopping.clear()
-        self._looked_at = time.monotonic()
+        self._ticked_at = time.monotonic()
         self._thread = threading.Thread(target=self._run, name="clock", daemon=True)
         self._thread.start()
 
@@ -150,27 +150,27 @@ class Clock:
             self._thread = None
 
     def missing(self) -> dict[str, str]:
-        """As in `telemetry.health.Watched`."""
+        """As in `telemetry.health.HealthSource`."""
         running = self._thread is not None and self._thread.is_alive()
-        late = time.monotonic() - self._looked_at > LATE_SECONDS
+        late = time.monotonic() - self._ticked_at > LATE_SECONDS
         if running and late and self._is_able():
             return {"clock": "the clock has stopped: reminders and digests wait"}
         return {}
 
     def tick(self) -> None:
-        """One look."""
+        """Plan once a minute, and store all due timers."""
         if time.monotonic() - self._planned_at >= PLAN_SECONDS:
             for plan in self._plans:
-                self._planned(plan)
+                self._run_plan(plan)
             self._planned_at = time.monotonic()
         for timer in self._timers.due(datetime.now(UTC)):
             self._put(timer.event_id, TimerDue(timer=timer.kind, subject=timer.subject))
-            self._timers.handed_over(timer)
+            self._timers.delete_stored(timer)
 
-    def _planned(self, plan: Callable[[], None]) -> None:
+    def _run_plan(self, plan: Callable[[], None]) -> None:
         try:
             plan()
-        except Exception as error:  # one schedule that is wrong must not stop the others
+        except Exception as error:  # a broken schedule must not stop the others
             log.warning("a schedule could not be planned", cause=type(error).__name__)
 
     def _run(self) -> None:
@@ -179,6 +179,6 @@ class Clock:
                 continue
             try:
                 self.tick()
-                self._looked_at = time.monotonic()
-            except Exception as error:  # the next look tries again
+                self._ticked_at = time.monotonic()
+            except Exception as error:  # the next tick tries again
                 log.warning("the clock could not look", cause=type(error).__name__)

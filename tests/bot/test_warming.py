@@ -130,7 +130,7 @@ def test_what_tools_are_asked_by_is_loaded_before_anyone_asks(
 def test_a_published_domain_that_cannot_be_opened_is_waited_for() -> None:
     told = {"security": "the disk is full; make room"}
     cold = [told, told, {}]
-    warming = Warming(lambda: cold.pop(0), again_seconds=0.05)
+    warming = Warming(lambda: cold.pop(0), retry_seconds=0.05)
     assert warming.missing() == {"warming": "warming"}
     with capture_logs() as logged:
         warming.start()

@@ -65,7 +65,7 @@ def test_set_again_it_moves_unless_it_is_to_be_kept(engine: Engine) -> None:
     assert [timer.due_at for timer in timers.due(NOW)] == [PAST]
     old = timers.due(NOW)[0]
     timers.set("digest", "security", LATER)
-    timers.handed_over(old)  # by a worker that found it due before it was moved
+    timers.delete_stored(old)  # by a worker that found it due before it was moved
     assert [timer.due_at for timer in timers.due(LATER)] == [LATER]
     timers.cancel("digest", "security")
     assert timers.due(LATER) == []

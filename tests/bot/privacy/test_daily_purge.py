@@ -26,7 +26,7 @@ def test_a_look_that_fails_is_made_again() -> None:
             raise failures.pop()
         seen.set()
 
-    purging = DailyPurge(purge, look_seconds=0.01)
+    purging = DailyPurge(purge, pause_seconds=0.01)
     purging.start()
     assert seen.wait(WAIT)
     purging.stop()

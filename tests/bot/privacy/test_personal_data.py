@@ -11,7 +11,7 @@ import pytest
 from sqlalchemy import select
 
 from agents.answer import Answer, Question
-from bot.bus.stored_items import speaks, stored_items
+from bot.bus.stored_items import is_by, stored_items
 from bot.connection import inbox_url, whoever_is
 from bot.features.owner_drafts.proposals import propose
 from bot.features.registry import FEATURE_TABLES
@@ -224,11 +224,11 @@ def test_erasing_waits_for_what_is_worked_on(desk: Desk, data: PersonalData) -> 
 
 
 def test_whose_an_event_is_stands_anywhere_in_it() -> None:
-    assert speaks("U1", {"event": {"type": "message", "previous_message": {"user": "U1"}}})
-    assert speaks("U1", {"event": {"assistant_thread": {"user_id": "U1"}}})
-    assert speaks("U1", {"resolve": {"user": "U1"}})
+    assert is_by("U1", {"event": {"type": "message", "previous_message": {"user": "U1"}}})
+    assert is_by("U1", {"event": {"assistant_thread": {"user_id": "U1"}}})
+    assert is_by("U1", {"resolve": {"user": "U1"}})
     mentioned = {"user": "U2", "text": "<@U1>", "blocks": [{"type": "user", "user_id": "U1"}]}
-    assert not speaks("U1", {"event": mentioned})
+    assert not is_by("U1", {"event": mentioned})
 
 
 def test_a_person_is_known_by_id_or_address(slack: SlackStandIn, tmp_path: Path) -> None:
