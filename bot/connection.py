@@ -118,7 +118,7 @@ def _web(settings: Settings) -> SlackClient:
     return SlackClient(WebClient(token=_bot_token(settings), base_url=base, timeout=30))
 
 
-def find_person(settings: Settings, name: str) -> Person:
+def resolve_person(settings: Settings, name: str) -> Person:
     """By Slack user id or e-mail address; with the other of the two where Slack knows it.
 
     Raises UsageError for an address that Slack knows no user of."""

@@ -17,7 +17,7 @@ from sqlalchemy.orm import InstrumentedAttribute
 from agents.answer_cache.store import create_table, drop_saying
 from agents.thread.store import create_thread_tables, forget_threads_of, kept_of
 from bot.bus.stored_items import InboxAdmin, StoredItem, stored_items
-from bot.connection import INBOX_FILE, find_person, inbox_url
+from bot.connection import INBOX_FILE, inbox_url, resolve_person
 from bot.privacy.retention import Purged, Retention, scrub_all
 from bot.privacy.tables import (
     FeatureTables,
@@ -238,7 +238,7 @@ class PrivacyCommands:
 
     def person(self, name: str) -> Person:
         """By Slack user id or e-mail address. Raises UsageError."""
-        return find_person(self.settings, name)
+        return resolve_person(self.settings, name)
 
     def export(self, person: Person) -> dict[str, Any]:
         with stored_items(inbox_url(self.settings)) as items:

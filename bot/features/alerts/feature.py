@@ -10,20 +10,20 @@ from bot.questions.store import QuestionStore
 
 
 def build_alerts(
-    tools: FeatureContext, records: QuestionStore, answer_alert: AnswerAlert
+    context: FeatureContext, records: QuestionStore, answer_alert: AnswerAlert
 ) -> Feature:
     def is_gone(question: str) -> bool:
         record = records.get(question)
         return record is not None and record.state == "withdrawn"
 
     replies = AlertReplies(
-        tools=tools,
+        tools=context,
         records=records,
-        episodes=EpisodeStore(tools.engine, is_gone=is_gone),
-        figures=AlertCounts(tools.engine),
+        episodes=EpisodeStore(context.engine, is_gone=is_gone),
+        figures=AlertCounts(context.engine),
         answer_alert=answer_alert,
     )
-    desk = AlertService(tools=tools, replies=replies)
+    desk = AlertService(tools=context, replies=replies)
     return Feature(
         on_event=desk.on_event,
         handlers={AlertAnswerDue: replies.answer},

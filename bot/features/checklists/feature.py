@@ -292,17 +292,17 @@ class StartingChecklists:
 
 
 def build_checklists(
-    tools: FeatureContext, records: QuestionStore, is_private: IsPrivate, say_why_not: SayWhyNot
+    context: FeatureContext, records: QuestionStore, is_private: IsPrivate, say_why_not: SayWhyNot
 ) -> Feature:
     """Runbooks as checklists. Without published documents there is nothing to offer."""
-    kept = ChecklistStore(tools.engine)
-    posts = ChecklistPosts(web=tools.web, kept=kept, name_of=partial(written_name, tools.web))
-    keeper = ChecklistService(tools=tools, kept=kept, posts=posts, say_why_not=say_why_not)
+    kept = ChecklistStore(context.engine)
+    posts = ChecklistPosts(web=context.web, kept=kept, name_of=partial(written_name, context.web))
+    keeper = ChecklistService(tools=context, kept=kept, posts=posts, say_why_not=say_why_not)
     starting = StartingChecklists(
-        tools=tools, records=records, keeper=keeper, is_private=is_private
+        tools=context, records=records, keeper=keeper, is_private=is_private
     )
     return Feature(
-        listen=lambda app, put: listen_to_buttons(app, put, tools.web),
+        listen=lambda app, put: listen_to_buttons(app, put, context.web),
         handlers={
             ChecklistRequested: starting.pressed,
             ChecklistPressed: keeper.pressed,
@@ -313,5 +313,5 @@ def build_checklists(
         plan=keeper.watch,
         on_event=starting.on_event,
         additions=starting.additions,
-        digest=partial(half_done, kept, tools.identity.team_url),
+        digest=partial(half_done, kept, context.identity.team_url),
     )

@@ -13,7 +13,7 @@ from bot.rotas.on_call import OnCallResolver
 
 
 def build_digest(
-    tools: FeatureContext,
+    context: FeatureContext,
     records: QuestionStore,
     *,
     parts: Sequence[PartsOf],
@@ -22,13 +22,13 @@ def build_digest(
     whom: OnCallResolver,
 ) -> Feature:
     """`parts`: what the other features have to say in it; `alerts`: see `OpenQuestions`."""
-    store = DigestStore(tools.engine)
+    store = DigestStore(context.engine)
     open_questions = OpenQuestions(
         records=records,
         store=store,
         waiting=waiting,
         alerts=alerts,
-        team_url=tools.identity.team_url.rstrip("/"),
+        team_url=context.identity.team_url.rstrip("/"),
     )
-    service = DigestService(tools, store, whom, open_questions, parts)
+    service = DigestService(context, store, whom, open_questions, parts)
     return Feature(timers={DIGEST: service.send}, plan=service.plan)

@@ -50,35 +50,35 @@ class ContradictionsMet(Event):
 
 
 def build_freshness(
-    tools: FeatureContext, records: QuestionStore, is_private: IsPrivate
+    context: FeatureContext, records: QuestionStore, is_private: IsPrivate
 ) -> Feature:
-    create_aging_tables(tools.engine)
-    snapshot_of = snapshots(tools.published.snapshot if tools.published else None)
-    counts = CitationCountStore(engine=tools.engine)
+    create_aging_tables(context.engine)
+    snapshot_of = snapshots(context.published.snapshot if context.published else None)
+    counts = CitationCountStore(engine=context.engine)
     room = AgingRoom(
-        tools=tools,
+        tools=context,
         snapshot_of=snapshot_of,
         counts=counts,
-        helped=HelpfulPlaceStore(engine=tools.engine, records=records, snapshot_of=snapshot_of),
+        helped=HelpfulPlaceStore(engine=context.engine, records=records, snapshot_of=snapshot_of),
         overdue=OverdueDocuments(
-            engine=tools.engine, counts=counts, snapshot_of=snapshot_of, suggest=tools.suggest
+            engine=context.engine, counts=counts, snapshot_of=snapshot_of, suggest=context.suggest
         ),
         outdated=FlagService(
-            engine=tools.engine,
+            engine=context.engine,
             records=records,
-            domains=tools.domains,
+            domains=context.domains,
             is_private=is_private,
-            gate=tools.gate,
+            gate=context.gate,
             snapshot_of=snapshot_of,
-            suggest=tools.suggest,
-            address=lambda record: permalink(tools.identity.team_url.rstrip("/"), record),
+            suggest=context.suggest,
+            address=lambda record: permalink(context.identity.team_url.rstrip("/"), record),
         ),
         queue=ContradictionStore(
-            engine=tools.engine,
+            engine=context.engine,
             records=records,
-            domains=lambda: dict(tools.domains()),
+            domains=lambda: dict(context.domains()),
             snapshot_of=snapshot_of,
-            suggest=tools.suggest,
+            suggest=context.suggest,
         ),
     )
     return Feature(

@@ -36,44 +36,44 @@ LOOK, ASK_ALL = "gaps_look", "gaps_ask"
 
 
 def build_gaps(
-    tools: FeatureContext, records: QuestionStore, ask_anew: Callable[[str], Ask] | None
+    context: FeatureContext, records: QuestionStore, ask_anew: Callable[[str], Ask] | None
 ) -> Feature:
     """`ask_anew`: domain name → its agents, answering from today's documents and never from a
     cache. Does nothing without it, or without a published index."""
-    if tools.published is None or ask_anew is None:
+    if context.published is None or ask_anew is None:
         return Feature()
-    kept, drafts = GapStore(tools.engine), GapDrafts(tools.engine)
+    kept, drafts = GapStore(context.engine), GapDrafts(context.engine)
     room = _GapsRoom(
-        tools=tools,
+        tools=context,
         kept=kept,
         drafts=drafts,
         gathering=GapCollector(
             kept=kept,
             drafts=drafts,
             records=records,
-            published=tools.published,
-            is_bot=lambda user: tools.gate.people.known(user).standing == "bot",
-            suggest=tools.suggest,
-            team_url=tools.identity.team_url.rstrip("/"),
+            published=context.published,
+            is_bot=lambda user: context.gate.people.known(user).standing == "bot",
+            suggest=context.suggest,
+            team_url=context.identity.team_url.rstrip("/"),
         ),
         again=GapRecheck(
             kept=kept,
             drafts=drafts,
-            published=tools.published,
+            published=context.published,
             ask_anew=ask_anew,
-            timers=tools.timers,
-            domains=tools.domains,
+            timers=context.timers,
+            domains=context.domains,
             records=records,
         ),
-        where=_where(tools.published.snapshot),
+        where=_where(context.published.snapshot),
     )
     weekly = WeeklyReport(
-        web=tools.web,
+        web=context.web,
         records=records,
         kept=kept,
-        gate=tools.gate,
-        timers=tools.timers,
-        domains=tools.domains,
+        gate=context.gate,
+        timers=context.timers,
+        domains=context.domains,
         where=room.where,
     )
     return Feature(

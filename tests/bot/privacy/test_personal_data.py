@@ -12,7 +12,7 @@ from sqlalchemy import select
 
 from agents.answer import Answer, Question
 from bot.bus.stored_items import is_by, stored_items
-from bot.connection import inbox_url, whoever_is
+from bot.connection import inbox_url, resolve_person
 from bot.features.owner_drafts.proposals import propose
 from bot.features.registry import FEATURE_TABLES
 from bot.privacy.personal_data import Erased, PersonalData
@@ -234,12 +234,12 @@ def test_whose_an_event_is_stands_anywhere_in_it() -> None:
 def test_a_person_is_known_by_id_or_address(slack: SlackStandIn, tmp_path: Path) -> None:
     settings = settings_for(slack, tmp_path)
     dana = Person(slack_user="U0YOU", email="sam.rivers@tidewater.example")
-    assert whoever_is(settings, "U0YOU") == dana
-    assert whoever_is(settings, "sam.rivers@tidewater.example") == dana
+    assert resolve_person(settings, "U0YOU") == dana
+    assert resolve_person(settings, "sam.rivers@tidewater.example") == dana
     with pytest.raises(UsageError, match="give the Slack user id"):
-        whoever_is(settings, "nobody@tidewater.example")
+        resolve_person(settings, "nobody@tidewater.example")
     with pytest.raises(UsageError, match="is nobody"):
-        whoever_is(settings, "sam")
+        resolve_person(settings, "sam")
 
 
 def test_without_a_bot_there_is_no_inbox_and_none_is_made(tmp_path: Path) -> None:
