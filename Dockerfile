@@ -14,7 +14,6 @@ RUN set --; \
     for extra in $(echo "base,$EXTRAS" | tr , ' '); do set -- "$@" -r "locks/$extra.txt"; done; \
     pip install --require-hashes --only-binary :all: "$@"
 COPY pyproject.toml README.md LICENSE ./
-COPY oncall.py ./
 COPY agents agents
 COPY api api
 COPY bot bot
@@ -25,6 +24,7 @@ COPY enrichment enrichment
 COPY index index
 COPY jobs jobs
 COPY loaders loaders
+COPY oncall oncall
 COPY telemetry telemetry
 # Everything it needs is there by now, setuptools too: nothing more is downloaded.
 RUN pip install --no-index --no-deps --no-build-isolation --editable . && pip check

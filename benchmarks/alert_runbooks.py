@@ -153,7 +153,7 @@ def peers_of(copilot: Copilot) -> Callable[[str], Ask]:
 def report(folder: Path, copilot: Copilot, console: Console, *, each: bool, peer: bool) -> None:
     messages = list(messages_of(folder / "alerts.yaml"))
     asked = [
-        (one, copilot.ask(one.domain, anew=True)(Question(text=one.text, by_bot=one.by_bot)))
+        (one, copilot.ask(one.domain, unattended=True)(Question(text=one.text, by_bot=one.by_bot)))
         for one in messages
     ]
     judgements = [(one, judged(answer, one.expect)) for one, answer in asked]

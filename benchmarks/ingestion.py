@@ -120,7 +120,7 @@ def _copilot(place: Path, folders: Sequence[Path], embedder: Counted) -> Copilot
             (domains / f"{name}.yaml").write_text(DOMAIN.format(name, folder))
     told = {"config_dir": domains.parent, "data_dir": place / "data", "chat_model": None}
     copilot = Copilot(Settings(_env_file=None).model_copy(update=told))
-    copilot.__dict__["embedder"] = embedder
+    copilot.models.embedder = embedder
     return copilot
 
 

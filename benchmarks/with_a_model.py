@@ -167,7 +167,7 @@ def model_of(arguments: argparse.Namespace) -> Counted | None:
 
 def copilot_of(data: Path, config: Path, embedder: object) -> Copilot:
     copilot = Copilot(Settings.model_validate({"data_dir": data, "config_dir": config}))
-    copilot.__dict__.update(model=None, embedder=embedder)
+    copilot.models.chat, copilot.models.embedder = None, embedder
     return copilot
 
 
@@ -182,9 +182,9 @@ def ours(
     if not arguments.no_ingest:
         ingest(sorted({one.domain for one in sets}), arguments.data, config)
     copilot = copilot_of(arguments.data, config, MiniLM())
-    copilot.__dict__["model"] = model
+    copilot.models.chat = model
     try:
-        yield lambda one, question: copilot.ask(one.domain, anew=True)(question)
+        yield lambda one, question: copilot.ask(one.domain, unattended=True)(question)
     finally:
         copilot.index.close()
 

@@ -30,7 +30,7 @@ UNITS = ("seconds", "bytes", "dollars")
 def rooms() -> str:
     """Every folder of modules, with how many it holds and what for."""
     include = _pyproject()["tool"]["setuptools"]["packages"]["find"]["include"]
-    lines = ["oncall.py                      the composition root: START HERE"]
+    lines = []
     for layer in sorted(pattern.removesuffix("*") for pattern in include):
         for package in sorted((ROOT / layer).rglob("__init__.py")):
             folder = package.parent.relative_to(ROOT)

@@ -131,7 +131,7 @@ cache_app = typer.Typer(
 @cache_app.command("list")
 def cache_list() -> None:
     """Say how many answers are kept of each domain."""
-    for domain, (count, oldest) in wired().kept_answers.counts().items():
+    for domain, (count, oldest) in wired().cached_answers.counts().items():
         typer.echo(f"{domain}: {count} answers, the oldest of {oldest:%Y-%m-%d %H:%M} UTC")
 
 
@@ -141,7 +141,7 @@ def cache_clear(
 ) -> None:
     """Forget the answers of a domain, or of all: each question is answered anew."""
     copilot = wired()
-    kept = copilot.kept_answers
+    kept = copilot.cached_answers
     # One whose file is gone can be cleared as long as something is kept of it.
     if domain and domain not in kept.counts():
         copilot.domain(domain)

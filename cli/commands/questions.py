@@ -77,7 +77,7 @@ def ask(
         QuestionOrigin(id=new_reference(), door="cli", text=text),
         domains,
         lambda domain: asked,
-        lambda domain, asked: copilot.ask(domain.domain, anew=explain)(asked, None),
+        lambda domain, asked: copilot.ask(domain.domain, unattended=explain)(asked, None),
     )
     if as_json:
         print_json(to_full_response(answer))

@@ -310,7 +310,7 @@ def answered_again(words: str, *, after_days: int = 0) -> Observe:
         copilot = house.copilot(values, data="shared", model=True)
         try:
             cache = copilot.answer_cache(copilot.domain("tea"))
-            copilot.kept_answers.clear()
+            copilot.cached_answers.clear()
             if cache:
                 snapshot = copilot.access.snapshot("tea")
                 cited = replace(answer().citations[0], document=min(snapshot.documents))
@@ -324,7 +324,7 @@ def answered_again(words: str, *, after_days: int = 0) -> Observe:
                 earlier = datetime.now(UTC).replace(tzinfo=None) - timedelta(days=after_days)
                 connection.execute(text("UPDATE cached_answers SET kept_at = :at"), {"at": earlier})
             path = copilot.ask("tea")(Question(text=words), None).path
-            copilot.kept_answers.clear()
+            copilot.cached_answers.clear()
             return path
         finally:
             copilot.index.close()

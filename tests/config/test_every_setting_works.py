@@ -188,7 +188,7 @@ def model_calls(town: Town, settings: Settings) -> object:
 
 def vision_calls(town: Town, settings: Settings) -> object:
     """Model of each call that a picture makes."""
-    model = Copilot(settings).vision_model
+    model = Copilot(settings).models.vision
     for server in town.servers.values():
         server.requests.clear()
     prompt = Prompt(name="p", version="1", system="Look.", user="See?", max_tokens=9)
@@ -229,7 +229,7 @@ def commented(town: Town, settings: Settings) -> object:
     """What becomes of what an owner accepts."""
 
     def act() -> object:
-        desk = Copilot(settings).document_desk
+        desk = Copilot(settings).documents.owners
         return (
             desk and desk.comment("oolong", mark="[m]", content="Steep it [m]", quoted="").outcome
         )
@@ -273,7 +273,11 @@ class Said(BaseModel):
 
 def enriched(town: Town, settings: Settings) -> object:
     """Of three requests side by side: how many were made, how many at once, seconds waited."""
-    budget, model, waits = Copilot(settings).enrichment_budget("run"), SlowModel(), list[float]()
+    budget, model, waits = (
+        Copilot(settings).documents.enrichment_budget("run"),
+        SlowModel(),
+        list[float](),
+    )
     budget._sleep = waits.append
     prompt = Prompt(name="enrich", version="1", system="s", user="u", max_tokens=10)
 
@@ -307,7 +311,7 @@ def reranked(town: Town, settings: Settings) -> object:
 
 
 def entailed(town: Town, settings: Settings) -> object:
-    entails = Copilot(settings).entails
+    entails = Copilot(settings).models.entails
     return entails is not None and len(entails([("keys are rotated", "keys rotated")]) or ())
 
 

@@ -1,0 +1,98 @@
+"""Clients of models, each built when first used."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from agents.checks.groundedness import Entails
+    from config.domain import Domain
+    from config.models import ChatModel, Embedder
+    from config.settings import Settings
+    from index.ranking.rerank import Reranker
+
+
+class Models:
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+
+    @cached_property
+    def embedder(self) -> Embedder:
+        from config.embeddings import build_embedder
+
+        return build_embedder(self._settings)
+
+    @cached_property
+    def chat(self) -> ChatModel | None:
+        from config.chat_model import build_chat_model
+
+        return build_chat_model(self._settings)
+
+    @property
+    def chat_name(self) -> str:
+        """Empty without one."""
+        return self.chat.name if self.chat else ""
+
+    @cached_property
+    def enrichment(self) -> ChatModel | None:
+        """Describes documents, for which nobody waits."""
+        from config.chat_model import build_enrichment_model
+
+        return build_enrichment_model(self._settings)
+
+    @cached_property
+    def vision(self) -> ChatModel | None:
+        """Describes the pictures of documents, for which nobody waits."""
+        from config.chat_model import build_vision_model
+
+        return build_vision_model(self._settings, someone_waits=False)
+
+    @property
+    def vision_name(self) -> str:
+        """Empty without one."""
+        return self.vision.name if self.vision else ""
+
+    @cached_property
+    def judge(self) -> ChatModel | None:
+        """Judges answers to golden questions; the chat model where no other is set."""
+        from config.chat_model import build_judge_model
+
+        return build_judge_model(self._settings)
+
+    @cached_property
+    def entails(self) -> Entails | None:
+        """None: a model's answer is checked word by word only."""
+        if not self._settings.entailment_model:
+            return None
+        from agents.checks.groundedness import EntailmentModel
+
+        return EntailmentModel(self._settings.entailment_model)
+
+    @cached_property
+    def reranker(self) -> Reranker:
+        """For `oncall retrieve` and `/api/retrieve`."""
+        from index.ranking.rerank import build_reranker
+
+        return build_reranker(self._settings.cross_encoder, self.chat)
+
+    def reranker_of(self, domain: Domain) -> Reranker | None:
+        """What `retrieval.rerank` names; None if it names the chat model and there is none.
+
+        Raises ConfigError for a cross-encoder that the settings do not name."""
+        from index.ranking.rerank import ModelReranker
+
+        choice = domain.retrieval.rerank
+        if choice == "cross_encoder":
+            self._settings.require(
+                cross_encoder=f"the cross-encoder that retrieval.rerank of {domain.domain} names"
+            )
+            return self._cross_encoder
+        return ModelReranker(self.chat) if choice == "model" and self.chat else None
+
+    @cached_property
+    def _cross_encoder(self) -> Reranker:
+        """One for all domains. It loads at its first use."""
+        from index.ranking.rerank import CrossEncoderReranker
+
+        return CrossEncoderReranker(self._settings.cross_encoder or "")
