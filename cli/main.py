@@ -12,7 +12,7 @@ from typing import Any
 import typer
 
 from cli.commands import config, gaps, index, jobs, privacy, questions, run, tokens
-from cli.evaluation import agreement, canary, diff, evaluate, golden, history
+from cli.evaluation import evaluate, golden, history
 from cli.setup import commands as setup
 from config.errors import CopilotError
 from config.parsing.secret_files import keep_to_owner
@@ -34,18 +34,14 @@ for group in (
     questions,
     golden,
     evaluate,
-    canary,
     config,
     index,
     gaps,
     privacy,
 ):
     app.add_typer(group.app)
-evaluate.evaluate_app.command("sheet")(agreement.evaluate_sheet)
-evaluate.evaluate_app.command("agreement")(agreement.evaluate_agreement)
 evaluate.evaluate_app.command("history")(history.evaluate_history)
 evaluate.evaluate_app.command("show")(history.evaluate_show)
-config.config_app.command("diff-eval")(diff.config_diff_eval)
 
 
 class _Output(io.FileIO):

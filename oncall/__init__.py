@@ -1,4 +1,4 @@
-"""The composition root: `from oncall import Copilot`. START HERE."""
+"""The composition root, and its façade: `Copilot`. START HERE."""
 
 from oncall.copilot import Copilot
 from oncall.documents import runtime_checks

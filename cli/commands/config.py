@@ -1,13 +1,23 @@
-"""The domain files and the manifest."""
+"""`oncall config`: domain files checked, shown and compared, and the Slack manifest."""
 
 from __future__ import annotations
 
 import sys
-from typing import Annotated
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from cli.options import DomainName, print_json, wired
+
+if TYPE_CHECKING:
+    from config.domain import Domain
+    from jobs.canary.diff import ConfigChange
+    from jobs.evaluation.report import EvaluationReport
+    from jobs.golden.questions import GoldenQuestion
+    from oncall import Copilot
 
 app = typer.Typer()
 config_app = typer.Typer(no_args_is_help=True, help="Check and show the domain files.")
@@ -61,3 +71,176 @@ def config_schema() -> None:
 def config_show(domain: DomainName) -> None:
     """Print a domain with every default filled in."""
     print_json(wired().domain(domain).model_dump(mode="json"))
+
+
+@config_app.command("diff-eval")
+def config_diff_eval(
+    old: Annotated[Path, typer.Argument(help="Domain file or config folder, as it was.")],
+    new: Annotated[Path, typer.Argument(help="As it is to be.")],
+    golden: Annotated[
+        list[Path] | None,
+        typer.Argument(metavar="[GOLDEN]…", help="evaluation.golden of NEW by default."),
+    ] = None,
+    fail_under: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME=X", help="Exit 1 below it: acceptable=0.9."),
+    ] = None,
+    max_drop: Annotated[
+        float | None,
+        typer.Option(min=0, max=1, help="evaluation.canary.max_drop of NEW by default."),
+    ] = None,
+    max_changed: Annotated[
+        float | None,
+        typer.Option(
+            min=0,
+            max=1,
+            help="Exit 1 where a larger share of answers is another: without a model they change "
+            "only by the edit.",
+        ),
+    ] = None,
+    judge: Annotated[
+        bool, typer.Option("--judge", help="Let a model score each answer from 0 to 5.")
+    ] = False,
+    out: Annotated[Path | None, typer.Option(help="Also write the Markdown here.")] = None,
+) -> None:
+    """Say what an edit of a domain file does to its answers.
+
+    Its golden questions are asked with both versions; what changes is printed as Markdown for a
+    pull request. Exits 1 when answers get worse beyond the limit."""
+    from config.errors import UsageError
+    from jobs.canary.diff import DomainDiff, config_changes, edited_domains
+    from jobs.evaluation.evaluate import broken, parse_limits
+    from jobs.golden.questions import load_golden
+
+    limits = parse_limits(fail_under or [])
+    found: list[DomainDiff] = []
+    for name, (was, now) in edited_domains(old, new).items():
+        if was is None or now is None:
+            typer.echo(f"{name} is in one of the two alone: nothing is compared", err=True)
+            continue
+        changes = config_changes(was, now)
+        if not any(one.has_effect for one in changes):
+            found.append(DomainDiff(domain=name, changes=changes))
+            continue
+        if not (files := golden or now.golden_files):
+            raise UsageError(
+                f"no golden questions for {name}",
+                remedy="name golden files, or write them in the domain file: evaluation.golden",
+            )
+        questions = load_golden(files)
+        # What nobody has merged starts no program, and has no token sent anywhere.
+        was, now = (one.model_copy(update={"tools": []}) for one in (was, now))
+        before, after = _reports(was, now, changes, questions, judge=judge)
+        policy = now.evaluation.canary
+        if max_drop is not None:
+            policy = policy.model_copy(update={"max_drop": max_drop})
+        below = tuple(broken(after, limits))
+        found.append(
+            DomainDiff(
+                domain=name,
+                changes=changes,
+                before=before,
+                after=after,
+                limits=policy,
+                below=below,
+                max_changed=max_changed,
+            )
+        )
+    text = "\n\n".join(one.markdown() for one in found) or "Both say the same."
+    sys.stdout.write(f"{text}\n")
+    if out:
+        out.write_text(f"{text}\n", encoding="utf-8")
+    if any(one.fails for one in found):
+        raise typer.Exit(1)
+
+
+def _reports(
+    was: Domain,
+    now: Domain,
+    changes: Sequence[ConfigChange],
+    questions: Sequence[GoldenQuestion],
+    *,
+    judge: bool,
+) -> tuple[EvaluationReport, EvaluationReport]:
+    """Of both; over what is published, unless the edit needs an index of its own."""
+    from config.errors import CopilotError
+    from config.settings import read_settings
+    from oncall import Copilot
+
+    copilot = Copilot(read_settings())
+    needs_index = any(one.of_the_index for one in changes)
+    if not needs_index:
+        try:
+            copilot.snapshot(now.domain)
+        except CopilotError as error:
+            typer.echo(f"{error}; both are indexed in a folder that is removed again", err=True)
+            needs_index = True
+    if not needs_index:
+        before = _report(copilot, was, questions, judge=judge)
+        return before, _report(copilot, now, questions, judge=judge)
+    with tempfile.TemporaryDirectory(prefix="oncall-diff-eval-") as folder:
+        # One after the other over one folder: what both hold is embedded once.
+        before, after = (
+            _report_of_its_own(copilot, domain, Path(folder) / which, questions, judge=judge)
+            for which, domain in (("old", was), ("new", now))
+        )
+    return before, after
+
+
+def _report_of_its_own(
+    copilot: Copilot,
+    domain: Domain,
+    folder: Path,
+    questions: Sequence[GoldenQuestion],
+    *,
+    judge: bool,
+) -> EvaluationReport:
+    """Over documents that are ingested for it. Raises what an ingestion does: Drive folders need
+    Google's credentials."""
+    import yaml
+
+    from config.errors import CopilotError
+    from oncall import Copilot
+
+    (folder / "domains").mkdir(parents=True)
+    values = domain.model_dump(mode="json", exclude_unset=True, exclude={"evaluation"})
+    here = domain.path.absolute().parent
+    files = [
+        str(here / entry) if list(here.glob(entry)) or (here / entry).exists() else entry
+        for entry in domain.sources.files
+    ]
+    values["sources"] = {**values["sources"], "files": files}
+    path = folder / "domains" / f"{domain.domain}.yaml"
+    path.write_text(yaml.safe_dump(values, allow_unicode=True), encoding="utf-8")
+    apart = {
+        "config_dir": folder,
+        "data_dir": folder.parent / "data",
+        "database_url": None,
+        "chroma_url": None,
+    }
+    scratch = Copilot(copilot.settings.model_copy(update=apart))
+    try:
+        failed = scratch.ingest(domain.domain).failed
+        if failed:
+            raise CopilotError(f"{len(failed)} documents can't be read: {failed[0]}")
+        return _report(scratch, scratch.domain(domain.domain), questions, judge=judge)
+    finally:
+        scratch.index.close()
+
+
+def _report(
+    copilot: Copilot, domain: Domain, questions: Sequence[GoldenQuestion], *, judge: bool
+) -> EvaluationReport:
+    from cli.evaluation.systems import agents, at_a_time, judge_of
+    from jobs.evaluation.evaluate import AskingOptions, evaluate
+
+    options = AskingOptions(
+        parallel=at_a_time(copilot), judge=judge_of(copilot, domain) if judge else None
+    )
+    return evaluate(
+        agents(copilot, domain),
+        questions,
+        domain=domain.domain,
+        model=copilot.model_name,
+        asking=options,
+    )

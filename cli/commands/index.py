@@ -1,17 +1,17 @@
-"""What is published, and what the credentials can read.
-
-Documents to look over, as `oncall docs stale` prints them."""
+"""Published generations, their documents, and access to Google Drive."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from agents.freshness.stale_documents import FEWEST_CITED, StaleDocument
 from cli.options import AsJson, DomainName, DomainNames, print_json, wired
+
+if TYPE_CHECKING:
+    from agents.freshness.stale_documents import StaleDocument
 
 app = typer.Typer()
 index_app = typer.Typer(no_args_is_help=True, help="Published generations.")
@@ -69,15 +69,15 @@ def docs_stale(domain: DomainName, as_json: AsJson = False) -> None:
     snapshot, engine = copilot.index.snapshot(known.domain), copilot.index.engine
     create_aging_tables(engine)
     counts = CitationCountStore(engine=engine)
-    found = stale_documents(
+    stale = stale_documents(
         snapshot.documents.values(),
         counts.cited(known.domain, today_utc()),
         review_months=known.aging.review_months,
     )
     if as_json:
-        print_json([stale_json(one) for one in found])
+        print_json([stale_json(one) for one in stale])
     else:
-        print_stale(found, known.aging.review_months)
+        print_stale(stale, known.aging.review_months)
 
 
 @google_app.command("check")
@@ -99,15 +99,17 @@ def google_check(names: DomainNames = None) -> None:
         raise typer.Exit(1)
 
 
-def print_stale(found: Sequence[StaleDocument], review_months: int) -> None:
-    """Each with why it is listed and how its score came about."""
-    for one in found:
+def print_stale(documents: Sequence[StaleDocument], review_months: int) -> None:
+    """Each document with the reason it is listed and the parts of its score."""
+    from agents.freshness.stale_documents import FEWEST_CITED
+
+    for one in documents:
         parts = f"{one.cited} cited × {_age(one, review_months)} × importance {one.importance:g}"
         owner = f" · owner: {one.owner}" if one.owner else ""
         typer.echo(f"{typer.style(one.id, fg='cyan', bold=True)}  {one.title}{owner}")
         typer.echo(f"   {one.told()}")
         typer.echo(typer.style(f"   score {one.score:.1f} = {parts}", dim=True))
-    if not found:
+    if not documents:
         typer.echo(
             "Nothing to look over: no document is past the review date that it states, and none "
             f"that was cited {FEWEST_CITED} times in 90 days is {review_months} months old."

@@ -1,6 +1,4 @@
-"""Commands that look at one question, one search, or one file.
-
-Earlier turns from a file, for asking a follow-up on the terminal."""
+"""Commands that answer one question, run one search, or read one file."""
 
 from __future__ import annotations
 
@@ -11,39 +9,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 import yaml
-from pydantic import TypeAdapter, ValidationError
 
-from agents.answer import Turn
 from cli.options import AsJson, DomainName, print_json, wired
 from config.errors import UsageError
 
 if TYPE_CHECKING:
+    from agents.answer import Turn
     from config.domain import Domain
     from oncall import Copilot
-
-
-_TURNS = TypeAdapter(tuple[Turn, ...])
-
-
-def read_history(path: Path) -> tuple[Turn, ...]:
-    """A JSON or YAML list of {role: user | assistant, content}, oldest first.
-
-    Raises UsageError that names the file and the entry."""
-    try:
-        return _TURNS.validate_python(yaml.safe_load(path.read_text(encoding="utf-8")) or [])
-    except RecursionError:
-        raise UsageError(f"history {path} can't be read: nested too deeply") from None
-    except ValidationError as error:
-        detail = error.errors()[0]
-        place = ".".join(str(part) for part in detail["loc"]) or "the top"
-        raise UsageError(
-            f"history {path}, at {place}: {detail['msg'].lower()}",
-            remedy='write a list of {"role": "user" or "assistant", "content": "…"}',
-        ) from None
-    except (OSError, ValueError, yaml.YAMLError) as error:
-        said = " ".join(str(error).split())
-        raise UsageError(f"history {path} can't be read: {said}") from None
-
 
 app = typer.Typer()
 
@@ -71,13 +44,13 @@ def ask(
 
     copilot = wired(at_a_terminal="warning")
     turns = read_history(history) if history else ()
-    domains, text = _who_answers(copilot, *_told_apart(words or [], copilot.domains))
-    asked = Question(text=text, history=turns, time_zone=zone_of_this_machine())
+    domains, text = _domains_to_ask(copilot, *_domain_and_question(words or [], copilot.domains))
+    question = Question(text=text, history=turns, time_zone=zone_of_this_machine())
     answer, domain = copilot.answering(
         QuestionOrigin(id=new_reference(), door="cli", text=text),
         domains,
-        lambda domain: asked,
-        lambda domain, asked: copilot.ask(domain.domain, unattended=explain)(asked, None),
+        lambda domain: question,
+        lambda domain, question: copilot.ask(domain.domain, unattended=explain)(question, None),
     )
     if as_json:
         print_json(to_full_response(answer))
@@ -94,12 +67,35 @@ def ask(
         print_answer(answer, question=text, domain=domain.domain)
 
 
-def _told_apart(words: Sequence[str], domains: Collection[str]) -> tuple[str, str]:
-    """The domain and the question, or the question alone and nothing: a question counts whether it
-    is in quotes or not."""
-    from difflib import get_close_matches
+def read_history(path: Path) -> tuple[Turn, ...]:
+    """A JSON or YAML list of {role: user | assistant, content}, oldest first.
 
-    from config.errors import UsageError
+    Raises UsageError that names the file and the entry."""
+    from pydantic import TypeAdapter, ValidationError
+
+    from agents.answer import Turn
+
+    turns = TypeAdapter(tuple[Turn, ...])
+    try:
+        return turns.validate_python(yaml.safe_load(path.read_text(encoding="utf-8")) or [])
+    except RecursionError:
+        raise UsageError(f"history {path} can't be read: nested too deeply") from None
+    except ValidationError as error:
+        first = error.errors()[0]
+        place = ".".join(str(part) for part in first["loc"]) or "the top"
+        raise UsageError(
+            f"history {path}, at {place}: {first['msg'].lower()}",
+            remedy='write a list of {"role": "user" or "assistant", "content": "…"}',
+        ) from None
+    except (OSError, ValueError, yaml.YAMLError) as error:
+        detail = " ".join(str(error).split())
+        raise UsageError(f"history {path} can't be read: {detail}") from None
+
+
+def _domain_and_question(words: Sequence[str], domains: Collection[str]) -> tuple[str, str]:
+    """(domain, question), or (question, "") without a domain. Quotes around the question are
+    optional."""
+    from difflib import get_close_matches
 
     if not words:
         raise UsageError("what do you want to ask? Write: oncall ask QUESTION")
@@ -110,11 +106,10 @@ def _told_apart(words: Sequence[str], domains: Collection[str]) -> tuple[str, st
     return (first, " ".join(rest)) if is_domain else (" ".join(words), "")
 
 
-def _who_answers(copilot: Copilot, first: str, second: str) -> tuple[list[Domain], str]:
-    """The domains, and the question. Where nothing is published, that is said before a model
-    loads."""
-    from config.errors import UsageError
+def _domains_to_ask(copilot: Copilot, first: str, second: str) -> tuple[list[Domain], str]:
+    """The domains, and the question.
 
+    Raises UsageError where nothing is published, before a model loads."""
     if second:
         copilot.snapshot(first)
         return [copilot.domain(first)], second
@@ -142,11 +137,11 @@ def retrieve(
     """Find passages without answering."""
     from cli.output.inspection import print_retrieved
 
-    found = wired().retrieve(domain, question, pipeline=pipeline, top_k=top_k)
+    passages = wired().retrieve(domain, question, pipeline=pipeline, top_k=top_k)
     if as_json:
-        print_json(found)
+        print_json(passages)
     else:
-        print_retrieved(found)
+        print_retrieved(passages)
 
 
 @app.command()

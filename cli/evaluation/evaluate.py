@@ -1,12 +1,17 @@
-"""`oncall evaluate`: golden questions asked and scored, and what came of it over time."""
+"""`oncall evaluate` and `oncall canary`: golden questions, asked and scored, or searched again."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 from typer.core import TyperGroup
+
+from cli.options import AsJson, DomainNames, print_json, wired
+
+if TYPE_CHECKING:
+    from jobs.canary.outcome import CanaryOutcome
 
 app = typer.Typer()
 
@@ -117,3 +122,95 @@ def evaluate_run(
             as_json=as_json,
         )
     )
+
+
+@evaluate_app.command("sheet")
+def evaluate_sheet(
+    report: Annotated[
+        str, typer.Argument(metavar="REPORT", help="A report.json, a run's id, or `last`.")
+    ],
+    out: Annotated[Path, typer.Option(help="Where the page is written.")] = Path("score.html"),
+    questions: Annotated[
+        int | None, typer.Option(min=1, help="So many questions, drawn by chance; all by default.")
+    ] = None,
+    seed: Annotated[int, typer.Option(help="Of the order and of what is drawn.")] = 0,
+) -> None:
+    """Write a page on which an expert scores answers blind.
+
+    Ten at a time; it needs no server, keeps what was scored, and saves human.csv."""
+    from cli.evaluation.systems import report_named
+    from config.errors import ConfigError
+    from jobs.pages.scoring_sheet import scoring_sheet
+
+    page, answers = scoring_sheet(report_named(wired(), report), questions=questions, seed=seed)
+    try:
+        out.write_text(page, encoding="utf-8")
+    except OSError as error:
+        raise ConfigError(
+            f"{out}: can't be written: {error.strerror}", remedy="name a file with --out"
+        ) from error
+    typer.echo(f"{out}: {answers} answers to score. Open it in a browser, or mail it to an expert.")
+
+
+@evaluate_app.command("agreement")
+def evaluate_agreement(
+    scores: Annotated[
+        list[Path], typer.Argument(metavar="HUMAN.csv…", help="What the scoring page saved.")
+    ],
+    report: Annotated[
+        str, typer.Option(metavar="REPORT", help="What was scored; the last run by default.")
+    ] = "last",
+    learn: Annotated[
+        bool,
+        typer.Option(
+            "--learn", help="Show the judge what people corrected, and keep it if that helps."
+        ),
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Say how far the judge agrees with people.
+
+    And what its figures are worth. The card is kept: later reports of this domain and judge
+    show it."""
+    from cli.evaluation.agreement import run_agreement
+
+    run_agreement(scores, report, learn=learn, as_json=as_json)
+
+
+@app.command("canary")
+def canary_command(
+    names: DomainNames = None,
+    accept_drop: Annotated[
+        bool, typer.Option("--accept-drop", help="Measure by what is found now from here on.")
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Look for golden questions again, as after an upgrade.
+
+    Compares with what was found before; exits 1 beyond the limit, evaluation.canary.max_drop."""
+    from dataclasses import asdict
+
+    from rich.console import Console
+
+    from cli.output.ingest import print_canaries
+
+    copilot = wired()
+    chosen = [copilot.domain(name).domain for name in names or copilot.domains]
+    outcomes: list[CanaryOutcome] = []
+    for name in chosen:
+        canary = copilot.canary(name, accept_drop=accept_drop)
+        if canary.problem:
+            typer.echo(f"{name}: {canary.problem}", err=True)
+        if not canary.watches:
+            typer.echo(
+                f"{name}: no golden questions with evidence; see evaluation.golden", err=True
+            )
+            continue
+        of_domain = canary.looks_back(copilot.index.snapshot(name), again=True)
+        outcomes += of_domain
+        if not as_json:
+            print_canaries(of_domain, Console(), all_of_them=True)
+    if as_json:
+        print_json([asdict(one) for one in outcomes])
+    if any(one.alarms for one in outcomes):
+        raise typer.Exit(1)
