@@ -1,25 +1,26 @@
-"""The HTTP API: the same agents through another door."""
+"""Builds the HTTP API, with its OpenAPI page."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from contextlib import AbstractAsyncContextManager
+from importlib.resources import files
+from typing import Any
 
 from fastapi import FastAPI
+from fastapi.responses import FileResponse, HTMLResponse
 
 from agents.answer import Ask
 from agents.routing.router import DomainRouter
-from api.auth.limits import RequestLimits
-from api.auth.middleware import AuthMiddleware
+from api.auth.middleware import AuthMiddleware, RequestLimits
 from api.auth.tokens import LiveTokens
-from api.docs_page import DESCRIPTION, Documented, add_docs_page
-from api.errors import add_failures
+from api.errors import PROBLEMS, add_failures
 from api.mcp.server import McpOverHttp
 from api.mcp.tools import McpParts
 from api.routes.conversations import KeptConversations, NothingKept, conversation_routes
 from api.routes.passages import Retrieve, passage_routes
 from api.routes.questions import question_routes
-from api.schemas.problems import PROBLEMS
+from api.schemas.examples import RESPONSES
 from api.scope import MayAsk, RequestScopes
 from config.domain import Domain
 from index.audit import Audit
@@ -28,6 +29,13 @@ from index.search import Snapshot
 
 Lifespan = Callable[[FastAPI], AbstractAsyncContextManager[None]]
 NO_TOKENS = LiveTokens(None)
+DESCRIPTION = (
+    "Answers from a team's documents, with what they cite. The examples are of the demo that "
+    "`oncall demo` ingests. Who may use it, and how much of it: docs/http-api.md."
+)
+_SCRIPT = "swagger-ui-bundle.js"
+_STYLE = "swagger-ui.css"
+_NO_ICON = "data:,"
 
 
 def build_api(
@@ -88,3 +96,44 @@ def build_api(
     add_failures(app)
     app.add_middleware(AuthMiddleware, tokens=tokens, bounds=bounds, open_metrics=open_metrics)
     return app
+
+
+class Documented(FastAPI):
+    """FastAPI drops null values from its OpenAPI page, also those of examples."""
+
+    def openapi(self) -> dict[str, Any]:
+        if self.openapi_schema is None:
+            page = super().openapi()
+            for operation, examples in RESPONSES.items():
+                method, _, path = operation.partition(" ")
+                response = page["paths"][path][method.lower()]["responses"]["200"]
+                samples = {name: {"value": value} for name, value in examples.items()}
+                response["content"]["application/json"]["examples"] = samples
+        return super().openapi()
+
+
+def add_docs_page(app: FastAPI) -> None:
+    """`/docs`, with its script and style from this server. See docs/decisions/122."""
+    from fastapi.openapi.docs import get_swagger_ui_html
+
+    bundled = files("fastapi_offline") / "static"
+
+    @app.get("/docs", include_in_schema=False)
+    def docs() -> HTMLResponse:
+        return get_swagger_ui_html(
+            openapi_url="/openapi.json",
+            title=app.title,
+            swagger_js_url=f"/docs/{_SCRIPT}",
+            swagger_css_url=f"/docs/{_STYLE}",
+            swagger_favicon_url=_NO_ICON,
+            # Else the page has a server of Swagger's look at the schema.
+            swagger_ui_parameters={"validatorUrl": None},
+        )
+
+    @app.get(f"/docs/{_SCRIPT}", include_in_schema=False)
+    def script() -> FileResponse:
+        return FileResponse(str(bundled / _SCRIPT), media_type="text/javascript")
+
+    @app.get(f"/docs/{_STYLE}", include_in_schema=False)
+    def style() -> FileResponse:
+        return FileResponse(str(bundled / _STYLE), media_type="text/css")

@@ -1,8 +1,9 @@
-"""What a caller is told when the product fails: enough to act on, and nothing from inside."""
+"""Errors as clients see them, and as the OpenAPI page describes them: enough to act on, and
+nothing from inside."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,6 +11,7 @@ import structlog
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse, Response
+from pydantic import BaseModel, Field
 from starlette.exceptions import HTTPException
 
 from api.auth.routes import RequestRejected
@@ -77,3 +79,71 @@ def _invalid(request: Request, error: Exception) -> JSONResponse:
 def _where(location: Sequence[int | str], kind: str) -> str:
     known = location[:-1] if kind == "extra_forbidden" else location
     return ".".join(str(part) for part in known)
+
+
+class WrongKey(BaseModel):
+    where: str = Field(description="body.top_k, query.domain, …")
+    problem: str
+
+
+class ErrorShown(BaseModel):
+    detail: str | list[WrongKey]
+    reference: str | None = Field(None, description="Under which the log has the rest")
+
+
+def problem(description: str, **examples: str | list[dict[str, str]]) -> dict[str, Any]:
+    """A response of a route's OpenAPI entry. `examples`: name → `detail`."""
+    samples = {name: {"value": {"detail": detail}} for name, detail in examples.items()}
+    content = {"content": {"application/json": {"examples": samples}}} if samples else {}
+    return {"model": ErrorShown, "description": description, **content}
+
+
+NO_DOCUMENT = "no such document"
+NO_CONVERSATION = "no such conversation of yours"
+_NO_SUCH = problem("What is asked for doesn't exist, or isn't allowed so")
+PROBLEMS: Mapping[int | str, dict[str, Any]] = {
+    401: problem(
+        "No token where one is needed, or a wrong one",
+        wrong_token="the bearer token is wrong, or has been revoked",  # noqa: S106 - no token
+    ),
+    403: problem("The token may not do this, or the person that it names may not ask here"),
+    422: _NO_SUCH,
+    429: problem("Too many requests; `Retry-After` says when to come again"),
+    503: problem("It can't be answered just now, or too much is asked at once"),
+}
+"""Of every route."""
+_UNREADABLE: Mapping[int | str, dict[str, Any]] = {
+    400: problem(
+        "The body can't be read, or has no single meaning",
+        key_twice="the body can't be read: a key is given twice",
+    ),
+    413: problem("The body is longer than 256,000 bytes"),
+    415: problem("The body doesn't say that it is JSON", not_json="send application/json in UTF-8"),
+}
+_NO_DOMAIN = "no such domain for you; name one that you may use: platform, privacy, security"
+
+
+def _wrong(where: str, problem: str) -> list[dict[str, str]]:
+    return [{"where": where, "problem": problem}]
+
+
+QNA_PROBLEMS: Mapping[int | str, dict[str, Any]] = {
+    **_UNREADABLE,
+    422: problem(
+        "What is asked for doesn't exist, or isn't allowed so",
+        unknown_key=_wrong("body", "unknown key; did you mean 'conversation_id'?"),
+        unknown_role=_wrong(
+            "body.conversation_history.0.role", "Input should be 'user', 'agent' or 'assistant'"
+        ),
+        unknown_domain=_NO_DOMAIN,
+    ),
+}
+RETRIEVE_PROBLEMS: Mapping[int | str, dict[str, Any]] = {
+    **_UNREADABLE,
+    422: problem(
+        "What is asked for doesn't exist, or isn't allowed so",
+        unknown_key=_wrong("body", "unknown key; did you mean 'enable_rerank'?"),
+        too_many=_wrong("body.top_k", "Input should be less than or equal to 200"),
+        unknown_domain=_NO_DOMAIN,
+    ),
+}

@@ -95,7 +95,7 @@ class Doors:
     def api(self, *, slack: bool) -> FastAPI:
         """The HTTP API, and Slack's events on the same server when `slack`."""
         from api.app import build_api
-        from api.auth.limits import RequestLimits
+        from api.auth.middleware import RequestLimits
         from bot.background import DailyPurge, Warming
         from bot.slack.http_events import add_slack, alongside
         from durable.database import DatabaseWatch

@@ -1,24 +1,26 @@
-"""What every request passes before a route sees it: whose it is, how large, how often, and that
-its body is JSON.
-
-Where a request comes from, and what it calls this machine."""
+"""Checks every request before a route sees it: caller, origin, size, rate, and that its body is
+JSON."""
 
 from __future__ import annotations
 
 import asyncio
 import ipaddress
 import re
-from collections.abc import Iterable
-from contextlib import nullcontext
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass
 
 import structlog
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from api.auth.limits import RequestLimiter, RequestLimits
 from api.auth.routes import HttpDoor, RequestRejected, door_at
 from api.auth.tokens import THIS_MACHINE, Caller, LiveTokens
 from config.parsing.strict_json import JunkJsonError, read_json
+
+log = structlog.get_logger()
 
 _THIS_MACHINE = re.compile(rb"(localhost|127\.0\.0\.1|\[::1\])(:\d{1,5})?", re.IGNORECASE)
 # Any of them means that somebody stands between us and whoever asks: then an address of this
@@ -56,12 +58,65 @@ def is_same_origin(origin: bytes, host: bytes) -> bool:
     return origin.lower() in {b"http://" + host.lower(), b"https://" + host.lower()}
 
 
-log = structlog.get_logger()
-
 _MAKE_ONE = "set ONCALL_API_TOKEN, or run `oncall token create NAME`"
 _READ_OUT = 1_000_000
 """Bytes of too long a body that are read and dropped: a client that still sends hears no answer."""
 _WITH_BODY = {"POST", "PUT", "PATCH", "DELETE"}
+
+
+@dataclass(frozen=True, kw_only=True)
+class RequestLimits:
+    per_minute: int = 120
+    """Requests of one caller; as many may come at once after a quiet minute."""
+    at_once: int = 32
+    """Below the server's 40 threads: a prober finds one free."""
+    each_at_once: int = 8
+    body_seconds: float = 20.0
+    """For a request's body to arrive."""
+    send_seconds: float = 30.0
+    """For each piece of an answer to be taken, once the connection holds all it can."""
+    url_bytes: int = 4_000
+    header_bytes: int = 16_000
+
+
+class RequestLimiter:
+    """In this process, each caller for itself."""
+
+    def __init__(self, bounds: RequestLimits, clock: Callable[[], float] = time.monotonic) -> None:
+        self._bounds = bounds
+        self._clock = clock
+        self._left: dict[str, tuple[float, float]] = {}
+        """Caller → requests it may still make, as of when."""
+        self._running: Counter[str] = Counter()
+
+    @contextmanager
+    def of(self, caller: Caller) -> Iterator[None]:
+        """A request in progress. Raises RequestRejected for one too many."""
+        if not caller.local:
+            self._take(caller.name)
+            if self._running[caller.name] >= self._bounds.each_at_once:
+                raise RequestRejected(
+                    429, "too many requests of yours are being answered", retry_after=1
+                )
+        if self._running.total() >= self._bounds.at_once:
+            raise RequestRejected(503, "too many requests are being answered", retry_after=1)
+        self._running[caller.name] += 1
+        try:
+            yield
+        finally:
+            self._running[caller.name] -= 1
+
+    def _take(self, name: str) -> None:
+        now, limit = self._clock(), float(self._bounds.per_minute)
+        left, before = self._left.get(name, (limit, now))
+        left = min(limit, left + (now - before) * limit / 60)
+        if left < 1:
+            self._left[name] = left, now
+            wait = int((1 - left) * 60 / limit) + 1
+            raise RequestRejected(
+                429, f"more than {limit:.0f} requests in a minute", retry_after=wait
+            )
+        self._left[name] = left - 1, now
 
 
 class _NotTakenError(Exception):
@@ -126,7 +181,7 @@ class AuthMiddleware:
             raise RequestRejected(431, "the headers are too long")
 
     def _caller(self, scope: Scope, door: HttpDoor) -> Caller | None:
-        """Raises Refused for whoever may not come in by this door."""
+        """Raises RequestRejected for a caller without access to this route."""
         if door.guard in {"nobody", "slack"} or (door.guard == "metrics" and self._open_metrics):
             return None
         _check_origin(scope)

@@ -10,7 +10,7 @@ import h11
 import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from api.auth.limits import RequestLimits
+from api.auth.middleware import RequestLimits
 from config.errors import CopilotError
 
 MOST_CONNECTIONS = 256

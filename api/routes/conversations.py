@@ -9,13 +9,13 @@ from typing import Annotated, Any, Protocol
 from fastapi import APIRouter, Path, Query, Request
 
 from api.auth.routes import RequestRejected
+from api.errors import NO_CONVERSATION
 from api.schemas.examples import (
     CONVERSATION_ERASED,
     CONVERSATION_KEPT,
     CONVERSATION_NAMED,
     UNKNOWN_CONVERSATION,
 )
-from api.schemas.problems import NO_CONVERSATION
 from api.schemas.questions import LONGEST_ID
 from api.scope import ADDRESS, RequestScope, RequestScopes
 

@@ -10,6 +10,7 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Body, Path, Query, Request
 
 from api.auth.routes import RequestRejected
+from api.errors import NO_DOCUMENT, RETRIEVE_PROBLEMS
 from api.schemas.examples import (
     DOCUMENT_CITED,
     DOCUMENT_NAMED,
@@ -22,7 +23,6 @@ from api.schemas.examples import (
     UNKNOWN_DOCUMENT,
 )
 from api.schemas.passages import RetrieveRequest
-from api.schemas.problems import NO_DOCUMENT, RETRIEVE_PROBLEMS
 from api.scope import RequestScopes
 from index.permissions.rules import visible_to
 from index.search import Snapshot

@@ -23,10 +23,9 @@ from agents.response import to_response
 from agents.routing.router import DomainRouter
 from agents.steps import Step
 from api.auth.routes import RequestRejected
-from api.errors import failure
+from api.errors import QNA_PROBLEMS, failure
 from api.routes.conversations import asker_of, place_of
 from api.schemas.examples import QNA_ANSWERED, QNA_ASKED
-from api.schemas.problems import QNA_PROBLEMS
 from api.schemas.questions import QnaRequest
 from api.scope import RequestScope, RequestScopes
 from config.domain import Domain

@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from api.errors import NO_CONVERSATION, NO_DOCUMENT, problem
 from api.schemas.passages import CitablePlace, DocumentShown, DocumentSummary, RetrieveResponse
-from api.schemas.problems import NO_CONVERSATION, NO_DOCUMENT, problem
 from api.schemas.questions import ConversationErased, ConversationKept, QnaResponse
 
 RESPONSES: Mapping[str, Mapping[str, Any]] = json.loads(
@@ -20,7 +20,7 @@ RESPONSES: Mapping[str, Mapping[str, Any]] = json.loads(
 
 def answered(model: Any, description: str, **more: Mapping[str, Any]) -> dict[str, Any]:
     """The good response of a route's OpenAPI entry; its examples come from `RESPONSES`, see
-    `api/docs_page.py`. `more`: other media types."""
+    `api/app.py`. `more`: other media types."""
     return {"model": model, "description": description, "content": {"application/json": {}, **more}}
 
 

@@ -11,7 +11,14 @@ import typer
 from cli.evaluation.systems import report_named
 from cli.options import plain_console, print_json, wired
 from config.errors import UsageError
-from jobs.evaluation.agreement import Agreement, Confusion, Figure, agreement
+from jobs.evaluation.agreement import (
+    Agreement,
+    Confusion,
+    Figure,
+    JudgeCardStore,
+    agreement,
+    judge_card,
+)
 from jobs.evaluation.human_scores import (
     HumanScore,
     ScoredAnswer,
@@ -20,7 +27,6 @@ from jobs.evaluation.human_scores import (
     read_scores,
     scored_twice,
 )
-from jobs.evaluation.judge_card import JudgeCardStore, judge_card
 from jobs.evaluation.report import EvaluationReport, JudgeCard
 from oncall import Copilot
 

@@ -17,6 +17,7 @@ from cli.options import plain_console, print_json, wired
 from config.domain import Domain
 from config.errors import UsageError
 from config.models import Prices, read_prices
+from jobs.evaluation.agreement import NEVER_CHECKED, JudgeCardStore, judge_card
 from jobs.evaluation.comparison import compared
 from jobs.evaluation.evaluate import (
     AskingOptions,
@@ -26,11 +27,9 @@ from jobs.evaluation.evaluate import (
     evaluate,
     write_report,
 )
-from jobs.evaluation.history import keep_run, runs
-from jobs.evaluation.judge_card import NEVER_CHECKED, JudgeCardStore, judge_card
+from jobs.evaluation.history import export_run, keep_run, require_mlflow, runs
 from jobs.evaluation.matrix import parse_axes, variations
 from jobs.evaluation.metrics.retrieval import GivenReply
-from jobs.evaluation.mlflow import export_run, require_mlflow
 from jobs.evaluation.report import EvaluationReport
 from jobs.golden.questions import GoldenQuestion, load_golden
 from jobs.pages.report import PAGE_RUNS, as_page

@@ -1,17 +1,19 @@
-"""How far a judge agrees with people who scored the same answers.
-
-What a share that a judge counted probably is, given how often it errs."""
+"""How far a judge agrees with people who scored the same answers, stored for later reports, and
+shares that a judge counted, corrected by how often it errs."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import TypeAdapter
+from sqlalchemy import Column, Engine, MetaData, String, Table, Text
 
 from agents.judging.judge import ACCEPTABLE, HIGHEST
+from index.store.vectors import KeyValueTable
 from jobs.evaluation.metrics.stats import (
     Scores,
     bootstrap,
@@ -20,6 +22,7 @@ from jobs.evaluation.metrics.stats import (
     spearman,
     wilson,
 )
+from jobs.evaluation.report import JudgeCard, Rate, ReportQuestion
 
 _FEWEST = 3
 """Answers that a correlation takes."""
@@ -219,3 +222,70 @@ def corrected(hits: int, count: int, judged: Confusion) -> Figure | str:
 def _rate(seen: np.ndarray, sensitivity: np.ndarray, specificity: np.ndarray) -> np.ndarray:
     tells = np.maximum(sensitivity + specificity - 1, 1e-3)
     return np.asarray(np.clip((seen + specificity - 1) / tells, 0.0, 1.0))
+
+
+_CARDS = Table(
+    "judge_cards",
+    MetaData(),
+    Column("domain", String(64), primary_key=True),
+    Column("judge", String(200), primary_key=True, comment="its model"),
+    Column("card", Text, nullable=False, comment="JSON"),
+)
+_agreement = TypeAdapter(Agreement)
+NEVER_CHECKED = (
+    "Nobody has scored answers beside this judge yet, so its figures are its own word. "
+    "`oncall evaluate sheet` makes a page to score on, `oncall evaluate agreement` compares."
+)
+
+
+class JudgeCardStore:
+    """The agreement of each judge with people, by domain. Creates its table at the first write."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._rows = KeyValueTable(engine, _CARDS)
+
+    def keep(self, domain: str, judge: str, found: Agreement) -> None:
+        card = _agreement.dump_json(found).decode()
+        self._rows.keep(domain=domain, judge=judge[:200], card=card)
+
+    def of(self, domain: str, judge: str) -> Agreement | None:
+        """None for a judge that nobody checked."""
+        row = self._rows.find(domain=domain, judge=judge[:200])
+        return None if row is None else _agreement.validate_json(row.card)
+
+
+def judge_card(found: Agreement | None, questions: list[ReportQuestion]) -> JudgeCard:
+    """A report's card of its judge; `questions` are those that it judged."""
+    if found is None:
+        return JudgeCard(checked=False)
+    judged_as = {"acceptable": found.acceptable, "incorrect": found.incorrect}
+    rates = {
+        name: _rates(confusion.true_positive_rate, confusion.true_negative_rate)
+        for name, confusion in judged_as.items()
+    }
+    card = JudgeCard(
+        checked=True,
+        scores=found.count,
+        kappa=_as_rate(found.kappa) if found.kappa else None,
+        true_positive_rate={name: yes for name, (yes, _) in rates.items() if yes},
+        true_negative_rate={name: no for name, (_, no) in rates.items() if no},
+    )
+    judged = [one.judge for one in questions if one.judge and one.kind != "proposed"]
+    after: dict[str, Rate] = {}
+    why: dict[str, str] = {}
+    for name, confusion in judged_as.items():
+        hits = sum(bool(getattr(one, name)) for one in judged)
+        figure = corrected(hits, len(judged), confusion)
+        if isinstance(figure, str):
+            why[name] = figure
+        else:
+            after[name] = _as_rate(figure)
+    return card.model_copy(update={"corrected": after, "not_corrected": why})
+
+
+def _rates(yes: Figure | None, no: Figure | None) -> tuple[Rate | None, Rate | None]:
+    return (_as_rate(yes) if yes else None, _as_rate(no) if no else None)
+
+
+def _as_rate(figure: Figure) -> Rate:
+    return Rate.model_validate(asdict(figure))

@@ -1,12 +1,16 @@
-"""Evaluations that ran, in the state database: their figures for good, the last reports whole."""
+"""Evaluation runs: stored in the state database, figures for good and the last reports whole, and
+exported to MLflow."""
 
 from __future__ import annotations
 
 import json
+import re
 import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from importlib.util import find_spec
+from pathlib import Path
 from typing import Any
 
 from sqlalchemy import (
@@ -26,13 +30,15 @@ from sqlalchemy import (
 )
 from sqlalchemy.exc import DBAPIError
 
-from config.errors import UsageError
+from config.errors import ConfigError, UsageError
 from durable.migration import migrate
 from jobs.evaluation.report import EvaluationReport, Metrics
 
 WHOLE_REPORTS = 50
 """Of each domain; of older runs only the figures stay."""
 LAST = "last"
+_MLFLOW_NAME = re.compile(r"[^\w\-. /]")
+_MAX_MLFLOW_NAME_CHARS = 250
 _METADATA = MetaData()
 _RUNS = Table(
     "evaluation_runs",
@@ -149,3 +155,63 @@ def _kept(row: Any) -> KeptRun:
 def _utc(written: str) -> datetime:
     """As databases keep it: without its zone."""
     return datetime.fromisoformat(written).astimezone(UTC).replace(tzinfo=None)
+
+
+def require_mlflow() -> None:
+    """Before anything is asked. Raises ConfigError."""
+    if find_spec("mlflow") is None:
+        raise ConfigError(
+            "--mlflow needs MLflow, which is not installed",
+            remedy="pip install 'oncall-copilot[mlflow]'",
+        )
+
+
+def export_run(report: EvaluationReport, folder: Path) -> str:
+    """Log parameters, metrics of every group and the files of `folder` at MLFLOW_TRACKING_URI, in
+    the experiment `oncall-DOMAIN`. Returns MLflow's id of the run.
+
+    Raises ConfigError: MLflow is not installed, or can't be reached."""
+    require_mlflow()
+    import mlflow
+    from mlflow.exceptions import MlflowException
+
+    run = report.run
+    try:
+        mlflow.set_experiment(f"oncall-{run.domain}")
+        with mlflow.start_run(run_name=run.id) as started:
+            mlflow.log_params(
+                {
+                    "domain": run.domain,
+                    "system": run.system,
+                    "model": run.model or "none",
+                    "judge": run.judge_model or "none",
+                    "generation": run.generation,
+                    "version": run.version,
+                    "questions": run.questions,
+                    "repeats": run.repeats,
+                }
+            )
+            mlflow.log_metrics(metric_names(report))
+            mlflow.log_artifacts(str(folder), "report")
+            return str(started.info.run_id)
+    except (MlflowException, ImportError, OSError) as error:
+        raise ConfigError(
+            f"MLflow took no run: {str(error).partition(chr(10))[0]}",
+            # Of mlflow-skinny 3.17: databases need alembic, folders that variable.
+            remedy="set MLFLOW_TRACKING_URI to your server; a folder also needs "
+            "MLFLOW_ALLOW_FILE_STORE=true, a database the whole of mlflow",
+        ) from error
+
+
+def metric_names(report: EvaluationReport) -> dict[str, float]:
+    """`cited` of all questions, `kind/table/cited`, `tag/owners/cited`: MLflow accepts neither `@`
+    nor `#` in a name."""
+    named: dict[str, float] = {}
+    for group, metrics in report.metrics.items():
+        before = f"tag/{group[1:]}/" if group.startswith("#") else f"kind/{group}/"
+        for name, value in metrics.items():
+            whole = name if group == "all" else before + name
+            named[_MLFLOW_NAME.sub("_", whole.replace("@", "_at_"))[:_MAX_MLFLOW_NAME_CHARS]] = (
+                value
+            )
+    return named

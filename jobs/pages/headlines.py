@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from html import escape
 
-from jobs.evaluation.judge_card import NEVER_CHECKED
+from jobs.evaluation.agreement import NEVER_CHECKED
 from jobs.evaluation.report import EvaluationReport
 from jobs.pages.charts import interval_bar, stacked
 from jobs.pages.metric_names import figure, named

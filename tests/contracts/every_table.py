@@ -21,9 +21,8 @@ from enrichment.llm.reply_cache import ReplyCache
 from index.store.schema import create_index_tables
 from index.store.vectors import UnpublishedVectors
 from jobs.canary.store import CanaryBaseline, CanaryStore
-from jobs.evaluation.agreement import ScoredTwice, agreement
+from jobs.evaluation.agreement import JudgeCardStore, ScoredTwice, agreement
 from jobs.evaluation.history import keep_run
-from jobs.evaluation.judge_card import JudgeCardStore
 from jobs.evaluation.reply_store import SqlReplyStore
 from jobs.ingest.handoff_store import PreparationStore
 from jobs.ingest.quarantine import CrashSuspects

@@ -27,8 +27,8 @@ from bot.slack.events import IncomingMessage
 from enrichment.chunk import Chunk, DocumentCard
 from index.store.documents import Store
 from jobs.canary.store import CanaryStore
+from jobs.evaluation.agreement import JudgeCardStore
 from jobs.evaluation.history import keep_run, run_report
-from jobs.evaluation.judge_card import JudgeCardStore
 from jobs.evaluation.reply_store import SqlReplyStore
 from jobs.golden.questions import GoldenQuestion
 from jobs.ingest.handoff_store import PreparationStore

@@ -19,7 +19,7 @@ import pytest
 from agents.answer import Answer, Question
 from agents.steps import Progress
 from api.auth import server
-from api.auth.limits import RequestLimiter, RequestLimits
+from api.auth.middleware import RequestLimiter, RequestLimits
 from api.auth.routes import RequestRejected
 from api.auth.tokens import OPERATOR, THIS_MACHINE
 from api.routes.questions import Streams

@@ -18,7 +18,7 @@ from mcp_types import CallToolResult
 from agents.answer import Answer, Question
 from agents.steps import Progress, Step
 from api.app import build_api
-from api.auth.limits import RequestLimits
+from api.auth.middleware import RequestLimits
 from api.auth.tokens import LiveTokens
 from config.errors import CopilotError
 from index.audit import Shown

@@ -13,9 +13,11 @@ from jobs.evaluation.agreement import (
     Agreement,
     Confusion,
     Figure,
+    JudgeCardStore,
     ScoredTwice,
     agreement,
     corrected,
+    judge_card,
     weighted_kappa,
 )
 from jobs.evaluation.human_scores import (
@@ -24,7 +26,6 @@ from jobs.evaluation.human_scores import (
     read_scores,
     scored_twice,
 )
-from jobs.evaluation.judge_card import JudgeCardStore, judge_card
 from jobs.evaluation.report import EvaluationReport
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from config.errors import ConfigError
-from jobs.evaluation.mlflow import export_run, metric_names
+from jobs.evaluation.history import export_run, metric_names
 from tests.jobs.evaluation.made_up_report import made_up_report
 
 
