@@ -24,7 +24,7 @@ from config.domain import Domain
 from config.errors import ModelError
 from config.models import ChatModel
 from enrichment.chunk import Chunk
-from enrichment.safety.grounding import Grounds
+from enrichment.safety.grounding import GroundingText
 from index.ranking.rerank import Reranked, Reranker
 from index.search import Snapshot
 from telemetry.tracing import span
@@ -184,7 +184,7 @@ def _own_words(state: State) -> Plan:
     or from others in the thread must not be answered from general knowledge."""
     question, plan = state["question"], state["plan"]
     turns = (turn.content for turn in question.history if turn.role == "user")
-    if Grounds([], asked=" ".join((question.text, *turns))).hold(plan.question):
+    if GroundingText([], question=" ".join((question.text, *turns))).hold(plan.question):
         return plan
     return plan.model_copy(update={"question": cleaned(question.text)})
 

@@ -117,7 +117,7 @@ def _measure_cost(domain: str, answer: Answer, prices: Prices | None) -> None:
 
 
 def _measure(domain: str, answer: Answer, seconds: float) -> None:
-    metrics.ASKED.labels(domain, answer.path).observe(seconds)
+    metrics.ANSWER_SECONDS.labels(domain, answer.path).observe(seconds)
     for node, ms in answer.timings_ms.items():
         if node != "total":
             metrics.NODE.labels(node).observe(ms / 1000)

@@ -26,8 +26,8 @@ from config.domain import Domain
 from config.models import ChatModel, Usage
 from config.prompts import Foreign, listed
 from enrichment.language.words import codes, stems, written_out
-from enrichment.safety.grounding import says_little
-from enrichment.safety.injection import kept
+from enrichment.safety.grounding import adds_little
+from enrichment.safety.injection import clean_text
 from index.pipelines import Planner, Searches
 from index.search import SearchQuery, Snapshot
 
@@ -140,7 +140,7 @@ def _bounded(plan: Plan, text: str, question: Question, domain: Domain, read: st
     Its reply to small talk is shown without a look at the documents, and the planner reads titles
     and what others said in the thread (`read`): it may say little besides the asker's words."""
     reply = plan.small_talk_reply
-    if not reply or not says_little(reply, known=f"{text} {domain.title}", most=8, but=read):
+    if not reply or not adds_little(reply, known=f"{text} {domain.title}", most=8, but=read):
         reply = f"Ask me anything about {domain.title}."
     known = stems(" ".join((text, read, explained(domain.glossary))))
     # A name that is only guessed pulls the keyword search away from what is there.
@@ -166,7 +166,7 @@ def _small_talk(asked: PlanRequest, reply: str) -> Plan:
 def _history(question: Question) -> str:
     said = [(turn.role, turn.content) for turn in question.history[-_TURNS:]]
     return listed(
-        f"{who}: {' '.join(kept(words).split())[:_TURN_CHARACTERS]}"
+        f"{who}: {' '.join(clean_text(words).split())[:_TURN_CHARACTERS]}"
         for who, words in (*said, *in_words(question))
     )
 

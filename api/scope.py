@@ -9,7 +9,7 @@ from typing import Literal
 from api.auth.routes import RequestRejected
 from api.auth.tokens import Caller
 from config.domain import Domain
-from index.audit import Audit, Shown
+from index.audit import Audit, AuditEntry
 from index.permissions.rules import IdentitiesOf, Person, readers_of
 
 ADDRESS = r"^([^@\s]+@[^@\s]+)?$"
@@ -99,11 +99,11 @@ class RequestScope:
     def showing(
         self, door: str, domain: Domain, generation: int, documents: Mapping[str, Iterable[str]]
     ) -> None:
-        """Record what is about to be shown; see `index.audit.Shown`. May raise AuditUnavailable."""
+        """Record what is about to be shown, as `AuditEntry`. May raise AuditUnavailable."""
         if self.served.audit:
             shown = {how: tuple(ids) for how, ids in documents.items()}
             self.served.audit(
-                Shown(
+                AuditEntry(
                     door=f"{self.way}/{door}", place=self.caller.name, domain=domain.domain,
                     generation=generation, documents=shown,
                     asker=self.asker or self.caller.identity,

@@ -333,8 +333,8 @@ class LangChainModel:
 
     def _leave_out(self, error: Exception) -> bool:
         """Whether the server refused an optional feature that the next request can omit."""
-        said = str(error).lower()
-        by_client = isinstance(error, ValueError) and "not supported" in said
+        message = str(error).lower()
+        by_client = isinstance(error, ValueError) and "not supported" in message
         if not by_client and status_of(error) not in (400, 422):
             return False
         for feature, words in (
@@ -343,7 +343,7 @@ class LangChainModel:
             ("stream_usage", ("stream_options", "include_usage")),
             ("response_format", ("response_format", "json_schema", "schema", "output_config")),
         ):
-            if feature not in self._unsupported and any(word in said for word in words):
+            if feature not in self._unsupported and any(word in message for word in words):
                 self._unsupported.add(feature)
                 return True
         return False

@@ -68,16 +68,16 @@ class Finding:
         return f"{self.said}; {self.remedy}" if self.remedy else self.said
 
 
-def fine(check: str, said: str) -> Finding:
-    return Finding(check=check, state="ok", said=said)
+def fine(check: str, message: str) -> Finding:
+    return Finding(check=check, state="ok", said=message)
 
 
-def wrong(check: str, said: str, remedy: str = "") -> Finding:
-    return Finding(check=check, state="wrong", said=said, remedy=remedy)
+def wrong(check: str, message: str, remedy: str = "") -> Finding:
+    return Finding(check=check, state="wrong", said=message, remedy=remedy)
 
 
-def skipped(check: str, said: str) -> Finding:
-    return Finding(check=check, state="skipped", said=said)
+def skipped(check: str, message: str) -> Finding:
+    return Finding(check=check, state="skipped", said=message)
 
 
 def of_error(check: str, error: CopilotError) -> Finding:

@@ -56,12 +56,12 @@ class _Shape:
 
     def _checked(self, value: str) -> str:
         if not re.fullmatch(self.pattern, value):
-            said = f"{value!r} {self.problem}"
-            raise PydanticCustomError("form", "{problem}", {"problem": said})
+            message = f"{value!r} {self.problem}"
+            raise PydanticCustomError("form", "{problem}", {"problem": message})
         return value
 
 
-def _said(value: str) -> str:
+def _not_blank(value: str) -> str:
     if not value.strip():
         raise PydanticCustomError("blank", "is blank; write it out, or leave it out")
     return value
@@ -82,7 +82,7 @@ def drive_id_of(text: str) -> str:
 
 
 def _drive_id(value: str) -> str:
-    _said(value)
+    _not_blank(value)
     if not re.fullmatch(_DRIVE_ID, value):
         found = drive_id_of(value)
         remedy = (
@@ -97,17 +97,17 @@ def _drive_id(value: str) -> str:
 
 def _cron(value: str) -> str:
     if problem := cron_problem(value):
-        said = f"{value!r} {problem}"
-        raise PydanticCustomError("form", "{problem}", {"problem": said})
+        message = f"{value!r} {problem}"
+        raise PydanticCustomError("form", "{problem}", {"problem": message})
     return value
 
 
 def _cron_or_shift_change(value: str) -> str:
     if value != SHIFT_CHANGE and (problem := cron_problem(value)):
-        said = f"{value!r} {problem}; or write `{SHIFT_CHANGE}`"
+        message = f"{value!r} {problem}; or write `{SHIFT_CHANGE}`"
         if get_close_matches(value.casefold(), [SHIFT_CHANGE]):
-            said = f"{value!r} is no time; did you mean `{SHIFT_CHANGE}`?"
-        raise PydanticCustomError("form", "{problem}", {"problem": said})
+            message = f"{value!r} is no time; did you mean `{SHIFT_CHANGE}`?"
+        raise PydanticCustomError("form", "{problem}", {"problem": message})
     return value
 
 
@@ -167,7 +167,7 @@ DomainId = Annotated[
 DriveId = Annotated[
     str, AfterValidator(_drive_id), Field(json_schema_extra={"pattern": f"^{_DRIVE_ID}$"})
 ]
-Said = Annotated[str, AfterValidator(_said), Field(json_schema_extra={"pattern": r"\S"})]
+NonBlank = Annotated[str, AfterValidator(_not_blank), Field(json_schema_extra={"pattern": r"\S"})]
 """Text that says something."""
 WholeNumber = Annotated[int, Strict()]
 Switch = Annotated[bool, Strict()]
@@ -196,7 +196,7 @@ class GoogleDriveSource(_Section):
 
 class Sources(_Section):
     google_drive: GoogleDriveSource = GoogleDriveSource()
-    files: list[Said] = Field(
+    files: list[NonBlank] = Field(
         [],
         description="Files, folders or globs, relative to the domain file or working directory",
     )
@@ -326,8 +326,8 @@ class ChunkOptions(_Section):
 
 
 class Example(_Section):
-    question: Said
-    documents: list[Said] = Field(min_length=1)
+    question: NonBlank
+    documents: list[NonBlank] = Field(min_length=1)
 
 
 class EscalationLevel(_Section):
@@ -346,8 +346,8 @@ class EscalationLevel(_Section):
     @model_validator(mode="after")
     def _calls_one(self) -> Self:
         if sum(bool(one) for one in (self.usergroup, self.user, self.rota)) != 1:
-            said = "write one of user, usergroup and rota; for more of them, more levels"
-            raise PydanticCustomError("level", "{problem}", {"problem": said})
+            message = "write one of user, usergroup and rota; for more of them, more levels"
+            raise PydanticCustomError("level", "{problem}", {"problem": message})
         return self
 
 
@@ -379,7 +379,7 @@ class Escalation(_Section):
 class DigestPolicy(_Section):
     """What is open when a shift begins. A text alone is `at`."""
 
-    at: Annotated[Said, AfterValidator(_cron_or_shift_change)] = Field(
+    at: Annotated[NonBlank, AfterValidator(_cron_or_shift_change)] = Field(
         description="`shift_change`: whenever somebody's shift in `escalation.rota` begins; or a "
         "cron expression",
         json_schema_extra={"examples": [SHIFT_CHANGE, "0 9 * * 1-5"]},
@@ -441,7 +441,7 @@ class CanaryPolicy(_Section):
 
 
 class EvaluationPolicy(_Section):
-    golden: list[Said] = Field(
+    golden: list[NonBlank] = Field(
         [],
         description="Golden question files of this domain, relative to the domain file; asked "
         "again when documents, this file or the product change",
@@ -479,11 +479,11 @@ class AgingPolicy(_Section):
 class Refresh(_Section):
     """When `oncall jobs run` loads what changed. A text alone is the cron expression."""
 
-    cron: Annotated[Said, AfterValidator(_cron)] = Field(
+    cron: Annotated[NonBlank, AfterValidator(_cron)] = Field(
         description="Five fields: minute, hour, day of the month, month, day of the week",
         json_schema_extra={"examples": ["0 3 * * *", "*/30 6-20 * * 1-5"]},
     )
-    time_zone: Annotated[Said, AfterValidator(_time_zone)] = Field(
+    time_zone: Annotated[NonBlank, AfterValidator(_time_zone)] = Field(
         "UTC", description="Whose clock `cron` is read by, as in Europe/Berlin"
     )
     jitter_minutes: WholeNumber = Field(
@@ -498,21 +498,21 @@ class Refresh(_Section):
         # Otherwise the next time comes before this one's delay is over, and neither is run.
         delay = timedelta(minutes=self.jitter_minutes)
         if delay and delay >= shortest_gap(self.cron):
-            said = "jitter_minutes has to be less than the time from one run to the next"
-            raise PydanticCustomError("jitter", "{problem}", {"problem": said})
+            message = "jitter_minutes has to be less than the time from one run to the next"
+            raise PydanticCustomError("jitter", "{problem}", {"problem": message})
         return self
 
 
 class GapsPolicy(_Section):
     """What was asked in vain, put together: see docs/gaps.md."""
 
-    report: Annotated[Said, AfterValidator(_cron)] | None = Field(
+    report: Annotated[NonBlank, AfterValidator(_cron)] | None = Field(
         None,
         description="When a report of them is sent, e.g. `0 9 * * 1` for Mondays at nine; left "
         "out: never. One with nothing to tell isn't sent",
         json_schema_extra={"examples": ["0 9 * * 1"]},
     )
-    time_zone: Annotated[Said, AfterValidator(_time_zone)] = Field(
+    time_zone: Annotated[NonBlank, AfterValidator(_time_zone)] = Field(
         "UTC", description="Whose clock `report` is read by, as in Europe/Berlin"
     )
     to: Literal["admins", "channel"] = Field(
@@ -520,14 +520,14 @@ class GapsPolicy(_Section):
     )
 
 
-def _written_short(value: object) -> object:
+def _cron_alone(value: object) -> object:
     return {"cron": value} if isinstance(value, str) else value
 
 
 def _digest_in_short(value: object) -> object:
     if isinstance(value, bool | list):
-        said = f"write `{SHIFT_CHANGE}` or a cron expression, or leave it out for none"
-        raise PydanticCustomError("form", "{problem}", {"problem": said})
+        message = f"write `{SHIFT_CHANGE}` or a cron expression, or leave it out for none"
+        raise PydanticCustomError("form", "{problem}", {"problem": message})
     return {"at": value} if isinstance(value, str) else value
 
 
@@ -535,9 +535,11 @@ class Domain(_Section):
     """One help channel and the documents behind it."""
 
     domain: DomainId
-    title: Said
+    title: NonBlank
     channels: list[ChannelId] = Field([], description="Slack channel ids: names change, ids don't")
-    admins: list[Annotated[UserId, AfterValidator(_said)]] = Field([], description="Slack user ids")
+    admins: list[Annotated[UserId, AfterValidator(_not_blank)]] = Field(
+        [], description="Slack user ids"
+    )
     sources: Sources
     answer: AnswerPolicy = AnswerPolicy()
     retrieval: RetrievalPolicy = RetrievalPolicy()
@@ -563,7 +565,7 @@ class Domain(_Section):
     aging: AgingPolicy = AgingPolicy()
     evaluation: EvaluationPolicy = EvaluationPolicy()
     refresh: Annotated[
-        Refresh | None, BeforeValidator(_written_short, json_schema_input_type=str | Refresh)
+        Refresh | None, BeforeValidator(_cron_alone, json_schema_input_type=str | Refresh)
     ] = Field(None, description="When `oncall jobs run` loads what changed, e.g. `0 3 * * *`")
     gaps: GapsPolicy = GapsPolicy()
     tools: list[ToolServer] = Field(
@@ -578,8 +580,8 @@ class Domain(_Section):
     def _tools_by_name(self) -> Self:
         names = [one.name.casefold() for one in self.tools]
         if len(set(names)) < len(names):
-            said = "two servers have the same name; replies tell them apart by it"
-            raise PydanticCustomError("form", "{problem}", {"problem": f"tools: {said}"})
+            message = "two servers have the same name; replies tell them apart by it"
+            raise PydanticCustomError("form", "{problem}", {"problem": f"tools: {message}"})
         return self
 
     @model_validator(mode="after")
@@ -587,15 +589,19 @@ class Domain(_Section):
         if self.digest is None:
             return self
         if self.digest.at == SHIFT_CHANGE and not self.escalation.rota:
-            said = "digest: shift_change needs escalation.rota; add it, or write a cron expression"
-            raise PydanticCustomError("form", "{problem}", {"problem": said})
+            message = (
+                "digest: shift_change needs escalation.rota; add it, or write a cron expression"
+            )
+            raise PydanticCustomError("form", "{problem}", {"problem": message})
         if self.digest.to == "on_call" and not (self.escalation.rota or self.escalation.user):
-            said = "digest.to: on_call needs escalation.rota or escalation.user; add one, or write "
-            said += "`channel`"
-            raise PydanticCustomError("form", "{problem}", {"problem": said})
+            message = (
+                "digest.to: on_call needs escalation.rota or escalation.user; add one, or write "
+            )
+            message += "`channel`"
+            raise PydanticCustomError("form", "{problem}", {"problem": message})
         if not self.channels:
-            said = "digest: it has no channel to go to; add one to channels"
-            raise PydanticCustomError("form", "{problem}", {"problem": said})
+            message = "digest: it has no channel to go to; add one to channels"
+            raise PydanticCustomError("form", "{problem}", {"problem": message})
         return self
 
     @model_validator(mode="after")
@@ -603,8 +609,8 @@ class Domain(_Section):
         readers = self.admins if self.gaps.to == "admins" else self.channels
         if self.gaps.report and not readers:
             missing = "admins" if self.gaps.to == "admins" else "channels"
-            said = f"gaps.report: nobody would get it, as there are no {missing}"
-            problem = f"{said}; add some, or leave it out"
+            message = f"gaps.report: nobody would get it, as there are no {missing}"
+            problem = f"{message}; add some, or leave it out"
             raise PydanticCustomError("form", "{problem}", {"problem": problem})
         return self
 

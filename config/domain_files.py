@@ -18,7 +18,7 @@ from config.parsing.strict_yaml import UnreadableFileError, advice, misread, rea
 from config.settings import Settings
 
 SUFFIXES = (".yaml", ".yml")
-MOST_KNOWN = 20
+MAX_CHOICES = 20
 """Choices that an error names."""
 
 
@@ -38,7 +38,7 @@ class Problem:
 Check = Callable[[Domain], Iterable[Problem]]
 
 
-def no_more(domain: Domain) -> Iterable[Problem]:
+def no_checks(domain: Domain) -> Iterable[Problem]:
     return ()
 
 
@@ -60,14 +60,16 @@ def unset(domain: Domain, settings: Settings) -> Iterator[Problem]:
                 "ONCALL_TOOL_COMMANDS=on if all who write them may run commands",
             )  # fmt: skip
         if server.token and not settings.tool_token(server.token):
-            said = f"tools.token: {server.token} is not set; export it or put it in .env"
-            yield problem_at(domain.path, [*at, "token"], said)
+            message = f"tools.token: {server.token} is not set; export it or put it in .env"
+            yield problem_at(domain.path, [*at, "token"], message)
     if domain.tools and domain.answer.effort == "fast":
-        said = "tools: with `effort: fast` nothing is asked; write `standard`, or leave tools out"
-        yield problem_at(domain.path, ["tools"], said)
+        message = (
+            "tools: with `effort: fast` nothing is asked; write `standard`, or leave tools out"
+        )
+        yield problem_at(domain.path, ["tools"], message)
 
 
-def load_domains(config_dir: Path, also: Check = no_more) -> dict[str, Domain]:
+def load_domains(config_dir: Path, also: Check = no_checks) -> dict[str, Domain]:
     """Every domain of `config_dir/domains/*.yaml` by its id.
 
     Raises ConfigError that lists every problem of every file."""
@@ -91,7 +93,7 @@ def domain_paths(config_dir: Path) -> list[Path]:
 
 
 def check_domains(
-    config_dir: Path, also: Check = no_more
+    config_dir: Path, also: Check = no_checks
 ) -> tuple[dict[str, Domain], list[Problem]]:
     """The valid domains and all problems, files in name order.
 
@@ -147,7 +149,7 @@ def read_domain(path: Path) -> tuple[Domain | None, list[Problem]]:
     except ValidationError as error:
         found = (_problem(path, root, detail) for detail in error.errors())
         return None, problems + [one for one in found if (one.line, one.column) not in misread_at]
-    problems += _told_twice(path, root, domain)
+    problems += _duplicates(path, root, domain)
     problems += _without_documents(path, root, domain)
     return (None, problems) if problems else (domain, [])
 
@@ -163,7 +165,7 @@ def problem_at(
     return placed(path, node_at(root, location, want_key=want_key), message)
 
 
-def _told_twice(path: Path, root: yaml.MappingNode, domain: Domain) -> Iterator[Problem]:
+def _duplicates(path: Path, root: yaml.MappingNode, domain: Domain) -> Iterator[Problem]:
     """Channels and examples that the file has already named."""
     seen: dict[str, int] = {}
     for place, channel in enumerate(domain.channels):
@@ -222,8 +224,8 @@ def nearest(word: str, known: Sequence[str]) -> str:
     close = difflib.get_close_matches(word, known, n=1, cutoff=0.6)
     if close:
         return f"; did you mean {close[0]!r}?"
-    shown = [*known[:MOST_KNOWN], "…"] if len(known) > MOST_KNOWN else known
-    return f"; known: {', '.join(shown)}" if known else ""
+    choices = [*known[:MAX_CHOICES], "…"] if len(known) > MAX_CHOICES else known
+    return f"; known: {', '.join(choices)}" if known else ""
 
 
 def _problem(path: Path, root: yaml.MappingNode, detail: ErrorDetails) -> Problem:

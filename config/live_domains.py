@@ -10,7 +10,7 @@ from threading import Lock
 import structlog
 
 from config.domain import Domain
-from config.domain_files import Check, check_domains, domain_paths, load_domains, no_more
+from config.domain_files import Check, check_domains, domain_paths, load_domains, no_checks
 from config.errors import ConfigError
 
 LOOK_EVERY_SECONDS = 2.0
@@ -25,7 +25,7 @@ class LiveDomains:
         self,
         config_dir: Path,
         *,
-        also: Check = no_more,
+        also: Check = no_checks,
         on_problems: Callable[[list[str]], None] = lambda problems: None,
     ) -> None:
         """`on_problems` hears once what is wrong with an edit; the last good one stays in force.
@@ -57,12 +57,14 @@ class LiveDomains:
         self._seen = stamp
         try:
             domains, problems = check_domains(self._config_dir, self._also)
-            said = [str(problem) for problem in problems]
+            messages = [str(problem) for problem in problems]
         except ConfigError as error:
-            domains, said = {}, [str(error)]
-        if said:
-            log.error("domain files are broken; the last good ones stay in force", problems=said)
-            return said
+            domains, messages = {}, [str(error)]
+        if messages:
+            log.error(
+                "domain files are broken; the last good ones stay in force", problems=messages
+            )
+            return messages
         # A domain whose file says the same stays the same object: what was built from it holds.
         same = {n: d for n, d in self._domains.items() if domains.get(n) == d}
         self._domains = {**domains, **same}

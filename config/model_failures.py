@@ -13,7 +13,7 @@ _RETRY_STATUS = frozenset({408, 409, 429, 500, 502, 503, 504, 529})
 """529: Anthropic is overloaded."""
 _KINDS: Mapping[int, ModelFailure] = {404: "not_found", 408: "timeout", 429: "rate_limited"}
 """Statuses that tell more than whose fault it is."""
-_LONGEST_WAIT = 5.0
+_MAX_WAIT = 5.0
 """Seconds. Someone waits for this answer: rather extractive now than better in a minute."""
 _CONNECTION_ERRORS = frozenset({"APIConnectionError", "ConnectError", "ConnectionError"})
 _HTTP_STACKS = frozenset({"httpx", "httpx2", "httpcore", "httpcore2", "h11", "urllib3"})
@@ -23,9 +23,9 @@ def wait_before_retry(error: Exception, failures: int) -> float | None:
     """Seconds to wait, or None when another try is pointless or would keep someone waiting."""
     if status_of(error) not in _RETRY_STATUS and not _is_refused_connection(error):
         return None
-    asked = _retry_after(error)
-    if asked is not None:
-        return asked if asked <= _LONGEST_WAIT else None
+    pause = _retry_after(error)
+    if pause is not None:
+        return pause if pause <= _MAX_WAIT else None
     wait: float = 0.4 * 2**failures * random.uniform(0.75, 1.25)  # noqa: S311 - jitter
     return wait
 
@@ -40,23 +40,23 @@ def as_model_error(prompt: Prompt, error: Exception, *, check_key: str, check: s
     `check_key` and `check` are what to look at when the key, or model or address, is wrong."""
     if "LengthFinishReasonError" in _kinds(error):
         return too_long(prompt)
-    asked = f"the model could not answer {prompt.name!r}"
+    message = f"the model could not answer {prompt.name!r}"
     status = status_of(error)
     if status:
         kind = _KINDS.get(status, "server_error" if status >= 500 else "refused")
         remedies = {401: f"check {check_key}", 403: f"check {check_key}", 404: f"check {check}"}
         refused = ModelUnavailable(
-            f"{asked}: HTTP {status}", remedy=remedies.get(status, ""), kind=kind
+            f"{message}: HTTP {status}", remedy=remedies.get(status, ""), kind=kind
         )
         refused.retry_after = _retry_after(error)
         return refused
     if _is_timeout(error):
-        return ModelUnavailable(f"{asked}: no reply in time", kind="timeout")
+        return ModelUnavailable(f"{message}: no reply in time", kind="timeout")
     if _is_refused_connection(error) or _kinds(error) & {"APIError", "OSError"}:
-        return ModelUnavailable(f"{asked}: {type(error).__name__}", kind="unreachable")
+        return ModelUnavailable(f"{message}: {type(error).__name__}", kind="unreachable")
     if type(error).__module__.split(".")[0] in _HTTP_STACKS:
         return ModelUnavailable(
-            f"{asked}: the connection broke ({type(error).__name__})", kind="broke_off"
+            f"{message}: the connection broke ({type(error).__name__})", kind="broke_off"
         )
     return InvalidModelOutput(f"the model's reply to {prompt.name!r} is malformed")
 

@@ -127,7 +127,7 @@ def messages_of(prompt: Prompt) -> Messages:
     """Pictures as the blocks that LangChain turns into each provider's own."""
     if not prompt.pictures:
         return [("system", prompt.system), ("user", prompt.user)]
-    shown = [
+    lines = [
         {
             "type": "image",
             "base64": base64.b64encode(picture.data).decode(),
@@ -135,7 +135,7 @@ def messages_of(prompt: Prompt) -> Messages:
         }
         for picture in prompt.pictures
     ]
-    return [("system", prompt.system), ("user", [{"type": "text", "text": prompt.user}, *shown])]
+    return [("system", prompt.system), ("user", [{"type": "text", "text": prompt.user}, *lines])]
 
 
 def parse_reply(text: str, reply: type[Reply]) -> Reply:
@@ -146,14 +146,14 @@ def parse_reply(text: str, reply: type[Reply]) -> Reply:
 
 
 def _without_thoughts(text: str) -> str:
-    kept, start = [], 0
+    rows, start = [], 0
     while (opened := text.find("<think>", start)) >= 0:
         closed = text.find("</think>", opened)
         if closed < 0:
             break
-        kept.append(text[start:opened])
+        rows.append(text[start:opened])
         start = closed + len("</think>")
-    return "".join([*kept, text[start:]])
+    return "".join([*rows, text[start:]])
 
 
 def describe(error: ValidationError) -> str:

@@ -44,7 +44,7 @@ class PromptFolder:
         prompt alone, which the file names as `{{fence}}`. No value is searched for placeholders."""
         fence = new_fence()
         version, max_tokens, system, user = _parts(self._path / f"{name}.md")
-        texts = {key: _shown(value, fence) for key, value in values.items()} | {"fence": fence}
+        texts = {key: _rendered(value, fence) for key, value in values.items()} | {"fence": fence}
 
         def fill(template: str) -> str:
             return _PLACEHOLDER.sub(lambda match: texts[match[1]], template)
@@ -86,7 +86,7 @@ def listed(lines: Iterable[str], *, otherwise: str = "none") -> str:
     return "\n".join(f"- {line}" for line in lines) or otherwise
 
 
-def _shown(value: str | Foreign | Sequence[Foreign], fence: str) -> str:
+def _rendered(value: str | Foreign | Sequence[Foreign], fence: str) -> str:
     if isinstance(value, str):
         return value
     several = [value] if isinstance(value, Foreign) else value

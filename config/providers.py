@@ -46,14 +46,16 @@ def check_model_name(name: str, *, has_server: bool, variable: str = CHAT_MODEL)
     `has_server`: an OpenAI-compatible server is set, whose models may have any name."""
     provider, colon, model = name.partition(":")
     known = _spelled(provider) in PROVIDERS
-    said = f"{variable}={name}"
+    setting = f"{variable}={name}"
     if colon and not (provider.strip() and model.strip()):
-        raise ConfigError(f"{said} names no model after the colon", remedy="write provider:model")
+        raise ConfigError(
+            f"{setting} names no model after the colon", remedy="write provider:model"
+        )
     if colon and not known and not has_server and _PROVIDER_LIKE.fullmatch(provider):
         close = difflib.get_close_matches(_spelled(provider), sorted(PROVIDERS), n=1)
         meant = f"write {close[0]}:{model}" if close else f"one of {', '.join(sorted(PROVIDERS))}"
         raise ConfigError(
-            f"{said}: no provider {provider!r}",
+            f"{setting}: no provider {provider!r}",
             remedy=f"{meant}, or set OPENAI_BASE_URL if it is a model of that server",
         )
 

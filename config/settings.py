@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 _NAME_OF_A_SECRET = re.compile(r"_(KEY|TOKEN|SECRET|PASSWORD)$")
-_SHORTEST_SECRET = 8
+_MIN_SECRET_CHARS = 8
 """Characters. What is shorter is a placeholder, and would be found inside other words."""
 
 
@@ -375,7 +375,7 @@ class Settings(BaseSettings):
             *(value for name, value in os.environ.items() if _NAME_OF_A_SECRET.search(name)),
             *_tool_tokens().values(),
         ]
-        return frozenset(one for one in found if len(one) >= _SHORTEST_SECRET)
+        return frozenset(one for one in found if len(one) >= _MIN_SECRET_CHARS)
 
     def require(self, **purposes: str) -> None:
         """Raise one ConfigError that names every missing field's variable and where to get it.

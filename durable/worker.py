@@ -62,10 +62,10 @@ def forget_abandoned(client: Any, queues: Collection[str], keep: timedelta = KEE
     """Delete what has waited that long in other queues than these: their workers are gone."""
     before = (datetime.now(UTC) - keep).isoformat()
     waiting = _listed(client, status=["ENQUEUED"], end_time=before)
-    gone = [one.workflow_id for one in waiting if one.queue_name not in queues]
-    if gone:
-        client.delete_workflows(gone)
-    return len(gone)
+    orphaned = [one.workflow_id for one in waiting if one.queue_name not in queues]
+    if orphaned:
+        client.delete_workflows(orphaned)
+    return len(orphaned)
 
 
 def _listed(client: Any, **which: Any) -> list[Any]:

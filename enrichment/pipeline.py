@@ -58,15 +58,15 @@ def enrich(
     described = extractive_chunks(document, chunks)
     if model is None or cache is None:
         return Enriched(card=card, chunks=described)
-    asked = AskedModel(model=model, budget=budget or Budget(), cache=cache)
-    card = enrich_card(document, card, asked)
-    described = enrich_passages(document, described, asked)
+    asked_model = AskedModel(model=model, budget=budget or Budget(), cache=cache)
+    card = enrich_card(document, card, asked_model)
+    described = enrich_passages(document, described, asked_model)
     return Enriched(
-        card=replace(card, enriched_by="extractive") if asked.failures else card,
+        card=replace(card, enriched_by="extractive") if asked_model.failures else card,
         chunks=described,
-        calls=asked.calls,
-        cached=asked.cached,
-        failures=tuple(asked.failures),
+        calls=asked_model.calls,
+        cached=asked_model.cached,
+        failures=tuple(asked_model.failures),
     )
 
 

@@ -44,7 +44,7 @@ LEAST_DAYS = 30
 """The database keeps a row this long, whatever the setting says."""
 _METADATA = MetaData()
 
-_SHOWN = Table(
+_ENTRIES = Table(
     "audit_shown",
     _METADATA,
     Column("id", RowId, primary_key=True, autoincrement=True),
@@ -107,7 +107,7 @@ for _statement in _POSTGRESQL:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Shown:
+class AuditEntry:
     """Documents that somebody is about to see something of."""
 
     door: str
@@ -124,7 +124,7 @@ class Shown:
     """Recorded once under this id; always, without one."""
 
 
-Audit = Callable[[Shown, Domain], None]
+Audit = Callable[[AuditEntry, Domain], None]
 """Called before documents of a domain are shown; what it raises, keeps them from being shown."""
 
 
@@ -144,33 +144,33 @@ class AuditLog:
                 for statement in _SQLITE:
                     connection.execute(text(statement))
 
-    def __call__(self, shown: Shown, domain: Domain) -> None:
+    def __call__(self, entry: AuditEntry, domain: Domain) -> None:
         """Record it. Raises AuditUnavailable where permissions are each reader's own; a channel
         that reads everything alike goes on, with an error in the log."""
         try:
-            self.record(shown)
+            self.record(entry)
         except SQLAlchemyError as error:
-            log.error("the audit log can't be written", domain=shown.domain, cause=str(error))
+            log.error("the audit log can't be written", domain=entry.domain, cause=str(error))
             if domain.access.audience == "asker":
                 raise AuditUnavailable(
                     "what was shown can't be recorded, so it is not shown",
                     remedy="an operator sees the cause in the log",
                 ) from error
 
-    def record(self, shown: Shown, at: datetime | None = None) -> None:
-        documents = {how: sorted(set(ids)) for how, ids in shown.documents.items() if ids}
+    def record(self, entry: AuditEntry, at: datetime | None = None) -> None:
+        documents = {how: sorted(set(ids)) for how, ids in entry.documents.items() if ids}
         if not documents:
             return
         values = {
-            "showing": (shown.showing or secrets.token_hex(16))[:160],
+            "showing": (entry.showing or secrets.token_hex(16))[:160],
             "at": (at or datetime.now(UTC)).replace(tzinfo=None),
-            "door": shown.door, "place": shown.place[:80], "asker": shown.asker[:320],
-            "domain": shown.domain, "generation": shown.generation,
+            "door": entry.door, "place": entry.place[:80], "asker": entry.asker[:320],
+            "domain": entry.domain, "generation": entry.generation,
             "documents": json.dumps(documents, ensure_ascii=False),
         }  # fmt: skip
         with self._engine.connect() as connection:
             try:
-                connection.execute(insert(_SHOWN).values(**values))
+                connection.execute(insert(_ENTRIES).values(**values))
             except IntegrityError:
                 return  # the same, again after a crash
             connection.commit()
@@ -184,13 +184,13 @@ class AuditLog:
         document: str = "",
     ) -> Iterator[dict[str, Any]]:
         """What was shown, oldest first; read as it is asked for, however long the log is."""
-        query = select(_SHOWN).order_by(_SHOWN.c.id)
+        query = select(_ENTRIES).order_by(_ENTRIES.c.id)
         if since:
-            query = query.where(_SHOWN.c.at >= since.astimezone(UTC).replace(tzinfo=None))
+            query = query.where(_ENTRIES.c.at >= since.astimezone(UTC).replace(tzinfo=None))
         if askers:
-            query = query.where(_SHOWN.c.asker.in_(list(askers)))
+            query = query.where(_ENTRIES.c.asker.in_(list(askers)))
         if domain:
-            query = query.where(_SHOWN.c.domain == domain)
+            query = query.where(_ENTRIES.c.domain == domain)
         with self._engine.connect().execution_options(yield_per=500) as connection:
             for row in connection.execute(query).mappings():
                 documents = json.loads(row["documents"])
@@ -207,12 +207,12 @@ class AuditLog:
 
         The database refuses a time less than `LEAST_DAYS` ago."""
         given_up = before.astimezone(UTC).replace(tzinfo=None)
-        old = _SHOWN.c.at < given_up
-        if connection.scalar(select(_SHOWN.c.id).where(old).limit(1)) is None:
+        old = _ENTRIES.c.at < given_up
+        if connection.scalar(select(_ENTRIES.c.id).where(old).limit(1)) is None:
             return 0
         at = datetime.now(UTC).replace(tzinfo=None)
         connection.execute(insert(_PURGES).values(at=at, before=given_up))
-        return connection.execute(delete(_SHOWN).where(old)).rowcount
+        return connection.execute(delete(_ENTRIES).where(old)).rowcount
 
 
 def days_ago(days: int) -> datetime:

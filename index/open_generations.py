@@ -134,20 +134,20 @@ class OpenGenerations:
 
 def _watch(generations: weakref.ref[OpenGenerations], closed: Event) -> None:
     """Looks until closed, or until nobody has the generations any more."""
-    said = ""
+    last_message = ""
     while not closed.wait(LOOK_EVERY_SECONDS):
         found = generations()
         if found is None:
             return
         try:
             found.look()
-            said = ""
+            last_message = ""
         except CopilotError as error:
-            if str(error) != said:  # not every second of an outage
+            if str(error) != last_message:  # not every second of an outage
                 logger.warning("staying with the open generations: %s", error)
-            said = str(error)
+            last_message = str(error)
         except Exception as error:  # whatever it is, the next look may succeed
-            if repr(error) != said:
+            if repr(error) != last_message:
                 logger.exception("staying with the open generations")
-            said = repr(error)
+            last_message = repr(error)
         del found

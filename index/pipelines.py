@@ -35,8 +35,8 @@ def caption(hit: Hit, question: str) -> Caption:
     text = (
         units[hit.unit].text if hit.unit is not None and hit.unit < len(units) else hit.chunk.text
     )
-    shown = shorten(" ".join(text.split()))
-    return Caption(text=shown, highlights=highlight(shown, frozenset(search_terms(question))))
+    excerpt = shorten(" ".join(text.split()))
+    return Caption(text=excerpt, highlights=highlight(excerpt, frozenset(search_terms(question))))
 
 
 def highlight(text: str, wanted: Collection[str]) -> str:
@@ -57,7 +57,7 @@ def shorten(text: str, limit: int = MAX_CHARACTERS) -> str:
 
 VALUES = 20
 """Most frequent values shown of each facet; all are counted."""
-MOST_COUNTED = 1_000
+MAX_COUNTED = 1_000
 """Best hits that are looked through: each is read from the database, and where every reader has
 permissions of their own, Drive is asked about its document."""
 
@@ -85,7 +85,7 @@ def is_found(hit: Hit) -> bool:
 def count_facets(hits: Sequence[Hit], documents: Mapping[str, DocumentCard]) -> Facets:
     """Of the first MOST_COUNTED hits, best first; none of them comes twice."""
     having: defaultdict[str, defaultdict[str, list[str]]] = defaultdict(lambda: defaultdict(list))
-    counted = hits[:MOST_COUNTED]
+    counted = hits[:MAX_COUNTED]
     for hit in counted:
         for facet, values in _values(hit, documents).items():
             for value in values:
@@ -95,7 +95,7 @@ def count_facets(hits: Sequence[Hit], documents: Mapping[str, DocumentCard]) -> 
         totals={
             "passages": len(counted),
             "documents": len({hit.chunk.document_id for hit in counted}),
-            "complete": len(hits) <= MOST_COUNTED,
+            "complete": len(hits) <= MAX_COUNTED,
             "values": {facet: len(having[facet]) for facet in sorted(having)},
         },
     )
@@ -206,7 +206,7 @@ def retrieve(
     limit = JUDGED_FOR_EACH_WANTED * top_k if wanted.rerank else top_k
     counts = chosen == "facets"
     # One more than is counted tells whether there are more.
-    hits = snapshot.search(_query(searches, strategy, MOST_COUNTED + 1 if counts else limit))
+    hits = snapshot.search(_query(searches, strategy, MAX_COUNTED + 1 if counts else limit))
     found = [hit for hit in hits if is_found(hit)] if counts else hits
     judged = Reranked(hits=tuple(found))
     if wanted.rerank and reranker is not None:
@@ -243,8 +243,8 @@ def _one_of(value: str, what: str, known: Sequence[str]) -> Any:
     return value
 
 
-def _either(told: bool | None, otherwise: bool) -> bool:
-    return otherwise if told is None else told
+def _either(requested: bool | None, otherwise: bool) -> bool:
+    return otherwise if requested is None else requested
 
 
 def _searches(question: str, wanted: Switches, plan: Planner | None) -> Searches:

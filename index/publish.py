@@ -31,7 +31,7 @@ from index.vectors.chroma import ChromaServer
 from index.vectors.quantized import one_thread_each
 from index.vectors.search import QuestionVectors
 
-KEPT = 3
+RETAINED = 3
 """Newest generations that stay in the database, to roll back to."""
 WAIT_SECONDS = 600.0
 
@@ -130,12 +130,12 @@ class Index:
     def embed_ahead(self, domain: str, chunks: Sequence[Chunk]) -> int:
         """Have the vectors of these chunks ready for whoever publishes them, on any machine; how
         many texts went through the model. Raises ModelUnavailable."""
-        kept = self._unpublished(domain)
+        unpublished = self._unpublished(domain)
         here = self._held_here(domain)
         source = VectorSource(
             self._embedder,
-            [kept.lookup, *self._shelf.lookups(domain, here)],
-            on_embedded=kept.append,
+            [unpublished.lookup, *self._shelf.lookups(domain, here)],
+            on_embedded=unpublished.append,
         )
         source(embedded_texts(chunks))
         return source.embedded
@@ -231,10 +231,10 @@ class Index:
         """`keep_texts`: of what goes, until the next run, as steps follow each other while other
         machines still read or build the one before."""
         known = [one for one in self._store.generations(domain) if one.number != step]
-        kept = [one for place, one in enumerate(known) if place < KEPT or one.is_current]
-        gone = [one.number for one in known if one not in kept]
-        self._store.forget(domain, [*gone, step] if step else gone, keep_texts=keep_texts)
-        needed = _needed(kept)
+        retained = [one for place, one in enumerate(known) if place < RETAINED or one.is_current]
+        expired = [one.number for one in known if one not in retained]
+        self._store.forget(domain, [*expired, step] if step else expired, keep_texts=keep_texts)
+        needed = _needed(retained)
         self._shelf.remove_except(domain, [one.number for one in needed])
         self._shelf.remove_vectors_except(domain, needed)
 

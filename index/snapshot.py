@@ -122,8 +122,8 @@ class Generation:
         vectors = self._embed_if_possible([question])
         if not len(vectors):
             return {}
-        asked = list(chunk_ids)
-        found = zip(asked, self.folder.chunk_ids.rows(asked), strict=True)
+        ids = list(chunk_ids)
+        found = zip(ids, self.folder.chunk_ids.rows(ids), strict=True)
         rows = {one: int(held[-1]) for one, held in found if len(held)}
         return {one: (self._units_at(row) @ vectors[0]).tolist() for one, row in rows.items()}
 
@@ -233,10 +233,10 @@ class Generation:
 
 def _distinct(texts: Sequence[str]) -> list[str]:
     """Texts that hold something to search for, each once, in order, at most MAX_VARIANTS."""
-    kept = dict.fromkeys(
+    distinct = dict.fromkeys(
         text.strip() for text in texts if any(c.isprintable() for c in text.strip())
     )
-    return list(kept)[:MAX_VARIANTS]
+    return list(distinct)[:MAX_VARIANTS]
 
 
 def adjacent(snapshot: Snapshot, chunk: Chunk, *, before: int = 1, after: int = 1) -> list[Chunk]:

@@ -90,8 +90,8 @@ def document_to_json(document: Document) -> dict[str, Any]:
 
 def _paragraph(markdown: str) -> str:
     """A line that begins like a list, heading or table is escaped."""
-    shown = _BLOCK_START.sub(r"\1\\\2", _hard_breaks(markdown))
-    return _NUMBER_START.sub(r"\1\\\2", shown)
+    escaped = _BLOCK_START.sub(r"\1\\\2", _hard_breaks(markdown))
+    return _NUMBER_START.sub(r"\1\\\2", escaped)
 
 
 def _hard_breaks(markdown: str) -> str:
@@ -101,10 +101,10 @@ def _hard_breaks(markdown: str) -> str:
 def _list_item(block: Block) -> str:
     number = _NUMBER.fullmatch(block.marker)
     sign = block.marker if number else "-"
-    shown = "" if number or block.marker in ("", "-") else f"{block.marker} "
+    marker = "" if number or block.marker in ("", "-") else f"{block.marker} "
     indent = _INDENT * block.level
-    text = _paragraph(block.markdown) if not shown else _hard_breaks(block.markdown)
-    return f"{indent}{sign} {shown}" + text.replace("\n", f"\n{indent}{_INDENT}")
+    text = _paragraph(block.markdown) if not marker else _hard_breaks(block.markdown)
+    return f"{indent}{sign} {marker}" + text.replace("\n", f"\n{indent}{_INDENT}")
 
 
 def _tables(table: Table) -> Iterator[str]:
@@ -139,5 +139,5 @@ def _plain(value: Any) -> Any:
 
 
 def _without_blanks(block: Mapping[str, Any]) -> dict[str, Any]:
-    kept = ("kind", "text", "markdown", "position")
-    return {n: v for n, v in block.items() if n in kept or v not in (None, "", [], 0)}
+    required = ("kind", "text", "markdown", "position")
+    return {n: v for n, v in block.items() if n in required or v not in (None, "", [], 0)}

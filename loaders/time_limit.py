@@ -52,7 +52,7 @@ def time_limit(document: str, seconds: float = SECONDS) -> Iterator[None]:
         ) from None
 
 
-def uncounted(act: Callable[Given, Result]) -> Callable[Given, Result]:
+def outside_time_limit(act: Callable[Given, Result]) -> Callable[Given, Result]:
     """The same function, which no time limit counts or interrupts.
 
     For what takes a bounded time and must come to its end: a file that is open would stay open,

@@ -33,7 +33,7 @@ class CombinedHealth:
         self._parts = parts
 
     def missing(self) -> dict[str, str]:
-        return {word: told for part in self._parts for word, told in part.missing().items()}
+        return {word: reason for part in self._parts for word, reason in part.missing().items()}
 
     def observe(self) -> None:
         for part in self._parts:

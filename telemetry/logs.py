@@ -24,7 +24,7 @@ _PASSWORD_IN_ADDRESS = re.compile(r"(://[^/\s:@]*:)[^/\s@]+(?=@)")
 _TOKEN_SHAPES = re.compile(r"\b(xox[a-z]|xapp|xoxe\.xox[bp])-[\w-]{8,}|\bsk-[\w-]{16,}")
 _PYDANTIC_INPUT = re.compile(r"input_value=.*?, input_type=", re.DOTALL)
 """What a validation error shows of what it was given: a message, or a model's reply."""
-HIDDEN = "[hidden]"
+REDACTED = "[hidden]"
 FIRST = ("timestamp", "level", "event")
 """What a line begins with."""
 
@@ -64,10 +64,10 @@ def hiding(secrets: Collection[str]) -> Callable[[str], str]:
     found = re.compile("|".join(map(re.escape, known))) if known else None
 
     def hide(line: str) -> str:
-        line = found.sub(HIDDEN, line) if found else line
-        line = _PASSWORD_IN_ADDRESS.sub(rf"\1{HIDDEN}", line)
-        line = _TOKEN_SHAPES.sub(HIDDEN, line)
-        return _PYDANTIC_INPUT.sub(f"input_value={HIDDEN}, input_type=", line)
+        line = found.sub(REDACTED, line) if found else line
+        line = _PASSWORD_IN_ADDRESS.sub(rf"\1{REDACTED}", line)
+        line = _TOKEN_SHAPES.sub(REDACTED, line)
+        return _PYDANTIC_INPUT.sub(f"input_value={REDACTED}, input_type=", line)
 
     return hide
 

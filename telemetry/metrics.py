@@ -49,7 +49,7 @@ def histogram(name: str, meaning: str, *labels: str, buckets: tuple[float, ...])
 
 # What people wait for.
 
-STORED = histogram(
+EVENT_STORED_SECONDS = histogram(
     "oncall_event_stored_seconds",
     "From an event's arrival to its safe storage; the ack follows at once",
     buckets=(0.005, 0.01, 0.025, 0.05, 0.1, 0.3, 1.0, 3.0),
@@ -65,7 +65,7 @@ MENTION_TO_ANSWER = histogram(
     "domain",
     buckets=(*SOON, 300.0),
 )
-ASKED = histogram(
+ANSWER_SECONDS = histogram(
     "oncall_answer_seconds", "What the agents took, behind every door", "domain", "path",
     buckets=SOON,
 )  # fmt: skip
@@ -248,7 +248,7 @@ INDEX_BYTES = Gauge(
 def timed_storage() -> Iterator[None]:
     began = time.monotonic()
     yield
-    STORED.observe(time.monotonic() - began)
+    EVENT_STORED_SECONDS.observe(time.monotonic() - began)
 
 
 def observe_readiness(missing: Iterable[str]) -> None:

@@ -21,7 +21,7 @@ from config.errors import InvalidModelOutput
 from config.models import ChatModel, Prompt, Usage
 from config.prompts import Foreign, listed
 from enrichment.chunk import DocumentCard, standing
-from enrichment.safety.grounding import GroundingFilter, Grounds
+from enrichment.safety.grounding import GroundingFilter, GroundingText
 
 _LONGEST_REPLY = 20_000
 """Characters; what a model writes beyond that, against its `max_tokens`, is not read."""
@@ -93,7 +93,7 @@ def answer_from_sources(
     read = [f"{source.label}\n{source.text}" for source in shown]
     said = " ".join((given.asked, plan.question, domain.title, instructions, glossary))
     return _streamed(
-        model, prompt, given.sources, GroundingFilter(Grounds(read, asked=said)), tell,
+        model, prompt, given.sources, GroundingFilter(GroundingText(read, question=said)), tell,
         may_ask=bool(given.offers), read=read,
     )  # fmt: skip
 

@@ -15,7 +15,7 @@ from agents.checks.groundedness import supporting_words
 from agents.context.sources import Source
 from agents.extractive.relevance import citation
 from enrichment.chunk import DocumentCard, is_out_of_force
-from enrichment.safety.grounding import Grounds
+from enrichment.safety.grounding import GroundingText
 
 Verdict = Literal["answer", "look", "which", "nothing"]
 
@@ -156,7 +156,7 @@ def conflicts_between(
 
 
 def _is_about(one: Conflict, read: Sequence[str]) -> bool:
-    return Grounds([read[one.one - 1], read[one.other - 1]]).hold(one.about)
+    return GroundingText([read[one.one - 1], read[one.other - 1]]).hold(one.about)
 
 
 def contradictions_told(

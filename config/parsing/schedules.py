@@ -96,12 +96,12 @@ def time_zone_problem(written: str) -> str:
 
 def _nearest(written: str) -> str:
     """By the whole name, or by the city alone; empty when nothing is near."""
-    said = written.strip().replace(" ", "_").casefold()
+    key = written.strip().replace(" ", "_").casefold()
     zones = sorted(available_timezones())
     cities = {zone.rpartition("/")[2].casefold(): zone for zone in zones}
     whole = {zone.casefold(): zone for zone in zones}
     for names in (cities, whole):
-        if close := get_close_matches(said, names, n=1, cutoff=0.75):
+        if close := get_close_matches(key, names, n=1, cutoff=0.75):
             return names[close[0]]
     return ""
 

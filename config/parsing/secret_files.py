@@ -89,10 +89,10 @@ def _whose(path: Path) -> str:
     return f"{path} belongs to user {path.stat().st_uid}, and this process is user {os.geteuid()}"
 
 
-def _warn(said: str) -> None:
+def _warn(message: str) -> None:
     import structlog  # with rich, which `oncall --help` does without
 
-    structlog.get_logger().warning(said)
+    structlog.get_logger().warning(message)
 
 
 SUFFIX = "_FILE"

@@ -77,10 +77,10 @@ def _nodes(quantised: list[str]) -> Iterator[bytes]:
 
 def _layer(layer: int, matrix: dict[str, str], state: str, after: str) -> Iterator[bytes]:
     of = f"{PREFIX}encoder.layer.{layer}."
-    asked = ("query", "key", "value")
+    names = ("query", "key", "value")
     at = f"{layer}."
-    yield _node("Concat", [matrix[one] for one in asked], at + "asked", axis=1)
-    biases = [f"{of}attention.self.{one}.bias" for one in asked]
+    yield _node("Concat", [matrix[one] for one in names], at + "asked", axis=1)
+    biases = [f"{of}attention.self.{one}.bias" for one in names]
     yield _node("Concat", biases, at + "asked.bias", axis=0)
     yield _node(
         "Attention", [state, at + "asked", at + "asked.bias", "lengths"], at + "heads",

@@ -8,10 +8,10 @@ from dataclasses import dataclass, replace
 from itertools import groupby
 
 from enrichment.chunk import Unit
-from enrichment.chunking.pieces import LONGEST_HEADING, CountTokens, Piece, Stretch
+from enrichment.chunking.pieces import MAX_HEADING_CHARS, CountTokens, Piece, Stretch
 from loaders.document import Block
 
-LONGEST = 4
+MAX_FENCE_CHUNKS = 4
 """Chunks' sizes that a fence may fill before it is cut. Of 131 fences in six corpora three are
 larger than one chunk and none is larger than three."""
 _CHARACTERS_FOR_TOKEN = 4
@@ -50,7 +50,7 @@ class CodeCutter:
         code = "\n".join(lines)
         fence = max(["```", *(f"{ticks}`" for ticks in _FENCE.findall(code))], key=len)
         text = f"{part}{fence}{block.language}\n{code}\n{fence}"
-        heading = self.heading[:LONGEST_HEADING]
+        heading = self.heading[:MAX_HEADING_CHARS]
         return Piece(
             text=text,
             plain=code,
@@ -66,7 +66,7 @@ class CodeCutter:
         )
 
     def _groups(self, code: str) -> Iterator[list[str]]:
-        most = LONGEST * self.size
+        most = MAX_FENCE_CHUNKS * self.size
         lines = code.split("\n")
         if self.count_tokens(code) <= most:
             yield lines

@@ -74,16 +74,16 @@ def _section(document: Document, blocks: list[Block]) -> Section:
 
 
 def _distinct(names: Iterable[str]) -> list[str]:
-    kept: list[str] = []
+    distinct: list[str] = []
     for name in names:
-        if name and (not kept or name.strip() != kept[-1].strip()):
-            kept.append(name.strip())
-    return kept
+        if name and (not distinct or name.strip() != distinct[-1].strip()):
+            distinct.append(name.strip())
+    return distinct
 
 
 _PARAGRAPH_END = ":", "：", ",", "—"
-_LONGEST_LEAD_IN = 240
-_MOST_BETWEEN_ITEMS = 6
+_MAX_LEAD_IN_CHARS = 240
+_MAX_BETWEEN_ITEMS = 6
 """Blocks between two items of one list, such as a command and its output."""
 _NUMBER = re.compile(r"(\d+)\W*$")
 
@@ -125,7 +125,7 @@ class SectionCutter:
         """What of a paragraph goes before, and what stands above the list, table or code below."""
         if not is_lead_in(block, following):
             return [], ()
-        if len(block.text) <= _LONGEST_LEAD_IN:
+        if len(block.text) <= _MAX_LEAD_IN_CHARS:
             pieces = self.text.paragraph(block)
         else:
             pieces = self.text.by_sentence(block)
@@ -196,8 +196,8 @@ def is_lead_in(block: Block, following: Block | None) -> bool:
         return False
     announces = block.text.rstrip().endswith(_PARAGRAPH_END)
     if following.kind == "code":
-        return announces or len(block.text) <= _LONGEST_LEAD_IN
-    short = len(block.text) <= _LONGEST_LEAD_IN
+        return announces or len(block.text) <= _MAX_LEAD_IN_CHARS
+    short = len(block.text) <= _MAX_LEAD_IN_CHARS
     return short and (following.kind == "table" or (following.kind == "list_item" and announces))
 
 
@@ -213,7 +213,7 @@ def list_length(blocks: Sequence[Block]) -> int:
         while at < len(blocks) and blocks[at].kind != "list_item":
             at += 1
         between = [blocks[index] for index in range(length, at)]
-        if at == len(blocks) or len(between) > _MOST_BETWEEN_ITEMS:
+        if at == len(blocks) or len(between) > _MAX_BETWEEN_ITEMS:
             return length + (blocks[length].kind == "code")
         item = blocks[at]
         if not _goes_on(top, item, between):
@@ -252,6 +252,6 @@ def _readable(block: Block) -> Block:
         cell = block.table.rows[0][0]
         return replace(block, text=cell.text, markdown=cell.markdown.replace("<br>", "\n\n"))
     if block.image:
-        said = ": ".join(filter(None, (block.image.title, block.image.alt)))
-        return replace(block, text=said, markdown=f"[Image: {said}]" if said else "")
+        caption = ": ".join(filter(None, (block.image.title, block.image.alt)))
+        return replace(block, text=caption, markdown=f"[Image: {caption}]" if caption else "")
     return block

@@ -10,13 +10,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from enrichment.chunk import ChunkTable, Unit
-from enrichment.chunking.pieces import LONGEST_HEADING, CountTokens, Piece
+from enrichment.chunking.pieces import MAX_HEADING_CHARS, CountTokens, Piece
 from loaders.document import Block, Cell, Table
 from loaders.tables.markdown import header_paths
 
 Rows = Sequence[Sequence[Cell]]
 AS_LEFT, AS_ABOVE = "(as left)", "(as above)"
-_LONGEST_FIELD = 60
+_MAX_FIELD_CHARS = 60
 
 
 def is_form(table: Table) -> bool:
@@ -26,7 +26,7 @@ def is_form(table: Table) -> bool:
     if table.header_evidence == "model, verified":
         return table.header_columns == 1
     fields = [row[0].text.strip() for row in table.rows[table.header_rows :]]
-    return all(0 < len(each) <= _LONGEST_FIELD for each in fields) and len(set(fields)) == len(
+    return all(0 < len(each) <= _MAX_FIELD_CHARS for each in fields) and len(set(fields)) == len(
         fields
     )
 
@@ -49,15 +49,15 @@ def table_lines(body: Rows, span: range, above: int, labels: int) -> list[str]:
         if _is_title(cells):
             rows.append(_row([_text(cells[0])], len(cells)))
             continue
-        shown = []
+        texts = []
         for column, cell in enumerate(cells):
             text = _text(cell)
             if column >= labels and cell.column < column and len(text) > len(AS_LEFT):
                 text = AS_LEFT
             elif column >= labels and cell.row < at + above and at > span.start:
                 text = AS_ABOVE if len(text) > len(AS_ABOVE) else text
-            shown.append(text)
-        rows.append(_row(shown, len(cells)))
+            texts.append(text)
+        rows.append(_row(texts, len(cells)))
     return rows
 
 
@@ -76,8 +76,8 @@ def _is_title(row: Sequence[Cell]) -> bool:
 
 
 def _row(cells: Iterable[str], width: int) -> str:
-    shown = list(cells)
-    return f"| {' | '.join([*shown, *[''] * (width - len(shown))])} |"
+    texts = list(cells)
+    return f"| {' | '.join([*texts, *[''] * (width - len(texts))])} |"
 
 
 def _text(cell: Cell) -> str:
@@ -90,10 +90,10 @@ def _escaped(text: str) -> str:
 
 Row = tuple[str, ...]
 
-_MOST_LABEL_COLUMNS = 3
+_MAX_LABEL_COLUMNS = 3
 _HEADER_SHARE = 8
 """Characters of header for each token that a table's chunk may have: about two chunks full."""
-_SHORTEST_NAME = 8
+_MIN_NAME_CHARS = 8
 _ABOUT_READING = re.compile(
     r"\b(cells?|rows?|columns?|tables?|header|heading|empty|blank|merged|spans?)\b|[✓✗*†‡]", re.I
 )
@@ -148,7 +148,7 @@ class TableCutter:
         room = _HEADER_SHARE * self.size
         if sum(map(len, names)) <= room:
             return names
-        longest = max(_SHORTEST_NAME, room // len(names))
+        longest = max(_MIN_NAME_CHARS, room // len(names))
         return tuple(n if len(n) <= longest else n[: longest - 1].rstrip() + "…" for n in names)
 
     def _grid(
@@ -188,7 +188,7 @@ class TableCutter:
         self,
         block: Block,
         part: ChunkTable,
-        shown: str,
+        markdown: str,
         leads: tuple[Piece, ...],
         notes: tuple[str, str],
         *,
@@ -196,7 +196,7 @@ class TableCutter:
         form: bool,
     ) -> Piece:
         title = f"**{part.caption}**\n\n" if grouped and not leads else ""
-        text = title + shown + notes[0]
+        text = title + markdown + notes[0]
         between = ": " if form else " | "
         plain = "\n".join(
             [
@@ -225,17 +225,17 @@ class TableCutter:
 
     def _row_units(self, table: ChunkTable, row: int, between: str) -> Iterator[Unit]:
         cells = table.rows[row]
-        heading = self.heading[:LONGEST_HEADING]
-        said = [
-            f"{name[:LONGEST_HEADING]}: {value}" if name else value
+        heading = self.heading[:MAX_HEADING_CHARS]
+        pairs = [
+            f"{name[:MAX_HEADING_CHARS]}: {value}" if name else value
             for name, value in _without_repeats(table.header, cells)
         ]
-        if said:
+        if pairs:
             joiner = between if between == ": " else "; "
             yield Unit(
                 kind="row",
                 text=between.join(_without_long_repeats(cells)),
-                index_text=f"{heading}: {joiner.join(said)}",
+                index_text=f"{heading}: {joiner.join(pairs)}",
                 row=row,
             )
 
@@ -257,7 +257,7 @@ def is_box(table: Table) -> bool:
 def telling_columns(rows: Sequence[Row]) -> int:
     """How many leading columns it takes to tell every row from the others; 1 when none do."""
     width = len(rows[0])
-    for columns in range(1, min(_MOST_LABEL_COLUMNS, width - 1) + 1):
+    for columns in range(1, min(_MAX_LABEL_COLUMNS, width - 1) + 1):
         labels = [row[:columns] for row in rows]
         if len(set(labels)) == len(labels):
             return columns
@@ -293,5 +293,5 @@ def _plain(cell: Cell) -> str:
 
 def _caption(leads: Sequence[Piece], heading: str) -> str:
     """A lead-in that announces the table names it; any other sentence doesn't."""
-    said = leads[-1].plain.strip() if leads else ""
-    return said.rstrip(" :：") if said.endswith((":", "：")) else heading
+    lead_in = leads[-1].plain.strip() if leads else ""
+    return lead_in.rstrip(" :：") if lead_in.endswith((":", "：")) else heading

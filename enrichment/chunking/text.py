@@ -14,13 +14,13 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from enrichment.chunk import Unit
-from enrichment.chunking.pieces import LONGEST_HEADING, CountTokens, Joiner, Piece, joined
+from enrichment.chunking.pieces import MAX_HEADING_CHARS, CountTokens, Joiner, Piece, joined
 from enrichment.language.words import sentences
 from loaders.document import Block, Image, images_of
 from loaders.text.markdown import escape
 from loaders.text.plain import plain_text
 
-LONGEST_SHOWN = 80
+MAX_ADDRESS_CHARS = 80
 """Characters of an address that are indexed: host and path, seldom a query's values."""
 _ADDRESS = re.compile(r"(?:https?|ftp)://[^\s<>|\"`\])]+|(?<=\]\()[^\s()<>]+", re.I)
 _AS_LONG_AS = "a link to some page of another site here"
@@ -41,7 +41,7 @@ def without_addresses(count_tokens: Callable[[str], int]) -> Callable[[str], int
 
 
 def shortened_addresses(text: str) -> str:
-    return _ADDRESS.sub(lambda found: found[0][:LONGEST_SHOWN], text)
+    return _ADDRESS.sub(lambda found: found[0][:MAX_ADDRESS_CHARS], text)
 
 
 def says_only_where(markdown: str) -> bool:
@@ -50,8 +50,8 @@ def says_only_where(markdown: str) -> bool:
     return bare or _ONLY_LINK.fullmatch(markdown) is not None
 
 
-_LONGEST_WORD = 200
-_LONGEST_ADDRESS = 2_000
+_MAX_WORD_CHARS = 200
+_MAX_SOURCE_ADDRESS_CHARS = 2_000
 """What browsers and servers take; longer ones are data."""
 
 
@@ -133,12 +133,12 @@ class TextCutter:
         if gathered:
             yield " ".join(gathered)
 
-    def _units(self, kind: Literal["sentence", "item"], said: Iterable[str]) -> tuple[Unit, ...]:
+    def _units(self, kind: Literal["sentence", "item"], texts: Iterable[str]) -> tuple[Unit, ...]:
         """A link alone is no statement: it matches every question about what it leads to."""
-        heading = self.heading[:LONGEST_HEADING]
+        heading = self.heading[:MAX_HEADING_CHARS]
         return tuple(
             Unit(kind=kind, text=text, index_text=f"{heading}: {shortened_addresses(text)}")
-            for text in said
+            for text in texts
             if text.strip() and not says_only_where(text)
         )
 
@@ -171,7 +171,7 @@ def _prefixed(prefix: str, text: str) -> str:
 def _words(text: str) -> Iterator[str]:
     """Words that a chunk can hold; an address that a browser would open is never cut."""
     for word in text.split():
-        longest = _LONGEST_ADDRESS if is_address(word) else _LONGEST_WORD
+        longest = _MAX_SOURCE_ADDRESS_CHARS if is_address(word) else _MAX_WORD_CHARS
         for start in range(0, len(word), longest):
             yield word[start : start + longest]
 
@@ -179,7 +179,7 @@ def _words(text: str) -> Iterator[str]:
 Notes = dict[str, list[Piece]]
 """Mark, as `[^1]`, → the footnote, as one piece or, when long, several."""
 _MARK = re.compile(r"\[\^[^\[\]]+\]")
-_MOST_REPEATED = 3
+_MAX_REPEATED = 3
 
 
 def note_pieces(footnotes: Sequence[Block], cutter: TextCutter) -> Notes:
@@ -222,11 +222,11 @@ def with_notes_repeated(group: Sequence[Piece], notes: Notes, most_tokens: int) 
         if mark in text and f"{mark}: " not in text
         if len(own) == 1 and own[0].tokens <= most_tokens
     ]
-    return [*group, *missing[:_MOST_REPEATED]]
+    return [*group, *missing[:_MAX_REPEATED]]
 
 
 DESCRIBED = "Described by a model:"
-_LONGEST_NAME = 200
+_MAX_NAME_CHARS = 200
 
 
 def picture_pieces(block: Block, text: TextCutter) -> list[Piece]:
@@ -237,7 +237,7 @@ def picture_pieces(block: Block, text: TextCutter) -> list[Piece]:
 
 def _pieces(image: Image, block: Block, text: TextCutter) -> Iterator[Piece]:
     """The author's words lead."""
-    name = escape(said_of(image)[:_LONGEST_NAME])
+    name = escape(said_of(image)[:_MAX_NAME_CHARS])
     mark = replace(
         _paragraph(block, f"[Image{f': {name}' if name else ''}] {DESCRIBED}", text)[0],
         kind="picture",

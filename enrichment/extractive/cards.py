@@ -25,7 +25,7 @@ from enrichment.language.phrases import abbreviations, expansions
 from enrichment.language.words import prose_words, sentences, stems
 from loaders.document import Document
 
-_MOST_SENTENCES_READ = 400
+_MAX_SENTENCES = 400
 _OPENING_SENTENCES = 3
 _SUBJECT_WORDS = 6
 _WORDS = range(6, 45)
@@ -51,7 +51,7 @@ _DETAIL = re.compile(r"(?:if|when|where|while|although|even|once|depending|as)\b
 _PAIRS = (("(", ")"), ("[", "]"), ("“", "”"))
 
 
-def summarise(document: Document, *, most: int = 2, characters: int = 300) -> str:
+def summarize(document: Document, *, most: int = 2, characters: int = 300) -> str:
     """Up to `most` whole sentences in reading order, or ''.
 
     Only those that say what the document is for: `This page sets …`, or, at its beginning, what
@@ -74,10 +74,10 @@ def summarise(document: Document, *, most: int = 2, characters: int = 300) -> st
 def _candidates(document: Document, title: frozenset[str]) -> list[str]:
     paragraphs = (block.text for block in document.blocks if block.kind == "paragraph")
     # A quote is somebody else speaking.
-    said = (sentence for text in paragraphs for sentence in sentences(text))
+    candidates = (sentence for text in paragraphs for sentence in sentences(text))
     return [
         sentence
-        for sentence in islice(said, _MOST_SENTENCES_READ)
+        for sentence in islice(candidates, _MAX_SENTENCES)
         if _stands_alone(sentence) and not stems(sentence) <= title
     ]
 
@@ -95,9 +95,9 @@ def _stands_alone(sentence: str) -> bool:
     )
 
 
-_MOST_HEADINGS = 20
-_MOST_CHARACTERS = 600
-_LONGEST_HEADING = 80
+_MAX_HEADINGS = 20
+_MAX_OUTLINE_CHARS = 600
+_MAX_HEADING_CHARS = 80
 
 
 def table_of_contents(document: Document) -> tuple[str, ...]:
@@ -112,16 +112,16 @@ def table_of_contents(document: Document) -> tuple[str, ...]:
         if block.kind == "heading":
             name = " ".join(block.text.split())
             places.setdefault(name, (block.level, len(places)))
-    room = _MOST_CHARACTERS
-    kept: list[str] = []
+    room = _MAX_OUTLINE_CHARS
+    headings_left: list[str] = []
     for name in sorted(places, key=lambda name: places[name]):
-        if not name or name == document.title or len(name) > _LONGEST_HEADING:
+        if not name or name == document.title or len(name) > _MAX_HEADING_CHARS:
             continue
-        if len(name) > room or len(kept) == _MOST_HEADINGS:
+        if len(name) > room or len(headings_left) == _MAX_HEADINGS:
             break
         room -= len(name)
-        kept.append(name)
-    return tuple(sorted(kept, key=lambda name: places[name][1]))
+        headings_left.append(name)
+    return tuple(sorted(headings_left, key=lambda name: places[name][1]))
 
 
 _CHUNK_KEYWORDS = 6
@@ -135,7 +135,7 @@ def extractive_card(document: Document) -> DocumentCard:
         id=document.id,
         title=document.title,
         url=document.url,
-        summary=summarise(document),
+        summary=summarize(document),
         headings=table_of_contents(document),
         faqs=faqs(document),
         keywords=document_keywords(document),
@@ -170,9 +170,9 @@ def table_summary(table: ChunkTable) -> str:
     labels = dict.fromkeys(
         " ".join(dict.fromkeys(row[: table.label_columns])).strip() for row in table.rows
     )
-    shown = [label for label in labels if label][:_TABLE_LABELS]
+    visible = [label for label in labels if label][:_TABLE_LABELS]
     part = "" if len(table.rows) == table.total_rows else f" of {table.total_rows}"
-    second = f"{len(table.rows)}{part} rows: {'; '.join(shown)}"
+    second = f"{len(table.rows)}{part} rows: {'; '.join(visible)}"
     return f"{first}\n{second}{' …' if len(labels) > _TABLE_LABELS else '.'}"
 
 

@@ -51,7 +51,7 @@ _LAW = re.compile(
 )
 _INSIDE_SENTENCE = re.compile(r"(?<=[a-z,;] )([A-Z][a-z]{2,}(?: [A-Z][a-z]+)?)\b")
 _SMALL_WORD = re.compile(r"(?<![\w-])[a-z]{3,}(?![\w-])")
-_MOST = 40
+_MAX_ENTITIES = 40
 
 
 def entities(markdown: str, *, systems: Iterable[str] = ()) -> tuple[Entity, ...]:
@@ -76,20 +76,20 @@ def entities(markdown: str, *, systems: Iterable[str] = ()) -> tuple[Entity, ...
         found[Entity(kind="person", value=match[1])] = None
     for match in _ISO_DATE.finditer(prose):
         found[Entity(kind="date", value=match[0])] = None
-    return tuple(found)[:_MOST]
+    return tuple(found)[:_MAX_ENTITIES]
 
 
 def system_names(document: Document) -> tuple[str, ...]:
     """Names used like proper nouns: capitalised inside sentences, twice or more, never small."""
-    said: Counter[str] = Counter()
+    counts: Counter[str] = Counter()
     small: set[str] = set()
     for text in _prose(document):
         small.update(_SMALL_WORD.findall(text))
         for sentence in sentences(text):
-            said.update(match[1] for match in _INSIDE_SENTENCE.finditer(sentence))
+            counts.update(match[1] for match in _INSIDE_SENTENCE.finditer(sentence))
     return tuple(
         name
-        for name, count in said.most_common(60)
+        for name, count in counts.most_common(60)
         if count >= 2 and not any(word.lower() in small for word in name.split())
     )
 

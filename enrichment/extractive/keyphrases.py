@@ -12,9 +12,9 @@ from collections.abc import Iterable, Iterator
 from enrichment.language.words import STOP_WORDS, prose_words, stems
 from loaders.document import Document
 
-_LONGEST = 3
+_MAX_WORDS = 3
 _BREAK = re.compile(r"[.,;:!?()\[\]{}|\"“”\n][^\w]*|\s[–—-]\s")
-_MOST_CHARACTERS = 60_000
+_MAX_CHARACTERS = 60_000
 _VAGUE_LISTED = """
 day days week weeks month months year years hour hours minute minutes second seconds thing
 things way case cases number numbers example page section table row column cell new old first
@@ -34,18 +34,18 @@ def document_keywords(document: Document, *, most: int = 12) -> tuple[str, ...]:
             rows = block.table.rows
             texts += [cell.text for row in rows for cell in dict.fromkeys(row)]
             characters += sum(len(cell.text) for row in rows for cell in row)
-        if characters > _MOST_CHARACTERS:
+        if characters > _MAX_CHARACTERS:
             break
     return key_phrases([document.title, document.title, *texts], most=most)
 
 
 def key_phrases(texts: Iterable[str], *, most: int = 12) -> tuple[str, ...]:
     counts: Counter[str] = Counter()
-    shown: dict[str, Counter[str]] = defaultdict(Counter)
+    spellings: dict[str, Counter[str]] = defaultdict(Counter)
     for text in texts:
         for phrase in _candidates(text):
             counts[phrase.lower()] += 1
-            shown[phrase.lower()][phrase] += 1
+            spellings[phrase.lower()][phrase] += 1
     inside: dict[str, list[int]] = defaultdict(list)
     for phrase, count in counts.items():
         for part in _parts(phrase):
@@ -57,7 +57,7 @@ def key_phrases(texts: Iterable[str], *, most: int = 12) -> tuple[str, ...]:
         if count > 1
     }
     ranked = sorted(scores, key=lambda phrase: (-scores[phrase], phrase))
-    return tuple(shown[phrase].most_common(1)[0][0] for phrase in _spread(ranked, most))
+    return tuple(spellings[phrase].most_common(1)[0][0] for phrase in _spread(ranked, most))
 
 
 def _candidates(text: str) -> Iterator[str]:
@@ -67,7 +67,7 @@ def _candidates(text: str) -> Iterator[str]:
             if word.lower() not in STOP_WORDS and (len(word) > 2 or word.isupper()):
                 run.append(word)
                 continue
-            for size in range(1, _LONGEST + 1):
+            for size in range(1, _MAX_WORDS + 1):
                 for start in range(len(run) - size + 1):
                     phrase = run[start : start + size]
                     if phrase[-1].lower() not in _VAGUE and phrase[0].lower() not in _VAGUE:
@@ -95,10 +95,10 @@ def _spread(ranked: Iterable[str], most: int) -> list[str]:
     taken: list[str] = []
     seen: list[set[str]] = []
     for phrase in ranked:
-        said = set(stems(phrase))
-        if said and not any(said <= other for other in seen):
+        phrase_stems = set(stems(phrase))
+        if phrase_stems and not any(phrase_stems <= other for other in seen):
             taken.append(phrase)
-            seen.append(said)
+            seen.append(phrase_stems)
         if len(taken) == most:
             break
     return taken

@@ -54,7 +54,7 @@ _OF_ITSELF = (
     r"(?:this\s+(?:\w+\s+){0,2}?(?:document|page|guide|policy|standard|procedure|runbook|plan|list"
     r"|register|schedule|version|handbook|text)|it|the\s+present\s+\w+)"
 )
-_SAID = re.compile(
+_DUE_SENTENCE = re.compile(
     rf"\b{_OF_ITSELF}\s+(?:is|was|will\s+be|shall\s+be|must\s+be|has\s+to\s+be|should\s+be|remains?"
     rf"|stays?|needs\s+to\s+be)?\s*(?:next\s+)?(?:to\s+be\s+)?{_DUE}\s+",
     re.IGNORECASE,
@@ -72,14 +72,14 @@ _ABOUT_ITSELF = re.compile(
 )
 _FIRST, _LAST = 8, 3
 """Blocks, headings and rules apart, in which a document speaks of itself."""
-_LONGEST = 600
+_MAX_BLOCK_CHARS = 600
 """Characters of such a block."""
 _FIELDS = 12
 """Rows, or columns, of a table of fields."""
 
 
 @dataclass(frozen=True)
-class _Said:
+class _ReviewStatements:
     """What a document says of its reviews, each list in its order."""
 
     review: list[date] = field(default_factory=list)
@@ -99,9 +99,9 @@ class _Said:
 
     def often(self, value: str) -> None:
         if found := _EVERY.match(value):
-            said = found.groupdict(default="")
-            unit = said["counted"] or said["each"] or said["adverb"] or said["adjective"]
-            count = said["count"].lower()
+            groups = found.groupdict(default="")
+            unit = groups["counted"] or groups["each"] or groups["adverb"] or groups["adjective"]
+            count = groups["count"].lower()
             times = int(count) if count.isdigit() else _COUNTS[count]
             self.every.append(times * _OFTEN[unit.lower()])
 
@@ -114,29 +114,29 @@ def review_date(document: Document) -> date | None:
     and sentences about the document itself: that certificates are valid until some day is no
     review of the page that says so."""
     blocks = [block for block in document.blocks if block.kind not in ("heading", "rule")]
-    said = _Said()
+    statements = _ReviewStatements()
     for block in (*blocks[:_FIRST], *blocks[max(_FIRST, len(blocks) - _LAST) :]):
         if block.table:
-            _read_fields(block.table, said)
-        elif len(block.text) <= _LONGEST:
-            _read_words(block.text, said)
-    review = max(said.review, default=None)
-    if review is None and said.last and said.every:
-        review = months_later(max(said.last), said.every[0])
-    return min(filter(None, (review, max(said.valid, default=None))), default=None)
+            _read_fields(block.table, statements)
+        elif len(block.text) <= _MAX_BLOCK_CHARS:
+            _read_words(block.text, statements)
+    review = max(statements.review, default=None)
+    if review is None and statements.last and statements.every:
+        review = months_later(max(statements.last), statements.every[0])
+    return min(filter(None, (review, max(statements.valid, default=None))), default=None)
 
 
-def _read_words(text: str, said: _Said) -> None:
-    for pattern in (_LABELLED, _SAID, _NEXT):
+def _read_words(text: str, statements: _ReviewStatements) -> None:
+    for pattern in (_LABELLED, _DUE_SENTENCE, _NEXT):
         for match in pattern.finditer(text):
-            said.due(match[0], text[match.end() :])
+            statements.due(match[0], text[match.end() :])
     for match in _LAST_LABELLED.finditer(text):
-        said.done(text[match.end() :])
+        statements.done(text[match.end() :])
     for match in _EVERY_LABELLED.finditer(text):
-        said.often(text[match.end() :])
+        statements.often(text[match.end() :])
 
 
-def _read_fields(table: Table, said: _Said) -> None:
+def _read_fields(table: Table, statements: _ReviewStatements) -> None:
     """Of a table whose rows, or whose one row, are fields of the document."""
     rows = [[cell.text.strip() for cell in row] for row in table.rows]
     if len(rows) == 2 and len(rows[0]) <= _FIELDS:
@@ -149,11 +149,11 @@ def _read_fields(table: Table, said: _Said) -> None:
         return
     for name, value in pairs:
         if _LABEL.fullmatch(name):
-            said.due(name, value)
+            statements.due(name, value)
         elif _LAST_LABEL.fullmatch(name):
-            said.done(value)
+            statements.done(value)
         elif _EVERY_LABEL.fullmatch(name):
-            said.often(value)
+            statements.often(value)
 
 
 _LINK = r"\[(?P<label>[^\]]{1,200})\]\((?P<target>[^)\s]+)\)"
@@ -243,6 +243,8 @@ def _named_alike(label: str, title: str) -> bool:
 
 
 def _opening(document: Document) -> str:
-    said = [block for block in document.blocks if block.kind not in ("heading", "rule", "table")]
-    opening = "\n".join(block.markdown or block.text for block in said[:_OPENING_BLOCKS])
+    text_blocks = [
+        block for block in document.blocks if block.kind not in ("heading", "rule", "table")
+    ]
+    opening = "\n".join(block.markdown or block.text for block in text_blocks[:_OPENING_BLOCKS])
     return opening[:_OPENING_CHARACTERS]

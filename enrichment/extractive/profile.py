@@ -29,22 +29,22 @@ _DEFINES = re.compile(
     r"^(?P<article>An? )?(?P<term>[A-Z`a-z][\w`-]*(?: [\w`-]+){0,3}) "
     r"(?:is|means) (?:an? |any |what )"
 )
-_FEWEST_WORDS_OF_A_DEFINITION = 5
+_MIN_DEFINITION_WORDS = 5
 _NEEDS_ITS_PAGE = re.compile(
     r"\b(?:it|its|this|that|these|those|they|them|one|here|the table)\b", re.I
 )
-_LONGEST_ANSWER = 280
+_MAX_ANSWER_CHARS = 280
 
 
 def faqs(document: Document, *, most: int = 8) -> tuple[Faq, ...]:
     """Headings that ask come first, then definitions; answers are verbatim."""
     found: dict[str, Faq] = {}
-    for faq in [*_asked(document), *_defined(document)]:
+    for faq in [*_faqs_of_headings(document), *_faqs_of_definitions(document)]:
         found.setdefault(faq.question.lower(), faq)
     return tuple(found.values())[:most]
 
 
-def _asked(document: Document) -> Iterator[Faq]:
+def _faqs_of_headings(document: Document) -> Iterator[Faq]:
     for section in sections(document):
         heading = _NUMBERING.sub("", section.title).strip()
         asks = heading.endswith("?") or (_ASKS.match(heading) and len(heading.split()) >= 3)
@@ -57,7 +57,7 @@ def _asked(document: Document) -> Iterator[Faq]:
             yield Faq(question=question, answer=answer)
 
 
-def _defined(document: Document) -> Iterator[Faq]:
+def _faqs_of_definitions(document: Document) -> Iterator[Faq]:
     """Only what a title or heading names: other sentences of this form rather say something of it
     (`A contractor is a guest in the vault`) than what it is."""
     for section in sections(document):
@@ -67,14 +67,14 @@ def _defined(document: Document) -> Iterator[Faq]:
                 continue
             for sentence in sentences(block.text)[:1]:
                 match = _DEFINES.match(sentence)
-                if not match or len(sentence) > _LONGEST_ANSWER:
+                if not match or len(sentence) > _MAX_ANSWER_CHARS:
                     continue
                 term = match["term"].replace("`", "")
-                said = sentence[match.end() :].split()
+                definition = sentence[match.end() :].split()
                 if (
                     stems(term)
                     and stems(term) <= about
-                    and len(said) >= _FEWEST_WORDS_OF_A_DEFINITION
+                    and len(definition) >= _MIN_DEFINITION_WORDS
                 ):
                     article = (match["article"] or "").lower()
                     yield Faq(question=f"What is {article}{term}?", answer=sentence)
@@ -82,12 +82,12 @@ def _defined(document: Document) -> Iterator[Faq]:
 
 def _opening(text: str) -> str:
     """Whole sentences, at most about 280 characters."""
-    said = ""
+    answer = ""
     for sentence in sentences(text):
-        if said and len(said) + len(sentence) > _LONGEST_ANSWER:
+        if answer and len(answer) + len(sentence) > _MAX_ANSWER_CHARS:
             break
-        said = f"{said} {sentence}".strip()
-    return said if len(said) <= 2 * _LONGEST_ANSWER else ""
+        answer = f"{answer} {sentence}".strip()
+    return answer if len(answer) <= 2 * _MAX_ANSWER_CHARS else ""
 
 
 DocumentType = Literal[
@@ -119,7 +119,7 @@ _BODY_WORDS = {
     "guide": r"\b(?:you can|you may|we recommend|for example|tips?|should)\b",
     "schedule": r"\b(?:\d{4}-\d{2}-\d{2}|days|weeks|months|monday|friday)\b",
 }
-_MOST_CHARACTERS = 60_000
+_MAX_CHARACTERS = 60_000
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -129,7 +129,7 @@ class Profile:
 
 
 def profile(document: Document) -> Profile:
-    text = "\n".join(block.text for block in document.blocks)[:_MOST_CHARACTERS]
+    text = "\n".join(block.text for block in document.blocks)[:_MAX_CHARACTERS]
     return Profile(
         document_type=_type(document, text),
         technical_density=_density(document),

@@ -18,7 +18,7 @@ _SHORT_LONG = re.compile(
     r"\b([A-Z][A-Z0-9&-]{1,9})s?\s{1,3}"
     r"\(([A-Za-z][\w/&-]{0,40}+(?:\s{1,3}+[\w/&-]{1,40}+){0,6})\)"
 )
-_MOST = 100
+_MAX_PHRASES = 100
 """More than this no document explains; each is looked for in every chunk."""
 _SMALL_WORDS = frozenset({"a", "an", "and", "at", "by", "for", "in", "of", "on", "or", "the", "to"})
 
@@ -35,7 +35,7 @@ def abbreviations(text: str) -> dict[str, str]:
         words = match[2].split()
         if _explains(words, match[1]) == words:
             found.setdefault(match[1], match[2])
-    return dict(list(found.items())[:_MOST])
+    return dict(list(found.items())[:_MAX_PHRASES])
 
 
 def expansions(text: str, known: Mapping[str, str]) -> tuple[str, ...]:
@@ -124,8 +124,8 @@ def is_courtesy(text: str) -> bool:
     """Nothing but thanks or an acknowledgement, in words or emoji; a mere greeting is none."""
     if "?" in text or is_greeting(text):
         return False
-    said = _WILL_DO.sub(" ok ", _EMOJI.sub(" ok ", text))
-    words = _words(said)
+    plain = _WILL_DO.sub(" ok ", _EMOJI.sub(" ok ", text))
+    words = _words(plain)
     return bool(words) and all(word in _COURTESIES for word in words)
 
 

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from functools import lru_cache
 from typing import Any
 
-MOST_CHARACTERS = 100_000
+MAX_CHARACTERS = 100_000
 """What of a text is read for search terms."""
 
 # A word, or a code or compound joined by - _ . / : + & ' as in SEC-1234, v1.2, read/write, R&D.
@@ -98,7 +98,7 @@ def search_terms(text: str) -> list[str]:
 
     A compound gives itself, its parts and, of letters alone, its joined form: `on-call` is found
     by `oncall`, `SEC-1234` by itself before everything that merely holds 1234."""
-    written = tokens(text[:MOST_CHARACTERS])
+    written = tokens(text[:MAX_CHARACTERS])
     names = _abbreviations(written)
     return [
         term

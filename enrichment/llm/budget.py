@@ -30,7 +30,7 @@ _SET_UP_WRONGLY = frozenset[ModelFailure]({"unreachable", "refused", "not_found"
 _FIRST_PATIENCE_SECONDS = 60.0
 """Instead of ten minutes, in this case: somebody may sit before it."""
 _FIRST_WAIT = 2.0
-_LONGEST_WAIT = 20.0
+_MAX_WAIT = 20.0
 
 
 class BudgetSpent(ModelUnavailable):
@@ -107,7 +107,7 @@ class Budget:
                 failures += 1
                 if failures >= self._attempts:
                     raise
-                wait = min(_LONGEST_WAIT, _FIRST_WAIT * 2 ** (failures - 1))
+                wait = min(_MAX_WAIT, _FIRST_WAIT * 2 ** (failures - 1))
                 self._sleep(wait * random.uniform(0.75, 1.25))  # noqa: S311  jitter
 
     def _once(self, model: ChatModel, prompt: Prompt, reply: type[Reply]) -> Reply:
@@ -154,9 +154,9 @@ class Budget:
             or used >= self._tokens
             or (self._dollars is not None and cost >= self._dollars)
         ):
-            said = f"{spent.usage.calls} calls, {used} tokens"
+            usage = f"{spent.usage.calls} calls, {used} tokens"
             raise BudgetSpent(
-                f"the run's budget is spent ({said}{f', {cost:.2f} dollars' if cost else ''})",
+                f"the run's budget is spent ({usage}{f', {cost:.2f} dollars' if cost else ''})",
                 remedy="the next run carries on where this one stopped",
             )
         # What other runs were refused before this one began is no reason not to try.
@@ -177,8 +177,8 @@ class Budget:
     def _tell(self, error: BudgetSpent) -> None:
         """Once: each document that is left out meets it."""
         with self._lock:
-            told, self._has_told = self._has_told, True
-        if not told and not self._leaving.is_set():
+            has_told, self._has_told = self._has_told, True
+        if not has_told and not self._leaving.is_set():
             log.warning("documents are described without the chat model", reason=str(error))
 
     @property

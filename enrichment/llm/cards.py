@@ -20,7 +20,7 @@ from enrichment.language.quantities import figures
 from enrichment.llm.budget import Budget
 from enrichment.llm.prompts import render
 from enrichment.llm.reply_cache import ReplyCache, cache_key
-from enrichment.safety.grounding import Grounds
+from enrichment.safety.grounding import GroundingText
 from enrichment.safety.injection import addressing
 from loaders.document import Document
 
@@ -28,7 +28,7 @@ Reply = TypeVar("Reply", bound=BaseModel)
 
 _DOCUMENT_CHARACTERS = 24_000
 _BATCH_CHARACTERS = 10_000
-_LONGEST_KEYWORD = 60
+_MAX_KEYWORD_CHARS = 60
 _BATCH_PASSAGES = 24
 _PASSAGE_CHARACTERS = 4_000
 
@@ -75,9 +75,9 @@ class AskedModel:
     def reply(self, prompt: Prompt, shape: type[Reply]) -> Reply | None:
         """None when the model failed; the reason is among `failures`."""
         key = cache_key(prompt, self.model.name)
-        if (kept := self.cache.find(key, shape)) is not None:
+        if (cached := self.cache.find(key, shape)) is not None:
             self.cached += 1
-            return kept
+            return cached
         try:
             self.calls += 1
             reply = self.budget.ask(self.model, prompt, shape)
@@ -88,32 +88,34 @@ class AskedModel:
         return reply
 
 
-def enrich_card(document: Document, card: DocumentCard, asked: AskedModel) -> DocumentCard:
+def enrich_card(document: Document, card: DocumentCard, asked_model: AskedModel) -> DocumentCard:
     """The card as the model describes it, or `card` itself when the model failed."""
     text = _document_text(document)
     prompt = render("enrich_document", document=Foreign(f"document | {document.title}", text))
-    reply = asked.reply(prompt, DocumentReply)
+    reply = asked_model.reply(prompt, DocumentReply)
     if reply is None:
         return card
     whole = "\n".join((document.title, text))
-    told = Grounds([whole])
+    grounds = GroundingText([whole])
     faqs = [
         Faq(question=faq.question, answer=faq.answer)
         for faq in reply.faqs
-        if faq.question and not addressing(faq.question) and _is_told(faq.answer, whole, told)
+        if faq.question
+        and not addressing(faq.question)
+        and _is_supported(faq.answer, whole, grounds)
     ]
     return replace(
         card,
-        summary=reply.summary if _is_told(reply.summary, whole, told) else card.summary,
+        summary=reply.summary if _is_supported(reply.summary, whole, grounds) else card.summary,
         faqs=tuple(faqs[:8]) or card.faqs,
         keywords=_merged(_names(reply.keywords), card.keywords, most=20),
         document_type=reply.document_type,
-        enriched_by=asked.model.name,
+        enriched_by=asked_model.model.name,
     )
 
 
 def enrich_passages(
-    document: Document, chunks: Sequence[Chunk], asked: AskedModel
+    document: Document, chunks: Sequence[Chunk], asked_model: AskedModel
 ) -> tuple[Chunk, ...]:
     """The same chunks in the same order; those the model failed on stay as they are.
 
@@ -121,18 +123,22 @@ def enrich_passages(
     replies: dict[str, PassageReply] = {}
     unknown: list[Chunk] = []
     for chunk in chunks:
-        kept = asked.cache.find(_passage_key(document, chunk, asked.model), PassageReply)
-        if kept is None:
+        cached = asked_model.cache.find(
+            _passage_key(document, chunk, asked_model.model), PassageReply
+        )
+        if cached is None:
             unknown.append(chunk)
         else:
-            asked.cached += 1
-            replies[chunk.id] = kept
+            asked_model.cached += 1
+            replies[chunk.id] = cached
     for batch in _batches(unknown):
-        for chunk, reply in _ask_batch(document, batch, asked):
+        for chunk, reply in _ask_batch(document, batch, asked_model):
             prompt = _passage_prompt(document, [chunk])
-            asked.cache.keep(cache_key(prompt, asked.model.name), prompt, asked.model.name, reply)
+            asked_model.cache.keep(
+                cache_key(prompt, asked_model.model.name), prompt, asked_model.model.name, reply
+            )
             replies[chunk.id] = reply
-    return tuple(_described(chunk, replies.get(chunk.id)) for chunk in chunks)
+    return tuple(_with_reply(chunk, replies.get(chunk.id)) for chunk in chunks)
 
 
 def grounded(claim: str, text: str) -> bool:
@@ -140,41 +146,43 @@ def grounded(claim: str, text: str) -> bool:
     return figures(claim) <= figures(text)
 
 
-def _is_told(claim: str, text: str, told: Grounds) -> bool:
+def _is_supported(claim: str, text: str, grounds: GroundingText) -> bool:
     """Figures, addresses and most of its words: a summary is trusted wherever it is read later."""
-    return bool(claim) and grounded(claim, text) and told.hold(claim, clauses=False)
+    return bool(claim) and grounded(claim, text) and grounds.hold(claim, clauses=False)
 
 
 def _names(keywords: Sequence[str]) -> list[str]:
-    return [one for one in keywords if len(one) <= _LONGEST_KEYWORD and not addressing(one)]
+    return [one for one in keywords if len(one) <= _MAX_KEYWORD_CHARS and not addressing(one)]
 
 
 def _ask_batch(
-    document: Document, batch: Sequence[Chunk], asked: AskedModel
+    document: Document, batch: Sequence[Chunk], asked_model: AskedModel
 ) -> Iterator[tuple[Chunk, PassageReply]]:
     prompt = _passage_prompt(document, batch)
     try:
-        asked.calls += 1
-        reply = asked.budget.ask(asked.model, prompt, PassagesReply)
+        asked_model.calls += 1
+        reply = asked_model.budget.ask(asked_model.model, prompt, PassagesReply)
     except ModelError as error:
-        asked.failures.append(f"{prompt.name}: {error}")
+        asked_model.failures.append(f"{prompt.name}: {error}")
         return
     by_number = {passage.number: passage for passage in reply.passages}
     for number, chunk in enumerate(batch, start=1):
         if number in by_number:
             yield chunk, by_number[number].model_copy(update={"number": 1})
         else:
-            asked.failures.append(f"{prompt.name}: no answer for passage {number}")
+            asked_model.failures.append(f"{prompt.name}: no answer for passage {number}")
 
 
-def _described(chunk: Chunk, reply: PassageReply | None) -> Chunk:
+def _with_reply(chunk: Chunk, reply: PassageReply | None) -> Chunk:
     if reply is None:
         return chunk
     named = [Entity(kind=each.kind, value=each.value) for each in reply.entities]
     true_ones = [entity for entity in named if entity.value and entity.value in chunk.text]
     summary = reply.summary.strip()
-    shown = f"{chunk.index_text}\n{chunk.text}"
-    keeps_summary = chunk.table is not None and _is_told(summary, shown, Grounds([shown]))
+    source_text = f"{chunk.index_text}\n{chunk.text}"
+    keeps_summary = chunk.table is not None and _is_supported(
+        summary, source_text, GroundingText([source_text])
+    )
     return replace(
         chunk,
         summary=summary if keeps_summary else chunk.summary,
@@ -228,8 +236,8 @@ def _document_text(document: Document) -> str:
 
 
 def _merged(first: Sequence[str], second: Sequence[str], *, most: int) -> tuple[str, ...]:
-    kept: dict[str, str] = {}
+    keywords: dict[str, str] = {}
     for word in (*first, *second):
         if (clean := " ".join(word.split())) and len(clean) <= 80:
-            kept.setdefault(clean.lower(), clean)
-    return tuple(kept.values())[:most]
+            keywords.setdefault(clean.lower(), clean)
+    return tuple(keywords.values())[:most]

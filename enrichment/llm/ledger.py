@@ -28,7 +28,7 @@ from sqlalchemy.exc import IntegrityError
 from config.models import Usage
 from durable.migration import migrate
 
-LONGEST_PAUSE = 60.0
+MAX_PAUSE = 60.0
 PATIENCE_SECONDS = 600.0
 """A model that answers no request for so long is done without until the next run."""
 
@@ -55,18 +55,18 @@ class ModelPace:
         turn = max(now, self.next_start, self.paused_until)
         return replace(self, next_start=turn + apart), turn
 
-    def refused(self, now: float, asked: float) -> ModelPace:
-        """Everybody's next request waits: who goes on only makes it longer. `asked`: seconds that
+    def refused(self, now: float, pause: float) -> ModelPace:
+        """Everybody's next request waits: who goes on only makes it longer. `pause`: seconds that
         the server wants."""
         failed = self.failed(now)
         if now < self.paused_until:  # the others that were in flight tell nothing new
             return failed
-        grown = min(LONGEST_PAUSE, 2.0 ** (self.refusals + 1))
+        grown = min(MAX_PAUSE, 2.0 ** (self.refusals + 1))
         return replace(
             failed,
             refusals=self.refusals + 1,
             # A daily quota may ask for hours: who waits so long is done without the model before.
-            paused_until=now + min(max(asked, grown), PATIENCE_SECONDS),
+            paused_until=now + min(max(pause, grown), PATIENCE_SECONDS),
         )
 
     def failed(self, now: float) -> ModelPace:
@@ -80,7 +80,7 @@ class ModelPace:
     def anew(self, now: float) -> ModelPace:
         """For one more run: nothing that is left over, of a clock that was ahead perhaps, makes it
         wait for long."""
-        latest = now + LONGEST_PAUSE
+        latest = now + MAX_PAUSE
         return replace(
             self,
             next_start=min(self.next_start, latest),
@@ -219,7 +219,7 @@ class SharedLedger:
         return Spent(started=row.started, usage=usage)
 
     def spend(self, started: int, usage: Usage) -> None:
-        told = {
+        values = {
             "started": started,
             "calls": usage.calls,
             "input_tokens": usage.input_tokens,
@@ -229,7 +229,7 @@ class SharedLedger:
             connection.execute(
                 update(_SPENT)
                 .where(_SPENT.c.run == self._run)
-                .values({name: _SPENT.c[name] + count for name, count in told.items()})
+                .values({name: _SPENT.c[name] + count for name, count in values.items()})
             )
 
     def _pace(self, connection: Any, query: Any) -> ModelPace:

@@ -46,7 +46,7 @@ _WAITING = Table(
     Column("picture", LargeBinary, nullable=False),
     Column("kept_at", DateTime(timezone=True), nullable=False),
 )
-_LONGEST = timedelta(days=30)
+_MAX_AGE = timedelta(days=30)
 """A run whose budget is spent leaves some to the next; what nobody came for is of no use."""
 
 
@@ -56,7 +56,7 @@ class PendingPictureStore:
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
         migrate(engine, _METADATA, "ingest-pictures")
-        old = _WAITING.c.kept_at < datetime.now(UTC) - _LONGEST
+        old = _WAITING.c.kept_at < datetime.now(UTC) - _MAX_AGE
         with engine.begin() as connection:
             connection.execute(delete(_WAITING).where(old))
 
@@ -87,9 +87,9 @@ class PendingPictureStore:
             connection.execute(delete(_WAITING).where(_WAITING.c.digest == digest))
 
 
-LONGEST_DESCRIPTION = 6_000
+MAX_DESCRIPTION_CHARS = 6_000
 """Characters."""
-_LONGEST_LINE = 600
+_MAX_LINE_CHARS = 600
 
 
 class PictureReply(BaseModel):
@@ -164,9 +164,9 @@ def with_descriptions(document: Document, vision: Vision) -> tuple[Document, Pic
         if mark not in replies or not image.digest:
             report.pictures += 1
             place = f"{document.id}: picture under {block.heading_path[-1:] or (document.title,)}"
-            replies[mark] = _looked_at(image, vision, report, place)
+            replies[mark] = _describe(image, vision, report, place)
         reply = replies[mark]
-        return replace(image, description=in_words(reply) if reply else "")
+        return replace(image, description=as_text(reply) if reply else "")
 
     blocks = tuple(
         with_images(block, _in(block, described)) if any(images_of(block)) else block
@@ -175,7 +175,7 @@ def with_descriptions(document: Document, vision: Vision) -> tuple[Document, Pic
     return replace(document, blocks=blocks), report
 
 
-def in_words(reply: PictureReply) -> str:
+def as_text(reply: PictureReply) -> str:
     """One line after another; '' for a decoration."""
     if reply.kind == "decoration":
         return ""
@@ -185,21 +185,21 @@ def in_words(reply: PictureReply) -> str:
     lines += [f"- {relation}" for relation in _lines(reply.relations)]
     if doubt := _line(reply.unreadable):
         lines.append(f"Not readable: {doubt}")
-    kept, room = [], LONGEST_DESCRIPTION
+    fitting, room = [], MAX_DESCRIPTION_CHARS
     for line in lines:
         if len(line) > room:
-            kept.append(line[:room].rsplit(" ", 1)[0] + " …")
+            fitting.append(line[:room].rsplit(" ", 1)[0] + " …")
             break
-        kept.append(line)
+        fitting.append(line)
         room -= len(line) + 1
-    return "\n".join(kept)
+    return "\n".join(fitting)
 
 
 def _in(block: Block, described: Callable[[Image, Block], Image]) -> Callable[[Image], Image]:
     return lambda image: described(image, block)
 
 
-def _looked_at(
+def _describe(
     image: Image, vision: Vision, report: PictureReport, place: str
 ) -> PictureReply | None:
     if image.passed_over:
@@ -210,7 +210,7 @@ def _looked_at(
         report.known += 1
     else:
         try:
-            reply = _asked(image, vision, report)
+            reply = _ask_model(image, vision, report)
         except ModelError as error:
             report.failed += 1
             report.reasons.append(f"{place}: {error}")
@@ -228,7 +228,7 @@ def _looked_at(
     return reply
 
 
-def _asked(image: Image, vision: Vision, report: PictureReport) -> PictureReply | None:
+def _ask_model(image: Image, vision: Vision, report: PictureReport) -> PictureReply | None:
     """None where the picture isn't there. Raises ModelError."""
     picture = vision.shelf.find(image.digest) if image.digest else None
     if picture is None:
@@ -244,9 +244,9 @@ def _prompt(picture: ShownPicture) -> Prompt:
     return replace(render("describe_picture"), pictures=(picture,))
 
 
-def _lines(said: Sequence[str]) -> list[str]:
-    return [line for line in map(_line, said) if line]
+def _lines(texts: Sequence[str]) -> list[str]:
+    return [line for line in map(_line, texts) if line]
 
 
-def _line(said: str) -> str:
-    return " ".join(said.split())[:_LONGEST_LINE]
+def _line(text: str) -> str:
+    return " ".join(text.split())[:_MAX_LINE_CHARS]

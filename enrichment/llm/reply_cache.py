@@ -88,8 +88,10 @@ class ReplyCache:
 def cache_key(prompt: Prompt, model: str) -> str:
     """SHA-256 of prompt name, version, wording, content, pictures and model; not of its random
     fence."""
-    shown = (picture.digest for picture in prompt.pictures)
-    asked = "\x1f".join((prompt.name, prompt.version, prompt.system, prompt.user, model, *shown))
+    digests = (picture.digest for picture in prompt.pictures)
+    request = "\x1f".join(
+        (prompt.name, prompt.version, prompt.system, prompt.user, model, *digests)
+    )
     # NUL stands for the fence: fenced text holds none, so no two contents share a key.
-    unfenced = asked.replace(prompt.fence, "\x00") if prompt.fence else asked
+    unfenced = request.replace(prompt.fence, "\x00") if prompt.fence else request
     return hashlib.sha256(unfenced.encode()).hexdigest()

@@ -20,7 +20,7 @@ from enrichment.llm.reply_cache import ReplyCache, cache_key
 from loaders.document import Document, Table
 from loaders.tables.markdown import structure_doubt, table_to_markdown
 
-_MOST_CELLS = 2_000
+_MAX_CELLS = 2_000
 
 
 class TableReply(BaseModel):
@@ -95,7 +95,7 @@ def with_verified_tables(
 def unclear(table: Table) -> str:
     """Why the structure needs a second look, or ''."""
     cells = sum(len(row) for row in table.rows)
-    return structure_doubt(table) if cells <= _MOST_CELLS else ""
+    return structure_doubt(table) if cells <= _MAX_CELLS else ""
 
 
 def verified(table: Table, reply: TableReply) -> Table:
@@ -128,8 +128,8 @@ def verified(table: Table, reply: TableReply) -> Table:
 def _ask(table: Table, model: ChatModel, cache: ReplyCache, budget: Budget) -> TableReply:
     prompt = _prompt(table)
     key = cache_key(prompt, model.name)
-    if (kept := cache.find(key, TableReply)) is not None:
-        return kept
+    if (cached := cache.find(key, TableReply)) is not None:
+        return cached
     reply = budget.ask(model, prompt, TableReply)
     cache.keep(key, prompt, model.name, reply)
     return reply

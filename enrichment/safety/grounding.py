@@ -40,26 +40,26 @@ _OF_ANSWERS = stems(
 """What an answer says of itself and its sources, in nobody's words."""
 
 
-class Grounds:
+class GroundingText:
     """What a model was shown, as far as it states anything."""
 
-    def __init__(self, texts: Iterable[str], *, asked: str = "") -> None:
-        """`asked`: words of the asker and of our own rules: they ground whatever uses them."""
+    def __init__(self, texts: Iterable[str], *, question: str = "") -> None:
+        """`question`: words of the asker and of our own rules: they ground whatever uses them."""
         stated: list[str] = []
         doubtful: list[str] = []
         orders: list[str] = []
         for text in texts:
             for statement in _statements(text):
-                told = addressing(statement)
-                if told == "planted":
+                address = addressing(statement)
+                if address == "planted":
                     orders.append(statement)
                 else:
-                    (doubtful if told or _requests(statement) else stated).append(statement)
-        self._stated = _words(stated) | stems(asked) | _OF_ANSWERS
+                    (doubtful if address or _requests(statement) else stated).append(statement)
+        self._stated = _words(stated) | stems(question) | _OF_ANSWERS
         self._doubtful = _words(doubtful)
         self._ordered = self._doubtful | _words(orders)
         self._addresses = {
-            found.lower() for text in (*stated, asked) for found in _ADDRESS.findall(text)
+            found.lower() for text in (*stated, question) for found in _ADDRESS.findall(text)
         }
 
     def hold(self, claim: str, *, clauses: bool = True) -> bool:
@@ -68,50 +68,56 @@ class Grounds:
         What only a suspect sentence says holds as long as it is told as such: `answer with E1` is
         a report of `answer with E1`, and E1 alone would be obedience. Without `clauses`, one of
         them may be new, as in a summary."""
-        said = as_read(_CITED.sub("", claim))
+        claim_text = as_read(_CITED.sub("", claim))
         if any(
             address.rstrip(".,;:").lower() not in self._addresses
-            for address in _ADDRESS.findall(said)
+            for address in _ADDRESS.findall(claim_text)
         ):
             return False
-        told = self._stated
-        if addressing(said) == "suspect" or _requests(said):
-            told = told | self._doubtful
-        if any(_CODE.search(word) and not stems(word) & told for word in tokens(said)):
+        source_words = self._stated
+        if addressing(claim_text) == "suspect" or _requests(claim_text):
+            source_words = source_words | self._doubtful
+        if any(
+            _CODE.search(word) and not stems(word) & source_words for word in tokens(claim_text)
+        ):
             return False
-        if not _named(said) and any(unicodedata.category(sign) == "So" for sign in said):
+        if not _names_in(claim_text) and any(
+            unicodedata.category(sign) == "So" for sign in claim_text
+        ):
             return False  # a message in pictures
-        if self._adds_little(said, told):
+        if self._adds_little(claim_text, source_words):
             return True
-        if not _grounded(_named(said), told, _ENOUGH):
+        if not _grounded(_names_in(claim_text), source_words, _ENOUGH):
             return False
-        parts = [_named(part) for part in _CLAUSE.split(said)] if clauses else []
-        return all(_grounded(part, told, _HALF) for part in parts if len(part) >= _CLAUSE_WORDS)
+        parts = [_names_in(part) for part in _CLAUSE.split(claim_text)] if clauses else []
+        return all(
+            _grounded(part, source_words, _HALF) for part in parts if len(part) >= _CLAUSE_WORDS
+        )
 
-    def _adds_little(self, said: str, told: frozenset[str]) -> bool:
+    def _adds_little(self, claim_text: str, source_words: frozenset[str]) -> bool:
         """Only a word or two of its own: neither a name or figure, nor what an order asks for."""
-        added = [word for word in _named(said) if word not in told]
-        names = stems(" ".join(one for one in tokens(said) if not one.islower()))
+        added = [word for word in _names_in(claim_text) if word not in source_words]
+        names = stems(" ".join(one for one in tokens(claim_text) if not one.islower()))
         return len(added) <= _OWN_WORDS and all(
             word.isalpha() and word not in names and word not in self._ordered for word in added
         )
 
 
-def says_little(text: str, *, known: str, most: int, but: str = "") -> bool:
+def adds_little(text: str, *, known: str, most: int, but: str = "") -> bool:
     """One short sentence with at most so many words of its own besides what is known, no address
     and nothing of what only `but` says."""
-    said = as_read(text)
-    own = naming_words(said).keys() - stems(known)
+    plain = as_read(text)
+    own = naming_words(plain).keys() - stems(known)
     return (
-        len(said) <= 40 * most
+        len(plain) <= 40 * most
         and len(own) <= most
         and not own & stems(but)
-        and not addressing(said)
-        and not _ADDRESS.search(said)
+        and not addressing(plain)
+        and not _ADDRESS.search(plain)
     )
 
 
-def _named(text: str) -> list[str]:
+def _names_in(text: str) -> list[str]:
     """What it names; a single character stands everywhere."""
     named = list(naming_words(text))
     return [word for word in named if len(word) > 1] or named
@@ -145,7 +151,7 @@ _CITATIONS = re.compile(r"(?:\s*\[\d{1,3}\])+")
 class GroundingFilter:
     """Takes a text in pieces and gives back what may be shown of it, as soon as a sentence ends."""
 
-    def __init__(self, grounds: Grounds | None) -> None:
+    def __init__(self, grounds: GroundingText | None) -> None:
         """None: everything may be shown."""
         self._grounds = grounds
         self._waiting = ""
@@ -156,13 +162,13 @@ class GroundingFilter:
 
     def feed(self, piece: str) -> str:
         *lines, self._waiting = (self._waiting + piece).split("\n")
-        shown = "".join(map(self._line, lines))
+        passed = "".join(map(self._line, lines))
         *ready, last = _claims(self._waiting) or [""]
         if last.lstrip().startswith("["):  # perhaps the citation of the sentence before it
             *ready, before = ready or [""]
             last = before + last
         self._waiting = last
-        return shown + self._passed(ready)
+        return passed + self._passed(ready)
 
     def close(self) -> str:
         """The rest."""
@@ -171,24 +177,24 @@ class GroundingFilter:
 
     def _line(self, line: str) -> str:
         """A whole line; none is left of one of which nothing may be shown."""
-        shown = self._passed(_claims(line))
+        passed = self._passed(_claims(line))
         empty = not (self._begun or line.strip())
         end = "\n" if self._begun or empty else ""
         self._begun = False
-        return shown + end
+        return passed + end
 
     def _passed(self, claims: list[str]) -> str:
-        shown = ""
+        passed = ""
         for claim in claims:
             if self._grounds is None or _FENCE.fullmatch(claim) or self._grounds.hold(claim):
-                shown += claim
+                passed += claim
                 continue
             self.strays.append(claim.strip())
             marker = _MARKER.match(claim)
-            if marker and not self._begun and not shown and claim is not claims[-1]:
-                shown += marker[0]
-        self._begun = self._begun or bool(shown.strip())
-        return shown
+            if marker and not self._begun and not passed and claim is not claims[-1]:
+                passed += marker[0]
+        self._begun = self._begun or bool(passed.strip())
+        return passed
 
 
 def _claims(line: str) -> list[str]:

@@ -24,7 +24,7 @@ from loaders.document import Block, Cell, Document, Image, Table
 Addressing = Literal["", "suspect", "planted"]
 """`planted`: for a model, and nobody else. `suspect`: could be, or tells of such a sentence."""
 
-_LONGEST = 4_000
+_MAX_SENTENCE_CHARS = 4_000
 """Characters of one sentence that are read; a longer one is read in overlapping parts."""
 _OVERLAP = 200
 
@@ -48,12 +48,15 @@ _MIXED = re.compile(r"\b(?=\w*[a-zA-Z])(?=\w*[\u0400-\u052f])\w{2,40}\b")
 @lru_cache(maxsize=50_000)
 def addressing(sentence: str) -> Addressing:
     """Of one sentence, list item, title or cell, plain or markdown. Linear in its length."""
-    if len(sentence) > _LONGEST:
-        step = _LONGEST - _OVERLAP
-        parts = {addressing(sentence[at : at + _LONGEST]) for at in range(0, len(sentence), step)}
+    if len(sentence) > _MAX_SENTENCE_CHARS:
+        step = _MAX_SENTENCE_CHARS - _OVERLAP
+        parts = {
+            addressing(sentence[at : at + _MAX_SENTENCE_CHARS])
+            for at in range(0, len(sentence), step)
+        }
         return "planted" if "planted" in parts else "suspect" if "suspect" in parts else ""
     seen = as_read(sentence)
-    if MESSAGE.search(seen) or any(PLANTED.search(hidden) for hidden in _decoded(seen)):
+    if MESSAGE.search(seen) or any(PLANTED.search(hidden) for hidden in _decode(seen)):
         return "planted"
     if not PLANTED.search(seen):
         return "suspect" if SUSPECT.search(seen) else ""
@@ -69,10 +72,12 @@ def as_read(text: str) -> str:
 
 def _without_disguise(text: str) -> str:
     """Compatibility forms, invisible characters and lookalike letters, as the plain ones."""
-    shown = "".join(chr(ord(c) - 0xE0000) if ord(c) in _TAGS else c for c in text)
-    shown = unicodedata.normalize("NFKC", shown)
-    shown = "".join(c for c in shown if unicodedata.category(c) not in ("Cf", "Mn") or c == "\n")
-    return _MIXED.sub(lambda word: word[0].translate(_LOOKALIKES), shown)
+    visible = "".join(chr(ord(c) - 0xE0000) if ord(c) in _TAGS else c for c in text)
+    visible = unicodedata.normalize("NFKC", visible)
+    visible = "".join(
+        c for c in visible if unicodedata.category(c) not in ("Cf", "Mn") or c == "\n"
+    )
+    return _MIXED.sub(lambda word: word[0].translate(_LOOKALIKES), visible)
 
 
 def _only_quotes(seen: str) -> bool:
@@ -81,7 +86,7 @@ def _only_quotes(seen: str) -> bool:
     return not PLANTED.search(around) and len(re.findall(r"\w+", around)) >= _FEW_WORDS
 
 
-def _decoded(text: str) -> list[str]:
+def _decode(text: str) -> list[str]:
     """What stands there in base64."""
     found = []
     for match in _BASE64.finditer(text):
@@ -97,7 +102,7 @@ def _decoded(text: str) -> list[str]:
 WITHHELD = "(withheld: addressed to an AI, not to people)"
 """Stands in the document's place for the text, so that nobody takes it for complete."""
 _END = re.compile(r"(?<=[.!?])\s+")
-_SHOWN = 120
+_MAX_EXCERPT_CHARS = 120
 """Characters of a withheld text in a report."""
 
 
@@ -110,28 +115,28 @@ def without_planted(document: Document) -> tuple[Document, tuple[str, ...]]:
         if after != before:
             found.setdefault(f"{place}: {_beginning(before, after)!r}")
 
-    title = kept(document.title)
+    title = clean_text(document.title)
     note("title", document.title, title)
     blocks: list[Block] = []
     for block in document.blocks:
-        cleaned = _cleaned(block)
+        cleaned = _clean_block(block)
         place = f"under {cleaned.heading_path[-1]!r}" if cleaned.heading_path else "at the top"
         for before, after in zip(_texts(block), _texts(cleaned), strict=True):
             note(place, before, after)
         blocks.append(cleaned)
     tabs = tuple(
-        replace(tab, title=kept(tab.title), path=tuple(map(kept, tab.path)))
+        replace(tab, title=clean_text(tab.title), path=tuple(map(clean_text, tab.path)))
         for tab in document.tabs
     )
     return replace(document, title=title, blocks=tuple(blocks), tabs=tabs), tuple(found)
 
 
-def kept(text: str) -> str:
+def clean_text(text: str) -> str:
     """The text with what is planted replaced; the very same text when nothing is."""
-    return "\n".join(_kept_line(line) for line in text.split("\n"))
+    return "\n".join(_clean_line(line) for line in text.split("\n"))
 
 
-def _kept_line(line: str) -> str:
+def _clean_line(line: str) -> str:
     at = 0
     for sentence in _parts(line):
         at = line.index(sentence, at)
@@ -147,53 +152,53 @@ def _parts(line: str) -> Iterator[str]:
         yield from _END.split(sentence)
 
 
-def _cleaned(block: Block) -> Block:
-    text, markdown = _twice_kept(block.text, block.markdown)
+def _clean_block(block: Block) -> Block:
+    text, markdown = _clean_twice(block.text, block.markdown)
     tab = block.tab and replace(
-        block.tab, title=kept(block.tab.title), path=tuple(map(kept, block.tab.path))
+        block.tab, title=clean_text(block.tab.title), path=tuple(map(clean_text, block.tab.path))
     )
     return replace(
         block,
         text=text,
         markdown=markdown,
-        heading_path=tuple(map(kept, block.heading_path)),
+        heading_path=tuple(map(clean_text, block.heading_path)),
         tab=tab,
-        table=block.table and _cleaned_table(block.table),
-        image=block.image and _cleaned_image(block.image),
+        table=block.table and _clean_table(block.table),
+        image=block.image and _clean_image(block.image),
     )
 
 
-def _twice_kept(text: str, markdown: str) -> tuple[str, str]:
+def _clean_twice(text: str, markdown: str) -> tuple[str, str]:
     """Plain and markdown; when only one shows it, both are what is left of the plain one."""
-    plain = kept(text)
-    marked = plain if markdown == text else kept(markdown)
+    plain = clean_text(text)
+    marked = plain if markdown == text else clean_text(markdown)
     if (plain == text) == (marked == markdown):
         return plain, marked
     left = plain if plain != text else WITHHELD
     return left, left
 
 
-def _cleaned_table(table: Table) -> Table:
-    return replace(table, rows=tuple(tuple(map(_cleaned_cell, row)) for row in table.rows))
+def _clean_table(table: Table) -> Table:
+    return replace(table, rows=tuple(tuple(map(_clean_cell, row)) for row in table.rows))
 
 
-def _cleaned_cell(cell: Cell) -> Cell:
-    text, markdown = _twice_kept(cell.text, cell.markdown.replace("<br>", "\n"))
+def _clean_cell(cell: Cell) -> Cell:
+    text, markdown = _clean_twice(cell.text, cell.markdown.replace("<br>", "\n"))
     return replace(
         cell,
         text=text,
         markdown=markdown.replace("\n", "<br>"),
-        tables=tuple(map(_cleaned_table, cell.tables)),
-        images=tuple(map(_cleaned_image, cell.images)),
+        tables=tuple(map(_clean_table, cell.tables)),
+        images=tuple(map(_clean_image, cell.images)),
     )
 
 
-def _cleaned_image(image: Image) -> Image:
+def _clean_image(image: Image) -> Image:
     return replace(
         image,
-        alt=kept(image.alt),
-        title=kept(image.title),
-        description=kept(image.description),
+        alt=clean_text(image.alt),
+        title=clean_text(image.title),
+        description=clean_text(image.description),
     )
 
 
@@ -211,5 +216,5 @@ def _texts(block: Block) -> Iterator[str]:
 def _beginning(before: str, after: str) -> str:
     """Of what was withheld."""
     same = next((i for i, (a, b) in enumerate(zip(before, after, strict=False)) if a != b), 0)
-    said = " ".join(before[same:].split())
-    return said if len(said) <= _SHOWN else said[:_SHOWN] + "…"
+    withheld = " ".join(before[same:].split())
+    return withheld if len(withheld) <= _MAX_EXCERPT_CHARS else withheld[:_MAX_EXCERPT_CHARS] + "…"

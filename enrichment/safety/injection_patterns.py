@@ -14,10 +14,10 @@ _MODEL = (
     r"(?:a\.?i\.?|artificial intelligence|assistant|chat ?bot|bot|copilot|llm|gpt"
     r"|(?:language|ai) model)"
 )
-_SAID = r"(?:answer|reply|response|output|completion|summary|message)"
+_OUTPUT = r"(?:answer|reply|response|output|completion|summary|message)"
 _ON = r"(?:[^.;\n]|[.;](?=\w))"
 """Any character of the same clause; the dots of an address end none."""
-_YOUR_ANSWER = rf"your (?:\w+ ){{0,2}}{_SAID}s?\b"
+_YOUR_ANSWER = rf"your (?:\w+ ){{0,2}}{_OUTPUT}s?\b"
 
 PLANTED = re.compile(
     "|".join(

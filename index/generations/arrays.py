@@ -15,7 +15,7 @@ from index.generations.folder import KEYWORDS, VECTOR_PARTS, Folder, mapped
 from index.keywords.bm25 import save_sparse
 from index.keywords.columns import Bags, following
 from index.store.documents import Revision
-from index.vectors.quantized import Quantised, empty, quantised
+from index.vectors.quantized import Quantized, empty, quantize
 from index.vectors.search import EXACT_ROWS
 from index.vectors.sketch import sketch_of
 
@@ -88,7 +88,7 @@ class FolderArrays:
     def add(self, fresh: FreshDocument) -> None:
         size, row = len(fresh.row_ids), self._chunk_from.count
         keys = np.array([key.encode() for key in fresh.keys], dtype=KEY)
-        matrix = quantised(fresh.vectors)
+        matrix = quantize(fresh.vectors)
         self._chunks.add(matrix[:size])
         self._units.add(matrix[size:])
         self._chunk_from.run(NEW, size)
@@ -118,7 +118,7 @@ class FolderArrays:
         _save_keys(target, "unit_key", np.concatenate(self._unit_keys))
         self._save_keywords()
 
-    def _save_sketches(self, chunks: Quantised, units: Quantised) -> None:
+    def _save_sketches(self, chunks: Quantized, units: Quantized) -> None:
         """Of matrices that are too large for an exact pass."""
         base = self._base
         if len(chunks) > EXACT_ROWS:
@@ -137,8 +137,8 @@ class FolderArrays:
         if self._base:
             columns = self._base.columns
             row_of_base = np.full(len(columns.lengths), NEW, dtype=np.int32)
-            kept = np.flatnonzero(from_base != NEW)
-            row_of_base[from_base[kept]] = kept
+            carried = np.flatnonzero(from_base != NEW)
+            row_of_base[from_base[carried]] = carried
         save_sparse(self._target / KEYWORDS, following(columns, row_of_base, self._bags, size))
 
 
@@ -193,16 +193,16 @@ class _MatrixFiles:
             self._copy()
             self._run = (first, count)
 
-    def add(self, rows: Quantised) -> None:
+    def add(self, rows: Quantized) -> None:
         self._copy()
         for file, part in zip(self._files, VECTOR_PARTS, strict=True):
             file.write(np.ascontiguousarray(getattr(rows, part)).tobytes())
 
-    def finished(self) -> Quantised:
+    def finished(self) -> Quantized:
         """The matrix, mapped."""
         self._copy()
         self.close()
-        return Quantised(*(mapped(path) for path in self._paths))
+        return Quantized(*(mapped(path) for path in self._paths))
 
     def close(self) -> None:
         for file in self._files:

@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 from config.models import Vectors
 from index.keywords.bm25 import KeywordEngine, Keywords, RankBm25, SparseBm25
 from index.keywords.columns import Columns
-from index.vectors.quantized import Quantised
+from index.vectors.quantized import Quantized
 from index.vectors.sketch import Sketch, open_sketch
 
 FORMAT = 4
@@ -70,11 +70,11 @@ class Keys:
         longest = self.by_row.dtype.itemsize
         # Cut off, a longer one could be taken for another.
         encoded = [key.encode("utf-8", "surrogatepass") for key in wanted]
-        asked = np.array(
+        positions = np.array(
             [key if len(key) <= longest else b"" for key in encoded], dtype=self.by_row.dtype
         )
-        starts = np.searchsorted(self._sorted, asked, side="left")
-        ends = np.searchsorted(self._sorted, asked, side="right")
+        starts = np.searchsorted(self._sorted, positions, side="left")
+        ends = np.searchsorted(self._sorted, positions, side="right")
         return [self._order[start:end] for start, end in zip(starts, ends, strict=True)]
 
 
@@ -148,8 +148,8 @@ class Folder:
                     found[key] = matrix.row(int(rows[0]))
         return found
 
-    def _vectors(self, kind: str) -> Quantised:
-        return Quantised(*(self._array(f"{kind}_{part}") for part in VECTOR_PARTS))
+    def _vectors(self, kind: str) -> Quantized:
+        return Quantized(*(self._array(f"{kind}_{part}") for part in VECTOR_PARTS))
 
     def _sketch(self, kind: str) -> Sketch | None:
         folder = self.path / f"{kind}_sketch"

@@ -67,7 +67,7 @@ class GenerationFolders:
             return self._intact(info)
         except Damaged as damage:
             if self._store.generation(info.domain, info.number) is None:
-                raise _gone(info) from damage
+                raise _missing(info) from damage
             raise IndexUnavailable(
                 f"generation {info.number} of {info.domain!r} can't be rebuilt: {damage}",
                 remedy=f"run `oncall ingest {info.domain} --full`",
@@ -137,11 +137,11 @@ class GenerationFolders:
                 except (Damaged, OSError):  # or it is just being removed
                     continue
 
-    def remove_except(self, domain: str, kept: Collection[int]) -> None:
+    def remove_except(self, domain: str, retained: Collection[int]) -> None:
         """Delete folders of other generations and what dead processes left behind.
 
         The caller holds the domain's lock, so nobody is publishing."""
-        names = {self.path(domain, number).name for number in kept}
+        names = {self.path(domain, number).name for number in retained}
         self._remove(domain, lambda folder: folder.name not in names)
 
     def remove_before(self, domain: str, current: int, spared: Collection[int]) -> None:
@@ -163,12 +163,12 @@ class GenerationFolders:
                     if folder.is_dir() and unneeded(folder):
                         shutil.rmtree(folder, ignore_errors=True)
 
-    def remove_vectors_except(self, domain: str, kept: Sequence[GenerationInfo]) -> None:
+    def remove_vectors_except(self, domain: str, retained: Sequence[GenerationInfo]) -> None:
         """Delete the server's vectors that none of these generations uses, once none of their
         folders has to be built any more."""
         if not self._server:
             return
-        mine = [one for one in kept if one.embedder == self._embedder.name]
+        mine = [one for one in retained if one.embedder == self._embedder.name]
         try:
             folders = [
                 Folder(self.path(domain, one.number), one.digest, verified=True) for one in mine
@@ -197,7 +197,7 @@ class GenerationFolders:
             self._rebuild(info)
         except (OSError, ValueError) as error:
             if self._store.generation(info.domain, info.number) is None:  # while it was being read
-                raise _gone(info) from error
+                raise _missing(info) from error
             raise IndexUnavailable(
                 f"generation {info.number} of {info.domain!r} can't be rebuilt: {error}",
                 remedy="see whether ONCALL_DATA_DIR has room and may be written",
@@ -251,7 +251,7 @@ class GenerationFolders:
         return None
 
 
-def _gone(info: GenerationInfo) -> IndexUnavailable:
+def _missing(info: GenerationInfo) -> IndexUnavailable:
     return IndexUnavailable(
         f"generation {info.number} of {info.domain!r} was replaced while it was being read",
         remedy="ask again",

@@ -19,7 +19,7 @@ from config.models import Vectors
 from index.generations.build import Lookup
 from index.generations.folder import BLOCK, MANIFEST, VECTOR_PARTS, Folder, Keys, checksums
 from index.vectors.chroma import BATCH, ChromaServer, Collection
-from index.vectors.quantized import Mask, Quantised
+from index.vectors.quantized import Mask, Quantized
 
 
 def recovered_vectors(path: Path, embedder: str) -> Lookup:
@@ -33,13 +33,13 @@ def recovered_vectors(path: Path, embedder: str) -> Lookup:
                 good = rows[intact[rows]]
                 if len(good):
                     held = vectors[good[:1]]
-                    found[key] = held.exactly()[0] if isinstance(held, Quantised) else held[0]
+                    found[key] = held.exactly()[0] if isinstance(held, Quantized) else held[0]
         return found
 
     return lookup
 
 
-def _kinds(path: Path, embedder: str) -> list[tuple[Keys, Quantised | Vectors, Mask]]:
+def _kinds(path: Path, embedder: str) -> list[tuple[Keys, Quantized | Vectors, Mask]]:
     """(addresses, vectors, which rows are intact), of chunks and of units."""
     try:
         manifest = json.loads((path / MANIFEST).read_text("utf-8"))
@@ -62,7 +62,7 @@ def _kinds(path: Path, embedder: str) -> list[tuple[Keys, Quantised | Vectors, M
     return found
 
 
-def _kind(path: Path, files: dict[str, Any], kind: str) -> tuple[Keys, Quantised | Vectors, Mask]:
+def _kind(path: Path, files: dict[str, Any], kind: str) -> tuple[Keys, Quantized | Vectors, Mask]:
     names, intact = _rows(path, files, f"{kind}_keys.npy")
     keys = Keys(names, np.argsort(names, kind="stable"))
     if f"{kind}_vectors.npy" in files:  # float32, before release 0.2
@@ -71,7 +71,7 @@ def _kind(path: Path, files: dict[str, Any], kind: str) -> tuple[Keys, Quantised
     parts = [_rows(path, files, f"{kind}_{part}.npy") for part in VECTOR_PARTS]
     for _, good in parts:
         intact &= good
-    return keys, Quantised(*(array for array, _ in parts)), intact
+    return keys, Quantized(*(array for array, _ in parts)), intact
 
 
 def _rows(path: Path, files: dict[str, Any], name: str) -> tuple[NDArray[Any], Mask]:
@@ -93,7 +93,7 @@ KINDS = ("chunks", "units")
 log = structlog.get_logger()
 
 
-def held_by(folder: Folder, kind: str) -> tuple[Keys, Quantised]:
+def held_by(folder: Folder, kind: str) -> tuple[Keys, Quantized]:
     if kind == "chunks":
         return folder.chunk_keys, folder.chunk_vectors
     return folder.unit_keys, folder.unit_vectors
@@ -145,7 +145,7 @@ def drop_unused(server: ChromaServer, domain: str, embedder: str, used: Sequence
         collection.remove([key for key in collection.all_keys() if key.encode() not in held])
 
 
-def _add(collection: Collection, added: NDArray[np.bytes_], keys: Keys, vectors: Quantised) -> None:
+def _add(collection: Collection, added: NDArray[np.bytes_], keys: Keys, vectors: Quantized) -> None:
     for start in range(0, len(added), BATCH):
         names = [key.decode() for key in added[start : start + BATCH].tolist()]
         rows = np.array([found[0] for found in keys.rows(names)], dtype=np.int64)

@@ -102,13 +102,13 @@ class Staging:
         path = self._shelf.of(self._domain) / f"embedded-{mark}.journal"
         return Journal(path, self._embedder.dimensions)
 
-    def _source(self, kept: MadeVectors) -> VectorSource:
+    def _source(self, vectors: MadeVectors) -> VectorSource:
         lookups = [
-            kept.lookup,
+            vectors.lookup,
             *self._shelf.lookups(self._domain, self._base_folder),
             self._shelf.elsewhere(self._domain),
         ]
-        return VectorSource(self._embedder, lookups, on_embedded=kept.append)
+        return VectorSource(self._embedder, lookups, on_embedded=vectors.append)
 
     def __exit__(self, *_raised: object) -> None:
         self._closing.close()

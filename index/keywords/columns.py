@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-MOST = np.iinfo(np.uint16).max
+MAX_COUNT = np.iinfo(np.uint16).max
 """That a term is counted in one row."""
 
 
@@ -46,7 +46,7 @@ class Bags:
             written = term.encode("utf-8", "surrogatepass")
             self._terms.append(self._ids.setdefault(written, len(self._ids)))
             self._rows.append(row)
-            self._counts.append(min(count, MOST))
+            self._counts.append(min(count, MAX_COUNT))
         self.lengths[row] = len(terms)
 
     @property

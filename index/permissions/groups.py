@@ -103,8 +103,8 @@ class Groups:
     def closed(self, domain: Domain) -> Mapping[str, str]:
         """Groups that documents are shared with and that open nothing, each with the reason."""
         written = _written(domain)
-        asked = self.named(domain.domain) - written.keys()
-        found = dict(self.directory(asked))
+        addresses = self.named(domain.domain) - written.keys()
+        found = dict(self.directory(addresses))
         found |= self.slack(_slack_groups(written.values()))
         return {group: why for group, why in sorted(found.items()) if isinstance(why, str)}
 

@@ -52,14 +52,18 @@ class LivePermissions:
         self._clock = clock
         self._asking = Lock()
         self._rests_until = -REST_SECONDS
-        heard = before.heard() if before else {}
+        before_by_name = before.heard() if before else {}
         files = {name for name, card in cards.items() if card.source == "file"}
         self._remote = frozenset(cards.keys() - files)
-        self._heard_at = {name: at for name, (at, _) in heard.items() if name in self._remote}
+        self._heard_at = {
+            name: at for name, (at, _) in before_by_name.items() if name in self._remote
+        }
         of_files = EVERYBODY if files_open else ()
         known: dict[str, tuple[Permission, ...]] = dict.fromkeys(files, of_files)
         for name in self._remote if check else ():
-            known[name] = heard[name][1] if name in heard else cards[name].permissions
+            known[name] = (
+                before_by_name[name][1] if name in before_by_name else cards[name].permissions
+            )
         self.register = PermissionIndex(known)
 
     @property
@@ -109,10 +113,10 @@ class LivePermissions:
         oldest = self._clock() - FRESH_SECONDS
         return [one for one in documents if one in self._remote and self._at(one) <= oldest]
 
-    def _others(self, asked: Collection[str]) -> list[str]:
+    def _others(self, exclude: Collection[str]) -> list[str]:
         """Those heard of longest ago: so whoever was let in lately gets in, too."""
-        rest = self._old(self._remote - set(asked))
-        return heapq.nsmallest(AT_ONCE - len(asked), rest, key=self._at)
+        rest = self._old(self._remote - set(exclude))
+        return heapq.nsmallest(AT_ONCE - len(exclude), rest, key=self._at)
 
     def _at(self, document: str) -> float:
         # Nobody knows how old a published permission is.

@@ -81,9 +81,9 @@ class ReaderView:
             self._permissions.check({hit.chunk.document_id for hit in hits})
             if self.readable() == readable:
                 break
-        kept = [hit for hit in hits if hit.chunk.document_id in self.readable()]
-        self._shown.update(hit.chunk.id for hit in kept)
-        return kept
+        visible = [hit for hit in hits if hit.chunk.document_id in self.readable()]
+        self._shown.update(hit.chunk.id for hit in visible)
+        return visible
 
     def chunks(self, document_id: str) -> Sequence[Chunk]:
         if not self.is_open(document_id):
@@ -96,8 +96,8 @@ class ReaderView:
         self, question: str, chunk_ids: Collection[str]
     ) -> Mapping[str, Sequence[float]]:
         """Of chunks that this view has shown."""
-        shown = [chunk_id for chunk_id in chunk_ids if chunk_id in self._shown]
-        return self._whole.unit_similarities(question, shown)
+        visible = [chunk_id for chunk_id in chunk_ids if chunk_id in self._shown]
+        return self._whole.unit_similarities(question, visible)
 
     def rarity(self, term: str, *, readable: frozenset[str] | None = None) -> float:
         return self._whole.rarity(term, readable=self._among(readable))

@@ -66,10 +66,10 @@ def blend(rankings: Sequence[Ranking[Row]], *, limit: int | None = None) -> list
     Score: sum of weight · (1 + deviations from the mean of the ranking's first 100), at least 0;
     ties keep first-seen order. A row far ahead in one ranking stays ahead, which ranks alone
     can't tell. Source: Bruch, Gai & Ingber, TOIS 2023."""
-    return _summed(rankings, [_standardised(one) for one in rankings], limit)
+    return _summed(rankings, [_standardized(one) for one in rankings], limit)
 
 
-def _standardised(ranking: Ranking[Row]) -> list[float]:
+def _standardized(ranking: Ranking[Row]) -> list[float]:
     head = ranking.scores[:SAMPLE]
     blanks = min(ranking.blanks, SAMPLE - len(head))
     count = max(1, len(head) + blanks)

@@ -133,7 +133,7 @@ def domain_lock(
     Raises AnotherRun that names the holder after `wait_seconds`."""
     with ExitStack() as held:
         deadline = time.monotonic() + wait_seconds
-        told = False
+        warned = False
         while not _try(held, folder, domain, engine):
             holder = _holder(folder)
             if time.monotonic() >= deadline:
@@ -141,9 +141,9 @@ def domain_lock(
                     f"another run is publishing {domain!r}{holder}",
                     remedy="wait until it has finished, or stop it",
                 )
-            if not told:
+            if not warned:
                 on_wait(f"another run is publishing {domain!r}{holder}; waiting")
-                told = True
+                warned = True
             time.sleep(POLL_SECONDS)
         yield
 

@@ -110,9 +110,9 @@ class Store:
 
     def save(self, domain: str, card: DocumentCard, content: Sequence[Chunk]) -> Revision:
         """The revision that holds exactly this; written unless it was there already."""
-        shown = _cards().dump_json(card)
+        card_json = _cards().dump_json(card)
         payloads = [_chunks().dump_json(chunk) for chunk in content]
-        digest = hashlib.sha256(b"\n".join([shown, *payloads])).hexdigest()
+        digest = hashlib.sha256(b"\n".join([card_json, *payloads])).hexdigest()
         with self._writing() as connection:
             found = _find(connection, domain, card.id, digest)
             if found:
@@ -121,7 +121,7 @@ class Store:
                 "domain": domain,
                 "document_id": card.id,
                 "digest": digest,
-                "card": shown.decode(),
+                "card": card_json.decode(),
                 "chunks": len(content),
                 "units": sum(len(chunk.units) for chunk in content),
             }

@@ -31,7 +31,7 @@ from sqlalchemy.exc import DBAPIError
 
 from config.models import Vectors
 from durable.migration import migrate
-from index.vectors.quantized import Quantised, quantised
+from index.vectors.quantized import Quantized, quantize
 
 
 class KeyValueTable:
@@ -102,7 +102,7 @@ class UnpublishedVectors:
                         _VECTORS.c.domain == self._domain, _VECTORS.c.key.in_(some)
                     )
                 ):
-                    held = Quantised(
+                    held = Quantized(
                         np.frombuffer(row.leading, dtype=np.int8)[None],
                         np.frombuffer(row.trailing, dtype=np.int8)[None],
                         np.frombuffer(row.scale, dtype=np.float32),
@@ -115,7 +115,7 @@ class UnpublishedVectors:
         """Those that are there already stay."""
         if not found:
             return
-        held = quantised(np.array(list(found.values()), dtype=np.float32))
+        held = quantize(np.array(list(found.values()), dtype=np.float32))
         now = datetime.now(UTC)
         rows = [
             {

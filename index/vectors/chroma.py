@@ -31,21 +31,21 @@ class Collection:
         self._vendor = vendor
 
     def __len__(self) -> int:
-        return int(_said(self._vendor.count))
+        return int(_call(self._vendor.count))
 
     def add(self, keys: Sequence[str], vectors: Vectors) -> None:
         """Keys that are there already are replaced."""
         for start in range(0, len(keys), BATCH):
             part = slice(start, start + BATCH)
-            _said(self._vendor.upsert, ids=list(keys[part]), embeddings=vectors[part])
+            _call(self._vendor.upsert, ids=list(keys[part]), embeddings=vectors[part])
 
     def remove(self, keys: Sequence[str]) -> None:
         for start in range(0, len(keys), BATCH):
-            _said(self._vendor.delete, ids=list(keys[start : start + BATCH]))
+            _call(self._vendor.delete, ids=list(keys[start : start + BATCH]))
 
     def all_keys(self) -> set[str]:
         found: set[str] = set()
-        while page := _said(self._vendor.get, limit=BATCH, offset=len(found), include=[])["ids"]:
+        while page := _call(self._vendor.get, limit=BATCH, offset=len(found), include=[])["ids"]:
             found.update(page)
         return found
 
@@ -53,8 +53,8 @@ class Collection:
         """Vectors by key; unknown keys are left out."""
         found: dict[str, Vectors] = {}
         for start in range(0, len(keys), BATCH):
-            asked = list(keys[start : start + BATCH])
-            reply = _said(self._vendor.get, ids=asked, include=["embeddings"])
+            batch = list(keys[start : start + BATCH])
+            reply = _call(self._vendor.get, ids=batch, include=["embeddings"])
             vectors = np.asarray(reply["embeddings"], dtype=np.float32)
             found.update(zip(reply["ids"], vectors, strict=True))
         return found
@@ -72,7 +72,7 @@ class ChromaServer:
     def collection(self, domain: str, embedder: str, kind: str) -> Collection:
         with self._lock:
             if self._client is None:
-                self._client = _said(_open_server, self._url, self._connect_seconds)
+                self._client = _call(_open_server, self._url, self._connect_seconds)
         made_by = hashlib.sha256(embedder.encode()).hexdigest()[:12]
         return _collection(self._client, f"{domain}.{made_by}.{kind}")
 
@@ -85,7 +85,7 @@ class ChromaServer:
 
 def _collection(client: ClientAPI, name: str) -> Collection:
     return Collection(
-        _said(
+        _call(
             client.get_or_create_collection,
             name,
             embedding_function=None,
@@ -132,16 +132,16 @@ def _open_server(url: str, connect_seconds: float) -> ClientAPI:
     return client
 
 
-def _said(call: Any, *arguments: Any, **named: Any) -> Any:
+def _call(call: Any, *arguments: Any, **named: Any) -> Any:
     """The call's result, Chroma's many kinds of failure as IndexUnavailable."""
     try:
         return call(*arguments, **named)
     except (ConfigError, IndexUnavailable):
         raise
     except Exception as error:  # chromadb raises its own, httpx's, sqlite's and Rust's errors
-        said = " ".join(str(error).split())[:200]
+        message = " ".join(str(error).split())[:200]
         raise IndexUnavailable(
-            f"the Chroma server failed: {type(error).__name__}: {said}",
+            f"the Chroma server failed: {type(error).__name__}: {message}",
             remedy="see whether it is up and CHROMA_URL leads to it, and publish again; what was "
             "published answers meanwhile",
         ) from error

@@ -73,7 +73,7 @@ def best_of_each(rows: Rows, scores: NDArray[np.float32]) -> Best:
     return Best(rows[places], scores[places])
 
 
-MOST = 127 * 256
+MAX_CODE = 127 * 256
 """The code of a row's largest component."""
 WIDENED_AT_ONCE = 400_000
 """Components that are widened to floats together: they stay in a core's cache."""
@@ -84,7 +84,7 @@ Scales = NDArray[np.float32]
 
 
 @dataclass(frozen=True)
-class Quantised:
+class Quantized:
     """(rows, dimensions) vectors; arrays may be mapped from files."""
 
     leading: Bytes
@@ -99,8 +99,8 @@ class Quantised:
     def width(self) -> int:
         return int(self.leading.shape[1])
 
-    def __getitem__(self, rows: slice | Rows) -> Quantised:
-        return Quantised(self.leading[rows], self.trailing[rows], self.scales[rows])
+    def __getitem__(self, rows: slice | Rows) -> Quantized:
+        return Quantized(self.leading[rows], self.trailing[rows], self.scales[rows])
 
     def exactly(self) -> Vectors:
         """(rows, dimensions) float32: encoded again they give the same bytes."""
@@ -120,7 +120,7 @@ class Quantised:
         return products(self.leading, scales, queries, rows)
 
 
-def quantised(vectors: Vectors) -> Quantised:
+def quantize(vectors: Vectors) -> Quantized:
     """`vectors`: (rows, dimensions) of any length."""
     made = empty(len(vectors), vectors.shape[1])
     for start in range(0, len(vectors), ENCODED_AT_ONCE):
@@ -134,16 +134,16 @@ def quantised(vectors: Vectors) -> Quantised:
     return made
 
 
-def empty(rows: int, width: int) -> Quantised:
-    return Quantised(
+def empty(rows: int, width: int) -> Quantized:
+    return Quantized(
         np.zeros((rows, width), dtype=np.int8),
         np.zeros((rows, width), dtype=np.int8),
         np.zeros(rows, dtype=np.float32),
     )
 
 
-def joined(parts: Sequence[Quantised]) -> Quantised:
-    return Quantised(
+def joined(parts: Sequence[Quantized]) -> Quantized:
+    return Quantized(
         np.concatenate([one.leading for one in parts]),
         np.concatenate([one.trailing for one in parts]),
         np.concatenate([one.scales for one in parts]),
@@ -192,6 +192,8 @@ def products_of_spans(
 def _scales(vectors: Vectors) -> Scales:
     # Rounded up to 17 significant bits: times 127 * 256 that is exact in a float, so what is
     # decoded and encoded again, after a server kept it for instance, is byte for byte the same.
-    scales = np.ascontiguousarray(np.abs(vectors).max(axis=1, initial=0) / MOST, dtype=np.float32)
+    scales = np.ascontiguousarray(
+        np.abs(vectors).max(axis=1, initial=0) / MAX_CODE, dtype=np.float32
+    )
     bits = scales.view(np.uint32)
     return ((bits + np.uint32(0x7F)) & np.uint32(0xFFFFFF80)).view(np.float32)

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from config.models import Embedder, Vectors
-from index.vectors.quantized import NONE, Best, Mask, Quantised, Rows, best
+from index.vectors.quantized import NONE, Best, Mask, Quantized, Rows, best
 from index.vectors.sketch import Sketch
 
 EXACT_ROWS = 50_000
@@ -31,7 +31,7 @@ SPARE, SPARE_SHARE = 16, 0.25
 class VectorSearch:
     """Searches one matrix; thread-safe."""
 
-    def __init__(self, matrix: Quantised, sketch: Sketch | None) -> None:
+    def __init__(self, matrix: Quantized, sketch: Sketch | None) -> None:
         self._matrix = matrix
         self._sketch = sketch
 
@@ -101,7 +101,7 @@ class LruCache(Generic[Key, Value]):
                 self._held.popitem(last=False)
 
 
-KEPT = 2_048
+MAX_CACHED = 2_048
 """Questions and their variants; 1.5 kB each."""
 
 
@@ -110,7 +110,7 @@ class QuestionVectors:
 
     def __init__(self, embedder: Embedder) -> None:
         self.embedder = embedder
-        self._kept: LruCache[str, Vectors] = LruCache(KEPT)
+        self._kept: LruCache[str, Vectors] = LruCache(MAX_CACHED)
 
     def __call__(self, texts: Sequence[str]) -> Vectors:
         """(len(texts), dimensions). Raises ModelUnavailable."""

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from config.models import Vectors
-from index.vectors.quantized import Mask, Quantised, Rows, products, products_of_spans
+from index.vectors.quantized import Mask, Quantized, Rows, products, products_of_spans
 
 WIDTH = 96
 """Components kept. Of 1.1 million rows, 200,000 read and 6,000 looked at again, the share of the
@@ -90,22 +90,22 @@ def open_sketch(folder: Path) -> Sketch:
     return Sketch(**{name: mapped(name) for name in NAMES})
 
 
-def sketch_of(vectors: Quantised, base: Sketch | None, from_base: Rows) -> Sketch:
+def sketch_of(vectors: Quantized, base: Sketch | None, from_base: Rows) -> Sketch:
     """`from_base`: row → the base's row with the same vector, -1 for a new one."""
     if base is None or not 1 / OUTGROWN < len(vectors) / len(base.rows) < OUTGROWN:
         turn, centres = _trained(vectors)
         cells, codes, scales = _placed(vectors, np.arange(len(vectors)), turn, centres)
     else:
         turn, centres = np.asarray(base.turn), np.asarray(base.centres)
-        kept, new = np.flatnonzero(from_base >= 0), np.flatnonzero(from_base < 0)
+        carried, new = np.flatnonzero(from_base >= 0), np.flatnonzero(from_base < 0)
         place_of = np.empty(len(base.rows), dtype=np.int64)
         place_of[base.rows] = np.arange(len(base.rows))
-        places = place_of[from_base[kept]]
+        places = place_of[from_base[carried]]
         cells = np.empty(len(vectors), dtype=np.int32)
         codes = np.empty((len(vectors), turn.shape[1]), dtype=np.int8)
         scales = np.empty(len(vectors), dtype=np.float32)
-        cells[kept] = np.searchsorted(base.starts, places, side="right") - 1
-        codes[kept], scales[kept] = base.codes[places], base.scales[places]
+        cells[carried] = np.searchsorted(base.starts, places, side="right") - 1
+        codes[carried], scales[carried] = base.codes[places], base.scales[places]
         cells[new], codes[new], scales[new] = _placed(vectors, new, turn, centres)
     order = np.argsort(cells, kind="stable")
     counts = np.bincount(cells, minlength=len(centres))
@@ -119,7 +119,7 @@ def sketch_of(vectors: Quantised, base: Sketch | None, from_base: Rows) -> Sketc
     )
 
 
-def _trained(vectors: Quantised) -> tuple[Vectors, Vectors]:
+def _trained(vectors: Quantized) -> tuple[Vectors, Vectors]:
     """(turn, centres): the directions in which a sample spreads most, and spherical k-means."""
     count = max(1, len(vectors) // CELL_ROWS) if len(vectors) > PROBED_ROWS else 1
     random = np.random.default_rng(0)
@@ -139,7 +139,7 @@ def _trained(vectors: Quantised) -> tuple[Vectors, Vectors]:
 
 
 def _placed(
-    vectors: Quantised, rows: Rows, turn: Vectors, centres: Vectors
+    vectors: Quantized, rows: Rows, turn: Vectors, centres: Vectors
 ) -> tuple[NDArray[np.int32], NDArray[np.int8], NDArray[np.float32]]:
     """(cell, codes, scale) of each of these rows."""
     cells = np.empty(len(rows), dtype=np.int32)

@@ -19,7 +19,7 @@ from jobs.ingest.executors import Prepare, Way
 from jobs.ingest.handoff_store import PreparationStore
 from jobs.ingest.shared_queue import PreparationTask
 from loaders.document import Document
-from loaders.time_limit import uncounted
+from loaders.time_limit import outside_time_limit
 
 RUNS = 64
 """Whose budgets are remembered."""
@@ -56,7 +56,7 @@ class Preparation:
             prepare,
             count_tokens=self._embedder.count_tokens,
             options=options,
-            embed=uncounted(self._embedder),
+            embed=outside_time_limit(self._embedder),
         )
         if self._model is None and self._vision_model is None:
             return {"extractive": plainly}

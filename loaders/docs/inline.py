@@ -136,13 +136,13 @@ class Elements:
 
     def _date(self, chip: Node) -> Span | None:
         properties = chip.child("dateElementProperties")
-        shown = properties.text("displayText") if properties else ""
-        if not shown and properties:
-            shown = properties.text("timestamp")[:10]
-        if not shown:
+        text = properties.text("displayText") if properties else ""
+        if not text and properties:
+            text = properties.text("timestamp")[:10]
+        if not text:
             chip.skipped("a date without text")
             return None
-        return self._chip(chip, clean(shown))
+        return self._chip(chip, clean(text))
 
     def _rich_link(self, chip: Node) -> Span | None:
         properties = chip.child("richLinkProperties")
@@ -155,13 +155,13 @@ class Elements:
 
     def _dropdown(self, chip: Node) -> Span | None:
         properties = chip.child("dropdownProperties")
-        shown = properties.text("displayValue") if properties else ""
-        if properties and not shown:
-            shown = self._option(properties)
-        if not shown:
+        text = properties.text("displayValue") if properties else ""
+        if properties and not text:
+            text = self._option(properties)
+        if not text:
             chip.skipped("a dropdown without a value")
             return None
-        return self._chip(chip, clean(shown))
+        return self._chip(chip, clean(text))
 
     def _option(self, properties: Node) -> str:
         definition = self.dropdowns.get(properties.text("dropdownDefinitionId"))
@@ -285,11 +285,11 @@ class ListNumbers:
         if node is None or kind is None:
             return "-"
 
-        def shown(found: re.Match[str]) -> str:
+        def replacement(found: re.Match[str]) -> str:
             other = int(found[1])
             return self._number(name, other, counts.get(other, self._start(name, other)))
 
-        marker = _PLACEHOLDER.sub(shown, node.text("glyphFormat") or f"%{level}.").strip()
+        marker = _PLACEHOLDER.sub(replacement, node.text("glyphFormat") or f"%{level}.").strip()
         return marker if any(letter.isalnum() for letter in marker) else "-"
 
     def _number(self, name: str, level: int, value: int) -> str:

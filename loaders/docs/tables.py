@@ -94,7 +94,7 @@ class Tables:
         bullet = paragraph.child("bullet")
         marker, level = self.numbers.next(bullet) if bullet else ("", 0)
         content.images += [piece for piece in pieces if isinstance(piece, Image)]
-        spans = [shown for piece in pieces if (shown := _shown(piece)) is not None]
+        spans = [shown for piece in pieces if (shown := _as_span(piece)) is not None]
         content.bold &= all(span.bold for span in spans if span.text.strip())
         text, markdown = spans_to_text(spans).strip(), spans_to_markdown(spans).strip()
         if text or markdown:
@@ -113,7 +113,7 @@ class Tables:
         content.lines += flat_table(nested)
 
 
-def _shown(piece: Piece) -> Span | None:
+def _as_span(piece: Piece) -> Span | None:
     if isinstance(piece, Image):
         return Span(
             text=" ".join((piece.alt or piece.title).split()), markdown=image_markdown(piece)
@@ -122,9 +122,9 @@ def _shown(piece: Piece) -> Span | None:
 
 
 def _compare(table: Node, name: str, found: int) -> None:
-    said = table.number(name, found)
-    if said != found:
-        table.warn(f"{table.place}: it says {said} {name}, but {found} are there")
+    stated = table.number(name, found)
+    if stated != found:
+        table.warn(f"{table.place}: it says {stated} {name}, but {found} are there")
 
 
 def _span(style: Node | None, name: str) -> int:
@@ -154,7 +154,7 @@ def _without_suggested(
 ) -> tuple[list[list[SourceCell]], list[Node]]:
     """Drop rows and columns that are only suggested. Their text is marked run by run, so what
     is left in them is accepted text, and then they stay."""
-    kept = [
+    row_numbers = [
         i
         for i, row in enumerate(rows)
         if not (row.suggested() and all(cell.empty for cell in read[i]))
@@ -164,11 +164,11 @@ def _without_suggested(
     def only_suggested(column: int) -> bool:
         return all(
             column < len(read[i]) and cells[i][column].suggested() and read[i][column].empty
-            for i in kept
+            for i in row_numbers
         )
 
-    dropped = {column for column in range(width) if kept and only_suggested(column)}
+    dropped = {column for column in range(width) if row_numbers and only_suggested(column)}
     return (
-        [[cell for j, cell in enumerate(read[i]) if j not in dropped] for i in kept],
-        [rows[i] for i in kept],
+        [[cell for j, cell in enumerate(read[i]) if j not in dropped] for i in row_numbers],
+        [rows[i] for i in row_numbers],
     )

@@ -15,7 +15,7 @@ _LIST_RULE = re.compile(
     r"\.(lst-[\w-]{1,60}+)\s{0,9}+>\s{0,9}+li:before\s{0,9}+"
     r"\{[^{}]{0,200}?counter\([^,(){}]{1,100}+,\s{0,9}+([\w-]{1,40}+)"
 )
-_MOST_CLASSES = 10
+_MAX_CLASSES = 10
 """Of one element. Google's exports have two or three."""
 _SOURCE_INDENT = re.compile(r"[ \t\r]*\n[ \t\r\n]*")
 _HARD_BREAK = "\x1f"
@@ -46,7 +46,7 @@ def simplify_export(soup: BeautifulSoup) -> None:
 
 
 def _style_of(element: Tag, rules: dict[str, str]) -> str:
-    names = attribute(element, "class").split()[:_MOST_CLASSES]
+    names = attribute(element, "class").split()[:_MAX_CLASSES]
     return ";".join([*(rules.get(name, "") for name in names), attribute(element, "style").lower()])
 
 

@@ -27,9 +27,9 @@ from loaders.files.markdown import parse_markdown
 from loaders.files.patterns import expand_paths, root_of
 from loaders.files.pdf import parse_pdf
 from loaders.files.text import parse_csv, parse_text
-from loaders.pictures.document_pictures import PictureCollector, beside
+from loaders.pictures.document_pictures import PictureCollector, local_pictures
 from loaders.source import IndexedDocument, Load, SourceChanges
-from loaders.time_limit import uncounted
+from loaders.time_limit import outside_time_limit
 
 MIME_TYPE = "application/vnd.openxmlformats-officedocument.wordprocessingml.document"
 _STYLES = """
@@ -101,7 +101,7 @@ class FileSource:
         if pictures is None:
             return partial(load_file, path)
         root = root_of(path, self._patterns, self._folder)
-        return lambda: pictures(load_file(path), beside(path, root))
+        return lambda: pictures(load_file(path), local_pictures(path, root))
 
 
 def load_file(path: Path, *, base_url: str = "") -> Document:
@@ -113,7 +113,7 @@ def load_file(path: Path, *, base_url: str = "") -> Document:
     return load_bytes(data, suffix=path.suffix, url=url, id=path.stem, modified_at=changed)
 
 
-@uncounted
+@outside_time_limit
 def _read(path: Path) -> tuple[bytes, datetime]:
     """What a file holds, and when it changed. No time limit interrupts it with the file open.
 

@@ -15,9 +15,9 @@ from pathlib import Path
 
 from config.errors import ConfigError
 
-_SHOWN = 100
+_MAX_PATTERN_CHARS = 100
 """Most characters of an entry that an error shows."""
-_MOST_NOTES = 20
+_MAX_NOTES = 20
 _EVERYTHING = ("**", "*")
 
 
@@ -33,10 +33,14 @@ def expand_paths(
     found: set[Path] = set()
     notes: dict[str, None] = {}
     for pattern in patterns:
-        shown = pattern if len(pattern) <= _SHOWN else pattern[: _SHOWN - 1] + "…"
+        excerpt = (
+            pattern
+            if len(pattern) <= _MAX_PATTERN_CHARS
+            else pattern[: _MAX_PATTERN_CHARS - 1] + "…"
+        )
         if ".." in Path(pattern).parts[_fixed(Path(pattern).parts) :]:
             raise ConfigError(
-                f"{shown!r} goes up behind a wildcard", remedy="begin with the folder it means"
+                f"{excerpt!r} goes up behind a wildcard", remedy="begin with the folder it means"
             )
         matches = _matches(pattern, base, suffixes)
         if not matches.paths:
@@ -45,19 +49,19 @@ def expand_paths(
         if not matches.paths:
             left_out = f"left out: {matches.notes[0]}; " if matches.notes else ""
             raise ConfigError(
-                f"no files match {shown!r}",
+                f"no files match {excerpt!r}",
                 remedy=f"{left_out}looked in {base} and in {Path.cwd()}",
             )
         for path in matches.paths:
             if path.suffix.lower() not in suffixes:
                 raise ConfigError(
-                    f"no loader reads {shown!r}", remedy="supported: " + ", ".join(suffixes)
+                    f"no loader reads {excerpt!r}", remedy="supported: " + ", ".join(suffixes)
                 )
         found.update(matches.paths)
         notes |= dict.fromkeys(matches.notes)
     lines = list(notes)
-    if len(lines) > _MOST_NOTES:
-        lines = [*lines[:_MOST_NOTES], f"… and {len(lines) - _MOST_NOTES} more files left out"]
+    if len(lines) > _MAX_NOTES:
+        lines = [*lines[:_MAX_NOTES], f"… and {len(lines) - _MAX_NOTES} more files left out"]
     return sorted(found), lines
 
 

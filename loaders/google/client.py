@@ -63,7 +63,7 @@ class RateLimiter:
 
 
 ATTEMPTS = 7
-LONGEST_BACKOFF = 32.0
+MAX_BACKOFF = 32.0
 TIMEOUT = 60.0
 """Seconds; a long document takes Google ten."""
 BATCH = 100
@@ -160,8 +160,8 @@ class GoogleClient:
             if not again:
                 break
             self._sleep(_backoff(attempt))
-            anew = self._batches(service, [requests[place] for place in again])
-            for place, answer in zip(again, anew, strict=True):
+            retries = self._batches(service, [requests[place] for place in again])
+            for place, answer in zip(again, retries, strict=True):
                 answers[place] = answer
         return answers
 
@@ -296,7 +296,7 @@ class _Stumble(Exception):
 
 def _backoff(attempt: int) -> float:
     """Full jitter over a doubling ceiling, so that threads don't come back together."""
-    return random.uniform(0.2, 1.0) * min(LONGEST_BACKOFF, 2.0 ** (attempt - 1))  # noqa: S311 - no secret
+    return random.uniform(0.2, 1.0) * min(MAX_BACKOFF, 2.0 ** (attempt - 1))  # noqa: S311 - no secret
 
 
 def _broken(error: Exception) -> GoogleRefused:

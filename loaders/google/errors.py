@@ -22,7 +22,7 @@ LIMIT_REASONS = frozenset(
 )
 TEMPORARY_STATUSES = frozenset({408, 429, 500, 502, 503, 504})
 GONE_STATUSES = frozenset({404, 410})
-LONGEST_PAUSE = 120.0
+MAX_PAUSE = 120.0
 """Seconds; a Retry-After beyond it is cut, since other documents wait behind this one."""
 
 WORDS: Mapping[str, str] = {
@@ -103,7 +103,7 @@ def retry_after(header: str | None) -> float:
             seconds = parsedate_to_datetime(header).timestamp() - time()
         except ValueError:
             return 0.0
-    return min(max(seconds, 0.0), LONGEST_PAUSE)
+    return min(max(seconds, 0.0), MAX_PAUSE)
 
 
 def _error_body(content: bytes | str) -> Mapping[str, Any]:

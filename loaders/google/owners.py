@@ -110,7 +110,7 @@ def owners_of(document: str, calls: DriveCalls) -> OwnersFound:
     except GoogleRefused as refused:
         return OwnersFound(gone=refused.no_access and not refused.of_account, later=_later(refused))
     people: dict[str, OwnerRole] = {}
-    for email, role in _named(file):
+    for email, role in _named_person(file):
         people.setdefault(email, role)
     if not any(role == "owner" for role in people.values()):
         for email in _managers(document, calls):
@@ -127,7 +127,7 @@ def _later(refused: GoogleRefused) -> bool:
     return refused.of_account or not refused.no_access
 
 
-def _named(file: Mapping[str, Any]) -> Iterator[tuple[str, OwnerRole]]:
+def _named_person(file: Mapping[str, Any]) -> Iterator[tuple[str, OwnerRole]]:
     for owner in file.get("owners") or ():
         if email := _address(owner):
             yield email, "owner"
@@ -155,8 +155,8 @@ def _managers(document: str, calls: DriveCalls) -> list[str]:
     return [email for each in people if (email := _address(each))]
 
 
-def _address(told: Mapping[str, Any]) -> str:
-    return str(told.get("emailAddress") or "").strip().lower()
+def _address(person: Mapping[str, Any]) -> str:
+    return str(person.get("emailAddress") or "").strip().lower()
 
 
 ATTEMPTS = 4

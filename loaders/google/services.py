@@ -132,13 +132,13 @@ def _description(name: str, version: str) -> dict[str, Any]:
     resources: dict[str, Any] = {}
     for resource, wanted in CALLED[name].items():
         methods = document["resources"][resource]["methods"]
-        kept = {each: dict(methods[each]) for each in wanted}
-        for method in kept.values():
+        methods_used = {each: dict(methods[each]) for each in wanted}
+        for method in methods_used.values():
             if "response" in method:
                 method["response"] = ANSWER
             if "request" in method:
                 method["request"] = BODY
-        resources[resource] = {"methods": kept}
+        resources[resource] = {"methods": methods_used}
     return {**document, "resources": resources, "schemas": {}}
 
 

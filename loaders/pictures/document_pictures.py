@@ -24,18 +24,18 @@ from loaders.pictures.image import (
     read_picture,
     too_large,
 )
-from loaders.time_limit import uncounted
+from loaders.time_limit import outside_time_limit
 
 Fetch = Callable[[Image], bytes]
 """Raises PictureRefused."""
 Keep = Callable[[ShownPicture], None]
 
-MOST_PICTURES = 60
+MAX_PICTURES = 60
 """Of one document."""
-SHORTEST_SIDE = 64
+MIN_SIDE = 64
 """Pixels: what is smaller is an icon."""
-_FEWEST_PIXELS = 12_000
-_THINNEST = 10
+_MIN_PIXELS = 12_000
+_MAX_ASPECT_RATIO = 10
 """Times as long as wide: a rule, or a strip of ornament."""
 _REPEATED = 3
 """Times in one document: a logo, or a sign beside notes."""
@@ -72,21 +72,23 @@ def with_pictures(
         key = _key(image)
         if key in seen:
             continue
-        if len(seen) >= MOST_PICTURES:
-            seen[key] = replace(image, passed_over=f"more than {MOST_PICTURES} in one document")
+        if len(seen) >= MAX_PICTURES:
+            seen[key] = replace(image, passed_over=f"more than {MAX_PICTURES} in one document")
             continue
         try:
-            data = fetched(image, fetch)
+            data = picture_bytes(image, fetch)
             if is_described(digest := digest_of(data)):
                 seen[key] = replace(image, digest=digest)
                 continue
             picture = read_picture(data)
         except PictureRefused as refused:
             seen[key] = image if refused.temporary else replace(image, passed_over=refused.reason)
-            warnings[f"a picture{_named(image)} was not looked at: it {refused.reason}"] = None
+            warnings[
+                f"a picture{_name_in_brackets(image)} was not looked at: it {refused.reason}"
+            ] = None
             continue
         pictures.setdefault(picture.digest, picture)
-        seen[key] = replace(image, digest=picture.digest, passed_over=too_slight(picture))
+        seen[key] = replace(image, digest=picture.digest, passed_over=ornament_reason(picture))
     counted = Counter(seen[_key(image)].digest for image in _places(document))
 
     def judged(image: Image) -> Image:
@@ -114,26 +116,26 @@ def with_images(block: Block, change: Callable[[Image], Image]) -> Block:
     return replace(
         block,
         image=block.image and change(block.image),
-        table=block.table and _changed(block.table, change),
+        table=block.table and _change_table(block.table, change),
     )
 
 
-def too_slight(picture: ShownPicture) -> str:
+def ornament_reason(picture: ShownPicture) -> str:
     """Why a document's picture is an ornament by its size; '' for one that may say something."""
     short, long = sorted((picture.width, picture.height))
-    if short < SHORTEST_SIDE or short * long < _FEWEST_PIXELS:
+    if short < MIN_SIDE or short * long < _MIN_PIXELS:
         return "small"
-    return "a strip" if long > _THINNEST * short else ""
+    return "a strip" if long > _MAX_ASPECT_RATIO * short else ""
 
 
-def fetched(image: Image, fetch: Fetch) -> bytes:
+def picture_bytes(image: Image, fetch: Fetch) -> bytes:
     """Those that are written out in the document itself need no source."""
     if image.uri.startswith("data:"):
-        return _written_out(image.uri)
-    return uncounted(fetch)(image)
+        return _decode_data_url(image.uri)
+    return outside_time_limit(fetch)(image)
 
 
-def _written_out(uri: str) -> bytes:
+def _decode_data_url(uri: str) -> bytes:
     head, _, written = uri[len("data:") :].partition(",")
     if len(written) > 2 * MAX_PICTURE_BYTES:
         raise PictureRefused(too_large(len(written)))
@@ -145,14 +147,14 @@ def _written_out(uri: str) -> bytes:
         raise PictureRefused("is not written out as a data address should be") from None
 
 
-def _changed(table: Table, change: Callable[[Image], Image]) -> Table:
+def _change_table(table: Table, change: Callable[[Image], Image]) -> Table:
     def changed(cell: Cell) -> Cell:
         if not (cell.images or cell.tables):
             return cell
         return replace(
             cell,
             images=tuple(map(change, cell.images)),
-            tables=tuple(_changed(nested, change) for nested in cell.tables),
+            tables=tuple(_change_table(nested, change) for nested in cell.tables),
         )
 
     return replace(table, rows=tuple(tuple(map(changed, row)) for row in table.rows))
@@ -171,12 +173,12 @@ def _key(image: Image) -> str:
     return image.uri or f"object {image.object_id}"
 
 
-def _named(image: Image) -> str:
+def _name_in_brackets(image: Image) -> str:
     name = " ".join((image.alt or image.title).split())[:60]
     return f" ({name})" if name else ""
 
 
-def beside(path: Path, root: Path) -> Fetch:
+def local_pictures(path: Path, root: Path) -> Fetch:
     """Fetches pictures below `root` that a file at `path` names; what is on the web stays there."""
 
     def fetch(image: Image) -> bytes:

@@ -19,7 +19,7 @@ from loaders.pictures.image import MAX_PICTURE_BYTES, PictureRefused, too_large
 
 _PIECE = 64 * 1024
 _SILENCE_SECONDS = 10.0
-_MOST_SECONDS = 60.0
+_MAX_SECONDS = 60.0
 _TEMPORARY = frozenset({408, 425, 429, 500, 502, 503, 504})
 
 
@@ -48,7 +48,7 @@ def download(
     *,
     allowed: Callable[[str], bool],
     headers: Mapping[str, str] | None = None,
-    most_seconds: float = _MOST_SECONDS,
+    most_seconds: float = _MAX_SECONDS,
 ) -> Downloaded:
     """Raises PictureRefused, without the address: whoever holds it may hold the file.
 
@@ -61,12 +61,12 @@ def download(
     until = time.monotonic() + most_seconds
     try:
         with opener.open(request, timeout=_SILENCE_SECONDS) as answer:
-            said = answer.headers.get("content-length", "")
-            if said.isdecimal() and int(said) > MAX_PICTURE_BYTES:
-                raise PictureRefused(too_large(int(said)))
+            stated_length = answer.headers.get("content-length", "")
+            if stated_length.isdecimal() and int(stated_length) > MAX_PICTURE_BYTES:
+                raise PictureRefused(too_large(int(stated_length)))
             data = _read(answer, until)
             media_type = answer.headers.get_content_type()
-            if said.isdecimal() and len(data) < int(said):
+            if stated_length.isdecimal() and len(data) < int(stated_length):
                 raise PictureRefused("could not be fetched: it broke off", temporary=True)
             return Downloaded(data, media_type)
     except HTTPError as error:

@@ -14,9 +14,9 @@ MAX_PICTURE_BYTES = 20_000_000
 """Of a file; what is larger is no screenshot and no diagram."""
 MAX_PIXELS = 40_000_000
 """Unpacked it takes four bytes for each: a small file can unpack to gigabytes."""
-LONGEST_SIDE = 2_048
+MAX_SIDE = 2_048
 """Pixels that providers look at; they would shrink what is larger themselves, after it was sent."""
-_LONGEST_SENT = 3_500_000
+_MAX_SENT_BYTES = 3_500_000
 """Bytes; a third more as base64, of the 5 MB that the strictest provider takes."""
 _SIGNS = {
     b"\x89PNG\r\n\x1a\n": "PNG", b"\xff\xd8\xff": "JPEG", b"GIF87a": "GIF", b"GIF89a": "GIF",
@@ -62,12 +62,12 @@ def read_picture(data: bytes) -> ShownPicture:
         raise PictureRefused(f"is {_other(data)}, not a PNG, JPEG, GIF, WebP or BMP picture")
     try:
         with _OPENING:
-            width, height, shown = _opened(data, kind)
+            width, height, picture = _open(data, kind)
     except PictureRefused:
         raise
     except Exception as error:  # Pillow's decoders raise a dozen types on damaged files
         raise PictureRefused(f"is a damaged {kind} file") from error
-    media_type, encoded = _encoded(shown)
+    media_type, encoded = _encoded(picture)
     return ShownPicture(
         media_type=media_type,
         data=encoded,
@@ -85,7 +85,7 @@ def too_large(size: int) -> str:
     return f"has {size / 1e6:,.0f} MB, more than the {MAX_PICTURE_BYTES // 1_000_000} that I open"
 
 
-def _opened(data: bytes, kind: str) -> tuple[int, int, Any]:
+def _open(data: bytes, kind: str) -> tuple[int, int, Any]:
     """Width and height in the file, and what of it is shown."""
     from PIL import Image, ImageOps
 
@@ -103,7 +103,7 @@ def _opened(data: bytes, kind: str) -> tuple[int, int, Any]:
                     f"{MAX_PIXELS // 1_000_000} million that I open"
                 )
             upright = ImageOps.exif_transpose(opened) or opened
-            upright.thumbnail((LONGEST_SIDE, LONGEST_SIDE))
+            upright.thumbnail((MAX_SIDE, MAX_SIDE))
             return width, height, _on_white(upright)
 
 
@@ -123,7 +123,7 @@ def _encoded(picture: Any) -> tuple[str, bytes]:
     """As PNG, which keeps letters sharp, where that isn't too large."""
     written = io.BytesIO()
     picture.save(written, "PNG")
-    if written.tell() <= _LONGEST_SENT:
+    if written.tell() <= _MAX_SENT_BYTES:
         return "image/png", written.getvalue()
     written = io.BytesIO()
     picture.save(written, "JPEG", quality=85)

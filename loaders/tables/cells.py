@@ -44,18 +44,18 @@ class SourceCell:
 
 
 def lines_to_text(lines: Iterable[Line]) -> str:
-    shown = []
+    parts = []
     for line in lines:
         sign = f"{_sign(line)} " if line.marker else ""
-        shown.append("  " * line.level + sign + line.text if line.marker else line.text)
-    return "\n".join(text for text in shown if text.strip()).strip("\n")
+        parts.append("  " * line.level + sign + line.text if line.marker else line.text)
+    return "\n".join(text for text in parts if text.strip()).strip("\n")
 
 
 def lines_to_markdown(lines: Iterable[Line]) -> str:
     """One line of markdown: `<br>` between lines, `•` for bullets, `<ol>` for numbered items.
 
     Numbers stay markup, as in the source: a cell's words are what somebody typed."""
-    shown: list[str] = []
+    html: list[str] = []
     last: tuple[str, int] | None = None
     for line in lines:
         content = re.sub(r"(?<! ) *\n", "<br>", line.markdown.strip())
@@ -64,16 +64,16 @@ def lines_to_markdown(lines: Iterable[Line]) -> str:
         if _is_number(line.marker):
             kind, value = _counted(line.marker)
             if last == (kind, value - 1):
-                shown.pop()  # the end of the list that goes on
+                html.pop()  # the end of the list that goes on
             else:
-                shown.append(_list_start(kind, value))
-            shown += [f"<li>{content}</li>", "</ol>"]
+                html.append(_list_start(kind, value))
+            html += [f"<li>{content}</li>", "</ol>"]
             last = (kind, value)
         else:
             bullet = f"{_sign(line)} " if line.marker else ""
-            shown.append(("<br>" if shown and last is None else "") + bullet + content)
+            html.append(("<br>" if html and last is None else "") + bullet + content)
             last = None
-    return "".join(shown)
+    return "".join(html)
 
 
 def _list_start(kind: str, value: int) -> str:

@@ -223,20 +223,20 @@ def _header_columns(cells: Grid, styles: Sequence[Sequence[Style]], header_rows:
 def _naming_columns(body: Grid, styles: Sequence[Sequence[Style]]) -> int:
     """Leading columns that are marked, or bold, unlike those to the right of them."""
     width = len(body[0])
-    said, marked, bold = [0] * width, [0] * width, [0] * width
+    filled, marked, bold = [0] * width, [0] * width, [0] * width
     for row, row_styles in zip(body, styles, strict=True):
         for column, (cell, style) in enumerate(zip(row, row_styles, strict=True)):
             if cell.text:
-                said[column] += 1
+                filled[column] += 1
                 marked[column] += style.header
                 bold[column] += style.bold
-    right_said, right_marked, right_bold = sum(said), sum(marked), sum(bold)
+    right_said, right_marked, right_bold = sum(filled), sum(marked), sum(bold)
     for column in range(width - 1):
-        right_said -= said[column]
+        right_said -= filled[column]
         right_marked -= marked[column]
         right_bold -= bold[column]
-        by_mark = marked[column] == said[column] and right_marked < right_said
-        by_bold = bold[column] == said[column] and right_said and not right_bold
-        if not said[column] or not (by_mark or by_bold):
+        by_mark = marked[column] == filled[column] and right_marked < right_said
+        by_bold = bold[column] == filled[column] and right_said and not right_bold
+        if not filled[column] or not (by_mark or by_bold):
             return column
     return width - 1

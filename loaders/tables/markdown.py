@@ -74,12 +74,12 @@ def markdown_to_table(text: str) -> Table:
 
 def _header_markdown(levels: Sequence[Cell]) -> str:
     """Bold says nothing in a header line."""
-    shown = []
+    lines = []
     for level in levels:
         markdown = level.markdown or escape(level.text)
         bold = _ALL_BOLD.fullmatch(markdown)
-        shown.append(bold[1] if bold else markdown)
-    return LEVEL_SEPARATOR.join(shown)
+        lines.append(bold[1] if bold else markdown)
+    return LEVEL_SEPARATOR.join(lines)
 
 
 def _header_rows(names: Sequence[str]) -> list[list[str]]:

@@ -98,9 +98,9 @@ def spans_to_markdown(spans: Sequence[Span]) -> str:
 
 
 def _merged(spans: Iterable[Span]) -> list[Span]:
-    kept = (_shown(span) for span in spans if span.text or span.markdown)
+    nonempty = (_without_blank_code(span) for span in spans if span.text or span.markdown)
     merged: list[Span] = []
-    for (*_, markdown), run in groupby(kept, key=lambda span: span.style):
+    for (*_, markdown), run in groupby(nonempty, key=lambda span: span.style):
         same = list(run)
         if markdown is None and len(same) > 1:
             same = [replace(same[0], text="".join(span.text for span in same))]
@@ -108,7 +108,7 @@ def _merged(spans: Iterable[Span]) -> list[Span]:
     return merged
 
 
-def _shown(span: Span) -> Span:
+def _without_blank_code(span: Span) -> Span:
     """White space has no typeface."""
     blank = span.code and not span.text.strip() and not span.markdown
     return replace(span, code=False) if blank else span
@@ -137,7 +137,7 @@ def _in_doubt(spans: Sequence[Span]) -> bool:
 def _styled(spans: Sequence[Span]) -> str:
     pieces: list[str] = []
     for link, group in groupby(spans, key=lambda span: span.link):
-        inner = _emphasised(list(group), _MARKS, in_link=bool(link))
+        inner = _emphasized(list(group), _MARKS, in_link=bool(link))
         if link:
             inner = _wrapped(inner, "[", f"]({destination(link)})")
         if pieces and pieces[-1].endswith("!") and inner.startswith("["):
@@ -146,15 +146,15 @@ def _styled(spans: Sequence[Span]) -> str:
     return "".join(pieces)
 
 
-def _emphasised(spans: Sequence[Span], marks: Sequence[tuple[Mark, str]], *, in_link: bool) -> str:
+def _emphasized(spans: Sequence[Span], marks: Sequence[tuple[Mark, str]], *, in_link: bool) -> str:
     if not marks:
         return "".join(_leaf(span, in_link) for span in spans)
     (mark, sign), *inner_marks = marks
     if not any(getattr(span, mark) for span in spans):
-        return _emphasised(spans, inner_marks, in_link=in_link)
+        return _emphasized(spans, inner_marks, in_link=in_link)
     pieces = []
     for marked, group in groupby(spans, key=lambda span: bool(getattr(span, mark))):
-        inner = _emphasised(list(group), inner_marks, in_link=in_link)
+        inner = _emphasized(list(group), inner_marks, in_link=in_link)
         pieces.append(_wrapped(inner, sign, sign) if marked else inner)
     return "".join(pieces)
 

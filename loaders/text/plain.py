@@ -76,12 +76,12 @@ BULLETS = ("•", "◦", "▪")
 def number(value: int, kind: str) -> str:
     """`value` as HTML's `type` shows it: `1`, `a`, `A`, `i` or `I`; decimal where that ends."""
     if kind in "aA" and value > 0:
-        shown = _letters(value)
+        label = _letters(value)
     elif kind in "iI" and 0 < value < 4000:
-        shown = _roman(value)
+        label = _roman(value)
     else:
         return str(value)
-    return shown.upper() if kind.isupper() else shown
+    return label.upper() if kind.isupper() else label
 
 
 def _letters(value: int) -> str:
@@ -90,11 +90,11 @@ def _letters(value: int) -> str:
 
 
 def _roman(value: int) -> str:
-    shown = ""
+    roman = ""
     for size, sign in _ROMAN:
-        shown += sign * (value // size)
+        roman += sign * (value // size)
         value %= size
-    return shown
+    return roman
 
 
 _FOOTNOTE_MARK = re.compile(r"\[\^[^\[\]\s\\]{1,100}+\]")

@@ -19,7 +19,7 @@ from agents.steps import Progress, Step
 from bot.slack.http_events import add_slack, alongside
 from config.domain import Domain
 from config.errors import IndexUnavailable
-from index.audit import AuditUnavailable, Shown
+from index.audit import AuditEntry, AuditUnavailable
 from playground.slack_stand_in import SlackStandIn
 from telemetry.health import health_app
 from tests.api.front import DOMAINS, api, here, serving
@@ -102,7 +102,7 @@ def test_the_longer_response_has_each_passage() -> None:
 
 
 def test_what_is_shown_is_on_record_with_its_door(agents: Agents) -> None:
-    shown: list[Shown] = []
+    shown: list[AuditEntry] = []
     client = here(
         api(agents, may_ask=lambda email, domain: True, audit=lambda one, _: shown.append(one))
     )
@@ -129,7 +129,7 @@ def test_what_is_shown_is_on_record_with_its_door(agents: Agents) -> None:
 
 
 def test_what_cannot_be_recorded_is_not_shown(agents: Agents) -> None:
-    def refuse(shown: Shown, domain: Domain) -> None:
+    def refuse(shown: AuditEntry, domain: Domain) -> None:
         raise AuditUnavailable("what was shown can't be recorded, so it is not shown")
 
     client = here(api(agents, audit=refuse))

@@ -34,7 +34,7 @@ from config.errors import CopilotError
 from config.models import Prompt, Usage, Vectors
 from config.settings import Settings, read_settings
 from enrichment.llm.budget import BudgetSpent
-from index.audit import Shown, days_ago
+from index.audit import AuditEntry, days_ago
 from loaders.google.drive.source import open_drive
 from oncall import Copilot
 from playground.google.memory_drive import FOLDER
@@ -392,7 +392,7 @@ def open_indexes(town: Town, settings: Settings) -> object:
 def audited(town: Town, settings: Settings) -> object:
     """What the audit log still knows when a hundred days are purged."""
     copilot = Copilot(settings)
-    shown = Shown(door="channel", domain="tea", generation=1, documents={"cited": ["tea"]})
+    shown = AuditEntry(door="channel", domain="tea", generation=1, documents={"cited": ["tea"]})
     copilot.audit.record(shown, at=days_ago(100))
     copilot.privacy.purge()
     return len(list(copilot.audit.export()))

@@ -20,7 +20,7 @@ from config.errors import ConfigError
 from config.settings import Settings
 from durable.migration import Step, contracting, expanding, migrate
 from enrichment.chunk import DocumentCard
-from index.audit import Shown
+from index.audit import AuditEntry
 from index.store.database import open_database
 from oncall import Copilot
 from tests.databases import postgresql_database
@@ -217,7 +217,9 @@ def test_an_old_program_reads_and_writes_on_where_a_new_one_expanded_every_table
         thread = Conversation(place="thread", message=str(minutes), asker="U1")
         answer = copilot.ask("tea")(Question(text=QUESTION, conversation=thread), None)
         assert f"{minutes} minutes" in answer.text
-        shown = Shown(door="thread", domain="tea", generation=1, documents={"cited": ["tea.md"]})
+        shown = AuditEntry(
+            door="thread", domain="tea", generation=1, documents={"cited": ["tea.md"]}
+        )
         copilot.audit.record(shown)
         kept = KeptCorrections(copilot.index.engine)
         kept.keep("tea", ())

@@ -12,7 +12,7 @@ from sqlalchemy.exc import DBAPIError
 
 from config.domain import Domain
 from config.settings import Settings
-from index.audit import LEAST_DAYS, AuditLog, AuditUnavailable, Shown, days_ago
+from index.audit import LEAST_DAYS, AuditEntry, AuditLog, AuditUnavailable, days_ago
 from index.store.database import open_database
 
 
@@ -37,9 +37,9 @@ def engine(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Engine]:
     opened.dispose()
 
 
-def shown(*documents: str, **more: object) -> Shown:
+def shown(*documents: str, **more: object) -> AuditEntry:
     values = {"door": "channel", "domain": "tea", "generation": 7, "asker": "U0DANA"}
-    return Shown(documents={"cited": documents}, **(values | more))  # type: ignore[arg-type]
+    return AuditEntry(documents={"cited": documents}, **(values | more))  # type: ignore[arg-type]
 
 
 def domain(audience: str) -> Domain:

@@ -17,7 +17,7 @@ from enrichment.chunk import Chunk, Entity
 from enrichment.language.words import search_terms
 from index.permissions.reader_view import ReaderView
 from index.pipelines import (
-    MOST_COUNTED,
+    MAX_COUNTED,
     VALUES,
     Searches,
     count_facets,
@@ -134,7 +134,7 @@ def test_values_beyond_those_shown_are_counted_and_so_many_hits_that_not_all_are
         )  # fmt: skip
         return Hit(chunk=chunk, score=1.0)
 
-    hits = [naming(number) for number in range(MOST_COUNTED + 1)]
+    hits = [naming(number) for number in range(MAX_COUNTED + 1)]
     counted = count_facets(hits[:60], {})
     assert (len(counted.facets["code"]), counted.facets["code"][0]["count"]) == (VALUES, 2)
     assert counted.totals is not None
@@ -142,7 +142,7 @@ def test_values_beyond_those_shown_are_counted_and_so_many_hits_that_not_all_are
     assert counted.totals["complete"]
     beyond = count_facets(hits, {}).totals
     assert beyond is not None
-    assert (beyond["passages"], beyond["complete"]) == (MOST_COUNTED, False)
+    assert (beyond["passages"], beyond["complete"]) == (MAX_COUNTED, False)
 
 
 def test_rerank_judges_more_than_it_shows(snapshot: Snapshot) -> None:

@@ -15,7 +15,7 @@ import pytest
 
 from config.errors import LoadError
 from loaders.files.local import load_bytes, load_file
-from loaders.time_limit import time_limit, uncounted
+from loaders.time_limit import outside_time_limit, time_limit
 
 # An interruption that meets a finalizer is swallowed there, and sent again.
 pytestmark = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
@@ -94,8 +94,8 @@ def test_waiting_is_not_counted() -> None:
 
     with time_limit("waiting", 0.3):
         time.sleep(0.4)
-        assert uncounted(uncounted(computed))() == "done"
-        assert uncounted(computed)() == "done"
+        assert outside_time_limit(outside_time_limit(computed))() == "done"
+        assert outside_time_limit(computed)() == "done"
 
 
 def test_afterwards_a_profiler_works_as_before() -> None:

@@ -15,7 +15,7 @@ import structlog
 from pydantic import BaseModel, ValidationError
 
 from config.settings import Settings
-from telemetry.logs import HIDDEN, LogFormat, LogLevel, log_to_stderr
+from telemetry.logs import REDACTED, LogFormat, LogLevel, log_to_stderr
 
 
 class Terminal(io.StringIO):
@@ -112,7 +112,7 @@ def test_secrets_never_reach_a_line_wherever_they_come_from(form: LogFormat) -> 
             log.info("quoted", token=tea)
     for secret in (salt, "thepassword", "xoxb-", "grey"):
         assert secret not in written.getvalue()
-    assert HIDDEN in written.getvalue()
+    assert REDACTED in written.getvalue()
     assert "db.example" in written.getvalue()
 
 

@@ -17,7 +17,7 @@ from bot.slack.client import SlackBusy, SlackClient, SlackRefused, SlackUnsure
 from bot.slack.events import AttachedFile, IncomingMessage
 from config.errors import ModelError
 from config.models import ChatModel, Usage
-from enrichment.safety.injection import WITHHELD, kept
+from enrichment.safety.injection import WITHHELD, clean_text
 from loaders.pictures.download import NotAllowed, download, origin
 from loaders.pictures.image import (
     MAX_PICTURE_BYTES,
@@ -222,7 +222,7 @@ def _words(reply: ScreenshotReply) -> str:
     if reply.kind == "nothing":
         return ""
     lines = [" ".join(line.split()) for line in (*reply.text, reply.shows)]
-    read = [one for one in map(kept, lines) if one and one != WITHHELD]
+    read = [one for one in map(clean_text, lines) if one and one != WITHHELD]
     return _cut("\n".join(read), _LONGEST_READ)
 
 

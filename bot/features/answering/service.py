@@ -32,7 +32,7 @@ from bot.slack.events import IncomingMessage
 from bot.slack.messages import Message, earlier, is_own, plain, turns, words_of
 from config.domain import Domain
 from config.errors import IndexUnavailable, PermissionsUnknown, new_reference
-from index.audit import Audit, Shown
+from index.audit import Audit, AuditEntry
 from telemetry import metrics
 
 log = structlog.get_logger()
@@ -237,13 +237,13 @@ class AnsweringService:
 
     def _shown(
         self, job: AnswerJob, answer: Answer, domain: Domain, *, privately: bool
-    ) -> Iterator[tuple[Shown, Domain]]:
+    ) -> Iterator[tuple[AuditEntry, Domain]]:
         """For the audit log of each domain. `privately`: the asker alone sees the answer."""
         event, known = job.event, {one.domain: one for one in job.domains}
         door = "direct" if event.direct else "channel" if event.starts_thread else "thread"
         for name, generation, documents in shown_of_each(answer, domain.domain):
             yield (
-                Shown(
+                AuditEntry(
                     door="private" if privately else door,
                     place=event.channel,
                     asker=event.user or event.bot,

@@ -49,7 +49,7 @@ from bot.questions.store import QuestionRecord, QuestionStore, decoded
 from bot.slack.client import SlackBusy, SlackClient, SlackRefused, SlackUnsure
 from bot.slack.events import IncomingMessage, read
 from config.domain import Domain
-from index.audit import Shown
+from index.audit import AuditEntry
 
 log = structlog.get_logger()
 
@@ -253,7 +253,7 @@ class StartingChecklists:
         if not self.keeper.kept.begin(checklist):
             self._tell_it_is_there(checklist)
         self.tools.audit(
-            Shown(
+            AuditEntry(
                 door="checklist",
                 place=record.channel,
                 asker=user,

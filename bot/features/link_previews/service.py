@@ -18,7 +18,7 @@ from bot.slack.client import ABOUT_THE_TOKEN, SlackBusy, SlackClient, SlackRefus
 from bot.slack.events import LinksShared
 from config.domain import Domain, domain_of
 from config.errors import CopilotError
-from index.audit import Audit, Shown
+from index.audit import Audit, AuditEntry
 from index.permissions.rules import IdentitiesOf, readers_of, visible_to
 from index.search import Snapshot
 
@@ -134,7 +134,7 @@ class LinkPreviews:
     ) -> None:
         generation = next(number for _, number in sections.values())
         cited = sorted({linked.card.id for linked, _ in sections.values()})
-        entry = Shown(
+        entry = AuditEntry(
             door="link",
             place=place,
             asker=asker,

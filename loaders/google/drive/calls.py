@@ -263,8 +263,8 @@ class DriveCalls:
             for each in page.get("changes") or []:
                 drives_changed |= each.get("changeType") == "drive"
                 if file_id := each.get("fileId"):
-                    gone = each.get("removed") or not each.get("file")
-                    file = None if gone else read_file(each["file"])
+                    is_removed = each.get("removed") or not each.get("file")
+                    file = None if is_removed else read_file(each["file"])
                     found[str(file_id)] = DriveChange(str(file_id), file)
         return Changes(tuple(found.values()), next_token, drives_changed)
 

@@ -163,28 +163,28 @@ def plan_from_changes(
     try:
         changes, tokens = _read_feeds(calls, last)
         scope = _Scope(source, last)
-        present, gone = scope.sort(changes)
-        locked = [one.file for one in changes if one.file and one.file.locked and one.id in gone]
+        present, absent = scope.sort(changes)
+        locked = [one.file for one in changes if one.file and one.file.locked and one.id in absent]
     except _ListAgain:
         return None
     # Documents that were not loaded last time, and those that are wanted again.
-    again = ((last.files - indexed.keys()) | (set(reload) & last.files)) - present.keys() - gone
+    again = ((last.files - indexed.keys()) | (set(reload) & last.files)) - present.keys() - absent
     failed: list[LoadError] = []
     ids = sorted(again)
     for file_id, answer in zip(ids, in_parallel(calls.file, ids), strict=True):
         if not isinstance(answer, GoogleRefused) and not answer.locked:
             present[file_id] = answer
         elif not isinstance(answer, GoogleRefused) or answer.no_access:
-            gone.add(file_id)
+            absent.add(file_id)
         else:
             failed.append(load_error(file_id, answer, calls.account))
     changed = [file for file in present.values() if not _stands(file, indexed, reload)]
-    files = (last.files | present.keys()) - gone
+    files = (last.files | present.keys()) - absent
     loading = {file.id for file in changed}
     return SyncPlan(
         changed=tuple(changed),
         unchanged=tuple(sorted((files & indexed.keys()) - loading)),
-        removed=tuple(sorted(indexed.keys() & gone)),
+        removed=tuple(sorted(indexed.keys() & absent)),
         skipped=tuple(str(Skipped(file, LOCKED)) for file in locked if scope.is_ours(file)),
         cursor=replace(last, tokens=tokens, files=frozenset(files)).to_text(),
         failed=tuple(failed),
@@ -199,7 +199,7 @@ class _Scope:
     def sort(self, changes: Iterable[DriveChange]) -> tuple[dict[str, DriveFile], set[str]]:
         """Documents that are there now, and ids of those that are not. Raises _ListAgain."""
         present: dict[str, DriveFile] = {}
-        gone: set[str] = set()
+        absent: set[str] = set()
         for change in changes:
             if self._moves_others(change):
                 raise _ListAgain
@@ -207,8 +207,8 @@ class _Scope:
             if file is not None and self.is_ours(file) and not file.locked:
                 present[change.id] = file
             else:
-                gone.add(change.id)
-        return present, gone
+                absent.add(change.id)
+        return present, absent
 
     def _moves_others(self, change: DriveChange) -> bool:
         """A folder or shortcut of ours, or one that came to us, takes other files along."""

@@ -21,7 +21,7 @@ from api.app import build_api
 from api.auth.middleware import RequestLimits
 from api.auth.tokens import LiveTokens
 from config.errors import CopilotError
-from index.audit import Shown
+from index.audit import AuditEntry
 from index.permissions.rules import visible_to
 from index.pipelines import retrieve
 from loaders.document import Permission
@@ -48,7 +48,7 @@ class House:
     def __init__(self, folder: Path) -> None:
         self.town = Town(folder)
         self.agents = Agents()
-        self.shown: list[Shown] = []
+        self.shown: list[AuditEntry] = []
         self.bounds = RequestLimits()
         self.members: set[str] | None = None
 

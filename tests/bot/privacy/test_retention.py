@@ -21,7 +21,7 @@ from bot.privacy.retention import _UPKEEP, Purged, Retention
 from bot.questions.store import QuestionStore
 from bot.questions.tables import FeedbackRow, HandoffRow, PostRow, QuestionRow
 from config.domain import Domain
-from index.audit import AuditLog, Shown, days_ago
+from index.audit import AuditEntry, AuditLog, days_ago
 from playground.slack.tidewater import SlackUser
 from playground.slack_stand_in import SlackStandIn
 from tests.bot.conftest import Desk, eventually, running, words
@@ -234,7 +234,7 @@ def test_the_audit_log_has_its_own_days(tmp_path: Path) -> None:
     engine = create_engine(f"sqlite:///{tmp_path / 'state.sqlite'}")
     audit = AuditLog(engine)
     documents = {"cited": ["green"]}
-    old = Shown(door="channel", domain="security", generation=1, documents=documents)
+    old = AuditEntry(door="channel", domain="security", generation=1, documents=documents)
     audit.record(old, at=days_ago(401))
     audit.record(old, at=days_ago(399))
     assert retention_of(engine).purge() == Purged(audit_rows=1)

@@ -14,7 +14,7 @@ from bot.db import now
 from bot.questions.store import QuestionStore
 from bot.questions.tables import QuestionRow
 from config.settings import Settings
-from index.audit import AuditLog, Shown, days_ago
+from index.audit import AuditEntry, AuditLog, days_ago
 from index.store.database import open_database
 from tests.cli.test_commands import oncall
 
@@ -40,7 +40,7 @@ def folder(tmp_path: Path) -> Path:
             )
     for domain, age in (("security", 5), ("privacy", 0)):
         documents = {"cited": [f"{domain}-document"]}
-        shown = Shown(
+        shown = AuditEntry(
             door="thread", domain=domain, generation=3, documents=documents, asker="U0DANA"
         )
         log.record(shown, at=days_ago(age))

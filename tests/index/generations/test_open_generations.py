@@ -26,7 +26,7 @@ from index.search import SearchQuery
 from index.store.schema import revisions
 from index.vectors import search as nearest_rows
 from index.vectors import sketch
-from index.vectors.quantized import Quantised
+from index.vectors.quantized import Quantized
 from telemetry.metrics import exposition
 from tests.index.conftest import eventually
 
@@ -246,7 +246,7 @@ def as_format_2(folder: Path) -> None:
     """Turn a folder into an even older one: float32 matrices, one checksum a file."""
     for kind in ("chunk", "unit"):
         parts = [folder / f"{kind}_{part}.npy" for part in VECTOR_PARTS]
-        vectors = Quantised(*(np.load(part) for part in parts)).exactly()
+        vectors = Quantized(*(np.load(part) for part in parts)).exactly()
         np.save(folder / f"{kind}_vectors.npy", vectors)
         for part in parts:
             part.unlink()

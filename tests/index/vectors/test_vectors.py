@@ -13,7 +13,7 @@ from config.models import Vectors
 from index.vectors import search as nearest_rows
 from index.vectors import sketch as sketches
 from index.vectors.chroma import ChromaServer
-from index.vectors.quantized import Mask, Quantised, quantised
+from index.vectors.quantized import Mask, Quantized, quantize
 from index.vectors.search import VectorSearch
 from index.vectors.sketch import Sketch, open_sketch, sketch_of
 
@@ -35,8 +35,8 @@ def matrix() -> Vectors:
 
 
 @pytest.fixture(scope="module")
-def vectors(matrix: Vectors) -> Quantised:
-    return quantised(matrix)
+def vectors(matrix: Vectors) -> Quantized:
+    return quantize(matrix)
 
 
 @pytest.fixture
@@ -49,7 +49,7 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def sketch(small: None, vectors: Quantised) -> Sketch:
+def sketch(small: None, vectors: Quantized) -> Sketch:
     return sketch_of(vectors, None, np.full(SIZE, -1))
 
 
@@ -64,25 +64,25 @@ def exactly(matrix: Vectors, query: Vectors, allowed: Mask | None = None) -> lis
 @given(st.integers(0, 1_000), st.floats(1e-6, 1e3))
 def test_two_bytes_a_component_are_exact_to_five_digits(seed: int, length: float) -> None:
     plain = clustered(seed, 5) * np.float32(length)
-    assert np.allclose(quantised(plain).exactly(), plain, atol=length * 2e-5)
+    assert np.allclose(quantize(plain).exactly(), plain, atol=length * 2e-5)
 
 
 @given(st.integers(0, 1_000), st.floats(1e-6, 1e3))
 def test_what_was_decoded_is_encoded_to_the_same_bytes(seed: int, length: float) -> None:
-    first = quantised(clustered(seed, 20) * np.float32(length))
-    again = quantised(first.exactly())
+    first = quantize(clustered(seed, 20) * np.float32(length))
+    again = quantize(first.exactly())
     assert np.array_equal(first.leading, again.leading)
     assert np.array_equal(first.trailing, again.trailing)
     assert np.array_equal(first.scales, again.scales)
 
 
 def test_a_vector_of_nothing_stays_one() -> None:
-    assert not quantised(np.zeros((2, WIDTH), dtype=np.float32)).exactly().any()
+    assert not quantize(np.zeros((2, WIDTH), dtype=np.float32)).exactly().any()
 
 
 @pytest.mark.parametrize("share", [None, 0.9, 0.3, 0.02, 0.0])
 def test_a_small_matrix_is_searched_as_floats_would_be(
-    matrix: Vectors, vectors: Quantised, share: float | None
+    matrix: Vectors, vectors: Quantized, share: float | None
 ) -> None:
     allowed = None if share is None else np.random.default_rng(4).random(SIZE) < share
     queries = matrix[[5, 500, 2_500]]
@@ -93,7 +93,7 @@ def test_a_small_matrix_is_searched_as_floats_would_be(
 
 
 def test_a_large_matrix_is_searched_nearly_as_floats_would_be(
-    matrix: Vectors, vectors: Quantised, sketch: Sketch
+    matrix: Vectors, vectors: Quantized, sketch: Sketch
 ) -> None:
     queries = clustered(9, 30)
     found = VectorSearch(vectors, sketch)(queries, DEPTH)
@@ -106,7 +106,7 @@ def test_a_large_matrix_is_searched_nearly_as_floats_would_be(
 
 
 def test_rows_of_equal_texts_are_both_found(
-    matrix: Vectors, vectors: Quantised, sketch: Sketch
+    matrix: Vectors, vectors: Quantized, sketch: Sketch
 ) -> None:
     found = VectorSearch(vectors, sketch)(matrix[[7]], DEPTH)[0].rows.tolist()
     assert found[:2] == [7, 11]
@@ -114,7 +114,7 @@ def test_rows_of_equal_texts_are_both_found(
 
 @pytest.mark.parametrize("share", [0.9, 0.3, 0.05, 0.02, 0.0])
 def test_only_allowed_rows_are_found_however_few(
-    matrix: Vectors, vectors: Quantised, sketch: Sketch, share: float
+    matrix: Vectors, vectors: Quantized, sketch: Sketch, share: float
 ) -> None:
     allowed = np.random.default_rng(4).random(SIZE) < share
     found = VectorSearch(vectors, sketch)(matrix[[42]], DEPTH, allowed)[0].rows
@@ -131,28 +131,28 @@ def test_every_row_stands_in_one_cell(sketch: Sketch) -> None:
 
 
 def test_a_sketch_is_carried_over_without_looking_at_what_stays(
-    sketch: Sketch, matrix: Vectors, vectors: Quantised
+    sketch: Sketch, matrix: Vectors, vectors: Quantized
 ) -> None:
     """Rows 10 to 19 left, five came in their place and one at the end."""
     fresh = clustered(12, 6)
     rows = np.concatenate([np.arange(10), np.full(5, -1), np.arange(20, SIZE), [-1]])
     following = np.concatenate([matrix[:10], fresh[:5], matrix[20:], fresh[5:]])
     unread = np.where(rows[:, None] < 0, following, 0).astype(np.float32)
-    carried = sketch_of(quantised(unread), sketch, rows)
-    search = VectorSearch(quantised(following), carried)
+    carried = sketch_of(quantize(unread), sketch, rows)
+    search = VectorSearch(quantize(following), carried)
     assert sorted(carried.rows.tolist()) == list(range(len(following)))
     for row in (0, 12, 15, 2_000, len(following) - 1):
         assert search(following[[row]], 1)[0].rows.tolist() == [row]
 
 
 def test_a_matrix_that_has_outgrown_its_cells_gets_new_ones(sketch: Sketch) -> None:
-    larger = quantised(clustered(5, 3 * SIZE))
+    larger = quantize(clustered(5, 3 * SIZE))
     rows = np.concatenate([np.arange(SIZE), np.full(2 * SIZE, -1)])
     assert len(sketch_of(larger, sketch, rows).centres) == 3 * len(sketch.centres)
 
 
 def test_a_saved_sketch_is_the_same_when_it_is_mapped(
-    tmp_path: Path, vectors: Quantised, matrix: Vectors, sketch: Sketch
+    tmp_path: Path, vectors: Quantized, matrix: Vectors, sketch: Sketch
 ) -> None:
     sketch.save(tmp_path / "sketch")
     opened = VectorSearch(vectors, open_sketch(tmp_path / "sketch"))(matrix[:3], DEPTH)

@@ -23,7 +23,7 @@ from config.errors import CopilotError, ModelUnavailable
 from config.models import Usage
 from enrichment.chunk import Chunk
 from enrichment.llm.budget import Budget, BudgetSpent
-from enrichment.llm.ledger import LONGEST_PAUSE, SharedLedger
+from enrichment.llm.ledger import MAX_PAUSE, SharedLedger
 from enrichment.pipeline import Enriched
 from jobs.ingest.executors import Prepared
 from jobs.ingest.handoff_store import PreparationStore
@@ -367,7 +367,7 @@ def test_processes_share_a_runs_budget_and_pace(engine: Engine) -> None:
         Budget(calls=2, ledger=there)._check()
     here.change_pace(lambda pace: replace(pace, paused_until=now + 86_400, next_start=now + 9_000))
     pace = SharedLedger(engine, model="m", run="next").pace()
-    assert max(pace.paused_until, pace.next_start) < now + 2 * LONGEST_PAUSE
+    assert max(pace.paused_until, pace.next_start) < now + 2 * MAX_PAUSE
 
 
 def test_requests_of_all_processes_keep_their_distance(engine: Engine) -> None:

@@ -259,7 +259,7 @@ def _asked_of(house: House, gap: str) -> str:
 def _answers_counted() -> float:
     return sum(
         sample.value
-        for metric in metrics.ASKED.collect()
+        for metric in metrics.ANSWER_SECONDS.collect()
         for sample in metric.samples
         if sample.name.endswith("_count")
     )

@@ -12,7 +12,7 @@ from agents.context.linked_section import find
 from bot.feature import PublishedIndex
 from config.domain import Domain
 from config.errors import NothingPublished, PermissionsUnknown
-from index.audit import AuditLog, Shown
+from index.audit import AuditEntry, AuditLog
 from index.search import Snapshot
 from playground.slack_stand_in import SlackStandIn
 from tests.bot.conftest import Desk, eventually, running
@@ -179,7 +179,7 @@ def test_while_nobody_can_tell_nothing_is_shown(
 
 
 def test_who_was_shown_what_is_on_record(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
-    recorded: list[Shown] = []
+    recorded: list[AuditEntry] = []
     previews = desk.bot.extras.previews
     monkeypatch.setattr(previews, "_audit", lambda shown, of: recorded.append(shown))
     attached(desk, CHANNEL, f"{AGE} and {OLD}", user="U0INES")
