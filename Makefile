@@ -8,7 +8,7 @@ unexport PYTHONDONTWRITEBYTECODE
 PIP    := $(BIN)/python -m pip --disable-pip-version-check install --quiet --no-compile --constraint constraints.txt
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-rerank check audit lock format docs bench clean
+.PHONY: help setup demo test test-all test-rerank check audit lock format docs bench clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -18,8 +18,14 @@ setup: $(VENV)/.ready-dev ## Create .venv with everything, for development
 demo: $(VENV)/.ready ## Ingest the demo documents, open a Slack look-alike, ask a question (ONCE=1: exit after it)
 	@$(BIN)/oncall demo $(if $(ONCE),--once)
 
-test: $(VENV)/.ready-dev ## Run the tests, one more at a time than there are cores, up to four
-	@$(BIN)/python -m pytest --numprocesses auto --maxprocesses 4 --dist loadfile $(ARGS)
+# A test is as often on the wait for a socket or a process as at work, hence more processes than cores.
+PYTEST := $(BIN)/python -m pytest --numprocesses auto --dist worksteal
+
+test: $(VENV)/.ready-dev ## Run the tests, two at a time for each core, without those of test-all
+	@$(PYTEST) -m 'not (browser or kill or outage or trial)' $(ARGS)
+
+test-all: $(VENV)/.ready-dev ## Run every test, also those that open a browser, kill processes and stop servers
+	@$(PYTEST) $(ARGS)
 
 test-rerank: $(VENV)/.ready-rerank ## Run the tests of the cross-encoders, which `make test` skips without torch
 	@$(BIN)/python -m pytest -k 'rerank or entailment or cross_encoder' tests/index/ranking/test_rerank.py \

@@ -22,7 +22,8 @@ FLAGS = [
     "--disable-component-update",
     "--disable-sync",
 ]
-needs_chromium = pytest.mark.skipif(CHROMIUM is None, reason="no chromium on this machine")
+needs_chromium = pytest.mark.browser
+"""Skipped by tests/conftest.py where there is none."""
 
 
 @contextmanager

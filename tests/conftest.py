@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import socket
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -13,8 +15,13 @@ import pytest
 import structlog
 from hypothesis import HealthCheck, settings
 
-from config.minilm import threads
+from config import minilm
+from tests.chromium import CHROMIUM
 from tests.databases import close_shared_server
+from tests.local_model import loaded_once
+
+# jsonschema would build a grammar of addresses with it, for a second in each process.
+sys.modules["rfc3987_syntax"] = None  # type: ignore[assignment]
 
 LOOPBACK = ("127.", "::1", "localhost", "0.0.0.0")  # noqa: S104 - compared, never bound
 ROOT = Path(__file__).parents[1]
@@ -32,8 +39,21 @@ settings.load_profile("suite")
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_auto_num_workers() -> int:
-    """One more than there are cores for us: a fifth of the time a test waits for something."""
-    return threads() + 1
+    """Two to a core, up to eight: half of the time a test waits for a socket or a process."""
+    return min(2 * minilm.threads(), 8)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    if CHROMIUM is None:
+        for item in items:
+            if item.get_closest_marker("browser"):
+                item.add_marker(pytest.mark.skip(reason="no chromium on this machine"))
+
+
+def pytest_collection_finish() -> None:
+    """What was imported stays, so no later collection of garbage looks at it."""
+    gc.collect()
+    gc.freeze()
 
 
 def pytest_sessionfinish() -> None:
@@ -94,6 +114,12 @@ def _same_logs() -> Iterator[None]:
     before = structlog.get_config()
     yield
     structlog.configure(**before)
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _one_local_model() -> Iterator[None]:
+    with loaded_once():
+        yield
 
 
 @pytest.fixture(scope="session")

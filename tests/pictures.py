@@ -22,5 +22,5 @@ def drawn(*lines: str, size: tuple[int, int] = (640, 320), kind: str = "PNG") ->
 
 def blank(width: int, height: int, kind: str = "PNG") -> bytes:
     written = io.BytesIO()
-    Image.new("RGB", (width, height), "white").save(written, kind)
+    Image.new("1", (width, height), "white").save(written, kind)
     return written.getvalue()

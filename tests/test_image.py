@@ -24,6 +24,8 @@ from config.errors import CopilotError
 from config.parsing.secret_files import SUFFIX
 from tests.settings_known import VARIABLES
 
+pytestmark = pytest.mark.trial
+
 ROOT = Path(__file__).parents[1]
 WATCH = ROOT / "deploy" / "compose"
 

@@ -9,6 +9,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import pytest
+
+pytestmark = pytest.mark.trial
+
 ROOT = Path(__file__).parents[2]
 
 

@@ -17,11 +17,13 @@ from pytest_httpserver import HTTPServer
 from tokenizers import Tokenizer
 from werkzeug import Request, Response
 
+from config import minilm
 from config.embeddings import RemoteEmbedder, build_embedder
 from config.errors import ConfigError, ModelUnavailable
 from config.minilm import MODEL, TOKENIZER, MiniLM, batches, threads, wheel_folder
 from config.settings import Settings
 from playground.openai_stand_in import OpenAIStandIn
+from tests.local_model import Encoder
 
 TEXTS = [
     "How often do we rotate signing keys?",
@@ -30,6 +32,11 @@ TEXTS = [
     "SEC-1234 applies to hbr-eu1. " * 60,
     "größe 漢字 🔥 \u200b control\x07",
 ]
+
+
+@pytest.fixture(autouse=True)
+def _the_model_itself(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(minilm, "_Encoder", Encoder)
 
 
 @pytest.fixture(scope="module")

@@ -15,6 +15,8 @@ from durable.lease import PostgresLease
 from durable.worker import Application, DurableWorker, WorkQueue, forget_abandoned
 from tests.databases import Server, breakable_postgresql
 
+pytestmark = pytest.mark.outage
+
 PATIENCE = 40.0
 
 

@@ -6,7 +6,6 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 from urllib.request import Request, urlopen
 
@@ -19,9 +18,9 @@ from oncall import Copilot
 from playground.google_stand_in import GoogleStandIn
 from playground.slack import tidewater
 from playground.slack_stand_in import SlackStandIn
+from tests.demo_index import CONFIG, copy_demo_index
 from tests.stand_ins import connected_settings
 
-CONFIG = Path(__file__).parents[2] / "config"
 CHANNELS = {channel.id: channel for channel in tidewater.channels() if channel.questions}
 ANSWER, PASSAGES, NOTHING = "company_specific_rag_success", "passages_found", "no_answer_found"
 
@@ -140,9 +139,8 @@ def demo(tmp_path_factory: pytest.TempPathFactory) -> Iterator[OpenDemo]:
     folder = tmp_path_factory.mktemp("demo")
     with GoogleStandIn() as google, SlackStandIn() as slack:
         settings = connected_settings(folder, google, slack)
+        copy_demo_index(tmp_path_factory, settings.data_dir)
         copilot = Copilot(settings.model_copy(update={"config_dir": CONFIG}))
-        for name in copilot.domains:
-            assert copilot.ingest(name).failed == ()
         bot = copilot.bot()
         bot.start()
         try:

@@ -263,6 +263,7 @@ def test_a_command_that_speaks_no_protocol_is_done_without(
     kind: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(mcp_tool_server, "LIST_SECONDS", 2.0)
+    monkeypatch.setattr(mcp_tool_server, "START_SECONDS", 4.0)  # two of the three use it up
     command = ["/nowhere/server"] if kind == "gone" else [sys.executable, str(HERE), kind]
     offers = AllowedTools([allowed(command)], lambda variable: "").offers()
     assert [offer.reachable for offer in offers] == [False]

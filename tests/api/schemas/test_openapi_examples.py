@@ -20,6 +20,7 @@ from oncall import Copilot
 from playground.google_stand_in import GoogleStandIn
 from tests.api.front import api, serving
 from tests.chromium import launched, needs_chromium
+from tests.demo_index import CONFIG, copy_demo_index
 
 ROOT = Path(__file__).parents[3]
 PAGE = (ROOT / "docs" / "http-api.md").read_text(encoding="utf-8")
@@ -95,16 +96,15 @@ def demo(tmp_path_factory: pytest.TempPathFactory) -> Iterator[httpx.Client]:
     with GoogleStandIn() as google:
         settings = Settings(
             _env_file=None,
-            config_dir=ROOT / "config",
+            config_dir=CONFIG,
             data_dir=folder / "var",
             google_api_url=google.url,
             google_credentials=google.write_credentials(folder / "key.json"),
             api_docs=True,
             api_requests_per_minute=10**6,
         )
+        copy_demo_index(tmp_path_factory, settings.data_dir)
         copilot = Copilot(settings)
-        for name in copilot.domains:
-            assert copilot.ingest(name).failed == ()
         with serving(copilot.api(slack=False)) as url, httpx.Client(base_url=url) as client:
             client.timeout = httpx.Timeout(120)
             yield client

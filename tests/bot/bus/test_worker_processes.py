@@ -19,6 +19,8 @@ from tests.bot.features.answering.test_bot_crash import kill, said, up, worker
 from tests.databases import postgresql_database
 from tests.newer_release import expand_everything
 
+pytestmark = pytest.mark.kill
+
 
 @pytest.fixture(scope="module")
 def database() -> Iterator[str]:

@@ -249,6 +249,7 @@ def test_without_a_bot_there_is_no_inbox_and_none_is_made(tmp_path: Path) -> Non
     assert list((tmp_path / "var").iterdir()) == []
 
 
+@pytest.mark.trial
 def test_postgresql_hands_out_and_erases_alike(slack: SlackStandIn, tmp_path: Path) -> None:
     """From another process than the worker's, as the command does it."""
     with postgresql_database() as url:

@@ -122,6 +122,7 @@ def command(folder: Path, *words: str, **settings: str) -> Iterator[subprocess.P
         process.communicate()
 
 
+@pytest.mark.trial
 def test_all_that_an_ingestion_a_bot_and_a_report_write_is_private(
     slack: SlackStandIn, tmp_path: Path
 ) -> None:

@@ -19,6 +19,8 @@ from enrichment.chunk import Chunk, DocumentCard
 from index.publish import Index, open_index
 from index.search import SearchQuery
 
+pytestmark = pytest.mark.kill
+
 KILLS = 30 if os.environ.get("ONCALL_THOROUGH") else 3
 ROOT = Path(__file__).parents[3]
 

@@ -10,6 +10,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from config.settings import Settings
 from enrichment.chunk import Chunk, DocumentCard
 from index.publish import Index, open_index
@@ -103,6 +105,7 @@ def test_the_first_generation_can_only_be_better_than_none(index: Index, corpus:
     assert index.snapshot("help").generation == 1
 
 
+@pytest.mark.kill
 def test_killed_between_building_and_publishing_the_old_one_serves_and_the_rest_is_cleaned(
     embedded: Settings, make_embedder: Callable[..., Any], corpus: Corpus
 ) -> None:

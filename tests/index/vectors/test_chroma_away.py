@@ -22,6 +22,8 @@ from index.search import SearchQuery
 from index.vectors.chroma import ChromaServer
 from tests.index.conftest import WordEmbedder, wait_until_open
 
+pytestmark = pytest.mark.outage
+
 Corpus = dict[str, tuple[DocumentCard, list[Chunk]]]
 QUERY = SearchQuery(variants=("signing keys",))
 

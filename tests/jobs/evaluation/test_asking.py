@@ -197,6 +197,7 @@ ask_all(Killed(), questions(6), kept=SqlReplyStore(engine, "security", "v1"))
 """
 
 
+@pytest.mark.kill
 def test_a_run_that_was_killed_goes_on_and_asks_nothing_twice(tmp_path: Path) -> None:
     script = textwrap.dedent(KILLED).format(root=str(ROOT), data=str(tmp_path))
     ended = subprocess.run([sys.executable, "-c", script], check=False, cwd=ROOT, env=os.environ)

@@ -7,10 +7,14 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from config.settings import Settings
 from index.store.database import open_database
 from jobs.schedule.runs import RunStore
 from tests.jobs.ingest.deadly_run import DEADLY, NEXT
+
+pytestmark = pytest.mark.kill
 
 ROOT = Path(__file__).parents[3]
 

@@ -271,6 +271,7 @@ def test_an_assignment_whose_document_changed_meanwhile_is_left_out(
     assert stale.at_work == 0
 
 
+@pytest.mark.kill
 def test_one_that_kills_three_processes_is_set_aside_and_its_neighbours_are_not(
     library: Library, others: Others
 ) -> None:
@@ -394,6 +395,7 @@ def _turn(pace: object, turns: list[float]) -> object:
     return after
 
 
+@pytest.mark.kill
 def test_runners_share_a_run_and_outlive_one_that_is_killed(server: str, tmp_path: Path) -> None:
     domains, documents = tmp_path / "config" / "domains", tmp_path / "documents"
     domains.mkdir(parents=True)

@@ -15,6 +15,8 @@ import pytest
 from tests.databases import postgresql_database
 from tests.jobs.schedule.runner_process import DOMAINS
 
+pytestmark = pytest.mark.kill
+
 ROOT = Path(__file__).parents[3]
 PATIENCE = 60.0
 

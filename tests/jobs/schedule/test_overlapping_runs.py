@@ -227,6 +227,7 @@ def test_other_rooms_work_is_worked_off_beside_the_schedule(tmp_path: Path) -> N
         works.engine.dispose()
 
 
+@pytest.mark.outage
 def test_a_run_that_the_database_left_alone_is_done_when_it_is_back() -> None:
     with breakable_postgresql() as server:
         url = make_url(server.url).set(drivername="postgresql+psycopg")

@@ -12,8 +12,11 @@ from collections.abc import Callable
 from pathlib import Path
 
 import psutil
+import pytest
 
 from jobs.schedule.processes import RunnerProcesses
+
+pytestmark = pytest.mark.kill
 
 ROOT = Path(__file__).parents[3]
 PATIENCE = 30.0

@@ -208,6 +208,7 @@ with open_drive(settings) as drive:
 """
 
 
+@pytest.mark.kill
 def test_five_hundred_documents_survive_faults_and_a_kill_in_mid_run(tmp_path: Path) -> None:
     files = [folder("top"), *(document(f"d{n}") for n in range(500))]
     with GoogleStandIn(files, page_limit=100) as google:

@@ -38,6 +38,8 @@ from tests.bot.features.alerts.test_alert_desk import firing
 from tests.bot.features.answering.test_bot_crash import kill, up, worker
 from tests.bot.features.checklists.test_checklist_crash import THOROUGH
 
+pytestmark = pytest.mark.trial
+
 STORM = 500
 KINDS = STORM if THOROUGH else 150
 """Of which no document knows; all together they are looked for in every one of them."""

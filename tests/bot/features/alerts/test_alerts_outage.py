@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from tests.bot.conftest import answered
 from tests.bot.features.alerts.office import PLATFORM, TEXTS, alert_house
 from tests.bot.features.alerts.test_alert_desk import firing
 from tests.databases import breakable_postgresql
+
+pytestmark = pytest.mark.outage
 
 
 def test_alerts_of_an_outage_are_answered_and_counted_after_it(tmp_path: Path) -> None:

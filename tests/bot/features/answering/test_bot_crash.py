@@ -18,6 +18,8 @@ from playground.slack_stand_in import SlackStandIn
 from tests.bot.conftest import answered, words
 from tests.bot.fakes import CHANNEL
 
+pytestmark = pytest.mark.kill
+
 ROOT = Path(__file__).parents[4]
 
 

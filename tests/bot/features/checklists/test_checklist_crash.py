@@ -8,6 +8,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+import pytest
 from sqlalchemy import create_engine
 
 from bot.features.checklists.store import ChecklistStore
@@ -16,6 +17,8 @@ from tests.bot.conftest import answered, words
 from tests.bot.fakes import CHANNEL
 from tests.bot.features.answering.test_bot_crash import kill, said, up, worker
 from tests.databases import postgresql_database
+
+pytestmark = pytest.mark.kill
 
 THOROUGH = bool(os.environ.get("ONCALL_THOROUGH"))
 KILLS, STEPS = (10, 60) if THOROUGH else (3, 24)

@@ -9,6 +9,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+import pytest
 from sqlalchemy import Engine, create_engine, select
 
 from bot.bus.timers import TimerStore
@@ -20,6 +21,8 @@ from tests.bot.conftest import eventually
 from tests.bot.fakes import CHANNEL
 from tests.bot.features.answering.test_bot_crash import done, kill, said, up, worker
 from tests.bot.features.handoff.rewound import rewind
+
+pytestmark = pytest.mark.kill
 
 ESCALATION = {"usergroup": "S0SECENG", "levels": [{"user": "U0DANA", "after_minutes": 600}]}
 

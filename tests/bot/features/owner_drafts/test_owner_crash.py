@@ -5,6 +5,8 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from pathlib import Path
 
+import pytest
+
 from bot.bus.events import Suggestion
 from bot.bus.timers import TimerStore
 from bot.features.owner_drafts.delivery import SEND
@@ -17,6 +19,8 @@ from playground.slack_stand_in import SlackStandIn
 from tests.bot.conftest import eventually, words
 from tests.bot.fakes import CHANNEL
 from tests.bot.features.answering.test_bot_crash import kill, up, worker
+
+pytestmark = pytest.mark.kill
 
 OWNER, DIRECT = "U0INES", "D0INES"
 GUIDE = StoredFile(
