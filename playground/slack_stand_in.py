@@ -167,7 +167,7 @@ class SlackStandIn(Colleagues):
         self,
         channel: str,
         thread_ts: str,
-        timeout: float = 30.0,
+        timeout: float = 120.0,
         until: Callable[[Json], bool] = lambda message: True,
     ) -> Json:
         """The app's last message in a thread, once it is no longer streaming and fits `until`.
@@ -184,7 +184,7 @@ class SlackStandIn(Colleagues):
         found: Json = self.wait_for(reply, timeout, f"no reply to {thread_ts} in {channel}")
         return found
 
-    def wait_for(self, look: Callable[[], Any], timeout: float = 30.0, what: str = "") -> Any:
+    def wait_for(self, look: Callable[[], Any], timeout: float = 120.0, what: str = "") -> Any:
         """The first truthy result of `look`, tried whenever the workspace changes, and now and
         then, as it may be about something else."""
         deadline = time.monotonic() + timeout
@@ -195,7 +195,7 @@ class SlackStandIn(Colleagues):
             raise TimeoutError(f"{what or 'nothing happened'} within {timeout:g} s")
         return found
 
-    def wait_until_delivered(self, timeout: float = 30.0) -> None:
+    def wait_until_delivered(self, timeout: float = 120.0) -> None:
         """Until the app has acknowledged, or missed for good, all that happened so far."""
         self.server.wait(self.courier.delivered(), timeout)
 

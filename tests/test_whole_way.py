@@ -166,7 +166,7 @@ def test_in_a_browser_the_citation_opens_its_heading_and_feedback_is_taken(house
         page.keyboard.type("how often are Sluice client certificates rotated?")
         page.keyboard.press("Enter")
         thread = page.get_by_role("complementary", name="Thread")
-        expect(thread.get_by_text("90 days").first).to_be_visible(timeout=30_000)
+        expect(thread.get_by_text("90 days").first).to_be_visible(timeout=120_000)
         link = thread.get_by_role("link", name=re.compile("Key Rotation Standard")).first
         with page.expect_popup() as opened:
             link.click()

@@ -67,7 +67,7 @@ class LoopThread:
         with contextlib.suppress(RuntimeError):
             self.loop.call_soon_threadsafe(work, *arguments)
 
-    def wait(self, work: Coroutine[Any, Any, Any], timeout: float = 30.0) -> Any:
+    def wait(self, work: Coroutine[Any, Any, Any], timeout: float = 120.0) -> Any:
         """The result of a coroutine, for callers in other threads."""
         return asyncio.run_coroutine_threadsafe(work, self.loop).result(timeout)
 

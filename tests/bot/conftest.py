@@ -71,7 +71,7 @@ def words(message: Mapping[str, Any]) -> str:
     return json.dumps([message.get("text"), message.get("blocks")], ensure_ascii=False)
 
 
-def eventually(look: Callable[[], Any], timeout: float = 20.0) -> Any:
+def eventually(look: Callable[[], Any], timeout: float = 120.0) -> Any:
     """The first truthy result, of something that Slack's stand-in doesn't know about."""
     deadline = time.monotonic() + timeout
     while not (found := look()):
@@ -111,7 +111,7 @@ class Desk:
         thread = self.slack.thread(channel, thread_ts)
         return [m for m in thread if m.get("user") == self.slack.bot_user_id]
 
-    def settle(self, timeout: float = 30.0) -> None:
+    def settle(self, timeout: float = 120.0) -> None:
         """Until all that happened is worked off, and what came of it as well; for tests of what
         doesn't happen."""
         quiet = 0

@@ -58,7 +58,7 @@ class LookedAt:
 
 
 def see(locator: Locator) -> None:
-    expect(locator.first).to_be_visible(timeout=30_000)
+    expect(locator.first).to_be_visible(timeout=120_000)
 
 
 @contextmanager

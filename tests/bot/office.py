@@ -59,7 +59,7 @@ TOOL = """\
 tools:
   - {{name: PagerDuty, what: who is on call, allow: [on_call], url: "{url}"}}
 """
-PATIENCE = 30.0
+PATIENCE = 120.0
 _SOURCE = re.compile(r"<\S+ source (\d+) \|.*?>\n(.*?)\n</", re.DOTALL)
 _CITED = re.compile(r"\[([^\]]{3,})\]")
 _AREA = re.compile(r"area (\d+): ([^|>\n]+)")

@@ -24,7 +24,7 @@ from telemetry.health import add_health, health_app
 from tests.bot.conftest import answered, eventually, running
 from tests.bot.fakes import CHANNEL, Agents
 
-PATIENCE = 30.0
+PATIENCE = 120.0
 TOOLS = """tools:
 - {name: Rota, what: who is on call, url: "http://127.0.0.1:9/mcp", allow: [now]}
 """

@@ -26,7 +26,7 @@ class Colour(BaseModel):
     certain: bool = True
 
 
-def model_at(server: OpenAIStandIn, *, timeout: float = 5.0, pause: float = 0.0) -> ChatModel:
+def model_at(server: OpenAIStandIn, *, timeout: float = 60.0, pause: float = 0.0) -> ChatModel:
     settings = Settings.model_validate(
         {
             "openai_api_key": KEY,

@@ -34,7 +34,7 @@ class Colour(BaseModel):
     certain: bool = True
 
 
-def model_named(name: str, *, timeout: float = 5.0, retries: int = 2) -> ChatModel:
+def model_named(name: str, *, timeout: float = 60.0, retries: int = 2) -> ChatModel:
     model = build_chat_model(
         Settings.model_validate({"chat_model": name}),
         timeout_seconds=timeout,

@@ -17,7 +17,7 @@ from tests.databases import Server, breakable_postgresql
 
 pytestmark = pytest.mark.outage
 
-PATIENCE = 40.0
+PATIENCE = 120.0
 
 
 @pytest.fixture(scope="module")

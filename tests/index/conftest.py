@@ -193,8 +193,8 @@ def chroma_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 
 def eventually(true: Callable[[], bool]) -> None:
-    """Fails when it isn't true after a minute."""
-    for _ in range(1_200):
+    """Fails when it isn't true after two minutes."""
+    for _ in range(2_400):
         if true():
             return
         time.sleep(0.05)
@@ -202,7 +202,7 @@ def eventually(true: Callable[[], bool]) -> None:
 
 
 def wait_until_open(port: int) -> None:
-    for _ in range(600):
+    for _ in range(2_400):
         with socket.socket() as probe:
             if probe.connect_ex(("127.0.0.1", port)) == 0:
                 return

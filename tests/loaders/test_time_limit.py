@@ -109,7 +109,7 @@ def test_afterwards_a_profiler_works_as_before() -> None:
         "sys.setprofile(lambda *_: None)\n"
         "(lambda: None)()\n"
     )
-    subprocess.run([sys.executable, "-c", script], cwd=ROOT, check=True, timeout=60)
+    subprocess.run([sys.executable, "-c", script], cwd=ROOT, check=True, timeout=120)
 
 
 def test_time_is_up_while_a_file_is_open(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -46,7 +46,7 @@ def connect(google: GoogleStandIn, tmp_path: Path) -> Iterator[Callable[..., Any
 def comments(google: GoogleStandIn, folder: Path, scope: str) -> tuple[Any, Any]:
     key = google.write_credentials(folder / "key.json")
     credentials = Credentials.from_service_account_file(str(key), scopes=[scope])  # type: ignore[no-untyped-call]
-    http = AuthorizedHttp(credentials, http=httplib2.Http(timeout=10))
+    http = AuthorizedHttp(credentials, http=httplib2.Http(timeout=60))
     options: Any = {"api_endpoint": f"{google.url}/drive/v3/"}
     drive = build(
         "drive", "v3", client_options=options, http=http, static_discovery=True,

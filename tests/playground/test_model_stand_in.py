@@ -11,7 +11,7 @@ from playground.openai_stand_in import OpenAIStandIn, Request
 
 
 def test_a_slow_reply_holds_up_no_other() -> None:
-    together = threading.Barrier(3, timeout=30)
+    together = threading.Barrier(3, timeout=120)
 
     def script(request: Request) -> str:
         together.wait()

@@ -34,7 +34,7 @@ def received(server: HTTPServer, slack: SlackStandIn, count: int) -> list[Reques
         requests[:] = [request for request, _ in server.log]
         return len(requests) >= count
 
-    for _ in range(200):
+    for _ in range(2_400):
         if enough():
             break
         with slack.workspace.changed:

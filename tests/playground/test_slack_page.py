@@ -42,7 +42,7 @@ def fetch(
     data = None if body is None else json.dumps(body).encode()
     request = Request(slack.url + path, data, headers or {})  # noqa: S310 - always http
     try:
-        with urlopen(request, timeout=5) as answer:  # noqa: S310 - always http
+        with urlopen(request, timeout=60) as answer:  # noqa: S310 - always http
             policy = answer.headers["content-security-policy"]
             return answer.status, answer.read().decode(), policy
     except HTTPError as error:

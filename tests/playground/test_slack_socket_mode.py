@@ -357,4 +357,4 @@ def test_it_stops_at_once_when_the_app_dies_at_that_moment() -> None:
                         acknowledgement.set_exception(ConnectionError("connection closed"))
                 await slack.courier.stop()
 
-            slack.server.wait(dies_and_stop(), timeout=5)
+            slack.server.wait(dies_and_stop(), timeout=60)

@@ -117,7 +117,7 @@ class OpenDemo:
         body = json.dumps({"user": tidewater.YOU, "channel": channel, "text": text}).encode()
         head = {"content-type": "application/json"}
         request = Request(f"{self.slack.url}do/send", body, head)  # noqa: S310 - always http
-        with urlopen(request, timeout=10) as answer:  # noqa: S310 - always http
+        with urlopen(request, timeout=60) as answer:  # noqa: S310 - always http
             return str(json.load(answer)["ts"])
 
     def ask(self, channel: str, question: str) -> tuple[str, str]:

@@ -290,7 +290,7 @@ def test_the_first_verdicts_may_be_kept_at_the_same_time(engine: Engine) -> None
     ready = threading.Barrier(8)
 
     def keep(number: int) -> None:
-        ready.wait(timeout=60)
+        ready.wait(timeout=120)
         kept.keep(f"key-{number}", prompt, "strict", JudgeVerdict(**GOOD))
 
     with ThreadPoolExecutor(8) as pool:

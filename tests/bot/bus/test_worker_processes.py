@@ -77,7 +77,9 @@ def test_a_survivor_finishes_the_questions_of_a_killed_worker(
         slack.wait_for(lambda: all(said(slack, ts) for ts in asked))
         kill(first)
         began = time.monotonic()
-        slack.wait_for(lambda: all(any(map(answered, said(slack, ts))) for ts in asked), timeout=60)
+        slack.wait_for(
+            lambda: all(any(map(answered, said(slack, ts))) for ts in asked), timeout=120
+        )
         assert time.monotonic() - began < 60
         time.sleep(1)
     assert [len(said(slack, ts)) for ts in asked] == [1] * len(asked)

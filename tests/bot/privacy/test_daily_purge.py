@@ -14,7 +14,7 @@ from bot.background import DailyPurge
 from tests.api.front import here
 from tests.api.schemas.test_published_schemas import BLACK, QNA, wired
 
-WAIT = 30.0
+WAIT = 120.0
 PLACE = '["api", "this machine", "", "{}"]'
 
 

@@ -66,5 +66,5 @@ def test_a_socket_that_is_refreshed_or_cut_loses_nothing(desk: Desk) -> None:
     desk.ask("after a refresh?")
     desk.slack.drop_sockets()
     desk.slack.post_as_user(CHANNEL, f"{desk.at} while it is away?")
-    desk.slack.wait_for(lambda: len(desk.agents.asked) == 2, timeout=30)
+    desk.slack.wait_for(lambda: len(desk.agents.asked) == 2)
     assert not desk.bot.missing()

@@ -137,7 +137,7 @@ def served(folder: Path, *words: str) -> Iterator[None]:
 
 
 def wait_for(url: str) -> None:
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + 120
     while time.monotonic() < deadline:
         try:
             status_of(url)

@@ -94,7 +94,7 @@ def test_replies_come_in_the_order_of_the_questions_and_repeats() -> None:
 
 
 def test_at_most_so_many_are_asked_at_a_time() -> None:
-    together = threading.Barrier(3, timeout=30)
+    together = threading.Barrier(3, timeout=120)
     now, most, lock = 0, 0, threading.Lock()
 
     def ask(question: Question, progress: Progress | None) -> Answer:

@@ -122,7 +122,7 @@ def test_so_many_are_judged_at_a_time_and_no_more() -> None:
         with lock:
             now += 1
             most = max(most, now)
-        together.wait(timeout=60)  # passes only when three are under way
+        together.wait(timeout=120)  # passes only when three are under way
         with lock:
             now -= 1
         return JudgeVerdict(**GOOD), ONE_CALL
@@ -215,7 +215,7 @@ def test_a_run_that_was_killed_goes_on_and_judges_nothing_twice(tmp_path: Path) 
 
     def script(request: Request) -> dict[str, Any]:
         if len(server.requests) > 4:
-            go_on.wait(timeout=60)
+            go_on.wait(timeout=120)
         return GOOD
 
     def killed(one: GivenReply) -> None:

@@ -25,7 +25,7 @@ from tests.bot.fakes import domain
 DEADLY = "security@2026-11-05 03:00"
 NEXT = "security@2026-11-06 03:00"
 MOST_PROCESSES = 12
-PATIENCE = 60.0
+PATIENCE = 120.0
 
 
 def run_once(folder: Path, now: str) -> None:

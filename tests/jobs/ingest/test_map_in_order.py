@@ -16,7 +16,7 @@ def test_results_come_in_order(at_once: int) -> None:
 
 
 def test_as_many_are_at_work_as_may_be() -> None:
-    together = threading.Barrier(4, timeout=30)
+    together = threading.Barrier(4, timeout=120)
     assert len(list(map_in_order(lambda _: together.wait(), range(8), 4))) == 8
 
 

@@ -41,7 +41,7 @@ from tests.databases import postgresql_database
 from tests.jobs.ingest.library import DOMAIN, MODEL, Library, plainly, with_a_model
 
 ROOT = Path(__file__).parents[3]
-PATIENCE = 90.0
+PATIENCE = 120.0
 
 
 class Hands:

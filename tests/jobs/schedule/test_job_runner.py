@@ -18,7 +18,7 @@ from tests.jobs.schedule.runner_process import DOMAINS
 pytestmark = pytest.mark.kill
 
 ROOT = Path(__file__).parents[3]
-PATIENCE = 60.0
+PATIENCE = 120.0
 
 
 @contextmanager

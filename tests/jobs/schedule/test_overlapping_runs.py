@@ -26,7 +26,7 @@ from jobs.schedule.runs import KEPT, IngestRun, RunStore
 from tests.bot.fakes import domain
 from tests.databases import breakable_postgresql
 
-PATIENCE = 60.0
+PATIENCE = 120.0
 WEEKLY = Refresh(cron="0 3 * * 1")
 
 

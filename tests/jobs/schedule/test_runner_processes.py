@@ -19,7 +19,7 @@ from jobs.schedule.processes import RunnerProcesses
 pytestmark = pytest.mark.kill
 
 ROOT = Path(__file__).parents[3]
-PATIENCE = 30.0
+PATIENCE = 120.0
 RUNNER = (
     "import sys, pathlib, os; pathlib.Path({note!r}).open('a').write(f'{{os.getpid()}}\\n'); {does}"
 )

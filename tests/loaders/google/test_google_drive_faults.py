@@ -221,7 +221,7 @@ def test_five_hundred_documents_survive_faults_and_a_kill_in_mid_run(tmp_path: P
         command = [sys.executable, "-c", JOB, str(key), google.url, str(store)]
         environment = {**os.environ, "PYTHONPATH": str(ROOT)}
         killed = subprocess.Popen(command, cwd=ROOT, env=environment, stdout=subprocess.DEVNULL)
-        deadline = time.monotonic() + 60
+        deadline = time.monotonic() + 120
         while google.requests["documents.get"] < 50 and time.monotonic() < deadline:
             time.sleep(0.01)
         killed.send_signal(signal.SIGKILL)

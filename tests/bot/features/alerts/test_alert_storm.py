@@ -228,7 +228,7 @@ def test_a_storm_outlives_every_kill(slack: SlackStandIn, tmp_path: Path) -> Non
         for name in names:
             slack.wait_for(
                 lambda name=name: any(f"Fired {each} times" in words(one) for one in told(name)),
-                timeout=90, what=f"{name} is not counted",
+                timeout=240, what=f"{name} is not counted",
             )  # fmt: skip
             assert len(told(name)) == 1
     engine = create_engine(f"sqlite:///{tmp_path / 'var' / 'oncall.db'}")

@@ -27,9 +27,9 @@ def test_alerts_of_an_outage_are_answered_and_counted_after_it(tmp_path: Path) -
         during = [house.fires(firing(name, "pod = b")) for name in ("CartErrors", "TillSlow")]
         server.start()
         house.slack.wait_for(
-            lambda: any(answered(one) for one in house.replies(during[1], PLATFORM)), timeout=90
+            lambda: any(answered(one) for one in house.replies(during[1], PLATFORM)), timeout=240
         )
-        house.slack.wait_for(lambda: house.counted("CartErrors") == [2], timeout=90)
+        house.slack.wait_for(lambda: house.counted("CartErrors") == [2], timeout=240)
         house.settle()
         assert house.answers_to(before, *during) == 2
         assert house.replies(during[0]) == []

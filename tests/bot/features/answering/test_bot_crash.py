@@ -95,7 +95,7 @@ def test_killed_when_something_shows_it_still_answers_each_question_once(
         kill(process)  # what shows is perhaps not recorded yet
     with worker(slack, tmp_path, STREAMING=streaming) as process:
         up(process)
-        slack.wait_for(lambda: all(done(slack, ts) for ts in asked), timeout=30)
+        slack.wait_for(lambda: all(done(slack, ts) for ts in asked), timeout=120)
     for ts in asked:
         assert len(said(slack, ts)) == 1, [words(m) for m in said(slack, ts)]
 
@@ -106,5 +106,5 @@ def test_sigterm_finishes_what_was_begun(slack: SlackStandIn, tmp_path: Path) ->
         ts = slack.post_as_user(CHANNEL, f"<@{slack.bot_user_id}> how often?")
         slack.wait_for(lambda: said(slack, ts))
         process.terminate()
-        assert process.wait(timeout=20) == 0
+        assert process.wait(timeout=120) == 0
     assert [answered(m) for m in said(slack, ts)] == [True]

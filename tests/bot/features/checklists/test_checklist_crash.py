@@ -84,17 +84,17 @@ def test_ticks_of_two_people_outlive_every_kill(slack: SlackStandIn, tmp_path: P
                     one.start()
             if at < KILLS:
                 enough = (at + 1) * total // (KILLS + 1)
-                slack.wait_for(lambda enough=enough: sum(ticked) >= enough, timeout=60)
+                slack.wait_for(lambda enough=enough: sum(ticked) >= enough, timeout=120)
                 kill(process)
                 continue
             for one in threads:
                 one.join(60)
             slack.wait_for(
-                lambda: f"*{total} of {total} steps*" in words(parts(slack, ts)[0]), timeout=30
+                lambda: f"*{total} of {total} steps*" in words(parts(slack, ts)[0]), timeout=120
             )
             slack.wait_for(
                 lambda: not any('"checklist_done_' in words(m) for m in parts(slack, ts)),
-                timeout=30,
+                timeout=120,
             )
     assert len(parts(slack, ts)) == len(messages)
     engine = create_engine(f"sqlite:///{tmp_path / 'oncall.db'}")

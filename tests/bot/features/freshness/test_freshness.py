@@ -771,7 +771,7 @@ def meeting(library: Library, both: Barrier) -> Callable[[str], Snapshot | None]
     """The documents; who looks at them waits until the other one has read the queue as well."""
 
     def snapshot(name: str) -> Snapshot:
-        both.wait(timeout=20)
+        both.wait(timeout=120)
         return library.snapshot(name)
 
     return snapshot
