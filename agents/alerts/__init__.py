@@ -1,1 +1,1 @@
-"""Alerts: read out of a message, matched to the one row or heading that tells what to do."""
+"""Alerts: found in messages, with their names, labels and amounts."""

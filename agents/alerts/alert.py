@@ -1,6 +1,5 @@
-"""One alert, as a message tells of it, and when two names are the same.
-
-Keys and values of an alert's lines: `a="b"`, `a = b`, `Service: x`, `region:eu`."""
+"""An alert as a message describes it, the comparison of alert names, and the `key=value` and
+`Key: value` pairs of an alert's lines."""
 
 from __future__ import annotations
 
@@ -17,7 +16,7 @@ AlertStatus = Literal["", "firing", "resolved"]
 
 _IDENTIFIER = re.compile(r"[A-Za-z][A-Za-z0-9]*(?:[-_.:/][A-Za-z0-9]+)*")
 SHORT_NAME = re.compile(r"[A-Z][A-Z0-9]{1,5}")
-"""`DGO`: known only where the documents say what it stands for."""
+"""`DGO`: a name only where the documents say what it stands for."""
 _HUMP = re.compile(r"[a-z0-9][A-Z]|[A-Z]{2,}[a-z]")
 _CODE_BEFORE = re.compile(r"[A-Z]{1,6}-?\d{1,5}[.:)]?\s+(?=\S)")
 _APART = re.compile(r"(?<=\d)[\W_]+(?=\d)")
@@ -28,22 +27,22 @@ _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 @dataclass(frozen=True, kw_only=True)
 class Alert:
     names: tuple[str, ...]
-    """What its name may be, the likeliest first; never empty."""
+    """Candidates for its name, likeliest first; never empty."""
     status: AlertStatus = ""
     severity: str = ""
-    """As written: `critical`, `P2`."""
+    """As the message writes it: `critical`, `P2`."""
     labels: tuple[tuple[str, str], ...] = ()
     """Key and value; the key is empty where a message gives the value alone."""
     link: str = ""
-    """Of the alert itself, where it was raised."""
+    """URL of the alert in the product that raised it."""
     amounts: tuple[Amount, ...] = ()
-    """How much it says that something is."""
+    """Measured values that the message states."""
     certain: bool = True
-    """By a product's own form; False: a person may have meant the words otherwise."""
+    """The message has a monitoring product's form. False: a person may mean something else."""
     title: str = ""
-    """The words in which a documented name is looked for; '' where a field gives the name."""
+    """The words in which a documented name is searched; '' where a field gives the name."""
     only_if_known: bool = False
-    """Words that are an alert only where documents know its name."""
+    """The words count as an alert only where a document has its name."""
 
     @property
     def name(self) -> str:
@@ -51,21 +50,21 @@ class Alert:
 
     @property
     def where(self) -> str:
-        """What it fired on: `pod checkout-7f9`; empty where it doesn't say."""
-        known = {key.casefold(): (key, value) for key, value in self.labels if key}
-        found = next((known[key] for key in INSTANCE_KEYS if key in known), None)
-        return " ".join(found) if found else ""
+        """The instance that it fired on, `pod checkout-7f9`; '' where no label says."""
+        by_key = {key.casefold(): (key, value) for key, value in self.labels if key}
+        pair = next((by_key[key] for key in INSTANCE_KEYS if key in by_key), None)
+        return " ".join(pair) if pair else ""
 
 
 INSTANCE_KEYS = (
     "pod", "instance", "host", "hostname", "node", "container", "device", "exported_instance",
     "target", "endpoint", "url", "path", "id", "uid", "job",
 )  # fmt: skip
-"""Labels that name one thing among many alike, the most telling first."""
+"""Labels that identify one instance among many, the most specific first."""
 
 
 def is_identifier(word: str) -> bool:
-    """A name that nobody writes by chance: `KeyOverdue`, `disk-full`, `HTTP_5XX`, `Disk95`."""
+    """Whether it has a form that no ordinary word has: `KeyOverdue`, `disk-full`, `HTTP_5XX`."""
     if not _IDENTIFIER.fullmatch(word) or len(word) < 4:
         return False
     parts = [part for part in re.split(r"[-_.:/]", word) if part]
@@ -75,25 +74,25 @@ def is_identifier(word: str) -> bool:
 
 @lru_cache(maxsize=20_000)
 def exact_key(name: str) -> str:
-    """Case, spaces at the ends and code signs aside."""
+    """Key for exact comparison: ignores case, outer spaces and code marks."""
     return " ".join(unicodedata.normalize("NFKC", name).casefold().strip(" `*_\"'“”.:").split())
 
 
 @lru_cache(maxsize=20_000)
 def name_key(name: str) -> str:
-    """The same for `DiskAlmostFull`, `disk-almost-full` and `Disk almost full`; `Disk9` and
-    `Disk95`, `9-5` and `95` stay apart, and so do `> 90%` and `< 90%`."""
+    """Key for comparison across spellings: equal for `DiskAlmostFull`, `disk-almost-full` and
+    `Disk almost full`, different for `Disk9` and `Disk95`, `9-5` and `95`, `> 90%` and `< 90%`."""
     return _SIGNS.sub("", _APART.sub("=", exact_key(name)))
 
 
-def uncoded(heading: str) -> str:
-    """Its words behind a code that numbers it: `OPS-12 Disk full` → `Disk full`; '' without one."""
+def without_code(heading: str) -> str:
+    """The heading without its leading code: `OPS-12 Disk full` → `Disk full`; '' without a code."""
     code = _CODE_BEFORE.match(heading)
     return heading[code.end() :] if code else ""
 
 
-def spelled_out(name: str) -> str:
-    """Its words: `DiskAlmostFull` → `Disk Almost Full`."""
+def as_words(name: str) -> str:
+    """`DiskAlmostFull` → `Disk Almost Full`."""
     return " ".join(re.sub(r"[-_./:]+", " ", _CAMEL.sub(" ", name)).split())
 
 
@@ -106,7 +105,7 @@ _EQUALS = re.compile(r"([A-Za-z][\w.-]{0,60})\s*=\s(.*)|([A-Za-z][\w.-]{0,60})\s
 _FIELD = re.compile(r"([A-Za-z][\w./-]*(?: [\w./()-]+){0,3})\s*:(?!//)\s*(.*)")
 _TAG = re.compile(r"([A-Za-z][\w.-]*)\s*[:=]\s*([^\s,;:][^\s,;]*)")
 _BETWEEN = re.compile(r"\s+[|·•]\s+|\t+")
-_LONGEST_VALUE = 120
+_MAX_VALUE_CHARS = 120
 
 NAME_KEYS = frozenset(
     ("alertname", "alert", "alert name", "monitor", "monitor name", "rule", "rule name",
@@ -116,7 +115,7 @@ NAME_KEYS = frozenset(
 STATUS_KEYS = frozenset(("status", "state", "alert state", "alert status"))
 SEVERITY_KEYS = frozenset(("severity", "priority", "level", "sev", "urgency"))
 TAG_KEYS = frozenset(("tags", "labels", "tag", "scope", "monitored scope", "dimensions", "details"))
-SAID_KEYS = frozenset(
+DESCRIPTION_KEYS = frozenset(
     """
     summary description message annotations runbook runbook_url runbook_link runbookurl source
     silence dashboard panel value values valuestring link url started startsat starts_at ended
@@ -128,50 +127,50 @@ SAID_KEYS = frozenset(
     "assigned to", "escalation policy", "incident key", "routed teams", "started at", "ended at",
     "what happened", "the monitor was last triggered at", "the monitor",
 }  # fmt: skip
-"""What is told of an alert in words, and nothing that tells one from another."""
+"""Fields that describe an alert in prose and do not distinguish one alert from another."""
 
 
 def pairs(text: str) -> list[Label]:
-    """All `key=value`, quoted or not."""
-    return [(key, unquoted(value)) for key, value in _PAIR.findall(text) if unquoted(value)]
+    """Every `key=value`, with the quotes of values removed."""
+    return [(key, strip_quotes(value)) for key, value in _PAIR.findall(text) if strip_quotes(value)]
 
 
 def only_pairs(text: str) -> list[Label] | None:
-    """The same where the text holds nothing else; None where it does."""
+    """The pairs of a text that holds nothing else; None where it holds more or no pair."""
     rest = _PAIR.sub(" ", text).strip(" ,;{}()[]")
-    found = pairs(text)
-    return found if found and not rest else None
+    labels = pairs(text)
+    return labels if labels and not rest else None
 
 
 def tags(text: str) -> list[Label]:
-    """`region:eu, env:prod` or `region=eu`; a bare word is a value without its key."""
-    found: list[Label] = []
+    """`region:eu, env:prod` or `region=eu`; a bare word becomes a value with the key ''."""
+    labels: list[Label] = []
     for part in re.split(r"[,;]\s*|\s+", text.strip("{}[]() ")):
         match = _TAG.fullmatch(part)
         if match:
-            found.append((match[1], unquoted(match[2])))
+            labels.append((match[1], strip_quotes(match[2])))
         elif part.strip("\"'"):
-            found.append(("", part.strip("\"'")))
-    return found
+            labels.append(("", part.strip("\"'")))
+    return labels
 
 
 def fields(line: str) -> Iterator[Label]:
-    """`Service: payments | Urgency: High`; a field without a value has ''."""
+    """`Service: payments | Urgency: High`; the value is '' where the field has none."""
     for part in _BETWEEN.split(line):
         if match := _EQUALS.fullmatch(part):
-            yield match[1] or match[3], unquoted(match[2] or match[4] or "")
-        elif found := only_pairs(part):
-            yield from found
-        elif (match := _FIELD.fullmatch(part)) and len(match[2]) <= _LONGEST_VALUE * 4:
-            yield match[1].strip(), unquoted(match[2])
+            yield match[1] or match[3], strip_quotes(match[2] or match[4] or "")
+        elif labels := only_pairs(part):
+            yield from labels
+        elif (match := _FIELD.fullmatch(part)) and len(match[2]) <= _MAX_VALUE_CHARS * 4:
+            yield match[1].strip(), strip_quotes(match[2])
 
 
 def is_label(key: str, value: str) -> bool:
-    """Whether it can tell one alert of a name from another."""
-    return bool(value) and key.casefold() not in SAID_KEYS and len(value) <= _LONGEST_VALUE
+    """Whether the label can distinguish two alerts of the same name."""
+    return bool(value) and key.casefold() not in DESCRIPTION_KEYS and len(value) <= _MAX_VALUE_CHARS
 
 
-def unquoted(value: str) -> str:
+def strip_quotes(value: str) -> str:
     value = value.strip().rstrip(",;:")
     if len(value) >= 2 and value[0] == value[-1] and value[0] in "\"'`":
         value = value[1:-1]

@@ -1,4 +1,4 @@
-"""The lines of a message of alerts, taken one by one: what each says of which alert."""
+"""Reads a message line by line and collects the alerts that its lines describe."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from agents.alerts.alert import (
+    DESCRIPTION_KEYS,
     NAME_KEYS,
-    SAID_KEYS,
     SEVERITY_KEYS,
     STATUS_KEYS,
     TAG_KEYS,
@@ -20,144 +20,149 @@ from agents.alerts.alert import (
     is_label,
     tags,
 )
-from agents.alerts.titles import names_in, values_beside
-from agents.alerts.vendors import Headline, group_status, headline, status_of, told_state
+from agents.alerts.titles import names_in, values_around
+from agents.alerts.vendors import Headline, group_status, headline, state_in, status_of
 
-MOST_LABELS = 60
-"""Of one alert: each is held against each cell."""
+MAX_LABELS = 60
+"""Per alert: each label is compared with each cell of a runbook's row."""
 URL = re.compile(r"https?://[^\s<>()]+")
-_LINKED = re.compile(r"\s*\(https?://[^\s()]+\)")
-_MARKER = re.compile(r"(labels|annotations|details|tags|alert details)\s*:?", re.IGNORECASE)
+_LINK_AFTER_TEXT = re.compile(r"\s*\(https?://[^\s()]+\)")
+_SECTION_START = re.compile(r"(labels|annotations|details|tags|alert details)\s*:?", re.IGNORECASE)
 
 
 @dataclass
 class _AlertDraft:
-    """An alert under way."""
+    """An alert whose lines are still being read."""
 
     title: str = ""
-    named: str = ""
-    """By a field of its own: `alertname`."""
-    called: str = ""
-    """By a field that may also hold a summary: `Alert:`."""
+    alertname: str = ""
+    """Value of the field `alertname`."""
+    alert_field: str = ""
+    """Value of a field such as `Alert:`, which may be a summary instead of a name."""
     status: AlertStatus = ""
     severity: str = ""
     labels: list[Label] = field(default_factory=list)
     link: str = ""
     certain: bool = False
-    listed: bool = False
-    """Its labels came in a list of their own."""
+    has_label_list: bool = False
+    """A line such as `Labels:` has introduced its labels."""
     needs_fields: bool = False
     fields: int = 0
 
 
 class AlertLines:
-    """What was read so far."""
+    """The alerts of the lines read so far."""
 
     def __init__(self) -> None:
         self.head: _AlertDraft | None = None
-        """What the first line says of all."""
+        """What the first line says of all alerts."""
         self.drafts: list[_AlertDraft] = []
         self.before: list[str] = []
-        """Lines before the first that is of an alert."""
+        """Lines before the first one that belongs to an alert."""
         self._status: AlertStatus = ""
-        self._told: AlertStatus = ""
-        """By words beside the alerts."""
+        self._prose_status: AlertStatus = ""
+        """Status that a sentence next to the alerts gives."""
         self._key = ""
-        self._said = False
-        """Among annotations."""
+        self._in_annotations = False
+        """Inside a list of annotations."""
 
-    def take(self, line: str) -> None:
-        bare = _LINKED.sub("", line).strip()
-        if status := group_status(bare):
-            self._status, self._said, self._key = status, False, ""
-            self._begun().certain = True
+    def add_line(self, line: str) -> None:
+        text = _LINK_AFTER_TEXT.sub("", line).strip()
+        if status := group_status(text):
+            self._status, self._in_annotations, self._key = status, False, ""
+            self._ensure_head().certain = True
             if self.drafts and self.drafts[-1].status != status:
                 self.drafts.append(_AlertDraft(status=status, certain=True))
-        elif marker := _MARKER.fullmatch(bare):
-            self._marked(marker[1].casefold())
-        elif said := headline(bare):
-            if self._key and not said.certain:
-                self._field(self._key, bare)
+        elif marker := _SECTION_START.fullmatch(text):
+            self._start_section(marker[1].casefold())
+        elif heading := headline(text):
+            if self._key and not heading.certain:
+                self._add_field(self._key, text)
                 self._key = ""
-            elif not (self._said and not said.certain):
-                self.headed(said, line)
-        elif not self._fields(bare, line):
-            self._prose(bare)
+            elif not (self._in_annotations and not heading.certain):
+                self.add_headline(heading, line)
+        elif not self._add_fields(text, line):
+            self._add_prose(text)
 
     def is_alert(self) -> bool:
         return self.head is not None
 
     def alerts(self) -> Iterator[Alert]:
         head = self.head or _AlertDraft()
-        head.status = head.status or self._told
-        drafts = [one for one in self.drafts if one.named or one.called or one.title or one.labels]
+        head.status = head.status or self._prose_status
+        drafts = [
+            one
+            for one in self.drafts
+            if one.alertname or one.alert_field or one.title or one.labels
+        ]
         for draft in drafts or [head]:
             if found := _alert(draft, head):
                 yield found
 
-    def _begun(self) -> _AlertDraft:
+    def _ensure_head(self) -> _AlertDraft:
         if self.head is None:
             self.head = _AlertDraft()
         return self.head
 
     def _current(self) -> _AlertDraft:
-        return self.drafts[-1] if self.drafts else self._begun()
+        return self.drafts[-1] if self.drafts else self._ensure_head()
 
-    def _marked(self, what: str) -> None:
-        self._said, self._key = what == "annotations", ""
+    def _start_section(self, what: str) -> None:
+        self._in_annotations, self._key = what == "annotations", ""
         if what == "annotations" or (self.head is None and what in {"details", "tags"}):
             return
         if what in {"labels", "alert details"}:
-            self._begun().certain = True
-            if not self.drafts or self.drafts[-1].listed:
+            self._ensure_head().certain = True
+            if not self.drafts or self.drafts[-1].has_label_list:
                 self.drafts.append(_AlertDraft(status=self._status))
-            self.drafts[-1].listed = True
+            self.drafts[-1].has_label_list = True
 
-    def headed(self, said: Headline, line: str) -> None:
-        self._said, self._key = False, ""
+    def add_headline(self, heading: Headline, line: str) -> None:
+        self._in_annotations, self._key = False, ""
         link = _first_url(line)
         if self.head is None or not (self.head.title or self.drafts):
-            head = self._begun()
-            head.title, head.severity = said.title, head.severity or said.severity
-            head.status = said.status or head.status
-            head.labels += said.labels
+            head = self._ensure_head()
+            head.title, head.severity = heading.title, head.severity or heading.severity
+            head.status = heading.status or head.status
+            head.labels += heading.labels
             head.link = head.link or link
-            head.certain = head.certain or said.certain
-            head.needs_fields = said.needs_fields
+            head.certain = head.certain or heading.certain
+            head.needs_fields = heading.needs_fields
             return
-        if said.needs_fields or (self.head.certain and not said.certain):
-            self._called(said.title)
+        if heading.needs_fields or (self.head.certain and not heading.certain):
+            self._add_alert_field(heading.title)
             return
         if not self.drafts:
             self.drafts.append(self.head)
             self.head = _AlertDraft(certain=self.head.certain)
         self.drafts.append(
             _AlertDraft(
-                title=said.title, called=said.title, status=said.status, severity=said.severity,
-                labels=list(said.labels), link=link, certain=said.certain,
+                title=heading.title, alert_field=heading.title, status=heading.status,
+                severity=heading.severity, labels=list(heading.labels), link=link,
+                certain=heading.certain,
             )
         )  # fmt: skip
 
-    def _called(self, value: str) -> None:
-        """`Alert: …` below a headline: one of a group, or the same said in words."""
-        if not self.drafts or self.drafts[-1].called:
+    def _add_alert_field(self, value: str) -> None:
+        """`Alert: …` below a headline: one alert of a group, or a description of the same one."""
+        if not self.drafts or self.drafts[-1].alert_field:
             self.drafts.append(_AlertDraft(status=self._status))
-        self.drafts[-1].called = value
+        self.drafts[-1].alert_field = value
 
-    def _fields(self, bare: str, line: str) -> bool:
-        found = list(fields(bare))
-        if not found:
+    def _add_fields(self, text: str, line: str) -> bool:
+        pairs = list(fields(text))
+        if not pairs:
             return False
-        known = any(key.casefold() in _KNOWN for key, _ in found)
-        if self.head is None and not known:
+        has_known_key = any(key.casefold() in _KNOWN_KEYS for key, _ in pairs)
+        if self.head is None and not has_known_key:
             return False
-        for key, value in found:
-            self._field(key, value, _first_url(line))
+        for key, value in pairs:
+            self._add_field(key, value, _first_url(line))
         return True
 
-    def _field(self, key: str, value: str, url: str = "") -> None:
+    def _add_field(self, key: str, value: str, url: str = "") -> None:
         name = key.casefold().replace("-", " ")
-        if name in SAID_KEYS or self._said:
+        if name in DESCRIPTION_KEYS or self._in_annotations:
             if url and name in {"source", "link", "url", "generatorurl"}:
                 self._current().link = self._current().link or url
             self._key = name if not value else ""
@@ -168,25 +173,27 @@ class AlertLines:
         self._key = ""
         if name == "alertname":
             draft = self._current()
-            if draft.named:
-                self.drafts.append(_AlertDraft(status=self._status, listed=draft.listed))
+            if draft.alertname:
+                self.drafts.append(
+                    _AlertDraft(status=self._status, has_label_list=draft.has_label_list)
+                )
                 draft = self.drafts[-1]
-            draft.named, self._begun().certain = value, True
+            draft.alertname, self._ensure_head().certain = value, True
         elif name in NAME_KEYS:
-            head = self._begun()
-            if head.title or head.called or self.drafts:
-                self._called(value)
+            head = self._ensure_head()
+            if head.title or head.alert_field or self.drafts:
+                self._add_alert_field(value)
             else:
-                head.called = value
+                head.alert_field = value
         else:
-            self._described(name, key, value)
+            self._add_label(name, key, value)
 
-    def _described(self, name: str, key: str, value: str) -> None:
+    def _add_label(self, name: str, key: str, value: str) -> None:
         if self.head is None and name not in SEVERITY_KEYS | STATUS_KEYS:
             return
         draft = self._current()
         draft.fields += 1
-        self._begun().fields += 1
+        self._ensure_head().fields += 1
         if name in STATUS_KEYS and status_of(value.split(" ")[0]):
             draft.status = status_of(value.split(" ")[0])
         elif name in SEVERITY_KEYS:
@@ -197,44 +204,44 @@ class AlertLines:
         elif is_label(key, value):
             draft.labels.append((key, value))
 
-    def _prose(self, bare: str) -> None:
-        self._told = self._told or told_state(bare)
+    def _add_prose(self, text: str) -> None:
+        self._prose_status = self._prose_status or state_in(text)
         if self._key:
-            if self._key.casefold() not in SAID_KEYS:
-                self._field(self._key, bare)
+            if self._key.casefold() not in DESCRIPTION_KEYS:
+                self._add_field(self._key, text)
             self._key = ""
         elif self.head is None:
-            self.before.append(bare)
+            self.before.append(text)
         elif self._waits_for_title():
-            self.head.title = bare
+            self.head.title = text
 
     def _waits_for_title(self) -> bool:
         head = self.head
         return bool(head and head.certain and not head.title and not self.drafts)
 
 
-_KNOWN = NAME_KEYS | STATUS_KEYS | SEVERITY_KEYS
+_KNOWN_KEYS = NAME_KEYS | STATUS_KEYS | SEVERITY_KEYS
 
 
 def _alert(draft: _AlertDraft, head: _AlertDraft) -> Alert | None:
     title = draft.title or head.title
-    if draft.named or head.named:
-        found = [draft.named or head.named]
+    if draft.alertname or head.alertname:
+        candidates = [draft.alertname or head.alertname]
     else:
-        by_field = [one for one in (draft.called, head.called) if one]
-        told = [one for one in by_field if is_identifier(one.split(" ")[0])]
-        found = [name for said in (*told, title, *by_field) for name in names_in(said)]
-    named = (name for name in found if any(sign.isalnum() for sign in name))
-    names = tuple(dict.fromkeys(named))
-    if inside := next((value for key, value in draft.labels if key == "alertname"), ""):
-        names = (inside,)
+        by_field = [one for one in (draft.alert_field, head.alert_field) if one]
+        identifiers = [one for one in by_field if is_identifier(one.split(" ")[0])]
+        candidates = [name for text in (*identifiers, title, *by_field) for name in names_in(text)]
+    usable = (name for name in candidates if any(sign.isalnum() for sign in name))
+    names = tuple(dict.fromkeys(usable))
+    if label_name := next((value for key, value in draft.labels if key == "alertname"), ""):
+        names = (label_name,)
     if not names or (head.needs_fields and not head.fields):
         return None
     certain = draft.certain or head.certain
     labels = [
         *draft.labels,
         *(head.labels if draft is not head else ()),
-        *values_beside(title, min(names, key=len)),
+        *values_around(title, min(names, key=len)),
     ]
     if not certain and not labels and not is_identifier(names[0]):
         return None
@@ -242,13 +249,13 @@ def _alert(draft: _AlertDraft, head: _AlertDraft) -> Alert | None:
         names=names,
         status=draft.status or head.status,
         severity=draft.severity or head.severity,
-        labels=tuple(dict.fromkeys((key.strip(), value) for key, value in labels))[:MOST_LABELS],
+        labels=tuple(dict.fromkeys((key.strip(), value) for key, value in labels))[:MAX_LABELS],
         link=draft.link or head.link,
         certain=certain,
-        title="" if draft.named or head.named else title,
+        title="" if draft.alertname or head.alertname else title,
     )
 
 
 def _first_url(line: str) -> str:
-    found = URL.search(line)
-    return found[0].rstrip(".,;") if found else ""
+    match = URL.search(line)
+    return match[0].rstrip(".,;") if match else ""

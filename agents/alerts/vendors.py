@@ -1,7 +1,7 @@
-"""How monitoring products begin the message of an alert.
+"""First lines of alert messages, as monitoring products and people write them.
 
-Alertmanager and Grafana by their default templates, Datadog, PagerDuty and Opsgenie by what their
-Slack apps post; and how people write of an alert by hand."""
+Sources: the default templates of Alertmanager and Grafana; the posts of the Slack apps of Datadog,
+PagerDuty and Opsgenie."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _FIRING = (
 )
 _RESOLVED = r"resolved?|recovered|recovery|closed?|cleared|normal|ok"
 _STATE = rf"{_FIRING}|{_RESOLVED}"
-_RATED = r"critical|warning|warn|major|minor|info|high|low|p[0-5]|sev-?\d"
+_RATING_WORD = r"critical|warning|warn|major|minor|info|high|low|p[0-5]|sev-?\d"
 
 
 def _begins(pattern: str) -> re.Pattern[str]:
@@ -26,7 +26,7 @@ def _begins(pattern: str) -> re.Pattern[str]:
 
 
 _BRACKETED = _begins(
-    rf"(?:\[(?P<rated>{_RATED})\]\s*)?\[(?P<state>{_STATE}|alert)(?:\s*:\s*\d+)?"
+    rf"(?:\[(?P<rated>{_RATING_WORD})\]\s*)?\[(?P<state>{_STATE}|alert)(?:\s*:\s*\d+)?"
     rf"(?:\s*[,|]\s*[a-z]+\s*:\s*\d+)*(?:\s+on\s+\{{?(?P<on>[^\]}}]*)\}}?)?\]\s*(?P<title>.*)"
 )
 _NUMBERED = _begins(
@@ -52,9 +52,9 @@ _NAGIOS = _begins(
     r"(?P<title>\S.*?)\s+is\s+[a-z]+"
 )
 _FROM = re.compile(r"\[[A-Za-z][\w .-]{0,40}\]\s*:?\s*(?P<title>\S.*)")
-_TOLD = _begins(rf"\balert (?:is |was |has been )?(?P<state>{_STATE})\b")
-_WORDED = _begins(
-    rf"(?:(?P<rated>{_RATED})\s+)?(?P<state>{_STATE}|alert|critical|warning)(?:\s+alert)?"
+_STATE_SENTENCE = _begins(rf"\balert (?:is |was |has been )?(?P<state>{_STATE})\b")
+_STATE_AND_TITLE = _begins(
+    rf"(?:(?P<rated>{_RATING_WORD})\s+)?(?P<state>{_STATE}|alert|critical|warning)(?:\s+alert)?"
     r"\s*:\s*(?P<title>\S.*)"
 )
 _SHOUTED = re.compile(
@@ -70,8 +70,8 @@ _GROUP = _begins(
     r"(?:alerts?\s+)?(?:\d+\s+)?(?P<state>firing|resolved|alerting)(?:\s+(?:alerts?|instances?))?"
     r"\s*(?:\(\d+\))?\s*:?"
 )
-_RATING = _begins(rf"^\[(?P<rated>{_RATED})\]\s*")
-_HANDED_ON = _begins(
+_RATING = _begins(rf"^\[(?P<rated>{_RATING_WORD})\]\s*")
+_FIRING_STATEMENT = _begins(
     r"(?P<title>[A-Za-z][^,;?!\"“”:=]{1,80}?)\s+(?:alert\s+|alarm\s+)?"
     r"(?:(?:is|has|just|now|again)\s+){0,4}"
     r"(?:(?P<now>firing|alerting|red)|fired|triggered|popped up|went off|going off)\b"
@@ -87,7 +87,7 @@ _NOTICES = frozenset(
     build builds commit changelog maintenance silence silenced muted snoozed reminder report
     """.split()  # noqa: SIM905 - shorter than a list of strings
 )
-"""With these begins what bots tell of work, and not of an alert."""
+"""First words of bot posts about work, not about an alert."""
 _LEVEL_WORD = re.compile(
     r"\[?(?:WARN(?:ING)?|CRIT(?:ICAL)?|ALERT|ALARM|ERROR|FATAL|EMERG|DOWN|FAILED|FIRING|PROBLEM)\]?"
 )
@@ -107,11 +107,11 @@ class Headline:
     severity: str = ""
     labels: tuple[Label, ...] = ()
     needs_fields: bool = False
-    """An alert only if a service, priority or the like follows."""
+    """It is an alert only if a field such as service or priority follows."""
 
 
 def status_of(word: str) -> AlertStatus:
-    """'' for a word that is no state."""
+    """'' for any other word."""
     word = word.strip().casefold()
     if re.fullmatch(_RESOLVED, word):
         return "resolved"
@@ -119,72 +119,72 @@ def status_of(word: str) -> AlertStatus:
 
 
 def group_status(line: str) -> AlertStatus:
-    """Of a line that heads the alerts of one state: `**Firing**`, `Alerts Resolved:`."""
-    found = _GROUP.fullmatch(line)
-    return status_of(found["state"]) if found else ""
+    """The status of a line that introduces a group of alerts: `**Firing**`, `Alerts Resolved:`."""
+    match = _GROUP.fullmatch(line)
+    return status_of(match["state"]) if match else ""
 
 
 def headline(line: str) -> Headline | None:
-    """What a line says if it begins an alert."""
-    if found := _BRACKETED.fullmatch(line):
-        title, rated = _rated(found["title"])
+    """The headline of an alert; None for any other line."""
+    if match := _BRACKETED.fullmatch(line):
+        title, rating = _split_rating(match["title"])
         return Headline(
-            title=title, status=status_of(found["state"]), certain=True,
-            severity=found["rated"] or rated, labels=tuple(tags(found["on"] or "")),
+            title=title, status=status_of(match["state"]), certain=True,
+            severity=match["rated"] or rating, labels=tuple(tags(match["on"] or "")),
         )  # fmt: skip
     for form in (_DATADOG, _NAGIOS, _NUMBERED, _NUMBERED_FIRST):
-        if found := form.fullmatch(line):
-            title, rated = _rated(found["title"])
-            status = status_of(found["state"]) or "firing"
-            on = tuple(tags(found.groupdict().get("on") or ""))
-            return Headline(title=title, status=status, certain=True, severity=rated, labels=on)
-    if found := _QUOTED.fullmatch(line):
-        state = found["state"] or found["then"] or "firing"
-        return Headline(title=found["title"], status=status_of(state), certain=True)
-    if found := _NUMBER.fullmatch(line):
-        title, rated = _rated(found["title"])
-        return Headline(title=title, status="", certain=True, severity=rated, needs_fields=True)
-    if (found := _FROM.fullmatch(line)) and is_identifier(found["title"].split(" ")[0]):
-        return Headline(title=found["title"], status="", certain=True, needs_fields=True)
+        if match := form.fullmatch(line):
+            title, rating = _split_rating(match["title"])
+            status = status_of(match["state"]) or "firing"
+            on = tuple(tags(match.groupdict().get("on") or ""))
+            return Headline(title=title, status=status, certain=True, severity=rating, labels=on)
+    if match := _QUOTED.fullmatch(line):
+        state = match["state"] or match["then"] or "firing"
+        return Headline(title=match["title"], status=status_of(state), certain=True)
+    if match := _NUMBER.fullmatch(line):
+        title, rating = _split_rating(match["title"])
+        return Headline(title=title, status="", certain=True, severity=rating, needs_fields=True)
+    if (match := _FROM.fullmatch(line)) and is_identifier(match["title"].split(" ")[0]):
+        return Headline(title=match["title"], status="", certain=True, needs_fields=True)
     return _by_hand(line)
 
 
-def told_state(line: str) -> AlertStatus:
-    """Of a line beside an alert: `Opsgenie: Alert closed via web`."""
-    found = _TOLD.search(line)
-    return status_of(found["state"]) if found else ""
+def state_in(line: str) -> AlertStatus:
+    """The status in a sentence next to an alert: `Opsgenie: Alert closed via web`."""
+    match = _STATE_SENTENCE.search(line)
+    return status_of(match["state"]) if match else ""
 
 
 def quoted_firing(line: str) -> Headline | None:
-    """`… "Disk full on db-1" is red, …`: whoever says so wants to know what to do."""
-    said = _QUOTED_FIRING.search(line)
-    return _worded(said["title"], "firing", []) if said else None
+    """`… "Disk full on db-1" is red, …`: the quoted title as a firing alert."""
+    match = _QUOTED_FIRING.search(line)
+    return _headline_by_hand(match["title"], "firing", []) if match else None
 
 
 @dataclass(frozen=True)
-class HandedOn:
+class FiringStatement:
     """`DiskFull on db-1 is firing, …`, `DiskFull just fired on db-1, …`"""
 
     title: str
     on: tuple[str, ...]
     rest: str
-    """What else is said."""
+    """The other words of the line."""
     now: bool
-    """It still fires: nobody says so to ask something else."""
+    """The line says that it still fires: then it asks for the runbook whatever else it says."""
 
 
-def handed_on(line: str) -> HandedOn | None:
+def firing_statement(line: str) -> FiringStatement | None:
     begins = (0, *(one.end() for one in islice(_SENTENCE.finditer(line), 8)))
-    found = next(filter(None, (_HANDED_ON.match(line, at) for at in begins)), None)
-    if not found:
+    match = next(filter(None, (_FIRING_STATEMENT.match(line, at) for at in begins)), None)
+    if not match:
         return None
-    on = tuple(one["on"] for one in _ON_WHAT.finditer(found["then"]))
-    rest = f"{line[: found.start()]} {_ON_WHAT.sub(' ', found['then'])}"
-    return HandedOn(title=found["title"], on=on, rest=rest, now=bool(found["now"]))
+    on = tuple(one["on"] for one in _ON_WHAT.finditer(match["then"]))
+    rest = f"{line[: match.start()]} {_ON_WHAT.sub(' ', match['then'])}"
+    return FiringStatement(title=match["title"], on=on, rest=rest, now=bool(match["now"]))
 
 
 def is_notice(words: Sequence[str]) -> bool:
-    """Whether a bot's message that begins with these is of work that is done."""
+    """Whether a bot's message that begins with these words reports work such as a deployment."""
     return any(word.casefold() in _NOTICES for word in words)
 
 
@@ -193,40 +193,42 @@ def is_level(word: str) -> bool:
 
 
 def _by_hand(line: str) -> Headline | None:
-    if (found := _SHOUTED.fullmatch(line)) and is_identifier(found["title"]):
-        rest = found["rest"].strip(" .!")
+    if (match := _SHOUTED.fullmatch(line)) and is_identifier(match["title"]):
+        rest = match["rest"].strip(" .!")
         on = _ON.fullmatch(rest)
         if not rest or on or (only_pairs(rest) is not None):
-            told = [("", on[1])] if on else pairs(rest)
-            return _worded(found["title"], status_of(found["state"]), told)
-    if found := _WORDED.fullmatch(line):
-        title, rated = _rated(found["title"])
-        rated = rated or found["rated"] or ""
+            rest_labels = [("", on[1])] if on else pairs(rest)
+            return _headline_by_hand(match["title"], status_of(match["state"]), rest_labels)
+    if match := _STATE_AND_TITLE.fullmatch(line):
+        title, rating = _split_rating(match["title"])
+        rating = rating or match["rated"] or ""
         return Headline(
-            title=title, status=status_of(found["state"]), certain=False, severity=rated
+            title=title, status=status_of(match["state"]), certain=False, severity=rating
         )
-    if found := _BRACED.fullmatch(line):
-        labels = only_pairs(found["rest"])
-        return _worded(found["title"], "", labels) if labels else None
+    if match := _BRACED.fullmatch(line):
+        labels = only_pairs(match["rest"])
+        return _headline_by_hand(match["title"], "", labels) if labels else None
     first, _, rest = line.partition(" ")
     if is_identifier(first.rstrip(":,")) and (labels := only_pairs(rest)):
-        return _worded(first.rstrip(":,"), "", labels)
-    if (found := _BY_HAND.fullmatch(line)) and is_identifier(found["title"]):
-        rest = found["rest"].strip(" .!")
+        return _headline_by_hand(first.rstrip(":,"), "", labels)
+    if (match := _BY_HAND.fullmatch(line)) and is_identifier(match["title"]):
+        rest = match["rest"].strip(" .!")
         on = _ON.fullmatch(rest)
         labels = [("", on[1])] if on else only_pairs(rest)
         if not rest or labels:
-            before = [("", found["on"])] if found["on"] else []
-            return _worded(found["title"], status_of(found["state"]), [*before, *(labels or [])])
+            before = [("", match["on"])] if match["on"] else []
+            return _headline_by_hand(
+                match["title"], status_of(match["state"]), [*before, *(labels or [])]
+            )
     return None
 
 
-def _worded(title: str, status: AlertStatus, labels: Sequence[Label]) -> Headline:
+def _headline_by_hand(title: str, status: AlertStatus, labels: Sequence[Label]) -> Headline:
     return Headline(title=title, status=status, certain=False, labels=tuple(labels))
 
 
-def _rated(title: str) -> tuple[str, str]:
+def _split_rating(title: str) -> tuple[str, str]:
     """`[P2] Name` → name and rating."""
     title = _TICKET.sub("", title)
-    found = _RATING.match(title)
-    return (title[found.end() :], found["rated"]) if found else (title, "")
+    match = _RATING.match(title)
+    return (title[match.end() :], match["rated"]) if match else (title, "")

@@ -13,10 +13,10 @@ from agents.alerts.alert import INSTANCE_KEYS, Label
 from agents.alerts.amounts import (
     Amount,
     Range,
-    is_numbered_among,
-    numbered,
+    is_in_number_range,
     numbers_in,
     range_in,
+    stem_and_number,
 )
 
 Holds = Literal["equal", "holds", "any", "else", "open", "not"]
@@ -201,8 +201,8 @@ class AlertFacts:
     @staticmethod
     def _narrowest(amount: Amount, ranges: Sequence[Range]) -> list[Range]:
         """94 % is for the row above 92 % and not for the one above 80 %."""
-        holding = [one for one in ranges if one.holds(amount)]
-        return [one for one in holding if not any(other.within(one) for other in holding)]
+        holding = [one for one in ranges if one.contains(amount)]
+        return [one for one in holding if not any(other.is_part_of(one) for other in holding)]
 
     def _is(
         self, said: str, key: str, value: str, *, anywhere: bool = False
@@ -210,7 +210,7 @@ class AlertFacts:
         """`anywhere`: also within the name of a host."""
         if "*" in said and fnmatchcase(value.casefold(), said.casefold()):
             return "holds"
-        if is_numbered_among(value, said):
+        if is_in_number_range(value, said):
             return "holds"
         if "*" in said:
             return ""
@@ -346,13 +346,13 @@ def _another_of(said: str, value: str, beside: Sequence[Sequence[str]]) -> bool:
         alike = {each for each in listed if _stem(each) == stem}
         enough = len(alike) > 1 or any(map(numbers_in, alike))
         if enough and value.casefold() not in alike:
-            return not any(is_numbered_among(value, each) for each in alike - {said.casefold()})
+            return not any(is_in_number_range(value, each) for each in alike - {said.casefold()})
     return False
 
 
 def _stem(name: str) -> str:
     """`hist-` of `hist-a`, `fe` of `fe01` and of a range; '' of a name of another form."""
-    if counted := numbers_in(name) or numbered(name):
+    if counted := numbers_in(name) or stem_and_number(name):
         return counted[0]
     found = _STEMMED.fullmatch(name.partition(":")[0].casefold())
     return found[1] if found else ""

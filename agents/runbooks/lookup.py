@@ -7,9 +7,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from agents.alerts.alert import Alert, name_key
-from agents.alerts.lines import MOST_LABELS
+from agents.alerts.lines import MAX_LABELS
 from agents.alerts.parser import alerts_in
-from agents.alerts.titles import documented_names, values_beside
+from agents.alerts.titles import documented_names, values_around
 from agents.answer import Answer, Ask, AskWrapper, Question
 from agents.runbooks.answer import runbook_answer
 from agents.runbooks.matching import RunbookMatch, match
@@ -73,8 +73,8 @@ def _called(alert: Alert, name: str) -> Alert:
     """All that its title says beside this name are labels, and no part of the name is one."""
     parts = {name_key(name), *map(name_key, name.split())}
     labels = [one for one in alert.labels if one[0] or name_key(one[1]) not in parts]
-    told = dict.fromkeys((*labels, *values_beside(alert.title, name)))
-    return replace(alert, names=(name,), labels=tuple(told)[:MOST_LABELS])
+    told = dict.fromkeys((*labels, *values_around(alert.title, name)))
+    return replace(alert, names=(name,), labels=tuple(told)[:MAX_LABELS])
 
 
 def worth_answering(found: Sequence[RunbookMatch]) -> bool:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Literal
 
-from agents.alerts.alert import SEVERITY_KEYS, SHORT_NAME, Alert, is_identifier, spelled_out
+from agents.alerts.alert import SEVERITY_KEYS, SHORT_NAME, Alert, as_words, is_identifier
 from agents.alerts.amounts import range_in
 from agents.runbooks.entries import RunbookCell, RunbookEntry
 from agents.runbooks.labels import AlertFacts, Holds
@@ -63,7 +63,7 @@ def match(alert: Alert, snapshot: Snapshot, glossary: Mapping[str, Sequence[str]
             told = AlertFacts(
                 labels=_labels(alert),
                 amounts=alert.amounts,
-                name=spelled_out(name),
+                name=as_words(name),
                 defined=_defined_beside(entries, snapshot),
                 glossary=glossary,
                 in_one_column=_listed_in(snapshot, glossary),
@@ -91,7 +91,7 @@ def _in_order(alert: Alert) -> list[str]:
 
 
 def _entries(name: str, snapshot: Snapshot) -> tuple[list[RunbookEntry], list[RunbookEntry]]:
-    spelled = spelled_out(name)
+    spelled = as_words(name)
     apart = re.sub(r"(?<=[A-Za-z])(?=\d)", " ", name)
     variants = tuple(dict.fromkeys((name, spelled, spelled.replace(" ", "-"), apart)))
     hits = snapshot.search(

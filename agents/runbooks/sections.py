@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from agents.alerts.alert import is_identifier, uncoded
+from agents.alerts.alert import is_identifier, without_code
 from agents.runbooks.entries import Role, RunbookCell, RunbookEntry, rating_in, role_of
 from agents.runbooks.tables import remark_beside, rows_for, spelled
 from enrichment.chunk import Chunk, DocumentCard
@@ -141,7 +141,7 @@ def names_heading(heading: str, names: Sequence[str]) -> tuple[str, bool, str] |
             rest = re.sub(re.escape(name), " ", text, flags=re.IGNORECASE)
             if _is_generic(rest):
                 return name, True, ""
-    return names_heading(rest, names) if (rest := uncoded(text)) else None
+    return names_heading(rest, names) if (rest := without_code(text)) else None
 
 
 def is_runbook(card: DocumentCard) -> bool:

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from agents.alerts.alert import SHORT_NAME, exact_key, is_identifier, name_key
-from agents.alerts.amounts import condition_after, is_numbered_among, numbers_in
+from agents.alerts.amounts import condition_after, is_in_number_range, numbers_in
 from agents.runbooks.entries import Role, RunbookCell, RunbookEntry, role_of, roles_of, unlinked
 from enrichment.chunk import Chunk
 
@@ -94,10 +94,10 @@ def spelled(text: str, names: Sequence[str]) -> tuple[str, bool] | None:
 def _is_in_range(name: str, text: str) -> bool:
     """`MSG-1112` of `MSG-1100 – MSG-1119, except MSG-1107`."""
     said, _, but = _EXCEPT.sub("\n", text).partition("\n")
-    if not numbers_in(said) or not is_numbered_among(name, said):
+    if not numbers_in(said) or not is_in_number_range(name, said):
         return False
     return not any(
-        is_numbered_among(name, one) or name_key(name) == name_key(one)
+        is_in_number_range(name, one) or name_key(name) == name_key(one)
         for one in _SEVERAL.split(but)
     )
 

@@ -24,8 +24,8 @@ from agents.alerts.amounts import amounts_in, condition_after, range_in
 def test_a_range_holds_what_is_in_it(cell: str, inside: str, outside: str) -> None:
     found = range_in(cell)
     assert found is not None
-    assert next(found.holds(one) for one in amounts_in(f"it is {inside}"))
-    assert not any(found.holds(one) for one in amounts_in(f"it is {outside}"))
+    assert next(found.contains(one) for one in amounts_in(f"it is {inside}"))
+    assert not any(found.contains(one) for one in amounts_in(f"it is {outside}"))
 
 
 @pytest.mark.parametrize("cell", ["P1 – P3", "EU, US", "both", "10 min", "", "2 – 1", "above it"])
@@ -36,7 +36,7 @@ def test_other_cells_are_no_range(cell: str) -> None:
 def test_another_measure_is_not_in_it() -> None:
     found = range_in("above 80 %")
     assert found is not None
-    assert not any(found.holds(one) for one in amounts_in("it is 95, or 95 s"))
+    assert not any(found.contains(one) for one in amounts_in("it is 95, or 95 s"))
 
 
 @pytest.mark.parametrize(

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from agents.alerts.alert import Alert
-from agents.alerts.lines import MOST_LABELS
-from agents.alerts.parser import MOST_ALERTS, alerts_in
+from agents.alerts.lines import MAX_LABELS
+from agents.alerts.parser import MAX_ALERTS, alerts_in
 from bot.slack.events import IncomingMessage, read
 
 
@@ -237,17 +237,17 @@ def test_the_body_of_a_webhook(name: str) -> None:
 
 
 def test_no_more_alerts_than_anybody_reads() -> None:
-    many = [{"labels": {"alertname": f"Disk{n}"}} for n in range(MOST_ALERTS * 3)]
-    assert len(alerts_in(json.dumps({"alerts": many})[:12_000])) <= MOST_ALERTS
-    lines = "\n".join(f"[FIRING:1] Disk{n}Full" for n in range(MOST_ALERTS * 3))
-    assert len(alerts_in(lines)) == MOST_ALERTS
+    many = [{"labels": {"alertname": f"Disk{n}"}} for n in range(MAX_ALERTS * 3)]
+    assert len(alerts_in(json.dumps({"alerts": many})[:12_000])) <= MAX_ALERTS
+    lines = "\n".join(f"[FIRING:1] Disk{n}Full" for n in range(MAX_ALERTS * 3))
+    assert len(alerts_in(lines)) == MAX_ALERTS
 
 
 def test_no_more_labels_than_can_be_held_against_every_cell() -> None:
     many = " ".join(f"k{n}=v{n}" for n in range(1_000))
-    assert len(alerts_in(f"KeyOverdue {many}")[0].labels) == MOST_LABELS
+    assert len(alerts_in(f"KeyOverdue {many}")[0].labels) == MAX_LABELS
     body = {"labels": {"alertname": "KeyOverdue", **{f"k{n}": "v" for n in range(500)}}}
-    assert len(alerts_in(json.dumps(body))[0].labels) == MOST_LABELS
+    assert len(alerts_in(json.dumps(body))[0].labels) == MAX_LABELS
 
 
 PIECES = [
