@@ -31,7 +31,7 @@ from rich.table import Table
 from agents.alerts.parser import alerts_in
 from agents.answer import Answer, Ask, Question
 from agents.graph import build_ask
-from agents.runbooks.lookup import matched, worth_answering
+from agents.runbooks.lookup import match_alerts, worth_answering
 from benchmarks.material.asked_sets import DEMO, ROOT, AskedSet, named_set, written
 from benchmarks.with_a_model import copilot_of, ingest
 from config.minilm import MiniLM
@@ -189,7 +189,7 @@ def report_others(messages: Sequence[Message], copilot: Copilot, console: Consol
         taken = []
         for one in messages:
             alerts = alerts_in(one.text, by_bot=by_bot)
-            found = matched(alerts, copilot.snapshot(one.domain), copilot.domain(one.domain))
+            found = match_alerts(alerts, copilot.snapshot(one.domain), copilot.domain(one.domain))
             if found and worth_answering(found):
                 taken.append(one.id)
         low, high = wilson(len(messages) - len(taken), len(messages))

@@ -13,7 +13,7 @@ from agents.alerts.parser import alerts_in
 from agents.answer import AlternativeDomain, Answer, Passage, Question
 from agents.confidence import ASKED_BACK_BY_A_MODEL
 from agents.extractive.excerpts import written
-from agents.runbooks.lookup import matched, worth_answering
+from agents.runbooks.lookup import match_alerts, worth_answering
 from agents.runbooks.matching import RunbookMatch
 from config.domain import Domain
 from config.errors import IndexUnavailable, PermissionsUnknown
@@ -50,7 +50,7 @@ def alert_among(
     for domain in domains:
         try:
             seen = visible_to(snapshot(domain.domain), question_in(domain).readers)
-            found.append((domain, matched(alerts, seen, domain)))
+            found.append((domain, match_alerts(alerts, seen, domain)))
         except IndexUnavailable:
             continue
         except PermissionsUnknown as error:

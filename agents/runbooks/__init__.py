@@ -1,1 +1,1 @@
-"""Finds the runbook row or section for an alert, and reads its numbered steps."""
+"""Runbooks: finds the entry for an alert, answers with it, and reads the steps of a section."""

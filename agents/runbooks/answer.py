@@ -1,5 +1,4 @@
-"""What somebody on call is told of an alert: the first step first, then whom to call, and where it
-stands."""
+"""Writes the answer to an alert: the first step, then whom to call, and where the runbook is."""
 
 from __future__ import annotations
 
@@ -10,39 +9,39 @@ from dataclasses import dataclass, field
 from agents.alerts.alert import Alert
 from agents.answer import Answer, Citation
 from agents.extractive.relevance import citation
-from agents.runbooks.entries import RunbookEntry, unlinked
+from agents.runbooks.entries import RunbookEntry, without_links
 from agents.runbooks.matching import RunbookMatch
 from agents.runbooks.sections import has_steps, is_runbook
 from enrichment.chunk import Chunk
 from index.search import Snapshot
 
-FOUND = 0.95
-LEFT_OPEN = 0.8
-"""One row, whose scope the labels don't speak of."""
-SEVERAL = 0.7
-NAMED_IN_INTRODUCTION = 0.85
-NO_RUNBOOK = 0.9
-"""How sure it is that the documents name no such alert."""
-MOST_TOLD = 5
-"""Kinds of alerts in one answer."""
+CONFIDENCE_ONE_ENTRY = 0.95
+CONFIDENCE_UNKNOWN_SCOPE = 0.8
+"""One row whose scope the labels neither confirm nor exclude."""
+CONFIDENCE_SEVERAL_ENTRIES = 0.7
+CONFIDENCE_INTRODUCTION = 0.85
+CONFIDENCE_NO_RUNBOOK = 0.9
+"""Confidence that the documents name no such alert."""
+MAX_ALERTS = 5
+"""Kinds of alerts that one answer covers."""
 _STEP_NUMBER = re.compile(r"\bstep (\d+)", re.IGNORECASE)
 _OUTER_STEP = re.compile(r"^\d+[.)]\s+(\S.*)$", re.MULTILINE)
-MOST_STEPS = 3
-"""Of a section; the rest stand behind its link, and in the checklist."""
-_NUMBERED = re.compile(r"^\s*\d+[.)]\s", re.MULTILINE)
+MAX_STEPS = 3
+"""Steps of a section that the answer shows; its link and the checklist hold the rest."""
+_NUMBERED_LINE = re.compile(r"^\s*\d+[.)]\s", re.MULTILINE)
 _ANY = re.compile(r"(?:all|any|every\w*|n/?a|none|[-–—]|\*|)", re.IGNORECASE)
 _WORDS = re.compile(r"[^\W\d_]{4,}")
 
 
 @dataclass
-class _Writing:
+class _Draft:
     snapshot: Snapshot
     citations: list[Citation] = field(default_factory=list)
 
     def cite(self, chunk: Chunk, quote: str) -> int:
-        for known in self.citations:
-            if known.chunk_id == chunk.id and known.quote == quote:
-                return known.number
+        for existing in self.citations:
+            if existing.chunk_id == chunk.id and existing.quote == quote:
+                return existing.number
         documents = {card.id: card for card in self.snapshot.cards([chunk.document_id])}
         self.citations.append(citation(chunk, len(self.citations) + 1, quote, documents))
         return self.citations[-1].number
@@ -51,149 +50,155 @@ class _Writing:
 def runbook_answer(
     matches: Sequence[RunbookMatch], snapshot: Snapshot, titles: Sequence[str]
 ) -> Answer:
-    """For the alerts of one message. `titles`: of the domains that were looked into."""
-    matches = _each_once(matches)
-    writing = _Writing(snapshot)
-    shown = [one for one in matches if one.outcome in {"found", "several"}][:MOST_TOLD]
-    parts = [_told(one, writing) for one in shown]
-    without = [one for one in matches if one.outcome in {"other_scope", "none"}]
-    parts += [_not_told(one, titles) for one in without[:MOST_TOLD]]
-    if more := len(matches) - len(shown) - len(without[:MOST_TOLD]):
+    """The answer for the alerts of one message. `titles`: titles of the searched domains."""
+    matches = _distinct_matches(matches)
+    draft = _Draft(snapshot)
+    answerable = [one for one in matches if one.outcome in {"found", "several"}][:MAX_ALERTS]
+    parts = [_alert_text(one, draft) for one in answerable]
+    unanswered = [one for one in matches if one.outcome in {"other_scope", "none"}]
+    parts += [_no_runbook_text(one, titles) for one in unanswered[:MAX_ALERTS]]
+    if more := len(matches) - len(answerable) - len(unanswered[:MAX_ALERTS]):
         parts.append(f"And {more} more kinds of alerts in this message: ask me for them by name.")
-    others = [entry for one in without for entry in one.entries]
-    if not shown:
-        beside = _Writing(snapshot)
-        for entry in others[:3]:
-            beside.cite(entry.chunk, entry.quote)
+    other_entries = [entry for one in unanswered for entry in one.entries]
+    if not answerable:
+        nearest = _Draft(snapshot)
+        for entry in other_entries[:3]:
+            nearest.cite(entry.chunk, entry.quote)
         return Answer(
-            text="\n\n".join(parts), path="no_answer_found", confidence=NO_RUNBOOK,
-            nearest=tuple(beside.citations), refusal="nothing_found",
-            generation=snapshot.generation, standalone_question=_asked(matches),
+            text="\n\n".join(parts), path="no_answer_found", confidence=CONFIDENCE_NO_RUNBOOK,
+            nearest=tuple(nearest.citations), refusal="nothing_found",
+            generation=snapshot.generation, standalone_question=_question_text(matches),
         )  # fmt: skip
     return Answer(
         text="\n\n".join(parts), path="company_specific_rag_success",
-        confidence=min(map(_confidence, shown)), citations=tuple(writing.citations),
-        documents=frozenset(entry.chunk.document_id for one in shown for entry in one.entries),
-        generation=snapshot.generation, standalone_question=_asked(matches),
+        confidence=min(map(_confidence, answerable)), citations=tuple(draft.citations),
+        documents=frozenset(entry.chunk.document_id for one in answerable for entry in one.entries),
+        generation=snapshot.generation, standalone_question=_question_text(matches),
     )  # fmt: skip
 
 
 def no_runbook(name: str, titles: Sequence[str]) -> str:
-    listed = ", ".join(titles[:-1]) + (" or " if titles[:-1] else "") + "".join(titles[-1:])
-    return f"No runbook for {_code(name)} in {listed or 'these documents'}."
+    names = ", ".join(titles[:-1]) + (" or " if titles[:-1] else "") + "".join(titles[-1:])
+    return f"No runbook for {_code(name)} in {names or 'these documents'}."
 
 
-def _each_once(matches: Sequence[RunbookMatch]) -> list[RunbookMatch]:
-    """Alerts of one kind are told of once, though each fired somewhere else."""
+def _distinct_matches(matches: Sequence[RunbookMatch]) -> list[RunbookMatch]:
+    """One match per kind of alert, although each alert fired somewhere else."""
     kinds: dict[str, RunbookMatch] = {}
     for one in matches:
         kinds.setdefault(f"{one.key}/{'' if one.entries else one.alert.name}", one)
     return list(kinds.values())
 
 
-def _asked(matches: Sequence[RunbookMatch]) -> str:
-    """The alerts, as a line that says the same again."""
+def _question_text(matches: Sequence[RunbookMatch]) -> str:
+    """The first alert's name and labels as a question that finds the same runbook."""
     first = matches[0].alert
     labels = " ".join(f"{key}={value}" for key, value in first.labels if key and " " not in value)
     return " ".join(filter(None, (first.name, labels)))[:300]
 
 
-def _confidence(found: RunbookMatch) -> float:
-    if found.outcome == "several":
-        return SEVERAL
-    entry = found.entries[0]
+def _confidence(match: RunbookMatch) -> float:
+    if match.outcome == "several":
+        return CONFIDENCE_SEVERAL_ENTRIES
+    entry = match.entries[0]
     if entry.kind == "introduction":
-        return NAMED_IN_INTRODUCTION
-    if not found.sure and _conditions(entry):
-        return LEFT_OPEN
-    return FOUND if entry.exact and entry.in_force else 0.9
+        return CONFIDENCE_INTRODUCTION
+    if not match.sure and _conditions(entry):
+        return CONFIDENCE_UNKNOWN_SCOPE
+    return CONFIDENCE_ONE_ENTRY if entry.exact and entry.in_force else 0.9
 
 
-def _told(found: RunbookMatch, writing: _Writing) -> str:
-    if found.outcome == "several":
-        return _several(found, writing)
-    entry = found.entries[0]
+def _alert_text(match: RunbookMatch, draft: _Draft) -> str:
+    if match.outcome == "several":
+        return _several_text(match, draft)
+    entry = match.entries[0]
     lines = [
-        _heading(found.alert, entry),
-        _first_steps(entry, writing) or _first_step(entry, writing),
+        _heading(match.alert, entry),
+        _first_steps(entry, draft) or _first_step(entry, draft),
     ]
-    if steps := _steps(found, entry, writing.snapshot):
-        lines.append(_where(steps, writing))
-    lines += _whom(entry, writing.snapshot)
+    if steps := _steps(match, entry, draft.snapshot):
+        lines.append(_steps_line(steps, draft))
+    lines += _contact_lines(entry, draft.snapshot)
     for label, text in _conditions(entry):
-        unsure = "" if found.sure else " (the alert doesn't say whether that is so)"
+        unsure = "" if match.sure else " (the alert doesn't say whether that is so)"
         lines.append(f"**{label}:** {text}{unsure}")
-    lines += _also(found, entry, steps, writing)
+    lines += _also_lines(match, entry, steps, draft)
     return "\n".join(f"{line}  " for line in lines).rstrip()
 
 
-def _several(found: RunbookMatch, writing: _Writing) -> str:
-    on = " and ".join(f"**{one}**" for one in found.on)
+def _several_text(match: RunbookMatch, draft: _Draft) -> str:
+    on = " and ".join(f"**{one}**" for one in match.on)
     says = f"which one holds depends on {on}, and the alert doesn't say" if on else (
         "the alert doesn't say which one holds"
     )  # fmt: skip
     lines = [
-        f"**{_plain(found.alert.name)}**{_state(found.alert)} has {len(found.entries)} entries: "
-        f"{says}.", ""
+        f"**{_plain_name(match.alert.name)}**{_state(match.alert)} has "
+        f"{len(match.entries)} entries: {says}.", ""
     ]  # fmt: skip
-    for entry in found.entries:
-        said = [text for _, text in _conditions(entry, of=found.on)]
-        for_whom = "; ".join(said) or entry.chunk.place
+    for entry in match.entries:
+        conditions = [text for _, text in _conditions(entry, of=match.on)]
+        for_whom = "; ".join(conditions) or entry.chunk.place
         rated = entry.first("severity")
         step = entry.first("step") or entry.quote
-        number = writing.cite(entry.chunk, entry.quote)
+        number = draft.cite(entry.chunk, entry.quote)
         escalation = entry.first("escalation")
         more = f" If not cleared: {escalation}." if escalation else ""
-        told = f"**{for_whom}**{f' · {rated}' if rated else ''}: {_sentence(step)}{more} [{number}]"
-        lines.append(f"- {told}")
+        item = f"**{for_whom}**{f' · {rated}' if rated else ''}: {_sentence(step)}{more} [{number}]"
+        lines.append(f"- {item}")
     return "\n".join(lines)
 
 
 def _heading(alert: Alert, entry: RunbookEntry) -> str:
     rated = entry.first("severity") or alert.severity
-    return f"**{_plain(entry.name)}**{f' · {rated}' if rated else ''}{_state(alert)}"
+    return f"**{_plain_name(entry.name)}**{f' · {rated}' if rated else ''}{_state(alert)}"
 
 
 def _state(alert: Alert) -> str:
-    """That it fires is said by the message above, and isn't true for ever."""
+    """The status unless it is firing: the message above says so, and it does not stay true."""
     return f" · {alert.status}" if alert.status not in {"", "firing"} else ""
 
 
-def _first_step(entry: RunbookEntry, writing: _Writing) -> str:
-    number = writing.cite(entry.chunk, entry.quote)
+def _first_step(entry: RunbookEntry, draft: _Draft) -> str:
+    number = draft.cite(entry.chunk, entry.quote)
     if step := entry.first("step"):
         return f"**First step:** {_sentence(step)} [{number}]"
     return f"{entry.quote} [{number}]"
 
 
-def _first_steps(entry: RunbookEntry, writing: _Writing) -> str:
-    """Of a section that is a numbered list; '' where it is anything else, or a single step."""
+def _first_steps(entry: RunbookEntry, writing: _Draft) -> str:
+    """The first steps of a section with a numbered list of several steps; '' for any other."""
     path, step = entry.chunk.heading_path, entry.first("step")
     if entry.kind != "section" or not step:
         return ""
     chunks = writing.snapshot.chunks(entry.chunk.document_id)
-    inside = (one for one in chunks if one.heading_path[: len(path)] == path and has_steps(one))
-    chunk = next(inside, None)
-    listed = _OUTER_STEP.findall(chunk.text) if chunk else []
-    if chunk is None or len(listed) < 2 or unlinked(listed[0]) not in {step, f"{step}."}:
-        return ""
-    number, most = writing.cite(entry.chunk, entry.quote), _length(chunk)
-    of = f" of {most}" if most > MOST_STEPS else ""
-    told = "\n".join(
-        f"{at}. {unlinked(one)}" for at, one in enumerate(listed[:MOST_STEPS], start=1)
+    section_chunks = (
+        one for one in chunks if one.heading_path[: len(path)] == path and has_steps(one)
     )
-    return f"**First steps{of}:** [{number}]\n\n{told}\n"
+    chunk = next(section_chunks, None)
+    steps_listed = _OUTER_STEP.findall(chunk.text) if chunk else []
+    if (
+        chunk is None
+        or len(steps_listed) < 2
+        or without_links(steps_listed[0]) not in {step, f"{step}."}
+    ):
+        return ""
+    number, total = writing.cite(entry.chunk, entry.quote), _length(chunk)
+    of = f" of {total}" if total > MAX_STEPS else ""
+    text = "\n".join(
+        f"{at}. {without_links(one)}" for at, one in enumerate(steps_listed[:MAX_STEPS], start=1)
+    )
+    return f"**First steps{of}:** [{number}]\n\n{text}\n"
 
 
-def _where(steps: Chunk, writing: _Writing) -> str:
-    """The steps that it leads to, and the first of them."""
+def _steps_line(steps: Chunk, draft: _Draft) -> str:
+    """A line with the place of the steps and the first of them."""
     quote = next((line for line in steps.text.splitlines() if line[:2] in {"1.", "1)"}), "")
-    number = writing.cite(steps, quote or steps.text[:200])
-    first = unlinked(quote)
+    number = draft.cite(steps, quote or steps.text[:200])
+    first = without_links(quote)
     return f"**Steps:** {steps.place}{f': {first}' if first else ''} [{number}]"
 
 
-def _whom(entry: RunbookEntry, snapshot: Snapshot) -> Iterator[str]:
+def _contact_lines(entry: RunbookEntry, snapshot: Snapshot) -> Iterator[str]:
     step = entry.first("step")
     for cell in entry.cells:
         if cell.role == "escalation" and cell.text and cell.text != step:
@@ -207,32 +212,32 @@ def _owner_of(entry: RunbookEntry, snapshot: Snapshot) -> str:
     return next((card.owner for card in snapshot.cards([entry.chunk.document_id])), "")
 
 
-def _also(
-    found: RunbookMatch, entry: RunbookEntry, steps: Chunk | None, writing: _Writing
+def _also_lines(
+    match: RunbookMatch, entry: RunbookEntry, steps: Chunk | None, draft: _Draft
 ) -> Iterator[str]:
-    """What else is told of the alert."""
-    also = found.also
+    """A line for another entry about the alert, if there is one."""
+    also = match.also
     if also and also.chunk.id != entry.chunk.id and (steps is None or also.chunk.id != steps.id):
-        number = writing.cite(also.chunk, also.quote)
-        said = also.first("step") or also.first("meaning")
-        yield f"**Also:** {f'{_sentence(said)} ' if said else ''}{also.chunk.place} [{number}]"
+        number = draft.cite(also.chunk, also.quote)
+        text = also.first("step") or also.first("meaning")
+        yield f"**Also:** {f'{_sentence(text)} ' if text else ''}{also.chunk.place} [{number}]"
 
 
-def _steps(found: RunbookMatch, entry: RunbookEntry, snapshot: Snapshot) -> Chunk | None:
-    """The numbered steps of what it links to, or of the runbook that names it."""
+def _steps(match: RunbookMatch, entry: RunbookEntry, snapshot: Snapshot) -> Chunk | None:
+    """The chunk with the steps that the entry links to, or of the runbook that names it."""
     for target in entry.links:
-        if chunk := _linked(target, entry, snapshot):
+        if chunk := _linked_steps(target, entry, snapshot):
             return chunk
     if entry.kind == "section" and has_steps(entry.chunk):
-        return None  # they are what is cited already
-    runbook = found.steps or (entry if entry.kind == "introduction" else None)
+        return None  # the answer cites these steps already
+    runbook = match.steps or (entry if entry.kind == "introduction" else None)
     if runbook is None:
         return None
-    return _numbered(snapshot.chunks(runbook.chunk.document_id), entry.first("step"))
+    return _numbered_list(snapshot.chunks(runbook.chunk.document_id), entry.first("step"))
 
 
-def _linked(target: str, entry: RunbookEntry, snapshot: Snapshot) -> Chunk | None:
-    """The steps behind a link; None where it leads to something else than steps."""
+def _linked_steps(target: str, entry: RunbookEntry, snapshot: Snapshot) -> Chunk | None:
+    """The steps behind a link; None where the target holds no steps."""
     where, _, anchor = target.removeprefix("doc:").partition("#")
     here = entry.chunk.document_id
     cards = snapshot.documents.values()
@@ -242,60 +247,59 @@ def _linked(target: str, entry: RunbookEntry, snapshot: Snapshot) -> Chunk | Non
     if card is None or (card.id == here and not anchor):
         return None
     chunks, hint = snapshot.chunks(card.id), entry.first("step")
-    named = [one for one in chunks if anchor and one.url.partition("#")[2] == anchor]
-    if not named and not (is_runbook(card) or _STEP_NUMBER.search(hint)):
-        named = [one for one in chunks if _in_common(hint, one.heading)]
-        return _numbered(named, hint)
-    return _numbered(named or chunks, hint)
+    candidates = [one for one in chunks if anchor and one.url.partition("#")[2] == anchor]
+    if not candidates and not (is_runbook(card) or _STEP_NUMBER.search(hint)):
+        candidates = [one for one in chunks if _common_words(hint, one.heading)]
+        return _numbered_list(candidates, hint)
+    return _numbered_list(candidates or chunks, hint)
 
 
-def _numbered(chunks: Sequence[Chunk], hint: str) -> Chunk | None:
-    """The first numbered list that is as long as the step says, of the section that it names where
-    it names one."""
+def _numbered_list(chunks: Sequence[Chunk], hint: str) -> Chunk | None:
+    """The first numbered list that has the step number of the hint, in the section whose heading
+    the hint names, if it names one."""
     step = _STEP_NUMBER.search(hint)
-    least = int(step[1]) if step else 1
-    numbered = [one for one in chunks if has_steps(one) and _length(one) >= min(least, 20)]
-    near = [(_in_common(hint, one.heading), -at) for at, one in enumerate(numbered)]
-    if not near or (least > 1 and len(numbered) > 1 and not max(near)[0]):
-        return None  # nobody can tell which list's third step is meant
-    return numbered[-max(near)[1]]
+    min_steps = int(step[1]) if step else 1
+    lists = [one for one in chunks if has_steps(one) and _length(one) >= min(min_steps, 20)]
+    near = [(_common_words(hint, one.heading), -at) for at, one in enumerate(lists)]
+    if not near or (min_steps > 1 and len(lists) > 1 and not max(near)[0]):
+        return None  # it is unclear which list's step is meant
+    return lists[-max(near)[1]]
 
 
 def _length(chunk: Chunk) -> int:
-    """Of its numbered list, or of the whole that it is a part of."""
+    """Number of steps in the chunk's list, or in the whole list that the chunk holds a part of."""
     whole = (run.total for run in chunk.runs if run.what == "items")
-    return max((len(_NUMBERED.findall(chunk.text)), *whole))
+    return max((len(_NUMBERED_LINE.findall(chunk.text)), *whole))
 
 
-def _in_common(hint: str, heading: str) -> int:
-    said, headed = (
+def _common_words(hint: str, heading: str) -> int:
+    hint_words, heading_words = (
         {word.casefold().rstrip("s") for word in _WORDS.findall(text)} for text in (hint, heading)
     )
-    return len((said & headed) - _SAID_OF_ALL)
+    return len((hint_words & heading_words) - _GENERIC_WORDS)
 
 
-_SAID_OF_ALL = frozenset(("runbook", "step", "section", "first", "guide", "standard"))
+_GENERIC_WORDS = frozenset(("runbook", "step", "section", "first", "guide", "standard"))
 
 
 def _conditions(entry: RunbookEntry, of: Sequence[str] = ()) -> list[tuple[str, str]]:
-    """Label and text of what it is for, where it isn't for all; `of` these columns, where they are
-    named."""
-    wanted = (
+    """(label, text) of each scope that does not cover everything; with `of`, of these columns."""
+    cells = (
         cell for cell in entry.cells
         if (cell.label in of if of else cell.role == "scope")
         and not _ANY.fullmatch(cell.text.strip())
     )  # fmt: skip
-    return [(cell.label.split("›")[-1].strip(" :") or "For", cell.shown) for cell in wanted]
+    return [(cell.label.split("›")[-1].strip(" :") or "For", cell.display_text) for cell in cells]
 
 
-def _not_told(found: RunbookMatch, titles: Sequence[str]) -> str:
-    said = no_runbook(found.alert.name, titles)
-    if found.outcome == "none":
-        old = dict.fromkeys(one.chunk.place.split(" › ")[0] for one in found.entries)
-        return f"{said} What {' and '.join(old)} says of it holds no more." if old else said
-    whose = dict.fromkeys(f"{a}: {b}" for one in found.entries for a, b in _conditions(one))
+def _no_runbook_text(match: RunbookMatch, titles: Sequence[str]) -> str:
+    text = no_runbook(match.alert.name, titles)
+    if match.outcome == "none":
+        old = dict.fromkeys(one.chunk.place.split(" › ")[0] for one in match.entries)
+        return f"{text} What {' and '.join(old)} says of it holds no more." if old else text
+    whose = dict.fromkeys(f"{a}: {b}" for one in match.entries for a, b in _conditions(one))
     where = f"Its entry there is for others: {'; '.join(whose)}." if whose else ""
-    return f"{said[:-1]} with these labels. {where}".rstrip()
+    return f"{text[:-1]} with these labels. {where}".rstrip()
 
 
 def _sentence(text: str) -> str:
@@ -304,8 +308,8 @@ def _sentence(text: str) -> str:
 
 
 def _code(name: str) -> str:
-    return f"`{_plain(name)}`"
+    return f"`{_plain_name(name)}`"
 
 
-def _plain(name: str) -> str:
+def _plain_name(name: str) -> str:
     return " ".join(name.replace("`", "").replace("*", "").split())[:120]

@@ -1,5 +1,5 @@
-"""Which steps an answer leads to: those of a section that it cites, or of the runbook that a cited
-row of a table names."""
+"""Finds the steps for an answer: of a section that it cites, or of the runbook that a cited table
+row links to."""
 
 from __future__ import annotations
 
@@ -13,49 +13,49 @@ from enrichment.language.words import stems
 from index.search import Snapshot
 from loaders.text.plain import markdown_parser, plain_text
 
-Opened = Callable[[str], tuple[str, str] | None]
-"""Address → (document id, heading; '' for the whole document) of this domain; None for others."""
-_QUOTED = 0.8
-"""Share of a quote's words that its row holds: rows are written `header: cell` in quotes."""
+ResolveUrl = Callable[[str], tuple[str, str] | None]
+"""URL → (document id, heading; '' for the whole document) in this domain; None outside it."""
+_QUOTED_SHARE = 0.8
+"""Minimum share of a quote's words that its row holds: quotes write rows as `header: cell`."""
 
 
-def cited_steps(answer: Answer, snapshot: Snapshot, opened: Opened) -> StepSection | None:
-    """The first citation that leads to steps decides; the section itself before what it names."""
-    cited = [one for one in answer.citations if one.document and not one.from_picture]
-    for citation in cited:
-        if found := _at(citation, snapshot):
-            return found
-    about = " ".join((answer.standalone_question, *(one.quote for one in cited)))
-    for citation in cited:
-        if found := _named_in_a_row(citation, snapshot, opened, about):
-            return found
+def cited_steps(answer: Answer, snapshot: Snapshot, resolve: ResolveUrl) -> StepSection | None:
+    """Steps of the first citation that has some; a cited section comes before a linked runbook."""
+    citations = [one for one in answer.citations if one.document and not one.from_picture]
+    for citation in citations:
+        if section := _at_citation(citation, snapshot):
+            return section
+    about = " ".join((answer.standalone_question, *(one.quote for one in citations)))
+    for citation in citations:
+        if section := _from_table_row(citation, snapshot, resolve, about):
+            return section
     return None
 
 
 def section_steps(
     snapshot: Snapshot, document: str, heading_path: Sequence[str], tab: str = ""
 ) -> StepSection | None:
-    """Of the section under exactly this heading, as it is now."""
+    """The current steps of the section with exactly this heading path."""
     for section in sections_of(snapshot.chunks(document)):
         if section[0].heading_path == tuple(heading_path) and section[0].tab == tab:
             return _with_steps(section)
     return None
 
 
-def _at(citation: Citation, snapshot: Snapshot) -> StepSection | None:
+def _at_citation(citation: Citation, snapshot: Snapshot) -> StepSection | None:
     for section in sections_of(snapshot.chunks(citation.document)):
         by_id = citation.chunk_id and any(chunk.id == citation.chunk_id for chunk in section)
         here = citation.heading and section[0].heading == citation.heading
         same_url = section[0].url == citation.url or not citation.url
-        if (by_id or (here and same_url)) and (found := _with_steps(section)):
-            return found
+        if (by_id or (here and same_url)) and (steps := _with_steps(section)):
+            return steps
     return None
 
 
-def _named_in_a_row(
-    citation: Citation, snapshot: Snapshot, opened: Opened, about: str
+def _from_table_row(
+    citation: Citation, snapshot: Snapshot, resolve: ResolveUrl, about: str
 ) -> StepSection | None:
-    wanted = stems(citation.quote)
+    quote_words = stems(citation.quote)
     for chunk in snapshot.chunks(citation.document):
         is_cited = chunk.id == citation.chunk_id or (
             not citation.chunk_id and chunk.heading == citation.heading
@@ -66,9 +66,9 @@ def _named_in_a_row(
             dict.fromkeys(
                 place
                 for words, urls in _rows(chunk)
-                if wanted and len(wanted & words) >= _QUOTED * len(wanted)
+                if quote_words and len(quote_words & words) >= _QUOTED_SHARE * len(quote_words)
                 for url in urls
-                if (place := opened(url))
+                if (place := resolve(url))
             )
         )
         if len(places) == 1 and places[0][0] != citation.document:
@@ -77,14 +77,14 @@ def _named_in_a_row(
 
 
 def _of_document(snapshot: Snapshot, document: str, heading: str, about: str) -> StepSection | None:
-    """The section that speaks most of what is asked about; the first one among equals."""
-    found = [
+    """The section whose heading shares most words with the question; the first among equals."""
+    sections = [
         steps
         for section in sections_of(snapshot.chunks(document))
         if (not heading or section[0].heading == heading) and (steps := _with_steps(section))
     ]
     words = stems(about)
-    return max(found, key=lambda one: len(words & stems(one.heading)), default=None)
+    return max(sections, key=lambda one: len(words & stems(one.heading)), default=None)
 
 
 def _with_steps(section: Sequence[Chunk]) -> StepSection | None:
@@ -104,7 +104,7 @@ def _with_steps(section: Sequence[Chunk]) -> StepSection | None:
 
 
 def _rows(chunk: Chunk) -> Iterator[tuple[frozenset[str], list[str]]]:
-    """(words, addresses of its links) of each row of a table."""
+    """(word stems, link URLs) of each row of a table."""
     header = frozenset(stems(" ".join(chunk.table.header))) if chunk.table else frozenset()
     words: set[str] = set()
     urls: list[str] = []

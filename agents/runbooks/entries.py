@@ -1,6 +1,6 @@
-"""What a column or a field of a runbook tells, by general words of the trade and by its values.
+"""A runbook entry for one alert, and the role of each of its cells.
 
-A place in the documents that says what to do about one alert."""
+Roles come from general on-call words in a column's header or field's name, else from the values."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _WORDS: tuple[tuple[Role, str], ...] = (
     ("name", r"alert|alarm|monitor|check|\brule|signal|notification|\bname\b|event|trap|detector"
              r"|pager|incident"),
 )  # fmt: skip
-_COMPILED = tuple((role, re.compile(words, re.IGNORECASE)) for role, words in _WORDS)
+_ROLE_PATTERNS = tuple((role, re.compile(words, re.IGNORECASE)) for role, words in _WORDS)
 _NAME_ONLY = re.compile(
     r"(?:the )?(?:alert|alarm|monitor|check|rule|signal|detector|event|notification|trap)s?"
     r"(?:[ _-]?(?:name|id|rule|code|key))?|alertname|name|identifier|id",
@@ -56,17 +56,18 @@ _STRONG_RATING = re.compile(r"(?:sev(?:erity)?[ -]?\d|p[0-5]|s[1-5])\b.{0,20}", 
 
 @lru_cache(maxsize=10_000)  # the same headers are read again for each alert
 def role_of(label: str) -> Role:
-    """Of a column's header or a field's name."""
+    """The role that a column header or field name implies; '' for an unknown one."""
     label = label.split("›")[-1].strip(" :*`?")
     if _NAME_ONLY.fullmatch(label):
         return "name"
-    return next((role for role, words in _COMPILED if words.search(label)), "")
+    return next((role for role, words in _ROLE_PATTERNS if words.search(label)), "")
 
 
 def roles_of(header: Sequence[str], columns: Sequence[Sequence[str]]) -> tuple[Role, ...]:
-    """Of a table's columns; each of name, severity and first step at most once.
+    """The roles of a table's columns; severity and first step occur at most once.
 
-    `columns`: their cells. Ratings are known by their values where no header tells them."""
+    `columns`: cells of each column. Without a fitting header, ratings are recognized by their
+    values, and the first step by its length."""
     roles: list[Role] = [role_of(label) for label in header]
     for place, cells in enumerate(columns):
         if roles[place] not in {"name", "severity"} and _share(_STRONG_RATING, cells) >= 0.6:
@@ -85,29 +86,31 @@ def roles_of(header: Sequence[str], columns: Sequence[Sequence[str]]) -> tuple[R
         ]  # fmt: skip
         if wordy and max(wordy)[0] >= _WORDY:
             roles[max(wordy)[1]] = "step"
-    _once(roles, "name", header, prefer=_NAME_ONLY)
-    _once(roles, "severity", header, prefer=_COMPILED[3][1])
+    _keep_one(roles, "name", header, prefer=_NAME_ONLY)
+    _keep_one(roles, "severity", header, prefer=_ROLE_PATTERNS[3][1])
     return tuple(roles)
 
 
 _WORDY = 12.0
-"""Characters of a cell, on average, from which on it may tell what to do."""
+"""Minimum average characters per cell of a column that may hold the first step."""
 
 
 def rating_in(text: str) -> str:
     """The first `SEV2` or `P1` of a text."""
-    found = re.search(r"\b(?:(?i:sev(?:erity)?)[ -]?\d|P[0-5])\b", text)
-    return found[0] if found else ""
+    match = re.search(r"\b(?:(?i:sev(?:erity)?)[ -]?\d|P[0-5])\b", text)
+    return match[0] if match else ""
 
 
-def _once(roles: list[Role], role: Role, header: Sequence[str], prefer: re.Pattern[str]) -> None:
+def _keep_one(
+    roles: list[Role], role: Role, header: Sequence[str], prefer: re.Pattern[str]
+) -> None:
     places = [place for place, one in enumerate(roles) if one == role]
     if len(places) > 1:
-        plain = [place for place in places if prefer.fullmatch(header[place].strip(" :*`"))]
+        exact = [place for place in places if prefer.fullmatch(header[place].strip(" :*`"))]
         # An alert may be named twice: by a name and by an id.
-        kept = plain if role == "name" and plain else (plain or places)[:1]
+        chosen = exact if role == "name" and exact else (exact or places)[:1]
         for place in places:
-            if place not in kept:
+            if place not in chosen:
                 roles[place] = "" if role == "severity" else "meaning"
 
 
@@ -120,7 +123,7 @@ def _length(cells: Sequence[str]) -> float:
     return sum(map(len, cells)) / len(cells) if cells else 0.0
 
 
-_LINKED = re.compile(r"\[([^\[\]]*)\]\([^()\s]*\)")
+_LINK = re.compile(r"\[([^\[\]]*)\]\([^()\s]*\)")
 
 EntryKind = Literal["row", "section", "introduction"]
 
@@ -128,54 +131,58 @@ EntryKind = Literal["row", "section", "introduction"]
 @dataclass(frozen=True, kw_only=True)
 class RunbookCell:
     label: str
-    """Of its column or field; '' where it has none."""
+    """Label of its column or field; '' without one."""
     text: str
     role: Role = ""
-    marked: str = ""
-    """The text with its code marked; '' where nothing is."""
+    markdown: str = ""
+    """The text with code marks; '' where it has no code."""
 
     @property
-    def shown(self) -> str:
-        return self.marked or self.text
+    def display_text(self) -> str:
+        return self.markdown or self.text
 
 
 @dataclass(frozen=True, kw_only=True)
 class RunbookEntry:
     kind: EntryKind
     name: str
-    """Of the alert, as the document writes it."""
+    """Name of the alert as the document writes it."""
     exact: bool
-    """Spelled as in the alert, case aside."""
+    """The spelling equals the alert's, except for case."""
     chunk: Chunk
     group: str
-    """The same for rows of one table, and for sections of one document."""
+    """Equal for rows of one table, and for sections of one document."""
     cells: tuple[RunbookCell, ...]
     quote: str
     links: tuple[str, ...] = ()
-    """Where it links to: addresses, and ids of documents."""
+    """Link targets: URLs and document ids."""
     in_force: bool = True
-    beside: tuple[tuple[str, ...], ...] = ()
-    """The values of each column of the table, for telling what are alternatives."""
+    columns: tuple[tuple[str, ...], ...] = ()
+    """Values of each column of the table: they show which values are alternatives."""
 
     def first(self, role: Role) -> str:
         """The text of the first cell that has this role."""
-        return next((cell.shown for cell in self.cells if cell.role == role and cell.text), "")
+        return next(
+            (cell.display_text for cell in self.cells if cell.role == role and cell.text), ""
+        )
 
     @property
     def rank(self) -> tuple[bool, bool, int, int]:
-        """The higher the better: current, spelled alike, a row before a heading, and how much of
-        what somebody on call needs first it tells."""
+        """Higher is better: in force, exact spelling, kind of entry, then how many of first step,
+        severity and escalation it has."""
         tells = sum(bool(self.first(role)) for role in ("step", "severity", "escalation"))
         kinds = {"row": 2, "section": 2, "introduction": 0}
         return self.in_force, self.exact, kinds[self.kind], tells
 
     @property
     def key(self) -> str:
-        """The same after the documents were read again, as long as its conditions are."""
-        told = "|".join(cell.text for cell in self.cells if cell.role in {"scope", "name", ""})
-        return f"{self.chunk.document_id}|{self.kind}|{self.chunk.heading}|{told}"
+        """Stable across reindexing as long as the entry's conditions do not change."""
+        conditions = "|".join(
+            cell.text for cell in self.cells if cell.role in {"scope", "name", ""}
+        )
+        return f"{self.chunk.document_id}|{self.kind}|{self.chunk.heading}|{conditions}"
 
 
-def unlinked(markdown: str) -> str:
-    """With the words of its links alone."""
-    return _LINKED.sub(r"\1", markdown)
+def without_links(markdown: str) -> str:
+    """Replaces each link with its text."""
+    return _LINK.sub(r"\1", markdown)

@@ -1,4 +1,4 @@
-"""Whether what a row is for holds for an alert, by the alert's labels."""
+"""Decides from an alert's labels whether a row's scope applies to it."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from agents.alerts.amounts import (
     stem_and_number,
 )
 
-Holds = Literal["equal", "holds", "any", "else", "open", "not"]
-"""The label says just this, or holds it among others; it is for all; for the rest; nobody can tell;
-it is for others."""
+Verdict = Literal["equal", "holds", "any", "else", "open", "not"]
+"""A scope's verdict. `equal`: a label has this value; `holds`: a label contains it; `any`: it
+covers all; `else`: it covers the rest; `open`: labels do not decide; `not`: it is for others."""
 
 _EXCEPT = re.compile(
     r"(?:(?:all|any|every\w*)\b[\w ]*?,?\s*)?\(?(?:except(?:ing)?(?: for)?|excluding|excl\.?"
@@ -52,17 +52,17 @@ _ONLY = re.compile(
 _WITH_ONLY = re.compile(r"(\S[^()]*?)\s*\(([^()]*\bonly\b[^()]*)\)", re.IGNORECASE)
 _EITHER = re.compile(r"\s*(?:[,;/\n&+|]|\band\b|\bor\b)\s*", re.IGNORECASE)
 _REMARK = re.compile(r"(\S[^()]*?)\s*\(([^()]+)\)")
-_STEMMED = re.compile(r"([a-z][a-z0-9]+[-_])[a-z]{1,2}")
-_SHORTEST = 4
+_STEM_AND_SUFFIX = re.compile(r"([a-z][a-z0-9]+[-_])[a-z]{1,2}")
+_MIN_ABBREVIATION_CHARS = 4
 _CLOUD_REGION = re.compile(
     r"(us|eu|ap|sa|ca|me|af|il|mx|cn|uk|na)[-_]?"
     r"(?:(?:north|south|east|west|central|gov)+[-_]?)+\d*[a-z]?|([a-z]{2,4})[-_]?\d{1,2}[a-z]?"
 )
-_PREFIXED = re.compile(r"\b(non|pre|post)[-_ ](?=[a-z])")
-"""`pre-prod` holds no `prod`."""
-_DOTTED = re.compile(r"[a-z_]+(?:\.[a-z_]+)+", re.IGNORECASE)
+_NEGATING_PREFIX = re.compile(r"\b(non|pre|post)[-_ ](?=[a-z])")
+"""`pre-prod` does not count as `prod`."""
+_DOTTED_NAME = re.compile(r"[a-z_]+(?:\.[a-z_]+)+", re.IGNORECASE)
 _YES = frozenset(("true", "yes", "1", "y"))
-_ALIKE = (
+_SYNONYMS = (
     frozenset(("prod", "production", "prd", "live")),
     frozenset(("staging", "stage", "stg", "preprod", "preproduction")),
     frozenset(("dev", "development")),
@@ -71,9 +71,9 @@ _ALIKE = (
     frozenset(("us", "usa", "united state", "america", "na", "north america")),
     frozenset(("ap", "apac", "asia", "asia pacific")),
 )
-"""What people of the trade write one for the other; the rest is for the domain's glossary."""
-_ENVIRONMENTS = frozenset().union(*_ALIKE[:4]) | {"sandbox", "canary", "demo", "local"}
-_REGIONS = frozenset().union(*_ALIKE[4:]) | frozenset(
+"""Common synonyms of environments and regions; the domain's glossary adds others."""
+_ENVIRONMENTS = frozenset().union(*_SYNONYMS[:4]) | {"sandbox", "canary", "demo", "local"}
+_REGIONS = frozenset().union(*_SYNONYMS[4:]) | frozenset(
     ("uk", "sg", "de", "fr", "ie", "in", "jp", "au", "br", "ca", "cn", "hk", "latam", "singapore",
      "germany", "france", "ireland", "india", "japan", "australia", "brazil", "canada", "china")
 )  # fmt: skip
@@ -82,99 +82,105 @@ _EUROPEAN = frozenset(
      "ireland")
 )  # fmt: skip
 _WORKLOADS = frozenset(("pod", "container"))
-"""Of the instance keys those whose values begin with what runs there."""
+"""Instance keys whose values begin with the name of the workload."""
 _RATINGS = frozenset(("critical", "major", "minor", "warning", "info", "page", "ticket"))
 _REGION_KEY = re.compile(r"region|location|geo|country|market|datacent|\bdc\b|site", re.IGNORECASE)
 _UNTELLING = frozenset(
     (*INSTANCE_KEYS, "team", "owner", "severity", "priority", "prometheus", "receiver", "message",
      "alertgroup", "service_owner", "namespace")
 ) - {"path"}  # fmt: skip
-"""Keys whose values name one thing or its owner: a word within them is there by chance."""
+"""Keys whose values name one instance or its owner: a word inside them may be a coincidence."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class AlertFacts:
-    """What is known of an alert beside its name."""
+    """An alert's labels, amounts and vocabulary, for comparison with the cells of its rows."""
 
     labels: Sequence[Label]
     amounts: Sequence[Amount] = ()
     name: str = ""
-    """Of the alert, spelled out: `Provider Timeout (Klarion)` is for one provider."""
+    """The alert's name as words: `Provider Timeout (Klarion)` is for one provider."""
     glossary: Mapping[str, Sequence[str]] = field(default_factory=dict)
     defined: Mapping[str, Sequence[str]] = field(default_factory=dict)
-    """What documents say that a value stands for: `Tiers: A = AMS, WAW`."""
+    """Abbreviation → values, as the documents define it: `Tiers: A = AMS, WAW`."""
     in_one_column: Callable[[str, Iterable[str], Iterable[str]], bool] = lambda *_: False
-    """Whether the documents list these two, each in all its spellings, in a column of this name:
-    the one is said in place of the other."""
+    """(column name, spellings of one value, spellings of another) → whether a column of this name
+    lists both, so that one value excludes the other."""
 
-    def holds(self, said: str, *, label: str = "", beside: Sequence[Sequence[str]] = ()) -> Holds:
-        """Of a cell. `label`: its column's. `beside`: values of each of the other columns, by which
-        it is known that one value stands in place of another."""
-        said = said.replace("**", "").strip(" `").rstrip(".")
-        if within := range_in(said):
-            return self._reaches(within, beside)
-        if found := _WITH_ONLY.fullmatch(said):
-            if self.holds(found[2], beside=beside) == "not":
+    def verdict(
+        self, cell: str, *, label: str = "", columns: Sequence[Sequence[str]] = ()
+    ) -> Verdict:
+        """The verdict of a cell. `label`: of its column. `columns`: values of other columns, which
+        show that one value excludes another."""
+        cell = cell.replace("**", "").strip(" `").rstrip(".")
+        if bounds := range_in(cell):
+            return self._verdict_of_amounts(bounds, columns)
+        if match := _WITH_ONLY.fullmatch(cell):
+            if self.verdict(match[2], columns=columns) == "not":
                 return "not"
-            said = found[1]
-        if found := _ONLY.fullmatch(said):
-            held = self.holds(found[1] or found[2], label=label, beside=beside)
-            if held == "open" and self._names_inside(found[1] or found[2]):
+            cell = match[1]
+        if match := _ONLY.fullmatch(cell):
+            verdict = self.verdict(match[1] or match[2], label=label, columns=columns)
+            if verdict == "open" and self._names_inside(match[1] or match[2]):
                 return "holds"
-            return "not" if held == "open" and self._names_another("*" in said) else held
-        if (but := _BUT.fullmatch(said)) and not _EXCEPT.fullmatch(said):
-            if self.holds(f"except {but[2]}") == "not":
+            return "not" if verdict == "open" and self._names_another("*" in cell) else verdict
+        if (but := _BUT.fullmatch(cell)) and not _EXCEPT.fullmatch(cell):
+            if self.verdict(f"except {but[2]}") == "not":
                 return "not"
-            said = but[1]
-        if (remark := _REMARK.fullmatch(said)) and _EXCEPT.fullmatch(remark[2]):
-            if self.holds(remark[2]) == "not":
+            cell = but[1]
+        if (remark := _REMARK.fullmatch(cell)) and _EXCEPT.fullmatch(remark[2]):
+            if self.verdict(remark[2]) == "not":
                 return "not"
-            said = remark[1]
-        return self._among(said, label, beside)
+            cell = remark[1]
+        return self._verdict_of_values(cell, label, columns)
 
-    def _among(self, said: str, label: str, beside: Sequence[Sequence[str]]) -> Holds:
-        """Of a cell that lists values, or all, or all but some."""
-        if _ANY.fullmatch(said):
+    def _verdict_of_values(
+        self, cell: str, label: str, columns: Sequence[Sequence[str]]
+    ) -> Verdict:
+        """The verdict of a cell that lists values, covers all, or all except some."""
+        if _ANY.fullmatch(cell):
             return "any"
-        if _REST.fullmatch(said):
+        if _REST.fullmatch(cell):
             return "else"
-        if found := _EXCEPT.fullmatch(said):
-            these = _alternatives(found["these"])
-            if any(self._is(one, key, value, anywhere=True) for one in these
+        if match := _EXCEPT.fullmatch(cell):
+            alternatives = _alternatives(match["these"])
+            if any(self._is(one, key, value, anywhere=True) for one in alternatives
                    for key, value in self.labels):  # fmt: skip
                 return "not"
-            telling = any(key.casefold() not in _UNTELLING for key, _ in self.labels)
-            if not telling:
+            has_telling_label = any(key.casefold() not in _UNTELLING for key, _ in self.labels)
+            if not has_telling_label:
                 return "open"
-            return "else" if _REST.match(said) else "any"
-        these = _alternatives(said)
-        found_here = {
-            self._is(one, key, value) for one in these for key, value in self.labels
+            return "else" if _REST.match(cell) else "any"
+        alternatives = _alternatives(cell)
+        verdicts = {
+            self._is(one, key, value) for one in alternatives for key, value in self.labels
         }  # fmt: skip
-        if "equal" in found_here:
+        if "equal" in verdicts:
             return "equal"
-        if "holds" in found_here:
+        if "holds" in verdicts:
             return "holds"
         if any(
-            _is_short_for(one, key, value, label) for one in these for key, value in self.labels
+            _is_short_for(one, key, value, label)
+            for one in alternatives
+            for key, value in self.labels
         ):
             return "holds"
-        others = any(
-            self._instead(one, key, value, label, beside)
-            for one in these for key, value in self.labels
+        is_another = any(
+            self._instead(one, key, value, label, columns)
+            for one in alternatives for key, value in self.labels
         )  # fmt: skip
-        return "not" if others else "open"
+        return "not" if is_another else "open"
 
-    def _names_inside(self, said: str) -> bool:
-        """`pod=cart-7f9` is of `cart`."""
+    def _names_inside(self, cell: str) -> bool:
+        """Whether a workload's name contains the value: `pod=cart-7f9` contains `cart`."""
         return any(
             self._is(one, key, value, anywhere=True)
-            for one in _alternatives(said) for key, value in self.labels if key in _WORKLOADS
+            for one in _alternatives(cell) for key, value in self.labels if key in _WORKLOADS
         )  # fmt: skip
 
     def _names_another(self, by_pattern: bool) -> bool:
-        """Whether a label says what it fired on; an environment, a region and a product's own
-        fields don't. Where a pattern says what a scope is, the name of one thing tells, too."""
+        """Whether a label names what the alert fired on. Environments, regions and a product's own
+        fields do not. Where the scope is a pattern, an instance's name counts too."""
         return any(
             key.casefold() in (INSTANCE_KEYS if by_pattern else _WORKLOADS)
             or key.casefold() not in _UNTELLING - {"namespace"}
@@ -183,187 +189,202 @@ class AlertFacts:
             and not set(_words(value).split()) <= _ENVIRONMENTS | _REGIONS | _RATINGS
         )
 
-    def speaks_of(self, label: str) -> bool:
-        """Whether a label of the alert is called like this column. Written small: the fields of a
-        product's message, `Service: …`, are its own."""
+    def has_label(self, label: str) -> bool:
+        """Whether a label of the alert has this column's name. Only lower-case keys count: fields
+        such as `Service: …` belong to the product's message."""
         words = _words(label.split("›")[-1])
         return bool(words) and any(key.islower() and _words(key) == words for key, _ in self.labels)
 
-    def _reaches(self, within: Range, beside: Sequence[Sequence[str]]) -> Holds:
-        """By the amounts that one of the rows is for; what is in none of them is something else."""
-        ranges = [one for column in beside for cell in column if (one := range_in(cell))]
-        mine = [self._narrowest(one, ranges or [within]) for one in self.amounts]
-        inside = [within in found for found in mine if found]
-        if not inside:
+    def _verdict_of_amounts(self, bounds: Range, columns: Sequence[Sequence[str]]) -> Verdict:
+        """The verdict of a range. Amounts outside the ranges of all rows are ignored."""
+        ranges = [one for column in columns for cell in column if (one := range_in(cell))]
+        narrowest = [self._narrowest(one, ranges or [bounds]) for one in self.amounts]
+        contained = [bounds in holding for holding in narrowest if holding]
+        if not contained:
             return "open"
-        return "holds" if all(inside) else "open" if any(inside) else "not"
+        return "holds" if all(contained) else "open" if any(contained) else "not"
 
     @staticmethod
     def _narrowest(amount: Amount, ranges: Sequence[Range]) -> list[Range]:
-        """94 % is for the row above 92 % and not for the one above 80 %."""
-        holding = [one for one in ranges if one.contains(amount)]
-        return [one for one in holding if not any(other.is_part_of(one) for other in holding)]
+        """The narrowest ranges with this amount: 94 % belongs to `above 92 %`, not `above 80 %`."""
+        containing = [one for one in ranges if one.contains(amount)]
+        return [one for one in containing if not any(other.is_part_of(one) for other in containing)]
 
     def _is(
-        self, said: str, key: str, value: str, *, anywhere: bool = False
+        self, alternative: str, key: str, value: str, *, anywhere: bool = False
     ) -> Literal["equal", "holds", ""]:
-        """`anywhere`: also within the name of a host."""
-        if "*" in said and fnmatchcase(value.casefold(), said.casefold()):
+        """Whether a label has this value. `anywhere`: a part of an instance's name counts too."""
+        if "*" in alternative and fnmatchcase(value.casefold(), alternative.casefold()):
             return "holds"
-        if is_in_number_range(value, said):
+        if is_in_number_range(value, alternative):
             return "holds"
-        if "*" in said:
+        if "*" in alternative:
             return ""
-        wanted = self._names(said).union(*map(self._names, self.defined.get(said, ())))
+        names = self._names(alternative).union(*map(self._names, self.defined.get(alternative, ())))
         if value.casefold() in _YES and key:
             value = key
-        known = self._names(value)
+        value_names = self._names(value)
         if key and value.isdigit():
-            known.add(f"{key[0]}{value}".casefold())
-        if wanted & known or {_joined(one) for one in wanted} & {_joined(one) for one in known}:
+            value_names.add(f"{key[0]}{value}".casefold())
+        if names & value_names or {_without_spaces(one) for one in names} & {
+            _without_spaces(one) for one in value_names
+        }:
             return "equal"
-        if wanted & self._names("".join(_region_of(value))):
+        if names & self._names("".join(_region_of(value))):
             return "holds"
         if not anywhere and (not key or key.casefold() in _UNTELLING):
             return ""
         parts = _words(value).split()
-        short = [_CLOUD_REGION.fullmatch(part) for part in parts]
-        parts += [found[2] for found in short if found and found[2]]
-        inside = any(_within(name.split(), parts) for name in wanted)
-        around = len(parts) == 1 and len(parts[0]) > 1 and any(
-            _within(parts, name.split()) for name in wanted
+        regions = [_CLOUD_REGION.fullmatch(part) for part in parts]
+        parts += [match[2] for match in regions if match and match[2]]
+        is_inside = any(_contains_run(name.split(), parts) for name in names)
+        is_around = len(parts) == 1 and len(parts[0]) > 1 and any(
+            _contains_run(parts, name.split()) for name in names
         )  # fmt: skip
-        return "holds" if inside or (around and not anywhere) else ""
+        return "holds" if is_inside or (is_around and not anywhere) else ""
 
     def _instead(
-        self, said: str, key: str, value: str, label: str, beside: Sequence[Sequence[str]]
+        self, alternative: str, key: str, value: str, label: str, columns: Sequence[Sequence[str]]
     ) -> bool:
-        """Whether the label says another value of what this one is a value of."""
-        if ".*" in said and _DOTTED.fullmatch(value) and key.casefold() not in _UNTELLING:
+        """Whether the label has another value of the same attribute, which excludes this one."""
+        if (
+            ".*" in alternative
+            and _DOTTED_NAME.fullmatch(value)
+            and key.casefold() not in _UNTELLING
+        ):
             return True
-        if _another_of(said, value, beside):
+        if _another_of(alternative, value, columns):
             return True
         if key and label and _words(label.split("›")[-1]) == _words(key):
             return True
-        if "*" in said:
+        if "*" in alternative:
             return False
         if not key:
-            return self._listed_beside(said, value, beside)
+            return self._share_a_column(alternative, value, columns)
         if key.casefold() in _UNTELLING:
             return False
-        if not label and _within(_words(key).split(), _words(self.name).split()):
+        if not label and _contains_run(_words(key).split(), _words(self.name).split()):
             return True
-        mine, theirs = self._names(said), self._names(value)
-        if mine & _ENVIRONMENTS and theirs & _ENVIRONMENTS:
+        own_names, value_names = self._names(alternative), self._names(value)
+        if own_names & _ENVIRONMENTS and value_names & _ENVIRONMENTS:
             return True
-        one, other = said.casefold(), value.casefold()
+        one, other = alternative.casefold(), value.casefold()
         if _CLOUD_REGION.fullmatch(one) and _CLOUD_REGION.fullmatch(other):
             return not (one.startswith(other) or other.startswith(one))
         if _REGION_KEY.search(f"{key} {label}"):
             here, there = (
-                (names | self._names("".join(_region_of(one)))) & _REGIONS
-                for names, one in ((mine, said), (theirs, value))
+                (here_names | self._names("".join(_region_of(one)))) & _REGIONS
+                for here_names, one in ((own_names, alternative), (value_names, value))
             )
             if here and there and not here & there:
                 return True
-        return self._listed_beside(said, value, beside) or self.in_one_column(key, mine, theirs)
+        return self._share_a_column(alternative, value, columns) or self.in_one_column(
+            key, own_names, value_names
+        )
 
-    def _listed_beside(self, said: str, value: str, beside: Sequence[Sequence[str]]) -> bool:
-        """Whether one column lists them both."""
-        mine, theirs = self._names(said), self._names(value)
-        for column in beside:
+    def _share_a_column(
+        self, alternative: str, value: str, columns: Sequence[Sequence[str]]
+    ) -> bool:
+        """Whether one column lists both values."""
+        names, value_names = self._names(alternative), self._names(value)
+        for column in columns:
             cells = [cell for cell in column if not _ANY.fullmatch(cell.strip())]
             values = [self._names(one) for cell in cells for one in _alternatives(cell)]
-            if any(mine & one for one in values) and any(theirs & one for one in values):
+            if any(names & one for one in values) and any(value_names & one for one in values):
                 return True
         return False
 
-    def names(self, said: str) -> set[str]:
-        """See `_names`; of each of several that a cell lists."""
-        return set().union(*(self._names(one) for one in _alternatives(said)), {""}) - {""}
+    def names(self, cell: str) -> set[str]:
+        """All spellings of each value that a cell lists."""
+        return set().union(*(self._names(one) for one in _alternatives(cell)), {""}) - {""}
 
-    def _names(self, said: str) -> set[str]:
-        """In all the ways in which it is written."""
-        plain = _words(said)
-        found = {plain}
-        for short, long in self.glossary.items():
-            written = {_words(short), *map(_words, long)}
-            if written & found:
-                found |= written
-        for alike in _ALIKE:
-            if alike & found:
-                found |= alike
-        return found - {""}
+    def _names(self, text: str) -> set[str]:
+        """All spellings of a value: by the glossary and the common synonyms."""
+        words = _words(text)
+        names = {words}
+        for abbreviation, meanings in self.glossary.items():
+            spellings = {_words(abbreviation), *map(_words, meanings)}
+            if spellings & names:
+                names |= spellings
+        for synonyms in _SYNONYMS:
+            if synonyms & names:
+                names |= synonyms
+        return names - {""}
 
 
 def _region_of(value: str) -> set[str]:
-    """`eu` of `eu-west-1` and of `fr`. A row for that one alone is not for all of `eu`."""
+    """`eu-west-1` and `fr` → `eu`. Not the reverse: a row for `fr` is not for all of `eu`."""
     value = value.strip().casefold()
     if value in _EUROPEAN:
         return {"eu"}
-    found = _CLOUD_REGION.fullmatch(value)
-    return {found[1] or found[2]} if found else set()
+    match = _CLOUD_REGION.fullmatch(value)
+    return {match[1] or match[2]} if match else set()
 
 
-def _alternatives(said: str) -> list[str]:
-    whole = said.strip(" `()")
-    bare = _REMARK.fullmatch(said.strip(" `"))
+def _alternatives(cell: str) -> list[str]:
+    whole = cell.strip(" `()")
+    without_remark = _REMARK.fullmatch(cell.strip(" `"))
     parts = (
-        part.strip(" `()") for part in (whole, *([bare[1]] if bare else ()), *_EITHER.split(whole))
+        part.strip(" `()")
+        for part in (whole, *([without_remark[1]] if without_remark else ()), *_EITHER.split(whole))
     )
     return [part for part in dict.fromkeys(parts) if part.strip("*.")]
 
 
 def _words(text: str) -> str:
-    """Small letters, single spaces, no plural."""
+    """Normalizes: lower case, single spaces, no plural."""
     text = unicodedata.normalize("NFKC", text)
     text = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", text).casefold()
-    text = _PREFIXED.sub(r"\1", text)
+    text = _NEGATING_PREFIX.sub(r"\1", text)
     return " ".join(_singular(word) for word in re.split(r"[\W_]+", text) if word)
 
 
-def _joined(name: str) -> str:
+def _without_spaces(name: str) -> str:
     return name.replace(" ", "")
 
 
-def _is_short_for(said: str, key: str, value: str, label: str) -> bool:
+def _is_short_for(alternative: str, key: str, value: str, label: str) -> bool:
     """`channel=ecom` where the column Channel says `e-commerce`."""
-    short, long = _joined(_words(value)), _joined(_words(said))
+    abbreviation, full_name = _without_spaces(_words(value)), _without_spaces(_words(alternative))
     same = bool(key) and _words(label.split("›")[-1]) == _words(key)
-    return same and len(short) >= _SHORTEST and long.startswith(short)
+    return (
+        same and len(abbreviation) >= _MIN_ABBREVIATION_CHARS and full_name.startswith(abbreviation)
+    )
 
 
-def _another_of(said: str, value: str, beside: Sequence[Sequence[str]]) -> bool:
-    """Whether it is called like those of a range, or of a list, and is none of them: `fe14` of
-    `fe01 – fe08`, `hist-c` of `hist-a, hist-b`."""
-    within, stem = numbers_in(said), _stem(value)
-    if not stem or (within and within[0] == stem):
+def _another_of(alternative: str, value: str, columns: Sequence[Sequence[str]]) -> bool:
+    """Whether the value has the name form of a range or list and is not in it: `fe14` and
+    `fe01 – fe08`, `hist-c` and `hist-a, hist-b`."""
+    bounds, stem = numbers_in(alternative), _stem(value)
+    if not stem or (bounds and bounds[0] == stem):
         return bool(stem)
-    for column in beside:
-        if not any(said in cell for cell in column):
+    for column in columns:
+        if not any(alternative in cell for cell in column):
             continue
-        listed = {each.casefold() for cell in column for each in _alternatives(cell)}
-        alike = {each for each in listed if _stem(each) == stem}
-        enough = len(alike) > 1 or any(map(numbers_in, alike))
-        if enough and value.casefold() not in alike:
-            return not any(is_in_number_range(value, each) for each in alike - {said.casefold()})
+        values = {each.casefold() for cell in column for each in _alternatives(cell)}
+        same_stem = {each for each in values if _stem(each) == stem}
+        enough = len(same_stem) > 1 or any(map(numbers_in, same_stem))
+        if enough and value.casefold() not in same_stem:
+            return not any(
+                is_in_number_range(value, each) for each in same_stem - {alternative.casefold()}
+            )
     return False
 
 
 def _stem(name: str) -> str:
-    """`hist-` of `hist-a`, `fe` of `fe01` and of a range; '' of a name of another form."""
-    if counted := numbers_in(name) or stem_and_number(name):
-        return counted[0]
-    found = _STEMMED.fullmatch(name.partition(":")[0].casefold())
-    return found[1] if found else ""
+    """`hist-a` → `hist-`; `fe01` and `fe01 – fe08` → `fe`; '' for a name of another form."""
+    if numbers := numbers_in(name) or stem_and_number(name):
+        return numbers[0]
+    match = _STEM_AND_SUFFIX.fullmatch(name.partition(":")[0].casefold())
+    return match[1] if match else ""
 
 
 def _singular(word: str) -> str:
     return word[:-1] if len(word) > 3 and word.endswith("s") and not word.endswith("ss") else word
 
 
-def _within(words: Sequence[str], longer: Sequence[str]) -> bool:
-    """Whether the one stands in the other, in one piece."""
+def _contains_run(words: Sequence[str], longer: Sequence[str]) -> bool:
+    """Whether the longer sequence contains the words as one run."""
     size = len(words)
     return any(list(longer[at : at + size]) == list(words) for at in _places(longer, size))
 

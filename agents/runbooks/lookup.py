@@ -1,4 +1,4 @@
-"""An alert, asked of a domain, is answered by its row; everything else goes to the agents."""
+"""Answers alerts with their runbook entry; other questions go to the agents."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ def with_runbook_lookup(domain: Domain, snapshot: Callable[[], Snapshot]) -> Ask
             alerts = alerts_in(question.text, by_bot=question.by_bot)
             if not alerts:
                 return ask(question, progress)
-            begun = time.perf_counter()
-            seen = visible_to(snapshot(), question.readers)
-            found = matched(alerts, seen, domain)
-            if not worth_answering(found):
+            started = time.perf_counter()
+            visible = visible_to(snapshot(), question.readers)
+            matches = match_alerts(alerts, visible, domain)
+            if not worth_answering(matches):
                 return ask(question, progress)
-            answer = runbook_answer(found, seen, [domain.title])
-            total = {"total": (time.perf_counter() - begun) * 1000}
+            answer = runbook_answer(matches, visible, [domain.title])
+            total = {"total": (time.perf_counter() - started) * 1000}
             return replace(answer, timings_ms=total)
 
         return run
@@ -41,47 +41,47 @@ def with_runbook_lookup(domain: Domain, snapshot: Callable[[], Snapshot]) -> Ask
     return wrap
 
 
-def matched(alerts: Sequence[Alert], seen: Snapshot, domain: Domain) -> list[RunbookMatch]:
-    """Each alert's, in order, called as documents call it; those that are alike are looked up
-    once."""
-    known: dict[tuple[object, ...], RunbookMatch] = {}
-    found: list[RunbookMatch] = []
+def match_alerts(alerts: Sequence[Alert], visible: Snapshot, domain: Domain) -> list[RunbookMatch]:
+    """The match of each alert, in order, by its documented name. Equal alerts are matched once."""
+    by_alert: dict[tuple[object, ...], RunbookMatch] = {}
+    matches: list[RunbookMatch] = []
     for alert in alerts:
-        asked = (alert.title, alert.names, alert.severity, alert.labels, alert.amounts)
-        if asked not in known:
-            known[asked] = _looked_up(alert, seen, domain)
-        named = known[asked].alert
-        told = replace(alert, names=named.names, labels=named.labels)
-        found.append(replace(known[asked], alert=told))
-    return found
+        key = (alert.title, alert.names, alert.severity, alert.labels, alert.amounts)
+        if key not in by_alert:
+            by_alert[key] = _look_up(alert, visible, domain)
+        renamed = by_alert[key].alert
+        as_documented = replace(alert, names=renamed.names, labels=renamed.labels)
+        matches.append(replace(by_alert[key], alert=as_documented))
+    return matches
 
 
-def _looked_up(alert: Alert, seen: Snapshot, domain: Domain) -> RunbookMatch:
-    """By a documented name in its title, the longest first; else by what its name seems to be."""
-    no_more: RunbookMatch | None = None
-    for name in documented_names(alert.title, seen) if alert.title else ():
-        found = match(_called(alert, name), seen, domain.glossary)
-        if found.outcome != "none":
-            return found
-        no_more = no_more or (found if found.entries else None)
-    guessed = match(alert, seen, domain.glossary)
-    known = guessed.outcome != "none" or guessed.entries
-    return guessed if known or no_more is None else no_more
+def _look_up(alert: Alert, visible: Snapshot, domain: Domain) -> RunbookMatch:
+    """Matches by documented names in the title, longest first, else by the guessed names."""
+    outdated: RunbookMatch | None = None
+    for name in documented_names(alert.title, visible) if alert.title else ():
+        result = match(_with_name(alert, name), visible, domain.glossary)
+        if result.outcome != "none":
+            return result
+        outdated = outdated or (result if result.entries else None)
+    by_guess = match(alert, visible, domain.glossary)
+    is_match = by_guess.outcome != "none" or by_guess.entries
+    return by_guess if is_match or outdated is None else outdated
 
 
-def _called(alert: Alert, name: str) -> Alert:
-    """All that its title says beside this name are labels, and no part of the name is one."""
+def _with_name(alert: Alert, name: str) -> Alert:
+    """The alert under this name: the rest of its title becomes labels, parts of the name do not."""
     parts = {name_key(name), *map(name_key, name.split())}
     labels = [one for one in alert.labels if one[0] or name_key(one[1]) not in parts]
-    told = dict.fromkeys((*labels, *values_around(alert.title, name)))
-    return replace(alert, names=(name,), labels=tuple(told)[:MAX_LABELS])
+    all_labels = dict.fromkeys((*labels, *values_around(alert.title, name)))
+    return replace(alert, names=(name,), labels=tuple(all_labels)[:MAX_LABELS])
 
 
-def worth_answering(found: Sequence[RunbookMatch]) -> bool:
-    """Words that may be meant otherwise, and that no document knows as an alert, are a question."""
+def worth_answering(matches: Sequence[RunbookMatch]) -> bool:
+    """Whether the matches answer the message. Words that may not be an alert, and that no document
+    names as one, are a question for the agents."""
     return any(
         one.outcome != "none"
         or one.entries
         or (not one.alert.only_if_known and (one.alert.certain or one.alert.labels))
-        for one in found
+        for one in matches
     )

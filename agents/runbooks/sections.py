@@ -1,5 +1,5 @@
-"""Sections whose heading or field names an alert, items that begin with it, and runbooks that name
-it in their introduction."""
+"""Runbook entries outside tables: sections whose heading or field names an alert, list items that
+begin with it, and runbooks that name it in their introduction."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import replace
 
 from agents.alerts.alert import is_identifier, without_code
 from agents.runbooks.entries import Role, RunbookCell, RunbookEntry, rating_in, role_of
-from agents.runbooks.tables import remark_beside, rows_for, spelled
+from agents.runbooks.tables import match_name, remark_after, rows_for
 from enrichment.chunk import Chunk, DocumentCard
 from enrichment.language.words import STOP_WORDS, sentences, tokens
 
@@ -21,7 +21,7 @@ _FIELD = re.compile(
 _INLINE = re.compile(
     r"(?<![\w`/.*-])\*{0,2}([A-Z][A-Za-z-]{1,20}(?: [a-z-]{1,15}){0,2})\*{0,2}:\*{0,2}\s+"
 )
-_TOLD_IN_LINE = frozenset[Role](("severity", "owner", "step", "escalation"))
+_INLINE_ROLES = frozenset[Role](("severity", "owner", "step", "escalation"))
 _ITEM = re.compile(r"\s*(?:[-*•+]|\d+[.)])\s+(.*)|(\*\*.*)")
 _LEAD = re.compile(r"(?:\*\*|`)+(.+?)(?:\*\*|`)+\s*(.*)|([\w.:/-]+)\s*(?:[:—–]|\s-\s)\s*(.*)")
 _STEP = re.compile(r"^\s*1[.)]\s+(.*)", re.MULTILINE)
@@ -37,12 +37,12 @@ _APPLIES = re.compile(
     r"(?=[.;,`]|$)|\bfor\s+`?([^.;,`]{2,60}?)`? only\b",
     re.IGNORECASE,
 )
-_LIMITED = re.compile(
+_LIMITATION = re.compile(
     r"\W*only \w+(?: \w+)? (?:in|on|of|from|at) `?([^.;,`]{2,60}?)`? (?:are|is|count)\b"
     r"|\W*for (?:[a-z]+ ){0,3}(`[^.;:\n]{2,60})[.;:]",
     re.IGNORECASE,
 )
-"""`Only jobs in economy are watched`, ``For pods named `gs-*`.``: what a section is limited to."""
+"""The limit of a section: `Only jobs in economy are watched`, ``For pods named `gs-*`.``"""
 _OF_ALERT = re.compile(r"alert|alarm|\bfire[sd]?\b|\bpage[sd]?\b|monitor|trigger", re.IGNORECASE)
 _OF_ALERTS = re.compile(
     r"alert|alarm|runbook|playbook|monitor|on-?call|incident|pag(?:er|ing)\b|trouble|respon",
@@ -51,7 +51,7 @@ _OF_ALERTS = re.compile(
 _ALERT_FIELD = re.compile(
     r"^\W*(?:alerts?|alarms?|monitors?)(?: names?)?\W*:", re.IGNORECASE | re.MULTILINE
 )
-_CALLED = re.compile(
+_STATES_NAME = re.compile(
     r"^\W*(?:alerts?|alarms?|monitors?)(?: names?)?\W*:|\bsame as\b|\baka\b|\balias|"
     r"^\W*(?:alerts?|alarms?|monitors?)(?:'s)?(?: names?)? (?:is|are)\b|"
     r"^\W*(?:this|that|it|here) is (?:the |our |an? )?(?:alert|alarm|monitor|page)\b|"
@@ -67,31 +67,31 @@ _GENERIC = STOP_WORDS | frozenset(
     troubleshooting troubleshoot guide critical warning section react reaction fix fixing check rule
     """.split()  # noqa: SIM905 - shorter than a list of strings
 )
-_LONGEST_CELL = 600
+_MAX_CELL_CHARS = 600
 
 
 def section_entries(chunks: Sequence[Chunk], names: Sequence[str]) -> Iterator[RunbookEntry]:
-    """Of one document. `names`: of one alert, in any spelling."""
-    headed: set[tuple[str, ...]] = set()
+    """Entries of one document. `names`: one alert's names, in any spelling."""
+    covered: set[tuple[str, ...]] = set()
     for path in dict.fromkeys(chunk.heading_path for chunk in chunks):
         for size in range(1, len(path) + 1):
             part = path[:size]
-            if part in headed:
+            if part in covered:
                 break
-            if found := names_heading(part[-1], names):
-                headed.add(part)
-                inside = [one for one in chunks if one.heading_path[:size] == part]
-                yield from _section(part, inside, found)
+            if heading_match := match_heading(part[-1], names):
+                covered.add(part)
+                section = [one for one in chunks if one.heading_path[:size] == part]
+                yield from _section(part, section, heading_match)
                 break
     for path in dict.fromkeys(one.heading_path for one in chunks if one.heading_path[1:]):
-        inside = [one for one in chunks if one.heading_path == path]
-        known = any(path[: len(part)] == part for part in headed)
-        if not known and (name := _also_called(inside, names)):
-            headed.add(path)
-            yield from _section(path, inside, (name, True, ""))
+        section = [one for one in chunks if one.heading_path == path]
+        is_covered = any(path[: len(part)] == part for part in covered)
+        if not is_covered and (name := _name_in_beginning(section, names)):
+            covered.add(path)
+            yield from _section(path, section, (name, True, ""))
     rest = [
         one for one in chunks
-        if not any(one.heading_path[: len(path)] == path for path in headed)
+        if not any(one.heading_path[: len(path)] == path for path in covered)
     ]  # fmt: skip
     for chunk in rest:
         if chunk.kind == "text":
@@ -99,10 +99,10 @@ def section_entries(chunks: Sequence[Chunk], names: Sequence[str]) -> Iterator[R
             yield from _by_item(chunk, names)
 
 
-def introduced(
+def introduction_entry(
     card: DocumentCard, chunks: Sequence[Chunk], names: Sequence[str]
 ) -> RunbookEntry | None:
-    """A runbook whose first words say that it is for this alert."""
+    """An entry for a runbook whose introduction names this alert."""
     if not is_runbook(card) or not chunks:
         return None
     first = chunks[0].heading_path
@@ -110,38 +110,38 @@ def introduced(
         if chunk.heading_path != first or chunk.kind != "text":
             break
         for sentence in sentences(chunk.text):
-            found = next((one for one in names if _stands_in(one, sentence)), "")
-            if found and _OF_ALERT.search(sentence) and not _NOT_FOR.search(sentence):
+            name = next((one for one in names if _stands_in(one, sentence)), "")
+            if name and _OF_ALERT.search(sentence) and not _NOT_FOR.search(sentence):
                 step = next((one for one in map(_first_step, chunks) if one), "")
-                cells = [RunbookCell(label="", text=found, role="name")]
+                cells = [RunbookCell(label="", text=name, role="name")]
                 if step:
                     cells.append(RunbookCell(label="First step", text=step, role="step"))
                 return RunbookEntry(
-                    kind="introduction", name=found, exact=True, chunk=chunk,
+                    kind="introduction", name=name, exact=True, chunk=chunk,
                     group=card.id, cells=tuple(cells), quote=sentence,
                 )  # fmt: skip
     return None
 
 
-def names_heading(heading: str, names: Sequence[str]) -> tuple[str, bool, str] | None:
-    """Name as written, whether exactly so, and what the heading says beside it."""
+def match_heading(heading: str, names: Sequence[str]) -> tuple[str, bool, str] | None:
+    """(name as written, whether its spelling is exact, the rest of the heading)."""
     text = _NUMBER.sub("", heading.strip(" `*#")).replace("`", "")
-    if found := spelled(text, names):
-        remark = remark_beside(text)
-        return *found, "" if found[0] in remark else remark
+    if match := match_name(text, names):
+        remark = remark_after(text)
+        return *match, "" if match[0] in remark else remark
     between = _BETWEEN.search(text)
     if between:
-        left, right = text[: between.start()], text[between.end() :].strip()
-        if found := spelled(left, names):
-            return *found, right.strip(" )")
-        if between[0].strip() != "(" and _is_generic(left):
-            return names_heading(right, names)
+        before, right = text[: between.start()], text[between.end() :].strip()
+        if match := match_name(before, names):
+            return *match, right.strip(" )")
+        if between[0].strip() != "(" and _is_generic(before):
+            return match_heading(right, names)
     for name in names:
         if _stands_in(name, text):
             rest = re.sub(re.escape(name), " ", text, flags=re.IGNORECASE)
             if _is_generic(rest):
                 return name, True, ""
-    return names_heading(rest, names) if (rest := without_code(text)) else None
+    return match_heading(rest, names) if (rest := without_code(text)) else None
 
 
 def is_runbook(card: DocumentCard) -> bool:
@@ -149,78 +149,88 @@ def is_runbook(card: DocumentCard) -> bool:
 
 
 def has_steps(chunk: Chunk) -> bool:
-    """Whether it holds a numbered list."""
+    """Whether the chunk holds a numbered list."""
     return bool(_STEP.search(chunk.text))
 
 
 def _section(
-    path: tuple[str, ...], inside: Sequence[Chunk], found: tuple[str, bool, str]
+    path: tuple[str, ...], chunks: Sequence[Chunk], heading_match: tuple[str, bool, str]
 ) -> Iterator[RunbookEntry]:
-    cells = [RunbookCell(label="", text=found[0], role="name")]
-    only, remark = _only_for(inside), found[2]
+    cells = [RunbookCell(label="", text=heading_match[0], role="name")]
+    only, remark = _limited_to(chunks), heading_match[2]
     if only and remark and not rating_in(remark):
-        only = f"{only}, {remark}"  # said twice, in the heading and below
+        only = f"{only}, {remark}"  # the heading and the text below it each state a limit
     elif remark:
         cells.append(RunbookCell(label="", text=remark, role="scope"))
     if only:
         cells.append(RunbookCell(label="Applies to", text=only, role="scope"))
-    cells += [cell for chunk in inside for cell in _cells(chunk, below=len(path))]
-    if not any(cell.role == "severity" for cell in cells) and (rated := rating_in(found[2])):
+    cells += [cell for chunk in chunks for cell in _cells(chunk, below=len(path))]
+    if not any(cell.role == "severity" for cell in cells) and (
+        rated := rating_in(heading_match[2])
+    ):
         cells.append(RunbookCell(label="", text=rated, role="severity"))
     if not any(cell.role == "step" for cell in cells):
-        cells += _unlabelled_step(inside)
+        cells += _unlabeled_step(chunks)
     if not any(cell.role == "step" for cell in cells):
         scopes = tuple(cell for cell in cells if cell.role == "scope")
         rows = [
             replace(row, cells=(*row.cells, *scopes))
-            for row in rows_for(inside, found[0], found[1])
+            for row in rows_for(chunks, heading_match[0], heading_match[1])
         ]
         if rows:
             yield from rows
             return
-    chunk = inside[0]
-    told = {cell.role for cell in cells if cell.label} & {"step", "severity", "escalation", "owner"}
+    chunk = chunks[0]
+    roles = {cell.role for cell in cells if cell.label} & {
+        "step",
+        "severity",
+        "escalation",
+        "owner",
+    }
     words = " ".join((*path, chunk.document_title))
-    if not told and not any(map(has_steps, inside)) and not _OF_ALERTS.search(words):
-        return  # what it is about may be called so, too
+    if not roles and not any(map(has_steps, chunks)) and not _OF_ALERTS.search(words):
+        return  # the section may be about something else of that name
     yield RunbookEntry(
-        kind="section", name=found[0], exact=found[1], chunk=chunk, group=chunk.document_id,
-        cells=tuple(cells), quote=_beginning(chunk), links=_links(inside),
+        kind="section", name=heading_match[0], exact=heading_match[1], chunk=chunk,
+        group=chunk.document_id,
+        cells=tuple(cells), quote=_beginning(chunk), links=_links(chunks),
     )  # fmt: skip
 
 
-def _only_for(inside: Sequence[Chunk]) -> str:
-    """What the section says in its first words that it is for alone."""
-    beginning = _beginning(inside[0])
-    found = _APPLIES.search(beginning) or _LIMITED.match(beginning)
-    if found is None:
+def _limited_to(chunks: Sequence[Chunk]) -> str:
+    """The limit that the section's first paragraph states: `only …`; '' without one."""
+    beginning = _beginning(chunks[0])
+    match = _APPLIES.search(beginning) or _LIMITATION.match(beginning)
+    if match is None:
         return ""
-    said = next(filter(None, found.groups()))
-    return f"only {said.replace('`', '').strip()}"
+    scope = next(filter(None, match.groups()))
+    return f"only {scope.replace('`', '').strip()}"
 
 
-def _also_called(inside: Sequence[Chunk], names: Sequence[str]) -> str:
-    """The name that the section says in its first words that its alert has."""
-    fields = sum(len(_ALERT_FIELD.findall(one.text)) for one in inside)
+def _name_in_beginning(chunks: Sequence[Chunk], names: Sequence[str]) -> str:
+    """The alert's name as the section's first paragraph states it; '' where it states none."""
+    fields = sum(len(_ALERT_FIELD.findall(one.text)) for one in chunks)
     if fields > 1:
-        return ""  # each of them begins another alert's
-    for sentence in sentences(_beginning(inside[0])):
+        return ""  # each of these fields begins another alert
+    for sentence in sentences(_beginning(chunks[0])):
         name = next((one for one in names if _stands_in(one, sentence)), "")
-        called = name and (_CALLED.search(sentence) or _begins_with(name, sentence))
-        if called and not _NOT_FOR.search(sentence):
+        states_name = name and (_STATES_NAME.search(sentence) or _begins_with(name, sentence))
+        if states_name and not _NOT_FOR.search(sentence):
             return name
     return ""
 
 
 def _begins_with(name: str, sentence: str) -> bool:
-    """`AcarsBacklog means that messages wait`."""
+    """`AcarsBacklog means that messages wait` begins with the name and a verb of meaning."""
     rest = sentence.strip(" `*")
-    said = rest[: len(name)].casefold() == name.casefold() and rest[len(name) :].lstrip(" `*")
-    return bool(said and _SAYS.match(said))
+    follows_name = rest[: len(name)].casefold() == name.casefold() and rest[len(name) :].lstrip(
+        " `*"
+    )
+    return bool(follows_name and _SAYS.match(follows_name))
 
 
 def _cells(chunk: Chunk, *, below: int) -> Iterator[RunbookCell]:
-    """What it tells under labels: of fields, of a table of pairs, or as a heading below."""
+    """Labeled cells of a chunk: from fields, a table of pairs, or a subheading."""
     role = role_of(chunk.heading) if len(chunk.heading_path) > below else ""
     if role in {"step", "severity", "escalation", "owner"} and chunk.kind == "text":
         text = _first_step(chunk) or _beginning(chunk)
@@ -230,19 +240,19 @@ def _cells(chunk: Chunk, *, below: int) -> Iterator[RunbookCell]:
         yield from _pairs_of(chunk)
     elif chunk.kind == "text":
         for line in chunk.text.splitlines():
-            yield from _in_line(line)
+            yield from _inline_fields(line)
 
 
-def _in_line(line: str) -> Iterator[RunbookCell]:
-    """`Severity: P3. Owner: Checkout.`, each up to the next."""
-    labels = [one for one in _INLINE.finditer(line) if role_of(one[1]) in _TOLD_IN_LINE]
-    for at, found in enumerate(labels, start=1):
+def _inline_fields(line: str) -> Iterator[RunbookCell]:
+    """Fields of one line: `Severity: P3. Owner: Checkout.`"""
+    labels = [one for one in _INLINE.finditer(line) if role_of(one[1]) in _INLINE_ROLES]
+    for at, match in enumerate(labels, start=1):
         end = labels[at].start() if at < len(labels) else len(line)
-        text = _plain(line[found.end() : end]).strip(" .;*")
-        yield RunbookCell(label=found[1], text=text[:_LONGEST_CELL], role=role_of(found[1]))
+        text = _plain_text(line[match.end() : end]).strip(" .;*")
+        yield RunbookCell(label=match[1], text=text[:_MAX_CELL_CHARS], role=role_of(match[1]))
     if not labels and (field := _FIELD.fullmatch(line)) and role_of(field[1].strip()):
-        label, text = field[1].strip(), _plain(field[2])
-        yield RunbookCell(label=label, text=text[:_LONGEST_CELL], role=role_of(label))
+        label, text = field[1].strip(), _plain_text(field[2])
+        yield RunbookCell(label=label, text=text[:_MAX_CELL_CHARS], role=role_of(label))
 
 
 def _pairs_of(chunk: Chunk) -> Iterator[RunbookCell]:
@@ -263,35 +273,35 @@ def _pairs_of(chunk: Chunk) -> Iterator[RunbookCell]:
 
 
 def _by_field(chunk: Chunk, names: Sequence[str]) -> Iterator[RunbookEntry]:
-    """`Alert: DiskFull` below a heading of other words: its fields, up to the next one's."""
-    found: tuple[str, bool] | None = None
+    """Entries from fields: `Alert: DiskFull`, then its fields up to the next alert's."""
+    match: tuple[str, bool] | None = None
     cells: list[RunbookCell] = []
     for line in (*chunk.text.splitlines(), "Alert name: ."):
         field = _FIELD.fullmatch(line)
         if not field:
             continue
-        role, text = role_of(field[1]), _plain(field[2])
+        role, text = role_of(field[1]), _plain_text(field[2])
         if role == "name":
-            if found:
-                yield _of_chunk(chunk, found, cells)
-            found = spelled(text, names)
-            cells = [RunbookCell(label=field[1], text=text, role="name")] if found else []
-        elif found:
-            cells.append(RunbookCell(label=field[1], text=text[:_LONGEST_CELL], role=role))
+            if match:
+                yield _chunk_entry(chunk, match, cells)
+            match = match_name(text, names)
+            cells = [RunbookCell(label=field[1], text=text, role="name")] if match else []
+        elif match:
+            cells.append(RunbookCell(label=field[1], text=text[:_MAX_CELL_CHARS], role=role))
 
 
 def _by_item(chunk: Chunk, names: Sequence[str]) -> Iterator[RunbookEntry]:
-    """`- **DiskFull** (P2): delete old logs.`"""
+    """Entries from items: `- **DiskFull** (P2): delete old logs.`"""
     for line in chunk.text.splitlines():
         item = _ITEM.fullmatch(line)
         lead = _LEAD.match((item[1] or item[2]) if item else "")
         if not lead:
             continue
-        found = spelled((lead[1] or lead[3]).strip(" :—–-"), names)
-        rest = _plain(lead[2] or lead[4] or "").strip(" :—–-")
-        if not found or len(rest) < 8 or role_of(lead[1] or lead[3]) == "name":
+        match = match_name((lead[1] or lead[3]).strip(" :—–-"), names)
+        rest = _plain_text(lead[2] or lead[4] or "").strip(" :—–-")
+        if not match or len(rest) < 8 or role_of(lead[1] or lead[3]) == "name":
             continue
-        cells = [RunbookCell(label="", text=found[0], role="name")]
+        cells = [RunbookCell(label="", text=match[0], role="name")]
         remark = re.match(r"\(([^()]*)\)\s*[:—–-]*\s*", rest)
         if remark:
             rest = rest[remark.end() :]
@@ -301,59 +311,61 @@ def _by_item(chunk: Chunk, names: Sequence[str]) -> Iterator[RunbookEntry]:
             )
         elif rating := rating_in(rest):
             cells.append(RunbookCell(label="", text=rating, role="severity"))
-        cells.append(RunbookCell(label="First step", text=rest[:_LONGEST_CELL], role="step"))
-        yield _of_chunk(chunk, found, cells, quote=_plain(line).strip(" -*•+"), line=line)
+        cells.append(RunbookCell(label="First step", text=rest[:_MAX_CELL_CHARS], role="step"))
+        yield _chunk_entry(chunk, match, cells, quote=_plain_text(line).strip(" -*•+"), line=line)
 
 
-def _of_chunk(
+def _chunk_entry(
     chunk: Chunk,
-    found: tuple[str, bool],
+    match: tuple[str, bool],
     cells: Sequence[RunbookCell],
     quote: str = "",
     line: str = "",
 ) -> RunbookEntry:
     return RunbookEntry(
-        kind="section", name=found[0], exact=found[1], chunk=chunk,
+        kind="section", name=match[0], exact=match[1], chunk=chunk,
         group=chunk.document_id, cells=tuple(cells), quote=quote or _beginning(chunk),
         links=tuple(target for _, target in _LINK.findall(line)),
     )  # fmt: skip
 
 
-def _unlabelled_step(inside: Sequence[Chunk]) -> list[RunbookCell]:
-    texts = [one for one in inside if one.kind == "text"]
-    step = next((found for found in map(_first_step, texts) if found), "")
+def _unlabeled_step(chunks: Sequence[Chunk]) -> list[RunbookCell]:
+    texts = [one for one in chunks if one.kind == "text"]
+    step = next((step_text for step_text in map(_first_step, texts) if step_text), "")
     if not step:
         for one in texts:
             bullet = next(
                 (m[1] for m in _BULLET.finditer(one.text) if not _FIELD.fullmatch(m[0])), ""
             )
-            step = step or _plain(bullet)
-    return [RunbookCell(label="First step", text=step[:_LONGEST_CELL], role="step")] if step else []
+            step = step or _plain_text(bullet)
+    return (
+        [RunbookCell(label="First step", text=step[:_MAX_CELL_CHARS], role="step")] if step else []
+    )
 
 
 def _first_step(chunk: Chunk) -> str:
-    found = _STEP.search(chunk.text)
-    return _plain(found[1]) if found else ""
+    match = _STEP.search(chunk.text)
+    return _plain_text(match[1]) if match else ""
 
 
 def _beginning(chunk: Chunk) -> str:
-    return _plain(chunk.text.strip().split("\n\n")[0])[:300]
+    return _plain_text(chunk.text.strip().split("\n\n")[0])[:300]
 
 
-def _plain(text: str) -> str:
+def _plain_text(text: str) -> str:
     return _LINK.sub(r"\1", text).replace("**", "").strip()
 
 
-def _links(inside: Sequence[Chunk]) -> tuple[str, ...]:
-    return tuple(target for one in inside for _, target in _LINK.findall(one.text))
+def _links(chunks: Sequence[Chunk]) -> tuple[str, ...]:
+    return tuple(target for one in chunks for _, target in _LINK.findall(one.text))
 
 
 def _stands_in(name: str, text: str) -> bool:
-    """As a word of its own."""
+    """Whether the text contains the name as a whole word."""
     if not is_identifier(name) and len(name.split()) < 2:
         return False
-    found = re.search(rf"(?<![\w-]){re.escape(name)}(?![\w-])", text, re.IGNORECASE)
-    return bool(found)
+    match = re.search(rf"(?<![\w-]){re.escape(name)}(?![\w-])", text, re.IGNORECASE)
+    return bool(match)
 
 
 def _is_generic(text: str) -> bool:

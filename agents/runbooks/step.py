@@ -1,12 +1,8 @@
-"""When a step holds, what goes on beside it, and where it leads, as its author says it in general
-English. Unmarked is better than wrongly marked: a reader still reads the words. Pure.
+"""Steps of a runbook: their commands, conditions, parallel steps and references. Pure.
 
-A step of a runbook, in its author's words.
-
-What is typed, told from what is read: the commands of a step. Pure.
-
-Code is a command only where the author says that it is one: behind a colon, behind *run*, or in a
-block of its own. `offsets reset` in "`offsets reset` is blocked" is nothing to copy."""
+Code is a command only after a colon, after *run*, or in a block of its own: `offsets reset` in
+"`offsets reset` is blocked" is nothing to copy. Conditions and references are marked only where
+the English is clear: a missed mark does no harm, because the reader still reads the words."""
 
 from __future__ import annotations
 
@@ -25,36 +21,36 @@ from loaders.text.plain import markdown_parser, read_blocks, shared
 class StepPart:
     kind: Literal["words", "command"]
     text: str
-    """Markdown; of a command, what is typed, without its backticks or fence."""
+    """Markdown; for a command the typed text, without backticks or fence."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class RunbookStep:
-    """`lead`, `condition` and `parts` one after the other are what the author wrote."""
+    """`lead`, `condition` and `parts` in this order are the author's text."""
 
     number: str
-    """As a reader counts: `2`, `2.1`, `2.1.a`."""
+    """Full number: `2`, `2.1`, `2.1.a`."""
     level: int
     """0: outermost."""
     parts: tuple[StepPart, ...]
     condition: str = ""
-    """Markdown: the author's words for when it holds, with the sign that ends them."""
+    """Markdown: the author's condition, with its closing punctuation."""
     lead: str = ""
-    """Markdown of the line that introduces the list which begins here."""
+    """Markdown of the line that introduces the list that starts with this step."""
     parallel: bool = False
-    """The author says that it is done while something else goes on."""
+    """The author says to do it while something else runs."""
     leads_to: tuple[str, ...] = ()
-    """Numbers of the other steps of its section that it names."""
+    """Numbers of the other steps of its section that it refers to."""
 
     @property
     def text(self) -> str:
-        """All of its own words, as markdown."""
+        """The step's own text, as markdown."""
         return "\n".join(filter(None, (self.condition, *(part.text for part in self.parts))))
 
 
 @dataclass(frozen=True, kw_only=True)
 class StepSection:
-    """A section that holds steps."""
+    """A section with its steps."""
 
     document: str
     """Id."""
@@ -72,57 +68,57 @@ NEGATED = re.compile(
     r"\b(?:not|never|no longer|without|instead of|rather than|avoid|cannot)\b|n[’']t\b",
     re.IGNORECASE,
 )
-_TYPED = re.compile(r"[\w./~$@-]*[\w./~](?: |$)(?!=)")
-"""A program's name, not `lag_bytes=0`."""
+_PROGRAM_NAME = re.compile(r"[\w./~$@-]*[\w./~](?: |$)(?!=)")
+"""A program's name; an assignment such as `lag_bytes=0` is none."""
 _SENTENCE_END = re.compile(r"[.!?](?:\s|$)")
 
 
 def parts_of(markdown: str) -> tuple[StepPart, ...]:
-    """All of it, in order."""
-    found: list[StepPart] = []
+    """All parts of a step's text, in order."""
+    parts: list[StepPart] = []
     lines = markdown.split("\n")
     at = 0
     for token in read_blocks(markdown):
         if token.type != "fence" or not token.map:
             continue
         start, end = token.map
-        found += _sentences("\n".join(lines[at:start]))
-        found.append(StepPart(kind="command", text=token.content.removesuffix("\n")))
+        parts += _sentences("\n".join(lines[at:start]))
+        parts.append(StepPart(kind="command", text=token.content.removesuffix("\n")))
         at = end
-    found += _sentences("\n".join(lines[at:]))
-    return tuple(part for part in found if part.text.strip())
+    parts += _sentences("\n".join(lines[at:]))
+    return tuple(part for part in parts if part.text.strip())
 
 
 def _sentences(markdown: str) -> Iterator[StepPart]:
     markdown = markdown.strip("\n")
-    begun = 0
+    position = 0
     for start, end, code in code_spans(markdown):
-        before = markdown[begun:start]
+        before = markdown[position:start]
         if _is_command(before, code):
             yield StepPart(kind="words", text=before.strip())
             yield StepPart(kind="command", text=code)
-            begun = end
-    yield StepPart(kind="words", text=markdown[begun:].strip())
+            position = end
+    yield StepPart(kind="words", text=markdown[position:].strip())
 
 
 def code_spans(markdown: str) -> Iterator[tuple[int, int, str]]:
-    """(start, end, what stands in it) of inline code, as the parser reads it."""
+    """(start, end, content) of each inline code, as the parser reads it."""
     at = 0
     for token in _inline().parseInline(markdown)[0].children or ():
         if token.type != "code_inline":
             continue
         for content in (token.content, f" {token.content} "):
-            written = f"{token.markup}{content}{token.markup}"
-            start = markdown.find(written, at)
+            source = f"{token.markup}{content}{token.markup}"
+            start = markdown.find(source, at)
             if start >= 0:
-                at = start + len(written)
+                at = start + len(source)
                 yield start, at, token.content
                 break
 
 
 def _is_command(before: str, code: str) -> bool:
     sentence = _SENTENCE_END.split(before)[-1]
-    if NEGATED.search(sentence) or not _TYPED.match(code):
+    if NEGATED.search(sentence) or not _PROGRAM_NAME.match(code):
         return False
     introduced = sentence.rstrip().endswith((":", "：")) and " " in code.strip()
     return introduced or bool(_RUN.search(sentence))
@@ -151,7 +147,7 @@ _OTHERWISE = re.compile(
 _LIST_OF_CONDITIONS = re.compile(
     r"^(?:or|and|nor|but|which|who|whose|where|that is|e\.g\.)\b", re.I
 )
-_ENUMERATED = re.compile(r",\s+(?:or|and)\s[^,]+,", re.IGNORECASE)
+_ENUMERATION = re.compile(r",\s+(?:or|and)\s[^,]+,", re.IGNORECASE)
 _MEANWHILE = re.compile(
     r"(?:meanwhile|in the meantime|in parallel|at the same time|simultaneously)\b", re.IGNORECASE
 )
@@ -171,20 +167,23 @@ _OF_THE = re.compile(
 
 
 def with_cues(steps: Sequence[RunbookStep]) -> tuple[RunbookStep, ...]:
-    """The same steps, marked; a condition moves from the front of the parts to its own place."""
+    """The steps with conditions, parallel flags and references. A condition moves from the front
+    of the parts to its own field."""
     numbers = [step.number for step in steps]
-    known = frozenset(numbers) if len(set(numbers)) == len(numbers) else frozenset()
+    known_numbers = frozenset(numbers) if len(set(numbers)) == len(numbers) else frozenset()
     branches = _branches(steps)
     return tuple(
-        _marked(step, known - {step.number}, is_branch=at in branches)
+        _with_cues(step, known_numbers - {step.number}, is_branch=at in branches)
         for at, step in enumerate(steps)
     )
 
 
-def _marked(step: RunbookStep, known: frozenset[str], *, is_branch: bool) -> RunbookStep:
+def _with_cues(step: RunbookStep, other_numbers: frozenset[str], *, is_branch: bool) -> RunbookStep:
     words = " ".join(part.text for part in step.parts if part.kind == "words")
     step = replace(
-        step, parallel=_is_beside(words), leads_to=tuple(dict.fromkeys(_named(words, known)))
+        step,
+        parallel=_is_parallel(words),
+        leads_to=tuple(dict.fromkeys(_referenced_steps(words, other_numbers))),
     )
     if not step.parts or step.parts[0].kind != "words":
         return step
@@ -198,36 +197,36 @@ def _marked(step: RunbookStep, known: frozenset[str], *, is_branch: bool) -> Run
 
 
 def condition_end(text: str, *, is_branch: bool = False) -> int:
-    """How many of the first characters say when all that follows holds; 0 where it isn't plain."""
-    plain = _code_hidden(text)
-    sentence = re.split(r"(?<=[.!?])\s", plain, maxsplit=1)[0]
+    """Length of the leading condition of the whole text, in characters; 0 where none is clear."""
+    without_code = _mask_code(text)
+    sentence = re.split(r"(?<=[.!?])\s", without_code, maxsplit=1)[0]
     if _IF.match(sentence):
         return _clause_end(sentence)
-    if (found := _FOR_A.match(sentence)) and not _A_TIME.search(found[0]):
-        return found.end() + 1
-    if (found := _MEANS.match(sentence)) and not NEGATED.search(found["what"]):
-        return found.end("what")
+    if (match := _FOR_A.match(sentence)) and not _A_TIME.search(match[0]):
+        return match.end() + 1
+    if (match := _MEANS.match(sentence)) and not NEGATED.search(match["what"]):
+        return match.end("what")
     if is_branch:
         return sentence.find(":") + 1
     return 0
 
 
 def _clause_end(sentence: str) -> int:
-    """Up to the comma or colon after it."""
+    """End of the leading clause: after its comma or colon; 0 where unclear."""
     colon = sentence.find(":")
     comma = sentence.find(",")
     if comma < 0 or 0 <= colon < comma:
         return colon + 1
     rest = sentence[comma + 1 :].strip()
-    if _LIST_OF_CONDITIONS.match(rest) or _ENUMERATED.search(sentence[comma:]):
+    if _LIST_OF_CONDITIONS.match(rest) or _ENUMERATION.search(sentence[comma:]):
         return 0
     return comma + 1
 
 
 def _branches(steps: Sequence[RunbookStep]) -> frozenset[int]:
-    """Places of the steps that are ways to go on: beside each other, each with what it holds for
-    before a colon, two of them at least with a step to go to."""
-    found: set[int] = set()
+    """Indexes of sibling steps that are alternatives: each has its condition before a colon, and at
+    least two of them lead to another step."""
+    branches: set[int] = set()
     groups: dict[tuple[int, str], list[int]] = {}
     parent: dict[int, str] = {}
     for at, step in enumerate(steps):
@@ -235,14 +234,16 @@ def _branches(steps: Sequence[RunbookStep]) -> frozenset[int]:
         groups.setdefault((step.level, parent.get(step.level - 1, "")), []).append(at)
     for places in groups.values():
         texts = [steps[at].parts[0].text if steps[at].parts else "" for at in places]
-        told = [re.split(r"(?<=[.!?])\s", _code_hidden(text), maxsplit=1)[0] for text in texts]
+        first_sentences = [
+            re.split(r"(?<=[.!?])\s", _mask_code(text), maxsplit=1)[0] for text in texts
+        ]
         leading = sum(bool(_GO_TO.search(text)) for text in texts)
-        if leading >= 2 and all(0 < one.find(":") < len(one) - 2 for one in told):
-            found.update(places)
-    return frozenset(found)
+        if leading >= 2 and all(0 < one.find(":") < len(one) - 2 for one in first_sentences):
+            branches.update(places)
+    return frozenset(branches)
 
 
-def _is_beside(words: str) -> bool:
+def _is_parallel(words: str) -> bool:
     for sentence in re.split(r"(?<=[.!?])\s", words):
         begins = _MEANWHILE.match(sentence.lstrip("*_"))
         if (begins or _BESIDE_A_STEP.search(sentence)) and not NEGATED.search(sentence):
@@ -250,23 +251,23 @@ def _is_beside(words: str) -> bool:
     return False
 
 
-def _named(words: str, known: frozenset[str]) -> list[str]:
-    """Steps of this section that are named; not those of another document."""
-    found: list[str] = []
+def _referenced_steps(words: str, other_numbers: frozenset[str]) -> list[str]:
+    """Numbers of this section's steps that the text refers to, not those of another document."""
+    numbers: list[str] = []
     for match in _STEPS.finditer(words):
         if _OF_ANOTHER.search(words[: match.start()]) or _OF_THE.match(words[match.end() :]):
             continue
         first, between, last = match[1], match[2] or "", match[3]
         several = bool(last) and bool(re.search(r"to|–|-|through", between))
         if several and first.isdigit() and last.isdigit() and int(last) - int(first) < 100:
-            found += [str(n) for n in range(int(first), int(last) + 1)]
+            numbers += [str(n) for n in range(int(first), int(last) + 1)]
         else:
-            found += [one for one in (first, last) if one]
-    return [one for one in found if one in known]
+            numbers += [one for one in (first, last) if one]
+    return [one for one in numbers if one in other_numbers]
 
 
-def _code_hidden(text: str) -> str:
-    """The same length, with nothing in its code that could be taken for a sign of the sentence."""
+def _mask_code(text: str) -> str:
+    """Replaces inline code with letters of the same length, so that its punctuation is ignored."""
     for start, end, _ in code_spans(text):
         text = f"{text[:start]}{'x' * (end - start)}{text[end:]}"
     return text

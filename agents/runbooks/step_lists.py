@@ -1,7 +1,6 @@
-"""The numbered lists of a section as steps: nothing of them is left out. Pure.
+"""Joins the chunks of a section and reads its numbered lists as steps, without loss. Pure.
 
-The chunks of one section put together again, word for word: what later chunks repeat, so that
-they can be read alone, is there once. Pure."""
+Chunks repeat headers and lead-ins so that each can be read alone; the joined text has them once."""
 
 from __future__ import annotations
 
@@ -21,14 +20,14 @@ _MARKER = (
     r"(?:\(?(?:\d{1,3}(?:\.\d{1,3})*|[A-Za-z]|[ivxl]{2,6})[.)]|\d{1,3}(?:\.\d{1,3})+|[-*+•◦▪‣○●■])"
 )
 ITEM = re.compile(rf"(?P<indent> *)(?P<marker>{_MARKER}) (?P<text>.*)")
-"""A list item as chunks hold it: three spaces for each level, the marker that a reader sees."""
+"""A list item in a chunk: three spaces per level, then the visible marker."""
 
 
 def sections_of(chunks: Sequence[Chunk]) -> Iterator[list[Chunk]]:
-    """The chunks of a document, those of one section together; a model's descriptions of pictures
-    are nobody's steps."""
-    written = (chunk for chunk in chunks if not chunk.from_picture)
-    for _, together in groupby(written, key=lambda one: (one.tab, one.heading_path, one.url)):
+    """The chunks of a document grouped by section. Descriptions of pictures are left out: no author
+    wrote them as steps."""
+    text_chunks = (chunk for chunk in chunks if not chunk.from_picture)
+    for _, together in groupby(text_chunks, key=lambda one: (one.tab, one.heading_path, one.url)):
         yield list(together)
 
 
@@ -50,9 +49,9 @@ def _append(lines: list[str], previous: Chunk | None, chunk: Chunk) -> None:
     fresh = fresh[_overlap(previous.text.split("\n"), fresh) :]
     same_table = previous.table and chunk.table and previous.table.id == chunk.table.id
     in_code = _shares(previous, chunk, "lines")
-    fresh = fresh[_repeated(lines, fresh) :]
+    fresh = fresh[_count_repeated(lines, fresh) :]
     if fresh and _is_cut(previous, chunk) and (rest := _after_lead(lines, fresh[0])):
-        again = _is_said(rest, lines) and _goes_deeper(fresh[1:], 0)
+        again = _ends_a_line(rest, lines) and _goes_deeper(fresh[1:], 0)
         if not again and lines[-1] and not _stands_apart(lines[-1]):
             lines[-1] += f" {rest}"
         elif not again:
@@ -70,30 +69,30 @@ def _append(lines: list[str], previous: Chunk | None, chunk: Chunk) -> None:
             lines.pop()
         lines += fresh[start + 1 :]
     else:
-        # A line of a list that is no item goes on with the one that was cut.
+        # A line of a list that is no item continues the item that was cut.
         apart = fresh and (not _shares(previous, chunk, "items") or _stands_apart(fresh[0]))
         lines += ["", *fresh] if apart else fresh
 
 
 def _shares(one: Chunk, other: Chunk, what: str) -> bool:
-    """Both hold a part of the same list or code block."""
+    """Whether both hold a part of the same list or code block."""
     return bool({run.id for run in one.runs if run.what == what} & {run.id for run in other.runs})
 
 
 def _is_cut(one: Chunk, other: Chunk) -> bool:
-    """Both hold a part of the same outermost item."""
+    """Whether both hold a part of the same outermost item."""
     parts = {run.id: run for run in other.runs if run.what == "items"}
     return any(run.id in parts and parts[run.id].first < run.first + run.count for run in one.runs)
 
 
 def _after_lead(lines: Sequence[str], line: str) -> str:
-    """What goes on with the last item, in a line that begins with what leads in."""
+    """The continuation of the last item, in a line that begins with a repeated lead-in."""
     leads = [one for one in (*_open_path(lines), *lines) if one and line.startswith(f"{one} ")]
     return line.removeprefix(max(leads, key=len)).strip() if leads else ""
 
 
 def _overlap(before: Sequence[str], after: Sequence[str]) -> int:
-    """How many of the first lines are the last ones of the chunk before."""
+    """Number of first lines that equal the last lines of the previous chunk."""
     for size in range(min(len(before), len(after)), 0, -1):
         same = after[:size]
         if list(before[-size:]) == list(same) and re.search(r"\w", "".join(same)):
@@ -101,10 +100,10 @@ def _overlap(before: Sequence[str], after: Sequence[str]) -> int:
     return 0
 
 
-def _repeated(lines: Sequence[str], fresh: Sequence[str]) -> int:
-    """How many of the first lines say again what leads in here: a sentence above the list, and the
-    items that the next one is below."""
-    said = {line for line in lines if line and not ITEM.fullmatch(line)}
+def _count_repeated(lines: Sequence[str], fresh: Sequence[str]) -> int:
+    """Number of first lines that repeat a lead-in: the sentence above the list, and the items above
+    the next one."""
+    sentences = {line for line in lines if line and not ITEM.fullmatch(line)}
     path = _open_path(lines)
     count, level = 0, -1
     for at, line in enumerate(fresh):
@@ -115,19 +114,19 @@ def _repeated(lines: Sequence[str], fresh: Sequence[str]) -> int:
             if not is_lead:
                 break
             level = depth
-        elif line and (_stands_apart(line) or not _is_said(line, (*said, *path))):
+        elif line and (_stands_apart(line) or not _ends_a_line(line, (*sentences, *path))):
             break
         count = at + 1
     return count
 
 
-def _is_said(line: str, lines: Iterable[str]) -> bool:
-    """A lead may be the last sentence of what stands there."""
+def _ends_a_line(line: str, lines: Iterable[str]) -> bool:
+    """Whether a line ends with it: a lead-in may be the last sentence of a line."""
     return any(one.endswith(line) for one in lines)
 
 
 def _open_path(lines: Sequence[str]) -> list[str]:
-    """The last item and those that it is below."""
+    """The last item and its parents."""
     path: list[tuple[int, str]] = []
     for line in lines:
         if item := ITEM.fullmatch(line):
@@ -137,7 +136,7 @@ def _open_path(lines: Sequence[str]) -> list[str]:
 
 
 def _goes_deeper(following: Sequence[str], depth: int) -> bool:
-    """Whether what comes next stands below an item of this depth, and not beside it."""
+    """Whether the next item is deeper than this depth."""
     for line in following:
         if item := ITEM.fullmatch(line):
             return len(item["indent"]) > depth
@@ -154,8 +153,8 @@ def is_footnote(line: str) -> bool:
     return bool(_NOTE.match(line))
 
 
-FEWEST = 2
-"""Outermost numbered items that make a procedure."""
+MIN_STEPS = 2
+"""Minimum outermost numbered items of a procedure."""
 _DIGITS = re.compile(r"\(?(\d{1,3}(?:\.\d{1,3})*)[.)]?")
 _LETTERS = re.compile(r"\(?([A-Za-z]{1,6})[.)]")
 _ROMAN = (
@@ -187,12 +186,12 @@ class _Item:
     lead: str = ""
     lines: list[str] = field(default_factory=list)
     waiting: list[str] = field(default_factory=list)
-    """What stands below it without an indent: its own, if the list goes on after it."""
+    """Unindented lines below the item: they belong to it if the list continues."""
 
 
 def steps_in(text: str) -> tuple[RunbookStep, ...]:
-    """`text`: of a whole section. Empty where no list has `FEWEST` outermost numbers."""
-    lists = [one for one in _lists(text) if sum(item.level == 0 for item in one) >= FEWEST]
+    """`text`: a whole section. Empty where no list has `MIN_STEPS` outermost numbers."""
+    lists = [one for one in _lists(text) if sum(item.level == 0 for item in one) >= MIN_STEPS]
     items = [item for one in lists for item in one]
     steps = [
         RunbookStep(
@@ -209,7 +208,7 @@ def steps_in(text: str) -> tuple[RunbookStep, ...]:
 def _lists(text: str) -> Iterator[list[_Item]]:
     """Outermost numbered lists, as their items in reading order."""
     code = _code_lines(text)
-    reading = _Reading()
+    reading = _ListReader()
     for at, line in enumerate(text.split("\n")):
         if at in code or not is_footnote(line):
             yield from reading.read(line, in_code=at in code)
@@ -220,29 +219,29 @@ def _lists(text: str) -> Iterator[list[_Item]]:
 
 
 @dataclass
-class _Reading:
-    """Where the reading of a section has got to."""
+class _ListReader:
+    """State of reading a section line by line."""
 
     items: list[_Item] = field(default_factory=list)
-    """Of the list that is being read."""
+    """Items of the current list."""
     above: str = ""
-    """The last line that is of no list."""
+    """The last line outside a list."""
     notes: set[str] = field(default_factory=set)
 
     def read(self, line: str, *, in_code: bool) -> Iterator[list[_Item]]:
-        """Yields the list that ends here, if one does."""
-        found = None if in_code else ITEM.fullmatch(line)
-        indent = len(found["indent"]) if found else 0
-        if found and _is_number(self.items, indent, found["marker"]) and (self.items or not indent):
+        """Yields the previous list if this line starts a new one."""
+        match = None if in_code else ITEM.fullmatch(line)
+        indent = len(match["indent"]) if match else 0
+        if match and _is_number(self.items, indent, match["marker"]) and (self.items or not indent):
             outermost = bool(self.items) and indent <= self.items[0].indent
-            if outermost and not _goes_on(self.items, found["marker"]):
+            if outermost and not _goes_on(self.items, match["marker"]):
                 yield self.items
                 self.items = []
             self._settle()
-            item = _placed(self.items, indent, found["marker"], found["text"], self.above)
+            item = _place_item(self.items, indent, match["marker"], match["text"], self.above)
             self.items.append(item)
             self.above = ""
-        elif self.items and (indent or not found) and self._is_inside(line, in_code=in_code):
+        elif self.items and (indent or not match) and self._is_inside(line, in_code=in_code):
             self.items[-1].lines.append(line)
         else:
             if self.items:
@@ -250,13 +249,13 @@ class _Reading:
             self.above = line or self.above
 
     def note(self, line: str) -> None:
-        """A footnote stands below what first refers to it, and again in other chunks."""
+        """Adds a footnote once: other chunks repeat it."""
         if line not in self.notes and self.items:
             (self.items[-1].waiting or self.items[-1].lines).append(line)
         self.notes.add(line)
 
     def _is_inside(self, line: str, *, in_code: bool) -> bool:
-        """Right below the item: another line of it, a bullet of its own, or code in a fence."""
+        """Whether the line belongs to the last item: another line, a bullet, or fenced code."""
         last = self.items[-1]
         if last.waiting or line.startswith("|"):
             return False
@@ -265,7 +264,7 @@ class _Reading:
         return bool(last.lines and last.lines[-1]) or line.startswith(" ")
 
     def _settle(self) -> None:
-        """What stood between is of the step above it: the numbers go on."""
+        """Adds the waiting lines to the step above: the list continues."""
         for item in self.items[-1:]:
             item.lines += item.waiting
             item.waiting = []
@@ -277,7 +276,7 @@ def _goes_on(items: Sequence[_Item], mark: str) -> bool:
     return bool(before and number and _last(number[1]) == _last(before[1]) + 1)
 
 
-def _placed(items: Sequence[_Item], indent: int, mark: str, text: str, above: str) -> _Item:
+def _place_item(items: Sequence[_Item], indent: int, mark: str, text: str, above: str) -> _Item:
     parents = [item for item in items if item.indent < indent]
     parent = parents[-1] if indent and parents else None
     while parent is not None:
@@ -294,19 +293,19 @@ def _placed(items: Sequence[_Item], indent: int, mark: str, text: str, above: st
 
 
 def _is_number(items: Sequence[_Item], indent: int, mark: str) -> bool:
-    """Digits; letters where they count on from `a` or `i`, below a numbered item."""
+    """Whether the marker counts: digits, or letters that continue from `a` or `i` below an item."""
     if _DIGITS.fullmatch(mark):
         return True
     letters = _LETTERS.fullmatch(mark)
     if not letters or not indent:
         return False
-    said = letters[1].lower()
+    letter = letters[1].lower()
     for item in reversed(items):
         if item.indent < indent:
             break
         if item.indent == indent and (before := _LETTERS.fullmatch(item.mark)):
-            return said in _after(before[1].lower())
-    return said in ("a", "i")
+            return letter in _after(before[1].lower())
+    return letter in ("a", "i")
 
 
 def _after(letter: str) -> tuple[str, ...]:

@@ -13,7 +13,7 @@ import structlog
 
 from agents.alerts.alert import Alert, name_key
 from agents.alerts.parser import alerts_in
-from agents.runbooks.lookup import matched, worth_answering
+from agents.runbooks.lookup import match_alerts, worth_answering
 from agents.runbooks.matching import RunbookMatch
 from bot.access.gate import is_by_alert_bot
 from bot.blocks.sanitize.text import sanitize_mrkdwn
@@ -107,7 +107,7 @@ class AlertService:
     def _taken(self, event_id: str, said: AlertMessage, domain: Domain) -> bool:
         """Raises IndexUnavailable while nobody can look into the documents."""
         asked = said.asked
-        found = matched(said.alerts, self._seen(domain), domain)
+        found = match_alerts(said.alerts, self._seen(domain), domain)
         if not worth_answering(found):
             return False
         taken = [
@@ -132,7 +132,7 @@ class AlertService:
         record = self.replies.records.get(asked.id)
         if record is None or not asked.edited or record.state == "withdrawn":
             return None
-        before = matched(alerts_in(record.text, by_bot=True), self._seen(domain), domain)
+        before = match_alerts(alerts_in(record.text, by_bot=True), self._seen(domain), domain)
         told = {name_key(one.alert.name) for one in before}
         if {name_key(name) for name in names} <= told:
             return None
@@ -184,7 +184,7 @@ class AlertService:
 
     def _has(self, alert: Alert, domain: Domain) -> bool:
         try:
-            there = matched([alert], self._seen(domain), domain)[0]
+            there = match_alerts([alert], self._seen(domain), domain)[0]
         except CopilotError:
             return False
         told = there.outcome in {"found", "several"}

@@ -9,7 +9,7 @@ import pytest
 from agents.alerts.alert import Alert, name_key
 from agents.alerts.parser import alerts_in
 from agents.alerts.titles import documented_names
-from agents.runbooks.lookup import matched, worth_answering
+from agents.runbooks.lookup import match_alerts, worth_answering
 from agents.runbooks.matching import RunbookMatch
 from tests.agents.alerts.documents import KNOWN
 from tests.agents.corpus import domain, snapshot
@@ -37,7 +37,7 @@ status: current
 
 
 def told(text: str, *, by_bot: bool = True, known: object = PLANT) -> list[RunbookMatch]:
-    found = matched(alerts_in(text, by_bot=by_bot), known, domain())  # type: ignore[arg-type]
+    found = match_alerts(alerts_in(text, by_bot=by_bot), known, domain())  # type: ignore[arg-type]
     return found if found and worth_answering(found) else []
 
 
@@ -173,5 +173,5 @@ def seconds(text: str) -> float:
     """Of this thread's processor time."""
     begun = time.thread_time()
     alert = Alert(names=("x",), title=text)
-    matched([alert], PLANT, domain())
+    match_alerts([alert], PLANT, domain())
     return time.thread_time() - begun

@@ -8,7 +8,7 @@ import pytest
 
 from agents.alerts.parser import alerts_in
 from agents.runbooks.answer import runbook_answer
-from agents.runbooks.lookup import matched
+from agents.runbooks.lookup import match_alerts
 from tests.bot.features.gaps.room import DIRECT, LAPTOPS, GapRoom, gap_room
 from tests.bot.features.gaps.test_gaps import WAYS
 
@@ -30,7 +30,7 @@ def firing(name: str, pod: str, value: str) -> str:
 
 def alert(room: GapRoom, text: str, *, user: str = BEACON, channel: str = "") -> str:
     """As the bot answers and keeps it; its id."""
-    found = matched(alerts_in(text), room.snapshot, room.domain)  # type: ignore[arg-type]
+    found = match_alerts(alerts_in(text), room.snapshot, room.domain)  # type: ignore[arg-type]
     reply = runbook_answer(found, room.snapshot, ["Security help"])  # type: ignore[arg-type]
     return room.ask(text, user=user, reply=reply, **({"channel": channel} if channel else {}))
 
